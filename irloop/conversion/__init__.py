@@ -1,0 +1,1 @@
+"""How an operation is said in the other dialect; `pipelines` has the two directions."""

@@ -1,0 +1,232 @@
+"""Translating one graph into another dialect, node by node, all failures found at once.
+
+A rule says one operation of the source in operations of the target:
+
+    @exports(ov.Concat)
+    def concat(c: Conversion, op: ov.Concat, *inputs: Value) -> Value:
+        return c(onnx.Concat(op.axis), *inputs)
+
+`exports` registers OpenVINO -> ONNX, `imports` ONNX -> OpenVINO; `pairs` registers operations
+that are the same in both, read both ways. Rules return the target value of each source output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.errors import InferenceError, UnsupportedError
+from irloop.graph.builder import Builder, Names
+from irloop.graph.inference import Inference
+from irloop.graph.model import Graph, Node, Value
+from irloop.graph.op import Constant, Op, UnknownOp
+from irloop.graph.walk import node_path
+
+__all__ = ["Conversion", "Converter", "RefusedError", "exports", "imports", "pairs"]
+
+Outputs = Value | Sequence[Value | None]
+Rule = Callable[..., Outputs]
+RuleT = TypeVar("RuleT", bound=Rule)
+
+EXPORTS: dict[type[Op], Rule] = {}
+IMPORTS: dict[type[Op], Rule] = {}
+
+
+class RefusedError(Exception):
+    """Raised by a rule: this node cannot be said in the other dialect, and why."""
+
+    def __init__(self, reason: str, fix: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.fix = fix
+
+
+def _register(
+    table: dict[type[Op], Rule], classes: tuple[type[Op], ...]
+) -> Callable[[RuleT], RuleT]:
+    def decorate(rule: RuleT) -> RuleT:
+        for cls in classes:
+            if cls in table:
+                raise TypeError(f"two rules for {cls.__name__} of {cls.__module__}")
+            table[cls] = rule
+        return rule
+
+    return decorate
+
+
+def exports(*classes: type[Op]) -> Callable[[RuleT], RuleT]:
+    """Register a rule from OpenVINO operations to ONNX."""
+    return _register(EXPORTS, classes)
+
+
+def imports(*classes: type[Op]) -> Callable[[RuleT], RuleT]:
+    """Register a rule from ONNX operations to OpenVINO."""
+    return _register(IMPORTS, classes)
+
+
+def pairs(*couples: tuple[type[Op], type[Op]]) -> None:
+    """Register (OpenVINO, ONNX) classes without attributes that mean the same."""
+    for openvino, onnx in couples:
+        exports(openvino)(_same(onnx))
+        imports(onnx)(_same(openvino))
+
+
+def _same(target: type[Op]) -> Rule:
+    def rule(c: Conversion, op: Op, *inputs: Value | None) -> Value:
+        return c(target(), *inputs)
+
+    return rule
+
+
+@dataclass
+class Converter:
+    """What is shared by all graphs of one conversion.
+
+    `opset` is the ai.onnx opset to write (to ONNX) or the newest OpenVINO opset allowed (to
+    OpenVINO). `refusals` collects every node that cannot be said; `notes` collects warnings.
+    """
+
+    rules: dict[type[Op], Rule]
+    opset: int
+    options: dict[str, Any] = field(default_factory=dict)
+    refusals: list[Diagnostic] = field(default_factory=list)
+    notes: list[Diagnostic] = field(default_factory=list)
+
+    def convert(self, source: Graph, target: Conversion) -> None:
+        """Translate a whole graph: parameters, nodes and results keep order and names.
+
+        Raises:
+            UnsupportedError: with one finding for each node that cannot be said.
+        """
+        for node in (*source.parameters, *source.results):
+            target.names.reserve(node.name)
+        values = []
+        for node in source.parameters:
+            old = node.outputs[0]
+            target.location = node.location
+            values.append(target.graph.add_parameter(node.name, old.type, old.names, node.location))
+        results = target.convert_graph(source, values)
+        for node, value in zip(source.results, results, strict=True):
+            target.graph.add_result(value, node.name, node.location)
+        if self.refusals:
+            raise UnsupportedError(
+                f"{len(self.refusals)} operations cannot be converted", diagnostics=self.refusals
+            )
+
+
+class Conversion(Builder):
+    """A builder of the target graph that knows the source node it is translating (`node`)."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        converter: Converter,
+        *,
+        names: Names | None = None,
+        inference: Inference | None = None,
+    ) -> None:
+        super().__init__(graph, names=names, inference=inference)
+        self.converter = converter
+        self._node: Node | None = None
+
+    @property
+    def node(self) -> Node:
+        """The source node that is being translated."""
+        assert self._node is not None, "no node is being translated"
+        return self._node
+
+    @property
+    def opset(self) -> int:
+        """The opset that is being written."""
+        return self.converter.opset
+
+    def nested(self, name: str) -> Conversion:
+        """A conversion into a new body."""
+        inner = Conversion(Graph(name), self.converter, names=self.names, inference=self.inference)
+        inner.location, inner.prefix, inner._node = self.location, self.prefix, self._node
+        return inner
+
+    def refuse(self, reason: str, fix: str = "") -> RefusedError:
+        """An exception that says why this node cannot be said; raise it."""
+        return RefusedError(reason, fix)
+
+    def warn(self, code: str, message: str, fix: str = "") -> None:
+        """Note something about this node that the user should know."""
+        location = Location(line=self.node.location.line, path=node_path(self.node))
+        self.converter.notes.append(
+            Diagnostic(code, Severity.WARNING, message, location=location, fix=fix)
+        )
+
+    def convert_graph(self, source: Graph, parameters: Sequence[Value]) -> list[Value]:
+        """Translate the nodes of `source` into this graph.
+
+        `parameters` are the target values of its parameters; the target values of its
+        results are returned. Parameters and results themselves are the caller's to make.
+        """
+        values: dict[Value, Value] = dict(zip(source.inputs, parameters, strict=True))
+        outer = (self._node, self.location, self.prefix)
+        for node in source.nodes:
+            self._node, self.location, self.prefix = node, node.location, node.name
+            outputs = self._convert_node(
+                node, [None if v is None else values[v] for v in node.inputs]
+            )
+            for old, new in zip(node.outputs, outputs, strict=False):
+                if new is not None:
+                    values[old] = new
+                    self._take_names(old, new)
+        self._node, self.location, self.prefix = outer
+        return [values[value] for value in source.outputs]
+
+    def _convert_node(self, node: Node, inputs: list[Value | None]) -> Sequence[Value | None]:
+        if isinstance(node.op, Constant):
+            return [self.tensor(node.op.tensor, node.name)]
+        rule = self.converter.rules.get(type(node.op))
+        try:
+            if rule is None:
+                raise RefusedError("irloop knows no way to say it in the other format")
+            result = rule(self, node.op, *inputs)
+        except (RefusedError, InferenceError) as error:
+            self._refused(node, error)
+            return self._placeholder(node)
+        outputs = (result,) if isinstance(result, Value) else result
+        first = next((value for value in outputs if value is not None), None)
+        if first is not None and first.producer.graph is self.graph and first not in inputs:
+            self._take_node_name(node, first.producer)
+        return outputs
+
+    def _refused(self, node: Node, error: RefusedError | InferenceError) -> None:
+        reason, fix = str(error), ""
+        if isinstance(error, RefusedError):
+            reason, fix = error.reason, error.fix
+        path = node_path(node)
+        self.converter.refusals.append(
+            Diagnostic(
+                "CNV001",
+                Severity.ERROR,
+                f"{node.op.label} {path!r} cannot be converted: {reason}",
+                location=Location(line=node.location.line, path=path),
+                fix=fix,
+            )
+        )
+
+    def _placeholder(self, node: Node) -> Sequence[Value]:
+        # Stands for what could not be said, so that everything behind it is looked at too.
+        placeholder = self.graph.add_node(
+            UnknownOp(node.op.type or node.op.label, "0"),
+            self.names.fresh(node.name),
+            (),
+            len(node.outputs),
+            types=tuple(value.type for value in node.outputs),
+        )
+        return placeholder.outputs
+
+    def _take_node_name(self, source: Node, target: Node) -> None:
+        if not isinstance(target.op, Constant) and source.name:
+            target.name = self.names.fresh(source.name)
+            target.info = source.info
+
+    def _take_names(self, old: Value, new: Value) -> None:
+        if old.names and not new.names:
+            new.names = old.names

@@ -1,0 +1,1 @@
+"""What operations are, in each of the two dialects."""

@@ -1,0 +1,8 @@
+"""ONNX operations by family; importing this registers them all."""
+
+from __future__ import annotations
+
+from irloop.dialects.onnx import control_flow, elementwise
+from irloop.dialects.onnx.base import ONNX, OnnxOp
+
+__all__ = ["ONNX", "OnnxOp", "control_flow", "elementwise"]

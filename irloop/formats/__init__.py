@@ -1,0 +1,1 @@
+"""The file formats; nothing outside these packages knows how a file looks."""

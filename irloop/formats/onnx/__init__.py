@@ -1,0 +1,1 @@
+"""ONNX files; the only package that imports onnx."""

@@ -1,0 +1,154 @@
+"""Building a new graph, node by node, with types known from the first moment."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from irloop.diagnostics import NOWHERE, Location
+from irloop.graph.inference import Inference
+from irloop.graph.model import Body, Graph, Node, Value
+from irloop.graph.op import Op
+from irloop.graph.tensor import ArrayTensor, Tensor
+from irloop.graph.types import UNKNOWN_TYPE, ElementType, Shape, TensorType, ValueType
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+__all__ = ["Builder", "Names"]
+
+
+class Names:
+    """Names already taken, shared by a graph and all its bodies."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._next: dict[str, int] = {}
+
+    def reserve(self, name: str) -> None:
+        """Mark a name as taken, for names that have to stay as they are."""
+        self._taken.add(name)
+
+    def fresh(self, wish: str) -> str:
+        """`wish` when it is free, else `wish` with the first free number."""
+        name = wish
+        stem = re.sub(r"_\d+$", "", wish) or wish
+        while name in self._taken:
+            self._next[stem] = self._next.get(stem, 0) + 1
+            name = f"{stem}_{self._next[stem]}"
+        self._taken.add(name)
+        return name
+
+
+class Builder:
+    """Appends nodes to one graph; each is inferred as it is made.
+
+    Builders of bodies share `names` and `inference` with the builder of the outer graph.
+    `location` and `prefix` are taken over by what is emitted: set them per source node.
+    """
+
+    def __init__(
+        self, graph: Graph, *, names: Names | None = None, inference: Inference | None = None
+    ) -> None:
+        self.graph = graph
+        self.names = Names() if names is None else names
+        self.inference = Inference() if inference is None else inference
+        self.location: Location = NOWHERE
+        self.prefix = ""
+        self._constants: dict[tuple[ElementType, tuple[int, ...], bytes], Value] = {}
+
+    def nested(self, name: str) -> Builder:
+        """A builder of a new body that shares names, inference, location and prefix."""
+        builder = Builder(Graph(name), names=self.names, inference=self.inference)
+        builder.location = self.location
+        builder.prefix = self.prefix
+        return builder
+
+    def parameter(
+        self, name: str, type: ValueType = UNKNOWN_TYPE, names: tuple[str, ...] = ()
+    ) -> Value:
+        """A new input of the graph."""
+        return self.graph.add_parameter(self.names.fresh(name), type, names, self.location)
+
+    def result(self, value: Value, name: str) -> Node:
+        """A new output of the graph."""
+        return self.graph.add_result(value, name, self.location)
+
+    def tensor(self, tensor: Tensor, name: str = "") -> Value:
+        """A constant of any size from a tensor, which is not copied."""
+        value = self.graph.add_constant(
+            tensor, self.names.fresh(name or self._name("Const")), location=self.location
+        )
+        self.inference.visit(value.producer)
+        return value
+
+    def constant(self, data: Any, element: ElementType, name: str = "") -> Value:
+        """A small constant from a number, a (nested) list or an array; equal ones are shared."""
+        import numpy as np
+
+        array = np.asarray(data).astype(element.numpy())
+        key = (element, array.shape, array.tobytes() if array.size <= 64 else b"")
+        if array.size <= 64 and element is not ElementType.STRING and key in self._constants:
+            return self._constants[key]
+        value = self.tensor(ArrayTensor(array, element), name)
+        if array.size <= 64:
+            self._constants[key] = value
+        return value
+
+    def i64(self, data: Any) -> Value:
+        """An i64 constant from a number, a list or an array."""
+        return self.constant(data, ElementType.I64)
+
+    def emit(
+        self,
+        op: Op,
+        *inputs: Value | None,
+        n_outputs: int | None = None,
+        name: str = "",
+        bodies: tuple[Body, ...] = (),
+        types: tuple[ValueType, ...] = (),
+    ) -> Node:
+        """Append a node; `n_outputs` defaults to what the op class says.
+
+        Raises:
+            InferenceError: when the inputs contradict the operation's specification.
+        """
+        count = op.n_outputs if n_outputs is None else n_outputs
+        assert count is not None, f"{op.label} needs n_outputs"
+        given = list(inputs)
+        while given and given[-1] is None:
+            given.pop()
+        node = self.graph.add_node(
+            op,
+            self.names.fresh(name or self._name(op.type)),
+            tuple(given),
+            count,
+            bodies=bodies,
+            types=types,
+            location=self.location,
+        )
+        self.inference.visit(node)
+        return node
+
+    def __call__(self, op: Op, *inputs: Value | None, name: str = "") -> Value:
+        """Append a node and return its only (or first) output."""
+        return self.emit(op, *inputs, name=name).outputs[0]
+
+    def constant_of(self, value: Value) -> Array | None:
+        """The value of a small constant, folded where needed, or None."""
+        return self.inference.constant(value)
+
+    def _name(self, type_name: str) -> str:
+        return f"{self.prefix}/{type_name}" if self.prefix else type_name
+
+
+def element_of(value: Value) -> ElementType:
+    """The element type of a tensor value; `DYNAMIC` when it is not known or no tensor."""
+    return value.type.element if isinstance(value.type, TensorType) else ElementType.DYNAMIC
+
+
+def shape_of(value: Value) -> Shape:
+    """The shape of a tensor value; unknown for anything else."""
+    return value.type.shape if isinstance(value.type, TensorType) else Shape(None)

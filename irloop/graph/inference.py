@@ -1,0 +1,268 @@
+"""Inference of element types, shapes and small constants through a graph and its bodies.
+
+`Inference` asks each op class (`Op.infer`) and keeps what it learnt on the way: constants
+that fold (`constant`) and integer vectors of which some entries are known (`dims`), which is
+what shapes computed inside a model are made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from irloop.errors import InferenceError
+from irloop.graph.model import Body, Graph, Node, Value
+from irloop.graph.op import Constant, UnknownOp
+from irloop.graph.types import (
+    UNKNOWN_SHAPE,
+    UNKNOWN_TYPE,
+    Dim,
+    ElementType,
+    Shape,
+    TensorType,
+    ValueType,
+)
+from irloop.graph.walk import node_path
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+__all__ = ["Arguments", "Inference"]
+
+#: Constants of more elements than this are not folded: they are weights, not shapes.
+FOLD_LIMIT = 4096
+
+
+class Arguments:
+    """What an operation may know about its inputs while its types are inferred."""
+
+    __slots__ = ("_inference", "n_outputs", "node", "types")
+
+    def __init__(self, node: Node, inference: Inference) -> None:
+        self.node = node
+        self._inference = inference
+        self.types: tuple[ValueType | None, ...] = tuple(
+            None if value is None else value.type for value in node.inputs
+        )
+        self.n_outputs = len(node.outputs)
+
+    def __len__(self) -> int:
+        return len(self.types)
+
+    def has(self, position: int) -> bool:
+        """True when input `position` is connected."""
+        return position < len(self.types) and self.types[position] is not None
+
+    def type(self, position: int) -> ValueType:
+        """The type of an input; unknown when it is omitted."""
+        found = self.types[position] if position < len(self.types) else None
+        return UNKNOWN_TYPE if found is None else found
+
+    def tensor(self, position: int) -> TensorType:
+        """The type of an input that has to be a tensor.
+
+        Raises:
+            InferenceError: for a sequence or an optional.
+        """
+        found = self.type(position)
+        if not isinstance(found, TensorType):
+            raise self.error(f"input {position} is not a tensor", "a tensor", str(found))
+        return found
+
+    def element(self, position: int) -> ElementType:
+        """The element type of an input; `DYNAMIC` when it is not known."""
+        return self.tensor(position).element
+
+    def shape(self, position: int) -> Shape:
+        """The shape of an input."""
+        return self.tensor(position).shape
+
+    def rank(self, position: int) -> int | None:
+        """The rank of an input, or None."""
+        return self.tensor(position).shape.rank
+
+    def constant(self, position: int) -> Array | None:
+        """The value of an input that is constant and small, or None."""
+        value = self.node.inputs[position] if position < len(self.types) else None
+        return None if value is None else self._inference.constant(value)
+
+    def ints(self, position: int) -> tuple[int, ...] | None:
+        """The elements of a constant integer input (a scalar gives one), or None."""
+        array = self.constant(position)
+        return None if array is None else tuple(int(item) for item in array.reshape(-1))
+
+    def dims(self, position: int) -> tuple[Dim, ...] | None:
+        """The elements of an integer input as far as they are known, or None for nothing."""
+        value = self.node.inputs[position] if position < len(self.types) else None
+        return None if value is None else self._inference.dims(value)
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """The bodies of the node."""
+        return self.node.bodies
+
+    def infer_body(
+        self,
+        body: Body,
+        types: Sequence[ValueType],
+        constants: Mapping[int, Array] | None = None,
+    ) -> list[ValueType]:
+        """Infer a body with these parameter types and return the types of its results.
+
+        `constants` gives parameters that are the same constant in every iteration.
+        """
+        self._inference.run(body.graph, types, constants)
+        return [value.type for value in body.graph.outputs]
+
+    def constant_result(self, body: Body, result: int) -> Array | None:
+        """The value of a body result that `infer_body` found constant, or None."""
+        value = body.graph.results[result].inputs[0]
+        return None if value is None else self._inference.constant(value)
+
+    def error(self, message: str, expected: str = "", found: str = "") -> InferenceError:
+        """An error that names this node; raise it."""
+        return InferenceError(
+            f"{self.node.op.label} {node_path(self.node)!r}: {message}",
+            location=self.node.location,
+            expected=expected,
+            found=found,
+        )
+
+
+class Inference:
+    """Infers graphs and remembers the constants it met.
+
+    With `tolerant` an operation that contradicts itself gets its declared types and the error
+    is kept in `errors`; otherwise the error is raised.
+    """
+
+    def __init__(self, *, tolerant: bool = False) -> None:
+        self.errors: list[InferenceError] = []
+        self._tolerant = tolerant
+        self._constants: dict[Value, Array | None] = {}
+        self._dims: dict[Value, tuple[Dim, ...]] = {}
+        self._declared: dict[Value, ValueType] = {}
+
+    def run(
+        self,
+        graph: Graph,
+        types: Sequence[ValueType] | None = None,
+        constants: Mapping[int, Array] | None = None,
+    ) -> None:
+        """Set the type of every value of `graph`, starting from its parameters.
+
+        Raises:
+            InferenceError: when an operation contradicts itself and this is not tolerant.
+        """
+        if types is not None:
+            for node, given in zip(graph.parameters, types, strict=True):
+                node.outputs[0].type = given
+        for index, node in enumerate(graph.parameters):
+            known = None if constants is None else constants.get(index)
+            if known is None:
+                self._constants.pop(node.outputs[0], None)
+            else:
+                self._constants[node.outputs[0]] = known
+        for node in graph.nodes:
+            self.visit(node)
+
+    def visit(self, node: Node) -> None:
+        """Set the types of one node's outputs from its inputs."""
+        for value in node.outputs:
+            self._declared.setdefault(value, value.type)
+            self._constants.pop(value, None)
+            self._dims.pop(value, None)
+        if isinstance(node.op, UnknownOp):
+            return
+        args = Arguments(node, self)
+        try:
+            types = node.op.infer(args)
+        except InferenceError as error:
+            if not self._tolerant:
+                raise
+            self.errors.append(error)
+            return
+        for value, inferred in zip(node.outputs, types, strict=False):
+            value.type = _completed(inferred, self._declared[value])
+        self._fold(node, args)
+
+    def constant(self, value: Value) -> Array | None:
+        """The value of a constant of at most `FOLD_LIMIT` elements, or None."""
+        if value in self._constants:
+            return self._constants[value]
+        op = value.producer.op
+        found = None
+        if isinstance(op, Constant) and op.tensor.count <= FOLD_LIMIT:
+            found = op.tensor.numpy()
+        self._constants[value] = found
+        return found
+
+    def dims(self, value: Value) -> tuple[Dim, ...] | None:
+        """The elements of an integer vector or scalar as far as they are known, or None."""
+        known = self._dims.get(value)
+        if known is not None:
+            return known
+        array = self.constant(value)
+        if array is None or array.dtype.kind not in "iu" or array.ndim > 1:
+            return None
+        return tuple(int(item) for item in array.reshape(-1))
+
+    def _fold(self, node: Node, args: Arguments) -> None:
+        if node.bodies or isinstance(node.op, Constant):
+            return
+        partial = node.op.infer_dims(args)
+        if partial is not None:
+            self._dims[node.outputs[0]] = partial
+        inputs = [None if v is None else self.constant(v) for v in node.inputs]
+        if not node.op.pure or (not node.inputs and not node.op.can_run()):
+            return
+        if any(v is not None and a is None for v, a in zip(node.inputs, inputs, strict=True)):
+            self._fold_dims(node, partial)
+            return
+        if not all(_is_small(value.type) for value in node.outputs):
+            return
+        try:
+            result = node.op.kernel(len(node.outputs))(*inputs)
+        except Exception:  # a kernel that refuses leaves the value unknown; running reports it
+            return
+        results = result if isinstance(result, tuple) else (result,)
+        import numpy as np
+
+        for value, array in zip(node.outputs, results, strict=False):
+            self._constants[value] = np.asarray(array)
+
+    def _fold_dims(self, node: Node, partial: tuple[Dim, ...] | None) -> None:
+        if partial is None or not all(isinstance(dim, int) for dim in partial):
+            return
+        type = node.outputs[0].type
+        if not isinstance(type, TensorType) or not type.element.is_integer:
+            return
+        import numpy as np
+
+        shape = () if type.shape.rank == 0 else (len(partial),)
+        array = np.array(partial, dtype=type.element.numpy()).reshape(shape)
+        self._constants[node.outputs[0]] = array
+
+
+def _is_small(type: ValueType) -> bool:
+    if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
+        return False
+    count = type.shape.count()
+    return count is not None and count <= FOLD_LIMIT
+
+
+def _completed(inferred: ValueType, declared: ValueType) -> ValueType:
+    if not isinstance(inferred, TensorType):
+        return inferred
+    if inferred == UNKNOWN_TYPE:
+        return declared
+    if not isinstance(declared, TensorType):
+        return inferred
+    element, shape = inferred.element, inferred.shape
+    if element is ElementType.DYNAMIC:
+        element = declared.element
+    if shape == UNKNOWN_SHAPE:
+        shape = declared.shape
+    return TensorType(element, shape)

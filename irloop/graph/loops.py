@@ -1,0 +1,141 @@
+"""How a body is wired to the operation that owns it: port maps and back edges, typed.
+
+All numbers are positions, never identifiers of a file format: `external` counts the inputs
+(or outputs) of the owning node, `parameter` the parameters of the body, `result` its results.
+
+==================  =====================================================================
+record              meaning
+==================  =====================================================================
+`Invariant`         the same outer value in every iteration (a captured value in ONNX)
+`Carried`           starts from an outer value, afterwards the body result that is carried back
+`Sliced`            IR: iteration i sees slice i of an axis; the axis stays, of size `part_size`
+`ScanInput`         ONNX Scan: iteration i sees element i of an axis; the axis is dropped
+`LastValue`         the value of a body result after the last iteration
+`Concatenated`      IR: the results of all iterations, joined along an axis they have
+`ScanOutput`        ONNX: the results of all iterations, stacked along a new axis
+==================  =====================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = [
+    "Carried",
+    "Concatenated",
+    "InputPort",
+    "Invariant",
+    "LastValue",
+    "OutputPort",
+    "PortMap",
+    "ScanInput",
+    "ScanOutput",
+    "Sliced",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """Body parameter `parameter` is outer input `external` in every iteration."""
+
+    external: int
+    parameter: int
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A state: starts from `external`, continues with body result `result` (a back edge)."""
+
+    external: int
+    parameter: int
+    result: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sliced:
+    """Slices of input `external` along `axis`, which they keep.
+
+    `start` and `end` bound the range as OpenVINO counts it: a negative value v means
+    N + 1 + v, so 0..-1 is everything. A negative `stride` walks from the end.
+    """
+
+    external: int
+    parameter: int
+    axis: int
+    start: int = 0
+    end: int = -1
+    stride: int = 1
+    part_size: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ScanInput:
+    """Elements of input `external` along `axis`, which they lose; backwards if `reverse`."""
+
+    external: int
+    parameter: int
+    axis: int = 0
+    reverse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LastValue:
+    """Output `external` is body result `result` after the last iteration."""
+
+    result: int
+    external: int
+
+
+@dataclass(frozen=True, slots=True)
+class Concatenated:
+    """Output `external` joins body result `result` of all iterations along `axis`.
+
+    With a negative `stride` part i stands at position n-1-i. `start` and `end` give the
+    number of iterations of a TensorIterator that slices no input.
+    """
+
+    result: int
+    external: int
+    axis: int
+    start: int = 0
+    end: int = -1
+    stride: int = 1
+    part_size: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ScanOutput:
+    """Output `external` stacks body result `result` of all iterations along a new `axis`."""
+
+    result: int
+    external: int
+    axis: int = 0
+    reverse: bool = False
+
+
+InputPort = Invariant | Carried | Sliced | ScanInput
+OutputPort = LastValue | Concatenated | ScanOutput
+
+
+@dataclass(frozen=True, slots=True)
+class PortMap:
+    """All wires of one body.
+
+    `iteration` is the body parameter that receives the iteration number, `condition` the
+    body result that decides whether another iteration follows; both are None where the
+    operation has no such thing or the body does not use it.
+    """
+
+    inputs: tuple[InputPort, ...] = ()
+    outputs: tuple[OutputPort, ...] = ()
+    iteration: int | None = None
+    condition: int | None = None
+    by_parameter: dict[int, InputPort] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_parameter", {port.parameter: port for port in self.inputs})
+
+    @property
+    def carried(self) -> tuple[Carried, ...]:
+        """The states, in the order of the port map."""
+        return tuple(port for port in self.inputs if isinstance(port, Carried))

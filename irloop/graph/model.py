@@ -1,0 +1,314 @@
+"""The model in memory: values, nodes, bodies, graphs.
+
+A `Graph` is closed: every value a body uses enters through one of its parameters. Inputs are
+`Parameter` nodes and outputs are `Result` nodes, so that every use of a value is a node's
+input. Building a graph goes through `Graph` and `Builder`; changing one goes through
+`Rewriter`, which alone keeps values and their uses right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from irloop.diagnostics import NOWHERE, Location
+from irloop.graph.loops import PortMap
+from irloop.graph.op import Constant, Op, Parameter, Result
+from irloop.graph.tensor import Tensor
+from irloop.graph.types import UNKNOWN_TYPE, ValueType
+
+__all__ = ["Body", "Graph", "Model", "Node", "Use", "Value"]
+
+
+class Value:
+    """One output of a node.
+
+    `names` are tensor names, by which users address a value; they are not the name of the
+    node. `uses` are the (node, input position) pairs that read it.
+    """
+
+    __slots__ = ("_uses", "index", "info", "names", "producer", "type")
+
+    def __init__(
+        self,
+        producer: Node,
+        index: int,
+        type: ValueType = UNKNOWN_TYPE,
+        names: tuple[str, ...] = (),
+    ) -> None:
+        self.producer = producer
+        self.index = index
+        self.type = type
+        self.names = names
+        self.info: Mapping[str, Any] = _NOTHING
+        # A dict keeps the order of uses and removes one in constant time.
+        self._uses: dict[Use, None] = {}
+
+    @property
+    def uses(self) -> tuple[Use, ...]:
+        """Every (node, input position) that reads this value, in the order they were made."""
+        return tuple(self._uses)
+
+    @property
+    def is_used(self) -> bool:
+        """True when some node reads this value."""
+        return bool(self._uses)
+
+    @property
+    def name(self) -> str:
+        """The first tensor name, or one made from the producer's name."""
+        if self.names:
+            return self.names[0]
+        if len(self.producer.outputs) == 1:
+            return self.producer.name
+        return f"{self.producer.name}.{self.index}"
+
+    def __repr__(self) -> str:
+        return f"<Value {self.name!r} {self.type}>"
+
+
+_NOTHING: Mapping[str, Any] = {}
+Use = tuple["Node", int]
+
+
+@dataclass(slots=True)
+class Body:
+    """A graph owned by a node, and how the two are wired. `label` is body, then or else."""
+
+    label: str
+    graph: Graph
+    ports: PortMap
+
+
+class Node:
+    """An operation in a graph.
+
+    `inputs` hold None where an optional input is omitted. `attributes` are those of the file
+    that the op class does not know; they are written back. `info` is runtime information.
+    """
+
+    __slots__ = (
+        "_next",
+        "_previous",
+        "attributes",
+        "bodies",
+        "graph",
+        "info",
+        "inputs",
+        "location",
+        "name",
+        "op",
+        "outputs",
+    )
+
+    def __init__(self, op: Op, name: str, location: Location = NOWHERE) -> None:
+        self.op = op
+        self.name = name
+        self.location = location
+        self.inputs: tuple[Value | None, ...] = ()
+        self.outputs: tuple[Value, ...] = ()
+        self.bodies: tuple[Body, ...] = ()
+        self.attributes: Mapping[str, Any] = _NOTHING
+        self.info: Mapping[str, Any] = _NOTHING
+        self.graph: Graph | None = None
+        self._previous: Node | None = None
+        self._next: Node | None = None
+
+    @property
+    def output(self) -> Value:
+        """The only output of a node that has exactly one."""
+        (value,) = self.outputs
+        return value
+
+    def body(self, label: str = "body") -> Body:
+        """The body with this label (KeyError if there is none)."""
+        for body in self.bodies:
+            if body.label == label:
+                return body
+        raise KeyError(label)
+
+    def __repr__(self) -> str:
+        return f"<Node {self.op.label} {self.name!r}>"
+
+
+class Graph:
+    """Parameters, results and the nodes between them, in an order that can be run.
+
+    The nodes form a linked list: iterating while nodes are added or removed is safe; a node
+    added behind the current one is still visited.
+    """
+
+    __slots__ = ("_first", "_last", "_size", "name", "owner", "parameters", "results")
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+        self.parameters: list[Node] = []
+        self.results: list[Node] = []
+        self.owner: Node | None = None
+        self._first: Node | None = None
+        self._last: Node | None = None
+        self._size = 0
+
+    @property
+    def inputs(self) -> tuple[Value, ...]:
+        """The values that enter, in order."""
+        return tuple(node.outputs[0] for node in self.parameters)
+
+    @property
+    def outputs(self) -> tuple[Value, ...]:
+        """The values that leave, in order."""
+        values = (node.inputs[0] for node in self.results)
+        return tuple(value for value in values if value is not None)
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """The nodes between parameters and results, in order."""
+        node = self._first
+        while node is not None:
+            yield node
+            node = node._next
+
+    def __reversed__(self) -> Iterator[Node]:
+        node = self._last
+        while node is not None:
+            yield node
+            node = node._previous
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __bool__(self) -> bool:
+        return True
+
+    def add_parameter(
+        self,
+        name: str,
+        type: ValueType = UNKNOWN_TYPE,
+        names: tuple[str, ...] = (),
+        location: Location = NOWHERE,
+    ) -> Value:
+        """Append an input and return its value."""
+        node = Node(Parameter(), name, location)
+        node.graph = self
+        value = Value(node, 0, type, names)
+        node.outputs = (value,)
+        self.parameters.append(node)
+        return value
+
+    def add_result(self, value: Value, name: str, location: Location = NOWHERE) -> Node:
+        """Append an output that gives `value`."""
+        node = Node(Result(), name, location)
+        node.graph = self
+        node.inputs = (value,)
+        value._uses[(node, 0)] = None
+        self.results.append(node)
+        return node
+
+    def add_constant(
+        self, tensor: Tensor, name: str, names: tuple[str, ...] = (), location: Location = NOWHERE
+    ) -> Value:
+        """Append a constant and return its value."""
+        return self.add_node(
+            Constant(tensor), name, (), 1, types=(tensor.type,), names=(names,), location=location
+        ).outputs[0]
+
+    def add_node(
+        self,
+        op: Op,
+        name: str,
+        inputs: tuple[Value | None, ...],
+        n_outputs: int,
+        *,
+        types: tuple[ValueType, ...] = (),
+        names: tuple[tuple[str, ...], ...] = (),
+        bodies: tuple[Body, ...] = (),
+        location: Location = NOWHERE,
+    ) -> Node:
+        """Append a node behind all others; its inputs must stand before it or be parameters."""
+        node = make_node(op, name, inputs, n_outputs, types, names, bodies, location)
+        link(self, node, before=None)
+        return node
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.name!r}: {len(self.parameters)} in, {self._size} nodes>"
+
+
+def make_node(
+    op: Op,
+    name: str,
+    inputs: tuple[Value | None, ...],
+    n_outputs: int,
+    types: tuple[ValueType, ...] = (),
+    names: tuple[tuple[str, ...], ...] = (),
+    bodies: tuple[Body, ...] = (),
+    location: Location = NOWHERE,
+) -> Node:
+    """A node with its outputs, its uses recorded, in no graph yet (for `Graph`, `Rewriter`)."""
+    node = Node(op, name, location)
+    node.inputs = inputs
+    for position, value in enumerate(inputs):
+        if value is not None:
+            value._uses[(node, position)] = None
+    node.outputs = tuple(
+        Value(
+            node,
+            index,
+            types[index] if index < len(types) else UNKNOWN_TYPE,
+            names[index] if index < len(names) else (),
+        )
+        for index in range(n_outputs)
+    )
+    node.bodies = bodies
+    for body in bodies:
+        body.graph.owner = node
+    return node
+
+
+def link(graph: Graph, node: Node, before: Node | None) -> None:
+    """Put `node` into the list of `graph`, before another node or (None) at the end."""
+    node.graph = graph
+    node._next = before
+    node._previous = graph._last if before is None else before._previous
+    if node._previous is None:
+        graph._first = node
+    else:
+        node._previous._next = node
+    if before is None:
+        graph._last = node
+    else:
+        before._previous = node
+    graph._size += 1
+
+
+def unlink(node: Node) -> None:
+    """Take `node` out of its graph's list; its own links stay, so a running walk goes on."""
+    graph = node.graph
+    assert graph is not None
+    if node._previous is None:
+        graph._first = node._next
+    else:
+        node._previous._next = node._next
+    if node._next is None:
+        graph._last = node._previous
+    else:
+        node._next._previous = node._previous
+    node.graph = None
+    graph._size -= 1
+
+
+@dataclass(slots=True)
+class Model:
+    """A graph and what its file says about it.
+
+    `dialect` is "openvino" or "onnx". `version` is the IR version (10, 11) or the ONNX IR
+    version. `opsets` maps an ONNX domain to its opset ("" is ai.onnx); an OpenVINO node's
+    opset is its op's own. `metadata` is kept as the format read it and written back.
+    """
+
+    graph: Graph
+    dialect: str
+    version: int
+    opsets: dict[str, int] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    source: str | None = None

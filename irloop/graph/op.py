@@ -1,0 +1,211 @@
+"""What an operation is: a frozen dataclass whose fields are its attributes.
+
+    class Concat(OpenVinoOp, type="Concat", since=1, inputs=(1, None)):
+        axis: int
+
+        def infer(self, args: Arguments) -> list[ValueType]: ...
+        def kernel(self, n_outputs: int = 1) -> Kernel: ...
+
+Defining the class registers it with its dialect; the schema, the documentation, the reader,
+the writer and the coverage page derive from it. A change is ``replace(op, axis=1)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+
+from irloop.graph.tensor import Tensor
+from irloop.graph.types import UNKNOWN_TYPE, Dim, ValueType
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from irloop.graph.inference import Arguments
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+#: Arrays in (None for an omitted input), one array or a tuple of them out.
+Kernel = Callable[..., Any]
+
+__all__ = [
+    "Constant",
+    "Kernel",
+    "Op",
+    "Parameter",
+    "Registry",
+    "Result",
+    "UnknownOp",
+    "attribute",
+]
+
+
+def attribute(default: Any = MISSING, *, name: str | None = None, doc: str = "") -> Any:
+    """A dataclass field for an attribute whose name in the file is not a Python name."""
+    metadata = {"name": name, "doc": doc}
+    if default is MISSING:
+        return field(metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+class Registry:
+    """The operation classes of one dialect by type and the opset that introduced them."""
+
+    def __init__(self, *, ignore_case: bool = False) -> None:
+        self._ignore_case = ignore_case
+        self._classes: dict[tuple[str, str], list[type[Op]]] = {}
+
+    def _key(self, domain: str, type_name: str) -> tuple[str, str]:
+        return domain, type_name.lower() if self._ignore_case else type_name
+
+    def add(self, cls: type[Op]) -> None:
+        """Register a class; called when it is defined.
+
+        Raises:
+            TypeError: when two classes claim the same type and version.
+        """
+        versions = self._classes.setdefault(self._key(cls.domain, cls.type), [])
+        if any(other.since == cls.since for other in versions):
+            raise TypeError(f"two classes for {cls.type} since {cls.since}")
+        versions.append(cls)
+        versions.sort(key=lambda item: item.since)
+
+    def find(self, type_name: str, opset: int, domain: str = "") -> type[Op] | None:
+        """The class that `type_name` means in `opset`, or None."""
+        found = None
+        for cls in self._classes.get(self._key(domain, type_name), ()):
+            if cls.since > opset:
+                break
+            found = cls
+        if found is not None and found.until is not None and opset > found.until:
+            return None
+        return found
+
+    def versions(self, type_name: str, domain: str = "") -> tuple[type[Op], ...]:
+        """All classes of one type, oldest first."""
+        return tuple(self._classes.get(self._key(domain, type_name), ()))
+
+    def all(self) -> tuple[type[Op], ...]:
+        """Every registered class, by type and version."""
+        classes = [cls for versions in self._classes.values() for cls in versions]
+        return tuple(sorted(classes, key=lambda cls: (cls.domain, cls.type, cls.since)))
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field, attribute))
+class Op:
+    """The base of every operation; subclasses are frozen dataclasses.
+
+    Class keywords: `type` the name in the file, `since` the opset that introduced this
+    meaning, `until` the last opset that has it (None: still there), `inputs` the smallest and
+    largest number of inputs (None: no limit), `outputs` the number of outputs (None: varies).
+    A class whose result is not a function of its inputs (random, state) sets `pure = False`.
+    """
+
+    type: ClassVar[str] = ""
+    since: ClassVar[int] = 1
+    until: ClassVar[int | None] = None
+    domain: ClassVar[str] = ""
+    arity: ClassVar[tuple[int, int | None]] = (0, None)
+    n_outputs: ClassVar[int | None] = 1
+    pure: ClassVar[bool] = True
+    registry: ClassVar[Registry | None] = None
+
+    def __init_subclass__(
+        cls,
+        *,
+        type: str | None = None,
+        since: int = 1,
+        until: int | None = None,
+        domain: str | None = None,
+        inputs: tuple[int, int | None] | int | None = None,
+        outputs: int | None = 1,
+        **keywords: Any,
+    ) -> None:
+        super().__init_subclass__(**keywords)
+        dataclass(frozen=True)(cls)
+        if domain is not None:
+            cls.domain = domain
+        if inputs is not None:
+            cls.arity = (inputs, inputs) if isinstance(inputs, int) else inputs
+        if type is None:
+            return
+        cls.type = type
+        cls.since = since
+        cls.until = until
+        cls.n_outputs = outputs
+        if cls.registry is not None:
+            cls.registry.add(cls)
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        """Types of the outputs from types (and constants) of the inputs.
+
+        Raises:
+            InferenceError: when the inputs contradict the operation's specification.
+        """
+        return [UNKNOWN_TYPE] * args.n_outputs
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        """The elements of an integer vector (or scalar) output as far as they are known.
+
+        Only operations that shapes are computed with need this: ShapeOf, Gather, Concat...
+        """
+        return None
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        """The NumPy function of this operation, its attributes bound.
+
+        The function takes one array an input (None where an optional one is omitted) and
+        returns one array, or a tuple when there are several outputs.
+
+        Raises:
+            NotImplementedError: when this operation cannot be run by irloop.
+        """
+        raise NotImplementedError(self.label)
+
+    @classmethod
+    def can_run(cls) -> bool:
+        """True when the class has a kernel of its own (control flow is run by the executor)."""
+        return cls.kernel is not Op.kernel
+
+    @property
+    def label(self) -> str:
+        """The type and version as people write them, as in ``Loop-5``."""
+        return f"{self.type}-{self.since}"
+
+
+class Parameter(Op, type="Parameter", inputs=0):
+    """An input of a graph or body; its one output is the value."""
+
+
+class Result(Op, type="Result", inputs=1, outputs=0):
+    """An output of a graph or body; its one input is the value."""
+
+
+class Constant(Op, type="Const", inputs=0):
+    """A constant."""
+
+    tensor: Tensor
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [self.tensor.type]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return self.tensor.numpy
+
+
+class UnknownOp(Op):
+    """An operation that no class describes: read, validated, written, never run.
+
+    `version` is the text of the file; `attributes` are kept as the format gave them.
+    """
+
+    name: str
+    version: str
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    op_domain: str = ""
+
+    @property
+    def label(self) -> str:
+        domain = f"{self.op_domain}." if self.op_domain else ""
+        return f"{domain}{self.name}-{self.version.removeprefix('opset')}"

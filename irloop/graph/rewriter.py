@@ -1,0 +1,206 @@
+"""The one door to changing a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace as replace_dataclass
+
+from irloop.diagnostics import NOWHERE
+from irloop.errors import VerifyError
+from irloop.graph.model import Body, Graph, Node, Value, link, make_node, unlink
+from irloop.graph.op import Op
+from irloop.graph.tensor import Tensor
+from irloop.graph.types import ValueType
+
+__all__ = ["Rewriter"]
+
+
+class Rewriter:
+    """Changes one graph and keeps values, uses and order right.
+
+    `modified` is true once anything was changed; a pass returns it.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.modified = False
+
+    def on_change(self, node: Node) -> None:
+        """Called for every node that was inserted or whose inputs changed."""
+
+    def insert(
+        self,
+        op: Op,
+        inputs: tuple[Value | None, ...],
+        *,
+        before: Node | None,
+        name: str,
+        n_outputs: int = 1,
+        types: tuple[ValueType, ...] = (),
+        names: tuple[tuple[str, ...], ...] = (),
+        bodies: tuple[Body, ...] = (),
+    ) -> Node:
+        """A new node before another one, or (None) at the end."""
+        location = NOWHERE if before is None else before.location
+        node = make_node(op, name, inputs, n_outputs, types, names, bodies, location)
+        link(self.graph, node, before)
+        self._changed(node)
+        return node
+
+    def insert_constant(self, tensor: Tensor, *, before: Node | None, name: str) -> Value:
+        """A new constant before a node, or (None) at the end."""
+        from irloop.graph.op import Constant
+
+        return self.insert(
+            Constant(tensor), (), before=before, name=name, types=(tensor.type,)
+        ).output
+
+    def set_input(self, node: Node, position: int, value: Value | None) -> None:
+        """Let input `position` of `node` read `value`."""
+        old = node.inputs[position]
+        if old is value:
+            return
+        if old is not None:
+            del old._uses[(node, position)]
+        inputs = list(node.inputs)
+        inputs[position] = value
+        node.inputs = tuple(inputs)
+        if value is not None:
+            value._uses[(node, position)] = None
+        self._changed(node)
+
+    def set_inputs(self, node: Node, values: tuple[Value | None, ...]) -> None:
+        """Give `node` another list of inputs, of any length."""
+        for position, old in enumerate(node.inputs):
+            if old is not None:
+                del old._uses[(node, position)]
+        node.inputs = values
+        for position, value in enumerate(values):
+            if value is not None:
+                value._uses[(node, position)] = None
+        self._changed(node)
+
+    def replace_value(self, old: Value, new: Value, *, keep_names: bool = True) -> None:
+        """Let every reader of `old` read `new`; tensor names move along unless told not to."""
+        if old is new:
+            return
+        for node, position in old.uses:
+            self.set_input(node, position, new)
+        if keep_names and old.names:
+            new.names = (*old.names, *(name for name in new.names if name not in old.names))
+            old.names = ()
+        self.modified = True
+
+    def replace_node(self, old: Node, values: Iterable[Value]) -> None:
+        """Replace every output of `old` by the value at its place and erase the node.
+
+        The last new node takes the old one's name and runtime information.
+
+        Raises:
+            VerifyError: when the numbers of values differ.
+        """
+        new = tuple(values)
+        if len(new) != len(old.outputs):
+            raise VerifyError(
+                f"{old!r} has {len(old.outputs)} outputs and was given {len(new)} replacements",
+                location=old.location,
+            )
+        for before, after in zip(old.outputs, new, strict=True):
+            self.replace_value(before, after)
+        producer = new[-1].producer if new else None
+        if producer is not None and producer.graph is self.graph:
+            producer.info = {**producer.info, **old.info}
+        self.erase(old)
+
+    def replace_op(self, node: Node, op: Op) -> None:
+        """Give `node` another operation with the same inputs and outputs."""
+        if node.op == op:
+            return
+        node.op = op
+        self._changed(node)
+
+    def set_attributes(self, node: Node, **changes: object) -> None:
+        """Change attributes of the operation of `node`."""
+        self.replace_op(node, replace_dataclass(node.op, **changes))  # type: ignore[type-var]
+
+    def set_bodies(self, node: Node, bodies: tuple[Body, ...]) -> None:
+        """Give `node` other bodies or other port maps."""
+        node.bodies = bodies
+        for body in bodies:
+            body.graph.owner = node
+        self._changed(node)
+
+    def set_outputs(self, node: Node, n_outputs: int) -> None:
+        """Give `node` more outputs, or drop unused ones at the end.
+
+        Raises:
+            VerifyError: when a dropped output is still used.
+        """
+        if any(value.is_used for value in node.outputs[n_outputs:]):
+            raise VerifyError(f"an output of {node!r} is still used", location=node.location)
+        kept = node.outputs[:n_outputs]
+        extra = tuple(Value(node, index) for index in range(len(kept), n_outputs))
+        node.outputs = kept + extra
+        self._changed(node)
+
+    def drop_outputs(self, node: Node, positions: set[int]) -> None:
+        """Remove unused outputs of `node`; the others move up."""
+        for position in positions:
+            if node.outputs[position].is_used:
+                raise VerifyError(f"an output of {node!r} is still used", location=node.location)
+        kept = [value for value in node.outputs if value.index not in positions]
+        for index, value in enumerate(kept):
+            value.index = index
+        node.outputs = tuple(kept)
+        self._changed(node)
+
+    def erase(self, node: Node) -> None:
+        """Remove a node that nobody reads.
+
+        Raises:
+            VerifyError: when one of its outputs is still used.
+        """
+        used = [value for value in node.outputs if value.is_used]
+        if used:
+            raise VerifyError(f"{node!r} is still used", location=node.location)
+        self._forget_inputs(node)
+        unlink(node)
+        self.modified = True
+
+    def erase_parameter(self, node: Node) -> None:
+        """Remove an unused parameter; port maps are the caller's to adapt."""
+        if node.outputs[0].is_used:
+            raise VerifyError(f"{node!r} is still used", location=node.location)
+        self.graph.parameters.remove(node)
+        node.graph = None
+        self.modified = True
+
+    def erase_result(self, node: Node) -> None:
+        """Remove a result; port maps are the caller's to adapt."""
+        self._forget_inputs(node)
+        self.graph.results.remove(node)
+        node.graph = None
+        self.modified = True
+
+    def move_before(self, node: Node, anchor: Node | None) -> None:
+        """Move a node to before another one, or (None) to the end."""
+        graph = self.graph
+        unlink(node)
+        link(graph, node, anchor)
+        self.modified = True
+
+    def rename(self, node: Node, name: str) -> None:
+        """Give a node another name."""
+        if node.name != name:
+            node.name = name
+            self.modified = True
+
+    def _forget_inputs(self, node: Node) -> None:
+        for position, value in enumerate(node.inputs):
+            if value is not None:
+                del value._uses[(node, position)]
+        node.inputs = ()
+
+    def _changed(self, node: Node) -> None:
+        self.modified = True
+        self.on_change(node)

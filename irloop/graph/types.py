@@ -1,0 +1,422 @@
+"""Element types, dimensions, shapes and the types of values.
+
+NumPy is imported only when a caller asks for a NumPy type, so that validating a file
+never pays for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = [
+    "UNKNOWN_DIM",
+    "UNKNOWN_SHAPE",
+    "UNKNOWN_TYPE",
+    "Dim",
+    "DynamicDim",
+    "ElementType",
+    "OptionalType",
+    "SequenceType",
+    "Shape",
+    "TensorType",
+    "ValueType",
+    "element_type_of",
+]
+
+
+class ElementType(Enum):
+    """The type of one element; the value is OpenVINO's canonical name."""
+
+    F64 = "f64"
+    F32 = "f32"
+    F16 = "f16"
+    BF16 = "bf16"
+    I64 = "i64"
+    I32 = "i32"
+    I16 = "i16"
+    I8 = "i8"
+    I4 = "i4"
+    I2 = "i2"
+    U64 = "u64"
+    U32 = "u32"
+    U16 = "u16"
+    U8 = "u8"
+    U6 = "u6"
+    U4 = "u4"
+    U3 = "u3"
+    U2 = "u2"
+    U1 = "u1"
+    NF4 = "nf4"
+    F8E4M3 = "f8e4m3"
+    F8E5M2 = "f8e5m2"
+    F8E4M3FNUZ = "f8e4m3fnuz"
+    F8E5M2FNUZ = "f8e5m2fnuz"
+    F8E8M0 = "f8e8m0"
+    F4E2M1 = "f4e2m1"
+    C64 = "c64"
+    C128 = "c128"
+    BOOLEAN = "boolean"
+    STRING = "string"
+    DYNAMIC = "dynamic"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    # Enum's own hash formats the name at every call; members are unique, identity is enough.
+    __hash__ = object.__hash__
+
+    @property
+    def bits(self) -> int:
+        """Bits of one element as stored; 0 for strings and for a type not known."""
+        return _BITS[self]
+
+    @property
+    def is_float(self) -> bool:
+        """True for every real floating-point type, the 4 and 8 bit ones included."""
+        return self in _FLOATS
+
+    @property
+    def is_integer(self) -> bool:
+        """True for signed and unsigned integers; false for boolean."""
+        return self in _INTEGERS
+
+    def nbytes(self, count: int) -> int:
+        """Bytes that `count` packed elements take, the last byte padded."""
+        return (self.bits * count + 7) // 8
+
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy type an array of this element has in memory (one element an item).
+
+        Types of less than 8 bits without an ml_dtypes counterpart (u1, u3, u6) are held
+        as uint8; nf4 is held as its 4-bit code in uint8.
+
+        Raises:
+            ValueError: for `DYNAMIC`, which has no values.
+        """
+        return _numpy_type(self)
+
+
+_BITS = {
+    ElementType.F64: 64,
+    ElementType.F32: 32,
+    ElementType.F16: 16,
+    ElementType.BF16: 16,
+    ElementType.I64: 64,
+    ElementType.I32: 32,
+    ElementType.I16: 16,
+    ElementType.I8: 8,
+    ElementType.I4: 4,
+    ElementType.I2: 2,
+    ElementType.U64: 64,
+    ElementType.U32: 32,
+    ElementType.U16: 16,
+    ElementType.U8: 8,
+    ElementType.U6: 6,
+    ElementType.U4: 4,
+    ElementType.U3: 3,
+    ElementType.U2: 2,
+    ElementType.U1: 1,
+    ElementType.NF4: 4,
+    ElementType.F8E4M3: 8,
+    ElementType.F8E5M2: 8,
+    ElementType.F8E4M3FNUZ: 8,
+    ElementType.F8E5M2FNUZ: 8,
+    ElementType.F8E8M0: 8,
+    ElementType.F4E2M1: 4,
+    ElementType.C64: 64,
+    ElementType.C128: 128,
+    ElementType.BOOLEAN: 8,
+    ElementType.STRING: 0,
+    ElementType.DYNAMIC: 0,
+}
+
+_FLOATS = frozenset(
+    {
+        ElementType.F64,
+        ElementType.F32,
+        ElementType.F16,
+        ElementType.BF16,
+        ElementType.NF4,
+        ElementType.F8E4M3,
+        ElementType.F8E5M2,
+        ElementType.F8E4M3FNUZ,
+        ElementType.F8E5M2FNUZ,
+        ElementType.F8E8M0,
+        ElementType.F4E2M1,
+    }
+)
+_INTEGERS = frozenset(
+    {
+        ElementType.I64,
+        ElementType.I32,
+        ElementType.I16,
+        ElementType.I8,
+        ElementType.I4,
+        ElementType.I2,
+        ElementType.U64,
+        ElementType.U32,
+        ElementType.U16,
+        ElementType.U8,
+        ElementType.U6,
+        ElementType.U4,
+        ElementType.U3,
+        ElementType.U2,
+        ElementType.U1,
+    }
+)
+
+
+@cache
+def _numpy_names() -> dict[ElementType, np.dtype[Any]]:
+    import ml_dtypes
+    import numpy as np
+
+    plain = {
+        ElementType.F64: np.float64,
+        ElementType.F32: np.float32,
+        ElementType.F16: np.float16,
+        ElementType.BF16: ml_dtypes.bfloat16,
+        ElementType.I64: np.int64,
+        ElementType.I32: np.int32,
+        ElementType.I16: np.int16,
+        ElementType.I8: np.int8,
+        ElementType.I4: ml_dtypes.int4,
+        ElementType.I2: ml_dtypes.int2,
+        ElementType.U64: np.uint64,
+        ElementType.U32: np.uint32,
+        ElementType.U16: np.uint16,
+        ElementType.U8: np.uint8,
+        ElementType.U4: ml_dtypes.uint4,
+        ElementType.U2: ml_dtypes.uint2,
+        ElementType.F8E4M3: ml_dtypes.float8_e4m3fn,
+        ElementType.F8E5M2: ml_dtypes.float8_e5m2,
+        ElementType.F8E4M3FNUZ: ml_dtypes.float8_e4m3fnuz,
+        ElementType.F8E5M2FNUZ: ml_dtypes.float8_e5m2fnuz,
+        ElementType.F8E8M0: ml_dtypes.float8_e8m0fnu,
+        ElementType.F4E2M1: ml_dtypes.float4_e2m1fn,
+        ElementType.C64: np.complex64,
+        ElementType.C128: np.complex128,
+        ElementType.BOOLEAN: np.bool_,
+        ElementType.STRING: np.object_,
+        # No NumPy or ml_dtypes type: held one code a byte.
+        ElementType.U6: np.uint8,
+        ElementType.U3: np.uint8,
+        ElementType.U1: np.uint8,
+        ElementType.NF4: np.uint8,
+    }
+    return {element: np.dtype(kind) for element, kind in plain.items()}
+
+
+def _numpy_type(element: ElementType) -> np.dtype[Any]:
+    if element is ElementType.DYNAMIC:
+        raise ValueError("an element type that is not known has no NumPy type")
+    return _numpy_names()[element]
+
+
+@cache
+def element_type_of(dtype: np.dtype[Any]) -> ElementType:
+    """The element type of a NumPy array, by its dtype (uint8 is `U8`, str is `STRING`).
+
+    Raises:
+        ValueError: when no element type corresponds.
+    """
+    if dtype.kind in "OUS":
+        return ElementType.STRING
+    for element, candidate in _numpy_names().items():
+        if candidate == dtype:
+            return element
+    raise ValueError(f"no element type corresponds to NumPy's {dtype}")
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicDim:
+    """A dimension whose size is not known before running: ranged, named, or neither."""
+
+    low: int = 0
+    high: int | None = None
+    symbol: str | None = None
+
+    def __str__(self) -> str:
+        if self.symbol is not None:
+            return self.symbol
+        if self.low == 0 and self.high is None:
+            return "?"
+        return f"{self.low or ''}..{'' if self.high is None else self.high}"
+
+
+Dim = int | DynamicDim
+UNKNOWN_DIM = DynamicDim()
+
+
+def _widen(left: Dim, right: Dim) -> Dim:
+    if left == right:
+        return left
+    return UNKNOWN_DIM
+
+
+def _refine(left: Dim, right: Dim) -> Dim | None:
+    if isinstance(left, int):
+        if isinstance(right, int) and left != right:
+            return None
+        return left
+    if isinstance(right, int) or left == UNKNOWN_DIM:
+        return right
+    return left
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The dimensions of a tensor; `dims` is None when not even the rank is known."""
+
+    dims: tuple[Dim, ...] | None
+
+    @classmethod
+    def of(cls, *dims: Dim | None) -> Shape:
+        """A shape of known rank; None stands for a dimension not known."""
+        return cls(tuple(UNKNOWN_DIM if dim is None else dim for dim in dims))
+
+    @classmethod
+    def of_rank(cls, rank: int) -> Shape:
+        """A shape of known rank and unknown dimensions."""
+        return cls((UNKNOWN_DIM,) * rank)
+
+    @property
+    def rank(self) -> int | None:
+        """The number of dimensions, or None."""
+        return None if self.dims is None else len(self.dims)
+
+    @property
+    def is_static(self) -> bool:
+        """True when every dimension is a known number."""
+        return self.dims is not None and all(isinstance(dim, int) for dim in self.dims)
+
+    def static(self) -> tuple[int, ...] | None:
+        """All dimensions as numbers, or None when one of them is not known."""
+        if self.dims is None:
+            return None
+        known = tuple(dim for dim in self.dims if isinstance(dim, int))
+        return known if len(known) == len(self.dims) else None
+
+    def count(self) -> int | None:
+        """The number of elements, or None when it is not known."""
+        dims = self.static()
+        if dims is None:
+            return None
+        total = 1
+        for dim in dims:
+            total *= dim
+        return total
+
+    def dim(self, axis: int) -> Dim:
+        """One dimension; unknown when the rank is. A negative axis counts from the end."""
+        if self.dims is None:
+            return UNKNOWN_DIM
+        return self.dims[axis]
+
+    def with_dim(self, axis: int, dim: Dim) -> Shape:
+        """The same shape with one dimension changed (unchanged when the rank is unknown)."""
+        if self.dims is None:
+            return self
+        dims = list(self.dims)
+        dims[axis] = dim
+        return Shape(tuple(dims))
+
+    def widen(self, other: Shape) -> Shape:
+        """The narrowest shape that both of these fit in (what a loop or branch may give)."""
+        if self.dims is None or other.dims is None or len(self.dims) != len(other.dims):
+            return UNKNOWN_SHAPE
+        return Shape(tuple(map(_widen, self.dims, other.dims)))
+
+    def refine(self, other: Shape) -> Shape | None:
+        """What is known when both hold at once; None when they contradict each other."""
+        if self.dims is None:
+            return other
+        if other.dims is None:
+            return self
+        if len(self.dims) != len(other.dims):
+            return None
+        dims = [_refine(left, right) for left, right in zip(self.dims, other.dims, strict=True)]
+        known = tuple(dim for dim in dims if dim is not None)
+        return Shape(known) if len(known) == len(dims) else None
+
+    def __str__(self) -> str:
+        if self.dims is None:
+            return "[...]"
+        return "[" + ",".join(str(dim) for dim in self.dims) + "]"
+
+
+UNKNOWN_SHAPE = Shape(None)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """A tensor: element type and shape."""
+
+    element: ElementType
+    shape: Shape
+
+    def __str__(self) -> str:
+        return f"{self.element}{self.shape}"
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceType:
+    """An ONNX sequence of values of one type."""
+
+    item: ValueType
+
+    def __str__(self) -> str:
+        return f"seq({self.item})"
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalType:
+    """An ONNX optional: a value of this type, or nothing."""
+
+    item: ValueType
+
+    def __str__(self) -> str:
+        return f"optional({self.item})"
+
+
+ValueType = TensorType | SequenceType | OptionalType
+UNKNOWN_TYPE = TensorType(ElementType.DYNAMIC, UNKNOWN_SHAPE)
+
+
+def broadcast_dims(left: Dim, right: Dim) -> Dim | None:
+    """One dimension of two numpy-broadcast operands; None when they do not fit."""
+    if left == right:
+        return left
+    if left == 1:
+        return right
+    if right == 1:
+        return left
+    if isinstance(left, int):
+        return None if isinstance(right, int) else left
+    return right if isinstance(right, int) else UNKNOWN_DIM
+
+
+def broadcast_shapes(shapes: Iterable[Shape]) -> Shape | None:
+    """The shape of numpy-broadcast operands; None when they do not fit."""
+    result: tuple[Dim, ...] = ()
+    for shape in shapes:
+        if shape.dims is None:
+            return UNKNOWN_SHAPE
+        rank = max(len(result), len(shape.dims))
+        left = (1,) * (rank - len(result)) + result
+        right = (1,) * (rank - len(shape.dims)) + shape.dims
+        merged: list[Dim] = []
+        for pair in zip(left, right, strict=True):
+            dim = broadcast_dims(*pair)
+            if dim is None:
+                return None
+            merged.append(dim)
+        result = tuple(merged)
+    return Shape(result)

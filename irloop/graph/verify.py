@@ -1,0 +1,82 @@
+"""Does a graph keep its own rules? Run after a pass, in tests, and before writing."""
+
+from __future__ import annotations
+
+from irloop.errors import VerifyError
+from irloop.graph.loops import Carried, PortMap
+from irloop.graph.model import Body, Graph, Node, Value
+from irloop.graph.op import Parameter, Result
+from irloop.graph.walk import node_path
+
+__all__ = ["verify"]
+
+
+def verify(graph: Graph) -> None:
+    """Check order, uses, closed bodies and port maps, bodies included.
+
+    Raises:
+        VerifyError: naming the node that breaks a rule.
+    """
+    seen: set[Value] = set()
+    for node in graph.parameters:
+        _require(isinstance(node.op, Parameter), node, "a parameter that is no Parameter")
+        _require(node.graph is graph, node, "a parameter that belongs to another graph")
+        seen.update(node.outputs)
+    count = 0
+    for node in graph.nodes:
+        count += 1
+        _verify_node(node, graph, seen)
+        seen.update(node.outputs)
+        for body in node.bodies:
+            _require(body.graph.owner is node, node, f"body {body.label!r} has another owner")
+            verify(body.graph)
+            _verify_ports(node, body)
+    if count != len(graph):
+        raise VerifyError(f"{graph!r} counts {len(graph)} nodes and links {count}")
+    for node in graph.results:
+        _require(isinstance(node.op, Result), node, "a result that is no Result")
+        _verify_node(node, graph, seen)
+
+
+def _verify_node(node: Node, graph: Graph, seen: set[Value]) -> None:
+    _require(node.graph is graph, node, "a node that belongs to another graph")
+    for position, value in enumerate(node.inputs):
+        if value is None:
+            continue
+        _require(value in seen, node, f"input {position} is not made before it in this graph")
+        _require((node, position) in value.uses, node, f"input {position} does not know its use")
+    for index, value in enumerate(node.outputs):
+        _require(value.producer is node, node, f"output {index} has another producer")
+        _require(value.index == index, node, f"output {index} counts itself as {value.index}")
+        for user, position in value.uses:
+            read = user.inputs[position] if position < len(user.inputs) else None
+            _require(read is value, node, f"output {index} lists a use that does not read it")
+
+
+def _verify_ports(node: Node, body: Body) -> None:
+    ports: PortMap = body.ports
+    parameters, results = len(body.graph.parameters), len(body.graph.results)
+    used: set[int] = set()
+    for port in ports.inputs:
+        _require(0 <= port.external < len(node.inputs), node, f"{port} names no input")
+        _require(0 <= port.parameter < parameters, node, f"{port} names no body parameter")
+        _require(port.parameter not in used, node, f"{port} maps a parameter twice")
+        used.add(port.parameter)
+        if isinstance(port, Carried):
+            _require(0 <= port.result < results, node, f"{port} names no body result")
+    outputs: set[int] = set()
+    for out in ports.outputs:
+        _require(0 <= out.external < len(node.outputs), node, f"{out} names no output")
+        _require(0 <= out.result < results, node, f"{out} names no body result")
+        _require(out.external not in outputs, node, f"{out} gives an output twice")
+        outputs.add(out.external)
+    if ports.iteration is not None:
+        _require(0 <= ports.iteration < parameters, node, "the iteration number has no parameter")
+        _require(ports.iteration not in used, node, "the iteration number is also an input")
+    if ports.condition is not None:
+        _require(0 <= ports.condition < results, node, "the condition has no result")
+
+
+def _require(holds: bool, node: Node, message: str) -> None:
+    if not holds:
+        raise VerifyError(f"{node_path(node)}: {message}", location=node.location)

@@ -1,0 +1,74 @@
+"""Ways through a graph and its bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.graph.model import Graph, Node, Value
+
+__all__ = ["all_graphs", "all_nodes", "node_path", "topological"]
+
+
+def all_nodes(graph: Graph) -> Iterator[Node]:
+    """Every node, a body's nodes right after the node that owns it (results, parameters not)."""
+    stack = [graph.nodes]
+    while stack:
+        node = next(stack[-1], None)
+        if node is None:
+            stack.pop()
+            continue
+        yield node
+        stack.extend(body.graph.nodes for body in reversed(node.bodies))
+
+
+def all_graphs(graph: Graph) -> Iterator[Graph]:
+    """The graph and every body below it, outermost first."""
+    yield graph
+    for node in all_nodes(graph):
+        for body in node.bodies:
+            yield body.graph
+
+
+def node_path(node: Node) -> str:
+    """The way to a node through bodies, as in ``Loop_7/body/Mul_4``."""
+    parts = [node.name]
+    graph = node.graph
+    while graph is not None and graph.owner is not None:
+        owner = graph.owner
+        label = next((body.label for body in owner.bodies if body.graph is graph), "body")
+        parts += [label, owner.name]
+        graph = owner.graph
+    return "/".join(reversed(parts))
+
+
+def topological(nodes: list[Node]) -> tuple[list[Node], list[Node]]:
+    """`nodes` so that producers stand before readers, otherwise in their old order.
+
+    Returns the ordered nodes and those that could not be ordered: a cycle and what hangs on it.
+    """
+    position = {node: index for index, node in enumerate(nodes)}
+    ordered: list[Node] = []
+    state: dict[Node, int] = {}
+    stuck: list[Node] = []
+    for start in nodes:
+        if start in state:
+            continue
+        stack: list[tuple[Node, Iterator[Value | None]]] = [(start, iter(start.inputs))]
+        state[start] = 1
+        while stack:
+            node, inputs = stack[-1]
+            for value in inputs:
+                producer = None if value is None else value.producer
+                if producer is None or producer not in position:
+                    continue
+                if state.get(producer) == 1:
+                    stuck.append(node)
+                elif producer not in state:
+                    state[producer] = 1
+                    stack.append((producer, iter(producer.inputs)))
+                    break
+            else:
+                stack.pop()
+                state[node] = 2
+                ordered.append(node)
+    return ordered, stuck
