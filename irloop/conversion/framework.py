@@ -93,6 +93,8 @@ class Converter:
     options: dict[str, Any] = field(default_factory=dict)
     refusals: list[Diagnostic] = field(default_factory=list)
     notes: list[Diagnostic] = field(default_factory=list)
+    #: What is known about the source graph (constants, partly known shapes).
+    source: Inference = field(default_factory=Inference)
 
     def convert(self, source: Graph, target: Conversion) -> None:
         """Translate a whole graph: parameters, nodes and results keep order and names.
