@@ -187,10 +187,12 @@ def _unpack_bits(codes: Array, bits: int, count: int) -> Array:
     if bits in (2, 4):
         # The first element sits in the low bits of its byte.
         shifts = np.arange(0, 8, bits, dtype=np.uint8)
-        return ((codes[:, None] >> shifts) & ((1 << bits) - 1)).reshape(-1)[:count]
+        fields: Array = ((codes[:, None] >> shifts) & ((1 << bits) - 1)).reshape(-1)[:count]
+        return fields
     stream = np.unpackbits(codes, bitorder="little")[: count * bits].reshape(count, bits)
     weights = (1 << np.arange(bits)).astype(np.uint8)
-    return (stream * weights).sum(axis=1).astype(np.uint8)
+    total: Array = (stream * weights).sum(axis=1).astype(np.uint8)
+    return total
 
 
 def unpack(raw: memoryview | bytes, element: ElementType, shape: tuple[int, ...]) -> Array:
@@ -240,6 +242,7 @@ def pack(array: Array, element: ElementType) -> bytes:
         padded[: len(codes)] = codes
         shifts = np.arange(0, 8, bits, dtype=np.uint8)
         packed = np.bitwise_or.reduce(padded.reshape(-1, per_byte) << shifts, axis=1)
-        return packed.astype(np.uint8).tobytes()
+        return bytes(packed.astype(np.uint8))
     stream = (codes[:, None] >> np.arange(bits, dtype=np.uint8)) & 1
-    return np.packbits(stream.reshape(-1), bitorder="little").tobytes()
+    blob: bytes = np.packbits(stream.reshape(-1), bitorder="little").tobytes()
+    return blob

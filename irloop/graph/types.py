@@ -27,7 +27,10 @@ __all__ = [
     "Shape",
     "TensorType",
     "ValueType",
+    "broadcast_dims",
+    "broadcast_shapes",
     "element_type_of",
+    "widen_types",
 ]
 
 
@@ -388,6 +391,20 @@ class OptionalType:
 
 ValueType = TensorType | SequenceType | OptionalType
 UNKNOWN_TYPE = TensorType(ElementType.DYNAMIC, UNKNOWN_SHAPE)
+
+
+def widen_types(left: ValueType, right: ValueType) -> ValueType:
+    """The narrowest type that both of these fit in: what a loop or a branch may give."""
+    if left == right:
+        return left
+    if isinstance(left, TensorType) and isinstance(right, TensorType):
+        element = left.element if left.element is right.element else ElementType.DYNAMIC
+        return TensorType(element, left.shape.widen(right.shape))
+    if isinstance(left, SequenceType) and isinstance(right, SequenceType):
+        return SequenceType(widen_types(left.item, right.item))
+    if isinstance(left, OptionalType) and isinstance(right, OptionalType):
+        return OptionalType(widen_types(left.item, right.item))
+    return UNKNOWN_TYPE
 
 
 def broadcast_dims(left: Dim, right: Dim) -> Dim | None:

@@ -14,9 +14,17 @@ If     cond, captures...                   captures... (each body those it uses)
 
 from __future__ import annotations
 
+from irloop.dialects import loops
 from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.loops import Carried, ScanInput
+from irloop.graph.model import Body
+from irloop.graph.types import UNKNOWN_DIM, Dim, Shape, TensorType, ValueType
 
 __all__ = ["If", "Loop", "Scan", "Scan8"]
+
+#: The trip count that exporters write for "no limit".
+NO_LIMIT = 2**63 - 1
 
 
 class Loop(OnnxOp, type="Loop", since=1, inputs=(2, None), outputs=None):
@@ -28,6 +36,10 @@ class Loop(OnnxOp, type="Loop", since=1, inputs=(2, None), outputs=None):
     `ScanOutput` of axis 0.
     """
 
+    def infer(self, args: Arguments) -> list[ValueType]:
+        types = loops.parameter_types(args, args.bodies[0])
+        return loops.infer_loop(args, types, lambda body: _trips(args, body))
+
 
 class Scan(OnnxOp, type="Scan", since=9, inputs=(1, None), outputs=None):
     """Runs its body for each element of the scanned inputs (Scan-9 ... Scan-25).
@@ -35,6 +47,10 @@ class Scan(OnnxOp, type="Scan", since=9, inputs=(1, None), outputs=None):
     Axes and directions are in the port map (`ScanInput`, `ScanOutput`), normalised to
     non-negative where the rank is known. The file's `num_scan_inputs` and lists derive from it.
     """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        types = loops.parameter_types(args, args.bodies[0])
+        return loops.infer_loop(args, types, lambda body: _known(_scan_length(args, body, 0)))
 
 
 class Scan8(OnnxOp, type="Scan", since=8, inputs=(2, None), outputs=None):
@@ -45,6 +61,90 @@ class Scan8(OnnxOp, type="Scan", since=8, inputs=(2, None), outputs=None):
     `ScanOutput.axis` count without the batch axis, so they are 0.
     """
 
+    def infer(self, args: Arguments) -> list[ValueType]:
+        (body,) = args.bodies
+        types = loops.parameter_types(args, body, outer=1)
+        length = _scan_length(args, body, 1)
+        outputs = loops.infer_loop(args, types, lambda _: _known(length))
+        batch = _batch(args, body)
+        return [
+            TensorType(item.element, Shape((batch, *item.shape.dims)))
+            if isinstance(item, TensorType) and item.shape.dims is not None
+            else item
+            for item in outputs
+        ]
+
 
 class If(OnnxOp, type="If", since=1, inputs=(1, None), outputs=None):
     """Runs one of its bodies, labelled then and else (If-1 ... If-25)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return loops.infer_branches(args)
+
+
+def _known(dim: Dim) -> int | None:
+    return dim if isinstance(dim, int) else None
+
+
+def _scan_length(args: Arguments, body: Body, outer: int) -> Dim:
+    """The common length of the scanned inputs; `outer` axes stand before theirs.
+
+    Raises:
+        InferenceError: when two scanned inputs have different lengths.
+    """
+    found: Dim = UNKNOWN_DIM
+    for port in body.ports.inputs:
+        if not isinstance(port, ScanInput):
+            continue
+        shape = args.shape(port.external)
+        if shape.dims is None:
+            continue
+        dim = shape.dims[outer:][loops.normal_axis(port.axis, len(shape.dims) - outer)]
+        if isinstance(dim, int) and isinstance(found, int) and dim != found:
+            raise args.error("scanned inputs differ in length", str(found), str(dim))
+        found = dim if isinstance(dim, int) else found
+    return found
+
+
+def _batch(args: Arguments, body: Body) -> Dim:
+    for port in body.ports.inputs:
+        shape = args.shape(port.external)
+        if isinstance(port, Carried | ScanInput) and shape.dims:
+            return shape.dims[0]
+    return UNKNOWN_DIM
+
+
+def _trips(args: Arguments, body: Body) -> int | None:
+    """Iterations of a Loop, None where they are decided only when it runs."""
+    limit = args.ints(0)
+    if limit is not None and limit[0] <= 0:
+        return 0
+    before = args.constant(1)
+    starts = True if not args.has(1) else None if before is None else bool(before.reshape(-1)[0])
+    if starts is False:
+        return 0
+    goes_on = _condition(args, body, starts)
+    if starts is None or goes_on is None:
+        return None
+    if not goes_on:
+        return 1
+    return None if limit is None or limit[0] == NO_LIMIT else limit[0]
+
+
+def _condition(args: Arguments, body: Body, starts: bool | None) -> bool | None:
+    constant = args.constant_result(body, 0)
+    if constant is not None:
+        return bool(constant.reshape(-1)[0])
+    # Returned as it came: it stays what it was before the first iteration.
+    return starts if source_parameter(body, 0) == 1 else None
+
+
+def source_parameter(body: Body, result: int) -> int | None:
+    """The body parameter that a result passes on unchanged (through Identity), or None."""
+    value = body.graph.results[result].inputs[0]
+    while value is not None and value.producer.op.type == "Identity":
+        value = value.producer.inputs[0]
+    for index, node in enumerate(body.graph.parameters):
+        if value is node.outputs[0]:
+            return index
+    return None

@@ -2,21 +2,103 @@
 
 from __future__ import annotations
 
+from irloop.dialects import loops
 from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.loops import Carried, Concatenated, Sliced
+from irloop.graph.model import Body
+from irloop.graph.types import ElementType, ValueType
 
 __all__ = ["If", "Loop", "TensorIterator"]
 
 
 class TensorIterator(OpenVinoOp, type="TensorIterator", since=1, inputs=(0, None), outputs=None):
-    """Runs its body once for each slice (TensorIterator-1)."""
+    """Runs its body once for each slice (TensorIterator-1).
+
+    The number of iterations comes from the sliced inputs, or, when there are none, from the
+    range of a concatenated output; without either there is one iteration.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        types = loops.parameter_types(args, args.bodies[0], keep_element=True)
+        return loops.infer_loop(args, types, lambda body: _slices(args, body), keep_element=True)
 
 
 class Loop(OpenVinoOp, type="Loop", since=5, inputs=(2, None), outputs=None):
     """Runs its body while the trip count and the condition allow (Loop-5).
 
-    Input 0 is the trip count (-1: no limit), input 1 the condition before the first iteration.
+    Input 0 is the trip count (i32 or i64, one element, -1: no limit), input 1 the condition
+    before the first iteration (boolean, one element). Sliced inputs do not limit the count.
     """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if args.element(1) not in (ElementType.BOOLEAN, ElementType.DYNAMIC):
+            raise args.error("the condition is not boolean", "boolean", str(args.element(1)))
+        types = loops.parameter_types(args, args.bodies[0])
+        return loops.infer_loop(args, types, lambda body: _trips(args, body))
 
 
 class If(OpenVinoOp, type="If", since=8, inputs=(1, None), outputs=None):
     """Runs one of its bodies, labelled then and else (If-8). Input 0 is the condition."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return loops.infer_branches(args)
+
+
+def _slices(args: Arguments, body: Body) -> int | None:
+    """Iterations of a TensorIterator, None where a sliced axis is not known."""
+    sliced = [port for port in body.ports.inputs if isinstance(port, Sliced)]
+    for port in sliced:
+        shape = args.shape(port.external)
+        size = None if shape.dims is None else shape.dims[port.axis]
+        if isinstance(size, int):
+            count = loops.sliced_count(port, size)
+            if count is None:
+                raise args.error(
+                    f"input {port.external} cannot be sliced",
+                    f"a range of whole steps of {abs(port.stride)} within {size} elements",
+                    f"{port.start}..{port.end}",
+                )
+            return count
+    if sliced:
+        return None
+    joined = [port for port in body.ports.outputs if isinstance(port, Concatenated)]
+    for out in joined:
+        # Without a sliced input only the numbers of the range itself can count.
+        if out.start >= 0 and out.end >= 0 and out.stride:
+            return abs(out.end - out.start) // abs(out.stride)
+    return 1
+
+
+def _trips(args: Arguments, body: Body) -> int | None:
+    """Iterations of a Loop, None where they are decided only when it runs."""
+    trip, before = args.ints(0), args.constant(1)
+    goes_on = _condition(args, body)
+    if trip is not None and trip[:1] == (0,):
+        return 0
+    if before is None:
+        return None
+    if not bool(before.reshape(-1)[0]):
+        return 0
+    if goes_on is False:
+        return 1
+    if goes_on is None or trip is None or trip[0] < 0:
+        return None
+    return trip[0]
+
+
+def _condition(args: Arguments, body: Body) -> bool | None:
+    """The condition after each iteration when it is always the same one, else None."""
+    ports = body.ports
+    if ports.condition is None:
+        return None
+    constant = args.constant_result(body, ports.condition)
+    if constant is not None:
+        return bool(constant.reshape(-1)[0])
+    value = body.graph.results[ports.condition].inputs[0]
+    for port in ports.inputs:
+        same = value is not None and value is body.graph.inputs[port.parameter]
+        if same and isinstance(port, Carried) and port.result == ports.condition:
+            before = args.constant(port.external)
+            return None if before is None else bool(before.reshape(-1)[0])
+    return None

@@ -1,0 +1,210 @@
+"""Inference of loops and branches, the same for both dialects.
+
+OpenVINO infers a TensorIterator's body once and so reports a growing state with the shape of
+the first iteration; here the states of every loop are widened until nothing changes, which is
+what its Loop does (operation specifications Loop-5, TensorIterator-1, If-8; ONNX Loop, Scan, If).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from irloop.graph.inference import Arguments
+from irloop.graph.loops import (
+    Carried,
+    Concatenated,
+    Invariant,
+    LastValue,
+    ScanInput,
+    ScanOutput,
+    Sliced,
+)
+from irloop.graph.model import Body
+from irloop.graph.types import (
+    UNKNOWN_DIM,
+    UNKNOWN_SHAPE,
+    UNKNOWN_TYPE,
+    Dim,
+    Shape,
+    TensorType,
+    ValueType,
+    widen_types,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+__all__ = ["infer_branches", "infer_loop", "normal_axis", "parameter_types", "sliced_count"]
+
+
+def normal_axis(axis: int, rank: int | None) -> int:
+    """`axis` counted from the front; unchanged when the rank is not known."""
+    return axis + rank if axis < 0 and rank is not None else axis
+
+
+def sliced_count(port: Sliced | Concatenated, size: int) -> int | None:
+    """Iterations that `port` asks for on an axis of `size` elements; None if it is no range.
+
+    As OpenVINO executes it: a negative bound v means size + 1 + v, the range is half open and
+    has to be a positive multiple of the stride.
+    """
+    first, second = (size + 1 + v if v < 0 else v for v in (port.start, port.end))
+    low, high = (first, second) if port.stride > 0 else (second, first)
+    step = abs(port.stride)
+    if step == 0 or not 0 <= low < high <= size or (high - low) % step:
+        return None
+    return (high - low) // step
+
+
+def parameter_types(
+    args: Arguments, body: Body, *, keep_element: bool = False, outer: int = 0
+) -> list[ValueType]:
+    """Types of the body's parameters in the first iteration.
+
+    `keep_element` keeps the parameters' own element types (a TensorIterator converts on every
+    copy); `outer` leading axes of every carried or scanned input are not seen by the body.
+    """
+    types = []
+    for index, value in enumerate(body.graph.inputs):
+        port = body.ports.by_parameter.get(index)
+        if port is None or not args.has(port.external):
+            types.append(value.type)
+            continue
+        given = args.type(port.external)
+        if isinstance(given, TensorType):
+            shape = given.shape
+            if not isinstance(port, Invariant) and outer and shape.dims is not None:
+                shape = Shape(shape.dims[outer:])
+            shape = _seen_shape(args, port, shape)
+            element = given.element
+            if keep_element and isinstance(value.type, TensorType):
+                element = value.type.element
+            given = TensorType(element, shape)
+        types.append(given)
+    return types
+
+
+def _seen_shape(
+    args: Arguments, port: Invariant | Carried | Sliced | ScanInput, shape: Shape
+) -> Shape:
+    if shape.dims is None or not isinstance(port, Sliced | ScanInput):
+        return shape
+    rank = len(shape.dims)
+    axis = normal_axis(port.axis, rank)
+    if not 0 <= axis < rank:
+        raise args.error(
+            f"input {port.external} has no axis {port.axis} to slice", f"rank > {axis}", str(shape)
+        )
+    if isinstance(port, Sliced):
+        return shape.with_dim(axis, port.part_size)
+    return Shape(shape.dims[:axis] + shape.dims[axis + 1 :])
+
+
+def infer_loop(
+    args: Arguments,
+    types: list[ValueType],
+    count_of: Callable[[Body], int | None],
+    *,
+    keep_element: bool = False,
+) -> list[ValueType]:
+    """Output types of a loop whose body parameters start with `types`.
+
+    `count_of` gives the number of iterations where it is known; it is asked after the body was
+    inferred once, since a constant condition of the body decides.
+    """
+    (body,) = args.bodies
+    constants = _invariant_constants(args, body)
+    initial = list(types)
+    results = args.infer_body(body, types, constants)
+    count = count_of(body)
+    for _ in range(64):
+        if count is not None and count <= 1:
+            break
+        widened = _next_types(body, types, results, keep_element)
+        if widened == types:
+            break
+        types = widened
+        results = args.infer_body(body, types, constants)
+        count = count_of(body)
+    return _output_types(args, body, initial, results, count)
+
+
+def _next_types(
+    body: Body, types: list[ValueType], results: list[ValueType], keep_element: bool
+) -> list[ValueType]:
+    widened = list(types)
+    for port in body.ports.carried:
+        old, new = types[port.parameter], results[port.result]
+        if isinstance(old, TensorType) and isinstance(new, TensorType):
+            # A state keeps its element type; a result of another one is converted back.
+            new = TensorType(old.element, new.shape)
+        widened[port.parameter] = widen_types(old, new)
+    return widened
+
+
+def _invariant_constants(args: Arguments, body: Body) -> dict[int, Array]:
+    constants = {}
+    for port in body.ports.inputs:
+        value = args.constant(port.external) if isinstance(port, Invariant) else None
+        if value is not None:
+            constants[port.parameter] = value
+    return constants
+
+
+def _output_types(
+    args: Arguments,
+    body: Body,
+    initial: list[ValueType],
+    results: list[ValueType],
+    count: int | None,
+) -> list[ValueType]:
+    outputs: list[ValueType] = [UNKNOWN_TYPE] * args.n_outputs
+    start = {port.result: initial[port.parameter] for port in body.ports.carried}
+    for port in body.ports.outputs:
+        result = results[port.result]
+        if isinstance(port, LastValue):
+            before = start.get(port.result)
+            if before is not None and count == 0:
+                result = before
+            elif before is not None and count is None:
+                result = widen_types(before, result)
+            outputs[port.external] = result
+        elif isinstance(result, TensorType):
+            outputs[port.external] = TensorType(
+                result.element, _joined_shape(port, result.shape, count)
+            )
+    return outputs
+
+
+def _joined_shape(port: Concatenated | ScanOutput, shape: Shape, count: int | None) -> Shape:
+    if shape.dims is None:
+        return UNKNOWN_SHAPE
+    rank = len(shape.dims)
+    if isinstance(port, ScanOutput):
+        axis = normal_axis(port.axis, rank + 1)
+        length: Dim = UNKNOWN_DIM if count is None else count
+        return Shape((*shape.dims[:axis], length, *shape.dims[axis:]))
+    if rank == 0:
+        return Shape((UNKNOWN_DIM if count is None else count,))
+    part = shape.dims[normal_axis(port.axis, rank)]
+    joined = part * count if isinstance(part, int) and count is not None else UNKNOWN_DIM
+    return shape.with_dim(port.axis, joined)
+
+
+def infer_branches(args: Arguments) -> list[ValueType]:
+    """Output types of an If: those of the branch a constant condition takes, else both widened."""
+    found: dict[str, list[ValueType]] = {}
+    for body in args.bodies:
+        types = parameter_types(args, body)
+        results = args.infer_body(body, types, _invariant_constants(args, body))
+        outputs: list[ValueType] = [UNKNOWN_TYPE] * args.n_outputs
+        for port in body.ports.outputs:
+            outputs[port.external] = results[port.result]
+        found[body.label] = outputs
+    condition = args.constant(0)
+    if condition is not None and condition.size == 1:
+        return found["then" if bool(condition.reshape(-1)[0]) else "else"]
+    return [widen_types(*pair) for pair in zip(found["then"], found["else"], strict=True)]
