@@ -34,6 +34,9 @@ __all__ = ["Arguments", "Inference"]
 #: Constants of more elements than this are not folded: they are weights, not shapes.
 FOLD_LIMIT = 4096
 
+#: States that change in every nested loop multiply the visits; a hostile file could go on forever.
+VISIT_LIMIT = 5_000_000
+
 
 class Arguments:
     """What an operation may know about its inputs while its types are inferred."""
@@ -144,6 +147,8 @@ class Inference:
         self._constants: dict[Value, Array | None] = {}
         self._dims: dict[Value, tuple[Dim, ...]] = {}
         self._declared: dict[Value, ValueType] = {}
+        self._seen: dict[Graph, tuple[int, tuple[ValueType, ...], dict[int, bytes]]] = {}
+        self._visits = 0
 
     def run(
         self,
@@ -157,19 +162,33 @@ class Inference:
             InferenceError: when an operation contradicts itself and this is not tolerant.
         """
         if types is not None:
+            known = constants or {}
+            seen = (len(graph), tuple(types), {at: bytes(known[at]) for at in sorted(known)})
+            if self._seen.get(graph) == seen:
+                # Nested loops would otherwise be inferred again at every level above them.
+                return
+            self._seen[graph] = seen
             for node, given in zip(graph.parameters, types, strict=True):
                 node.outputs[0].type = given
         for index, node in enumerate(graph.parameters):
-            known = None if constants is None else constants.get(index)
-            if known is None:
+            array = None if constants is None else constants.get(index)
+            if array is None:
                 self._constants.pop(node.outputs[0], None)
             else:
-                self._constants[node.outputs[0]] = known
+                self._constants[node.outputs[0]] = array
         for node in graph.nodes:
             self.visit(node)
 
     def visit(self, node: Node) -> None:
         """Set the types of one node's outputs from its inputs."""
+        self._visits += 1
+        if self._visits > VISIT_LIMIT:
+            raise InferenceError(
+                "loops are nested so that inferring their types does not end in useful time",
+                location=node.location,
+                code="IRL499",
+                found=f"more than {VISIT_LIMIT} visits",
+            )
         for value in node.outputs:
             self._declared.setdefault(value, value.type)
             self._constants.pop(value, None)
