@@ -10,7 +10,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from irloop.kernels import convolution as convolution
     from irloop.kernels import elementwise as elementwise
+    from irloop.kernels import geometry as geometry
+    from irloop.kernels import matmul as matmul
+    from irloop.kernels import pooling as pooling
 
 
 def __getattr__(name: str) -> Any:

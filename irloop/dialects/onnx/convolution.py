@@ -1,0 +1,126 @@
+"""Convolutions of ONNX: data [N, C, spatial...]."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules, windows
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
+from irloop.kernels.geometry import Window, onnx_placement
+
+__all__ = ["Conv", "ConvTranspose", "Windowed", "halves"]
+
+
+def halves(pads: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """ONNX writes all begins, then all ends."""
+    middle = len(pads) // 2
+    return pads[:middle], pads[middle:]
+
+
+class Windowed(OnnxOp):
+    """The attributes that all convolutions share; `kernel_shape` repeats the filter's size."""
+
+    auto_pad: str = "NOTSET"
+    dilations: tuple[int, ...] = ()
+    group: int = 1
+    kernel_shape: tuple[int, ...] = ()
+    pads: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+    def _kernel_dims(self, args: Arguments, filters: tuple[Dim, ...]) -> tuple[Dim, ...]:
+        dims = filters[2:]
+        if not self.kernel_shape:
+            return dims
+        if len(dims) != len(self.kernel_shape):
+            raise args.error(
+                "kernel_shape has another length than the filter has spatial axes",
+                str(len(dims)),
+                str(list(self.kernel_shape)),
+            )
+        return tuple(
+            windows.same_dim(args, "kernel_shape differs from the filter", size, dim)
+            for size, dim in zip(self.kernel_shape, dims, strict=True)
+        )
+
+    def _window(self, args: Arguments, kernel: tuple[Dim, ...]) -> Window | None:
+        begin, end = halves(self.pads)
+        return windows.filter_window(
+            args, kernel, self.strides, self.dilations, begin, end, self.auto_pad
+        )
+
+    def _options(self) -> kernels.convolution.WindowOptions:
+        begin, end = halves(self.pads)
+        return kernels.convolution.WindowOptions(
+            self.strides, self.dilations, begin, end, self.auto_pad
+        )
+
+    def _convolved(self, args: Arguments, data_at: int = 0, filter_at: int = 1) -> Shape:
+        """The shape of the convolution of two of the inputs."""
+        data, filters = args.shape(data_at), args.shape(filter_at)
+        windows.ranks_agree(args, data, filters)
+        if data.dims is None or filters.dims is None:
+            rank = data.rank if data.rank is not None else filters.rank
+            return UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank)
+        channels, outputs = filters.dims[1], filters.dims[0]
+        if isinstance(channels, int):
+            channels *= self.group
+        windows.same_dim(args, "the filter has another number of channels", data.dims[1], channels)
+        if isinstance(outputs, int) and outputs % self.group:
+            raise args.error(
+                "the filters cannot be divided into groups",
+                f"a multiple of {self.group}",
+                str(outputs),
+            )
+        window = self._window(args, self._kernel_dims(args, filters.dims))
+        spatial = windows.spatial_dims(args, window, data.dims[2:])
+        return Shape((data.dims[0], outputs, *spatial))
+
+
+class Conv(Windowed, type="Conv", since=1, inputs=(2, 3)):
+    """Convolution of [N, C, ...] with [O, C/group, ...] plus a bias [O] (Conv-1, 11, 22)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(rules.same_element(args), self._convolved(args))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.convolution.convolution(self._options(), self.group)
+
+
+class ConvTranspose(Windowed, type="ConvTranspose", since=1, inputs=(2, 3)):
+    """Transposed convolution with filters [C, O/group, ...] (ConvTranspose-1, 11, 22)."""
+
+    output_padding: tuple[int, ...] = ()
+    output_shape: tuple[int, ...] = ()
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        element = rules.same_element(args)
+        data, filters = args.shape(0), args.shape(1)
+        windows.ranks_agree(args, data, filters)
+        if data.dims is None or filters.dims is None:
+            rank = data.rank if data.rank is not None else filters.rank
+            shape = UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank)
+            return [TensorType(element, shape)]
+        windows.same_dim(
+            args, "the filter has another number of channels", data.dims[1], filters.dims[0]
+        )
+        outputs = filters.dims[1]
+        total: Dim = outputs * self.group if isinstance(outputs, int) else UNKNOWN_DIM
+        rank = len(data.dims) - 2
+        spatial: list[Dim] = list(self.output_shape[-rank:]) if rank else []
+        if not self.output_shape:
+            window = self._window(args, self._kernel_dims(args, filters.dims))
+            spatial = windows.transposed_dims(
+                args, window, data.dims[2:], self.output_padding, onnx_placement
+            )
+        return [TensorType(element, Shape((data.dims[0], total, *spatial)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.convolution.transposed(
+            self._options(),
+            self.group,
+            output_padding=self.output_padding,
+            output_shape=self.output_shape,
+            placement=onnx_placement,
+        )

@@ -1,0 +1,69 @@
+"""Matrix products of ONNX."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.matmul import product_shape
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel, attribute
+from irloop.graph.types import UNKNOWN_DIM, Shape, TensorType, ValueType, broadcast_shapes
+
+__all__ = ["Gemm", "Gemm1", "MatMul"]
+
+
+class MatMul(OnnxOp, type="MatMul", since=1, inputs=2):
+    """Matrix product as numpy.matmul (MatMul-1, 9, 13)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(rules.same_element(args), product_shape(args))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.matmul.product
+
+
+class _Gemm(OnnxOp):
+    """``alpha * A' @ B' + beta * C`` of matrices; A', B' transposed where asked."""
+
+    alpha: float = 1.0
+    beta: float = 1.0
+    trans_a: int = attribute(default=0, name="transA")
+    trans_b: int = attribute(default=0, name="transB")
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        for position in (0, 1):
+            if args.rank(position) not in (None, 2):
+                raise args.error(
+                    f"operand {position} is no matrix", "2 dimensions", str(args.shape(position))
+                )
+        shape = product_shape(args, bool(self.trans_a), bool(self.trans_b))
+        if shape.dims is None:
+            rows = args.shape(0).dims
+            columns = args.shape(1).dims
+            shape = Shape(
+                (
+                    rows[1 if self.trans_a else 0] if rows else UNKNOWN_DIM,
+                    columns[0 if self.trans_b else 1] if columns else UNKNOWN_DIM,
+                )
+            )
+        if args.has(2) and args.rank(2) is not None:
+            merged = broadcast_shapes((shape, args.shape(2)))
+            if merged is None or merged.rank != 2:
+                raise args.error(
+                    "C cannot be broadcast to the product", str(shape), str(args.shape(2))
+                )
+        return [TensorType(rules.same_element(args), shape)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.matmul.gemm(self.alpha, self.beta, bool(self.trans_a), bool(self.trans_b))
+
+
+class Gemm1(_Gemm, type="Gemm", since=1, inputs=3):
+    """Gemm-1, 6: C is required and `broadcast` allows it to be smaller than the product."""
+
+    broadcast: int = 0
+
+
+class Gemm(_Gemm, type="Gemm", since=7, inputs=(2, 3)):
+    """Gemm-7, 9, 11, 13: C is broadcast as in NumPy and optional since 11."""

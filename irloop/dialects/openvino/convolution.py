@@ -1,0 +1,187 @@
+"""Convolutions of OpenVINO: data [N, C, spatial...]."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules, windows
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import (
+    UNKNOWN_DIM,
+    UNKNOWN_SHAPE,
+    Dim,
+    ElementType,
+    Shape,
+    TensorType,
+    ValueType,
+)
+from irloop.kernels.geometry import Window, openvino_placement
+
+__all__ = [
+    "BinaryConvolution",
+    "Convolution",
+    "ConvolutionBackpropData",
+    "GroupConvolution",
+    "GroupConvolutionBackpropData",
+    "Windowed",
+]
+
+
+class Windowed(OpenVinoOp):
+    """The attributes that all convolutions share; padding counts only if `auto_pad` is explicit."""
+
+    strides: tuple[int, ...] = ()
+    pads_begin: tuple[int, ...] = ()
+    pads_end: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    auto_pad: str = "explicit"
+
+    def _window(self, args: Arguments, kernel: tuple[Dim, ...]) -> Window | None:
+        return windows.filter_window(
+            args,
+            kernel,
+            self.strides,
+            self.dilations,
+            self.pads_begin,
+            self.pads_end,
+            self.auto_pad,
+        )
+
+    def _options(self) -> kernels.convolution.WindowOptions:
+        return kernels.convolution.WindowOptions(
+            self.strides, self.dilations, self.pads_begin, self.pads_end, self.auto_pad
+        )
+
+    def _convolved(self, args: Arguments, *, grouped: bool) -> Shape:
+        data, filters = args.shape(0), args.shape(1)
+        windows.ranks_agree(args, data, filters, extra=int(grouped))
+        if data.dims is None and filters.dims is None:
+            return UNKNOWN_SHAPE
+        if filters.dims is None or data.dims is None:
+            rank = data.rank if data.rank is not None else (filters.rank or 0) - grouped
+            return Shape.of_rank(rank)
+        kernel = filters.dims[2 + grouped :]
+        channels = filters.dims[1 + grouped]
+        outputs = filters.dims[0]
+        if grouped:
+            channels = _times(filters.dims[0], channels)
+            outputs = _times(filters.dims[0], filters.dims[1])
+        windows.same_dim(args, "the filter has another number of channels", data.dims[1], channels)
+        spatial = windows.spatial_dims(args, self._window(args, kernel), data.dims[2:])
+        return Shape((data.dims[0], outputs, *spatial))
+
+
+def _times(left: Dim, right: Dim) -> Dim:
+    if isinstance(left, int) and isinstance(right, int):
+        return left * right
+    return UNKNOWN_DIM
+
+
+class Convolution(Windowed, type="Convolution", since=1, inputs=2):
+    """Convolution of [N, I, ...] with filters [O, I, ...] (Convolution-1)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(rules.same_element(args), self._convolved(args, grouped=False))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.convolution.convolution(self._options())
+
+
+class GroupConvolution(Windowed, type="GroupConvolution", since=1, inputs=2):
+    """Convolution of [N, G*I, ...] with filters [G, O, I, ...] (GroupConvolution-1)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(rules.same_element(args), self._convolved(args, grouped=True))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.convolution.convolution(self._options(), grouped_filter=True)
+
+
+class BinaryConvolution(Windowed, type="BinaryConvolution", since=1, inputs=2):
+    """Convolution of {0, 1} data with u1 filters, both read as {-1, 1} (BinaryConvolution-1).
+
+    `pad_value` is what padding contributes, 0 for nothing.
+    """
+
+    mode: str = "xnor-popcount"
+    pad_value: float = 0.0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(args.element(0), self._convolved(args, grouped=False))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.convolution.binary(self._options(), self.pad_value)
+
+
+class _Backprop(Windowed):
+    """Input 2, when given, is the wanted spatial size; same_* then crops to it."""
+
+    output_padding: tuple[int, ...] = ()
+
+    def _infer(self, args: Arguments, *, grouped: bool) -> list[ValueType]:
+        data, filters = args.shape(0), args.shape(1)
+        windows.ranks_agree(args, data, filters, extra=int(grouped))
+        element = rules.same_element(args, 0, 1)
+        rank = data.rank if data.rank is not None else filters.rank
+        if rank is None:
+            return [TensorType(element, UNKNOWN_SHAPE)]
+        if data.dims is None or filters.dims is None:
+            return [TensorType(element, Shape.of_rank(rank - (grouped and data.rank is None)))]
+        outputs, channels = filters.dims[1 + grouped], filters.dims[grouped]
+        if grouped:
+            channels = _times(filters.dims[0], channels)
+            outputs = _times(filters.dims[0], outputs)
+        windows.same_dim(args, "the filter has another number of channels", data.dims[1], channels)
+        spatial = self._spatial(args, filters.dims[2 + grouped :], data.dims[2:])
+        return [TensorType(element, Shape((data.dims[0], outputs, *spatial)))]
+
+    def _spatial(
+        self, args: Arguments, kernel: tuple[Dim, ...], sizes: tuple[Dim, ...]
+    ) -> list[Dim]:
+        if args.has(2):
+            if not (args.element(2).is_integer or args.element(2) is ElementType.DYNAMIC):
+                raise args.error("the output shape is not integer", "i32 or i64", "another type")
+            wanted = args.dims(2)
+            if wanted is None:
+                return [UNKNOWN_DIM] * len(sizes)
+            if len(wanted) != len(sizes):
+                raise args.error(
+                    "the output shape has another length than the data has spatial axes",
+                    str(len(sizes)),
+                    str(len(wanted)),
+                )
+            return list(wanted)
+        window = self._window(args, kernel)
+        return windows.transposed_dims(args, window, sizes, self.output_padding, openvino_placement)
+
+    def _kernel(self, *, grouped: bool) -> Kernel:
+        run = kernels.convolution.transposed(
+            self._options(),
+            grouped_filter=grouped,
+            output_padding=self.output_padding,
+            placement=openvino_placement,
+        )
+        return lambda data, filters, shape=None: run(data, filters, None, shape)
+
+
+class ConvolutionBackpropData(_Backprop, type="ConvolutionBackpropData", since=1, inputs=(2, 3)):
+    """Transposed convolution of [N, I, ...] with [I, O, ...] (ConvolutionBackpropData-1)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return self._infer(args, grouped=False)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return self._kernel(grouped=False)
+
+
+class GroupConvolutionBackpropData(
+    _Backprop, type="GroupConvolutionBackpropData", since=1, inputs=(2, 3)
+):
+    """Transposed convolution with [G, I, O, ...] (GroupConvolutionBackpropData-1)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return self._infer(args, grouped=True)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return self._kernel(grouped=True)

@@ -1,0 +1,172 @@
+"""Poolings of OpenVINO: data [N, C, spatial...]."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import windows
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel, attribute
+from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, ElementType, Shape, TensorType, ValueType
+from irloop.kernels.geometry import Window
+
+__all__ = [
+    "AdaptiveAvgPool",
+    "AdaptiveMaxPool",
+    "AvgPool",
+    "AvgPool14",
+    "AvgPool16",
+    "MaxPool",
+    "MaxPool1",
+    "MaxPool14",
+]
+
+
+class _Pool(OpenVinoOp):
+    """The attributes that all poolings share; padding counts only if `auto_pad` is explicit."""
+
+    kernel_size: tuple[int, ...] = attribute(name="kernel")
+    strides: tuple[int, ...] = ()
+    pads_begin: tuple[int, ...] = ()
+    pads_end: tuple[int, ...] = ()
+    rounding_type: str = "floor"
+    auto_pad: str = "explicit"
+
+    def _dilations(self) -> tuple[int, ...]:
+        return ()
+
+    def window(self) -> Window:
+        """Where the windows stand.
+
+        Raises:
+            ValueError: when the attributes do not fit each other.
+        """
+        return Window.of(
+            self.kernel_size,
+            self.strides,
+            self._dilations(),
+            self.pads_begin,
+            self.pads_end,
+            self.auto_pad,
+            self.rounding_type,
+        )
+
+    def _pooled(self, args: Arguments) -> Shape:
+        try:
+            window = self.window()
+        except ValueError as error:
+            raise args.error(str(error)) from error
+        shape = args.shape(0)
+        if shape.dims is None:
+            return Shape.of_rank(2 + len(window.kernel))
+        return Shape((*shape.dims[:2], *windows.spatial_dims(args, window, shape.dims[2:])))
+
+
+class _Average(_Pool):
+    exclude_pad: bool = attribute(default=False, name="exclude-pad")
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(args.element(0), self._pooled(args))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.pooling.average(
+            self.window(),
+            include_pad=not self.exclude_pad,
+            clip_end=self.rounding_type.lower() == "ceil_torch",
+        )
+
+
+class AvgPool(_Average, type="AvgPool", since=1, inputs=1):
+    """Mean of each window (AvgPool-1); rounding is floor or ceil."""
+
+
+class AvgPool14(_Average, type="AvgPool", since=14, inputs=1):
+    """Mean of each window (AvgPool-14); rounding may be ceil_torch too."""
+
+
+class AvgPool16(_Average, type="AvgPool", since=16, inputs=1):
+    """Mean of each window (AvgPool-16), with dilations."""
+
+    dilations: tuple[int, ...] = ()
+
+    def _dilations(self) -> tuple[int, ...]:
+        return self.dilations
+
+
+class MaxPool1(_Pool, type="MaxPool", since=1, inputs=1):
+    """Maximum of each window (MaxPool-1)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(args.element(0), self._pooled(args))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.pooling.max_values(self.window())
+
+
+class _IndexedMax(_Pool):
+    """A second output tells where each maximum stands among the dimensions from `axis`."""
+
+    dilations: tuple[int, ...] = ()
+    index_element_type: ElementType = ElementType.I64
+    axis: int = 0
+
+    def _dilations(self) -> tuple[int, ...]:
+        return self.dilations
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        shape = self._pooled(args)
+        rank = shape.rank or 0
+        if not -rank <= self.axis < rank:
+            raise args.error("axis is outside of the data", f"-{rank}..{rank - 1}", str(self.axis))
+        return [TensorType(args.element(0), shape), TensorType(self.index_element_type, shape)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        window = self.window()
+        axis = self.axis + (2 + len(window.kernel)) * (self.axis < 0)
+        return kernels.pooling.max_indices(window, axis=axis, dtype=self.index_element_type.numpy())
+
+
+class MaxPool(_IndexedMax, type="MaxPool", since=8, inputs=1, outputs=2):
+    """Maximum of each window and its index (MaxPool-8)."""
+
+
+class MaxPool14(_IndexedMax, type="MaxPool", since=14, inputs=1, outputs=2):
+    """Maximum of each window and its index (MaxPool-14); rounding may be ceil_torch too."""
+
+
+def _adaptive_shape(args: Arguments) -> Shape:
+    shape, wanted = args.shape(0), args.dims(1)
+    if shape.dims is None:
+        return UNKNOWN_SHAPE
+    if wanted is None:
+        return Shape((*shape.dims[:2], *(UNKNOWN_DIM,) * (len(shape.dims) - 2)))
+    if len(wanted) != len(shape.dims) - 2:
+        raise args.error(
+            "the output shape has another length than the data has spatial axes",
+            str(len(shape.dims) - 2),
+            str(len(wanted)),
+        )
+    return Shape((*shape.dims[:2], *wanted))
+
+
+class AdaptiveAvgPool(OpenVinoOp, type="AdaptiveAvgPool", since=8, inputs=2):
+    """Mean of each of as many bins as input 1 asks for (AdaptiveAvgPool-8)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(args.element(0), _adaptive_shape(args))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.pooling.adaptive_average
+
+
+class AdaptiveMaxPool(OpenVinoOp, type="AdaptiveMaxPool", since=8, inputs=2, outputs=2):
+    """Maximum of each bin, and its flat index among the spatial dimensions (AdaptiveMaxPool-8)."""
+
+    index_element_type: ElementType = ElementType.I64
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        shape = _adaptive_shape(args)
+        return [TensorType(args.element(0), shape), TensorType(self.index_element_type, shape)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.pooling.adaptive_max(self.index_element_type.numpy())

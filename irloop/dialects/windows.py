@@ -1,0 +1,155 @@
+"""Inference of operations that move a window over spatial axes, shared by both dialects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from irloop.graph.inference import Arguments
+from irloop.graph.types import UNKNOWN_DIM, Dim, Shape
+from irloop.kernels.geometry import Window
+
+__all__ = [
+    "Placement",
+    "checked_window",
+    "filter_window",
+    "ranks_agree",
+    "same_dim",
+    "spatial_dims",
+    "transposed_dims",
+]
+
+#: As `openvino_placement` and `onnx_placement`.
+Placement = Callable[[int, int, int, Window, int | None], tuple[int, int]]
+
+
+def checked_window(
+    args: Arguments,
+    kernel: Sequence[int],
+    strides: Sequence[int] = (),
+    dilations: Sequence[int] = (),
+    pads_begin: Sequence[int] = (),
+    pads_end: Sequence[int] = (),
+    auto_pad: str = "explicit",
+    rounding: str = "floor",
+) -> Window:
+    """A `Window` made from attributes.
+
+    Raises:
+        InferenceError: when the attributes do not fit each other.
+    """
+    try:
+        return Window.of(kernel, strides, dilations, pads_begin, pads_end, auto_pad, rounding)
+    except ValueError as error:
+        raise args.error(str(error)) from error
+
+
+def filter_window(
+    args: Arguments,
+    kernel: Sequence[Dim],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads_begin: Sequence[int],
+    pads_end: Sequence[int],
+    auto_pad: str,
+) -> Window | None:
+    """The `Window` of a filter, None where its size is not known.
+
+    Raises:
+        InferenceError: when the attributes do not fit each other.
+    """
+    sizes = [dim for dim in kernel if isinstance(dim, int)]
+    if len(sizes) != len(kernel):
+        return None
+    return checked_window(args, sizes, strides, dilations, pads_begin, pads_end, auto_pad)
+
+
+def spatial_dims(args: Arguments, window: Window | None, sizes: Sequence[Dim]) -> list[Dim]:
+    """The number of windows on each axis, unknown where the size or the window is.
+
+    Raises:
+        InferenceError: when no window fits, or the ranks differ.
+    """
+    if window is None:
+        return [UNKNOWN_DIM] * len(sizes)
+    if len(window.kernel) != len(sizes):
+        raise args.error(
+            "the window has another number of axes than the data",
+            f"{len(sizes)} spatial axes",
+            f"{len(window.kernel)}",
+        )
+    result: list[Dim] = []
+    for axis, size in enumerate(sizes):
+        if not isinstance(size, int):
+            result.append(UNKNOWN_DIM)
+            continue
+        count = window.outputs(axis, size)
+        if count < 1 and size > 0:
+            raise args.error(
+                f"the window does not fit on spatial axis {axis}",
+                f"at least {window.extent(axis)} elements with padding",
+                f"{size} elements and padding {window.pads(axis, size)}",
+            )
+        result.append(max(count, 0))
+    return result
+
+
+def transposed_dims(
+    args: Arguments,
+    window: Window | None,
+    sizes: Sequence[Dim],
+    output_padding: Sequence[int],
+    placement: Placement,
+) -> list[Dim]:
+    """The sizes of a transposed convolution without an output shape.
+
+    Raises:
+        InferenceError: when nothing is left of an axis, or the ranks differ.
+    """
+    if window is None:
+        return [UNKNOWN_DIM] * len(sizes)
+    extras = tuple(output_padding) or (0,) * len(sizes)
+    if len(window.kernel) != len(sizes) or len(extras) != len(sizes):
+        raise args.error(
+            "the window or the output padding has another number of axes than the data",
+            f"{len(sizes)} spatial axes",
+            f"{len(window.kernel)} and {len(extras)}",
+        )
+    result: list[Dim] = []
+    for axis, size in enumerate(sizes):
+        if not isinstance(size, int):
+            result.append(UNKNOWN_DIM)
+            continue
+        count = placement(axis, size, extras[axis], window, None)[1]
+        if count < 1 and size > 0:
+            raise args.error(
+                f"padding leaves nothing of spatial axis {axis}", "a positive size", str(count)
+            )
+        result.append(max(count, 0))
+    return result
+
+
+def same_dim(args: Arguments, message: str, left: Dim, right: Dim) -> Dim:
+    """One dimension that two operands share.
+
+    Raises:
+        InferenceError: with `message` when both are known and differ.
+    """
+    if isinstance(left, int) and isinstance(right, int) and left != right:
+        raise args.error(message, str(left), str(right))
+    return left if isinstance(left, int) else right
+
+
+def ranks_agree(args: Arguments, data: Shape, filters: Shape, extra: int = 0) -> None:
+    """Check that a filter has the rank of the data (plus `extra` for a group axis).
+
+    Raises:
+        InferenceError: when both ranks are known and do not fit.
+    """
+    if data.rank is None or filters.rank is None:
+        return
+    if filters.rank != data.rank + extra:
+        raise args.error(
+            "the filter has another rank than the data",
+            f"rank {data.rank + extra}",
+            f"rank {filters.rank}",
+        )

@@ -1,0 +1,254 @@
+"""Convolutions of any number of spatial axes by strided views and matrix products.
+
+Data is [N, C, spatial...]. Narrow floats are summed in f32. No loop runs over pixels: a
+convolution is one matrix product for each group and item, its transpose one product and one
+addition for each position of the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product as all_of
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from irloop.kernels.geometry import Window
+from irloop.kernels.matmul import widened
+
+__all__ = [
+    "Array",
+    "Function",
+    "WindowOptions",
+    "binary",
+    "causal_with_state",
+    "convolution",
+    "padded",
+    "transposed",
+    "windows",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+#: Larger column matrices are made item by item: they are kernel-size times the data.
+_COLUMN_LIMIT = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class WindowOptions:
+    """A `Window` whose kernel size is known only when the filter is seen."""
+
+    strides: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    pads_begin: tuple[int, ...] = ()
+    pads_end: tuple[int, ...] = ()
+    auto_pad: str = "explicit"
+
+    def window(self, kernel: Sequence[int]) -> Window:
+        """The window of a kernel of this size."""
+        return Window.of(
+            kernel,
+            self.strides,
+            self.dilations,
+            self.pads_begin,
+            self.pads_end,
+            self.auto_pad,
+        )
+
+
+def padded(x: Array, pads: Sequence[tuple[int, int]], value: Any = 0) -> Array:
+    """`x` with its spatial axes padded by `value`; negative padding crops."""
+    if not any(begin or end for begin, end in pads):
+        return x
+    crop = tuple(slice(max(-begin, 0), -max(-end, 0) or None) for begin, end in pads)
+    x = x[(slice(None), slice(None), *crop)]
+    grown = [(max(begin, 0), max(end, 0)) for begin, end in pads]
+    shape = (*x.shape[:2], *(n + b + e for n, (b, e) in zip(x.shape[2:], grown, strict=True)))
+    result = np.full(shape, value, dtype=x.dtype)
+    inner = tuple(slice(b, b + n) for n, (b, _) in zip(x.shape[2:], grown, strict=True))
+    result[(slice(None), slice(None), *inner)] = x
+    return result
+
+
+def windows(x: Array, window: Window, counts: Sequence[int]) -> Array:
+    """A read-only view [N, C, kernel..., counts...] of padded data."""
+    steps = x.strides[2:]
+    return as_strided(
+        x,
+        shape=(*x.shape[:2], *window.kernel, *counts),
+        strides=(
+            *x.strides[:2],
+            *(step * d for step, d in zip(steps, window.dilations, strict=True)),
+            *(step * s for step, s in zip(steps, window.strides, strict=True)),
+        ),
+        writeable=False,
+    )
+
+
+def _correlate(x: Array, w: Array, window: Window, groups: int, fill: Any = 0) -> Any:
+    """Convolution of data [N, C, ...] and filters [O, C/groups, ...] in their own type."""
+    sizes = x.shape[2:]
+    axes = range(len(sizes))
+    counts = [max(window.outputs(axis, size), 0) for axis, size in zip(axes, sizes, strict=True)]
+    pads = [window.reach(axis, size) for axis, size in zip(axes, sizes, strict=True)]
+    items, channels = x.shape[:2]
+    outputs = w.shape[0]
+    result_shape = (items, outputs, *counts)
+    if 0 in result_shape or 0 in w.shape:
+        return np.zeros(result_shape, dtype=x.dtype)
+    view = windows(padded(x, pads, fill), window, counts)
+    length = int(np.prod(counts))
+    depth = channels // groups * int(np.prod(window.kernel))
+    filters = np.ascontiguousarray(w).reshape(groups, outputs // groups, depth)
+    if view.size <= _COLUMN_LIMIT:
+        columns = view.reshape(items, groups, depth, length)
+        return np.matmul(filters, columns).reshape(result_shape)
+    result = np.empty((items, groups, outputs // groups, length), dtype=x.dtype)
+    for item, patch in enumerate(view):
+        np.matmul(filters, patch.reshape(groups, depth, length), out=result[item])
+    return result.reshape(result_shape)
+
+
+def _with_bias(result: Array, bias: Array | None) -> Any:
+    if bias is None:
+        return result
+    wide = widened(bias).reshape(1, -1, *(1,) * (result.ndim - 2))
+    return np.add(result, wide, out=result)
+
+
+def convolution(
+    options: WindowOptions, groups: int = 1, *, grouped_filter: bool = False
+) -> Function:
+    """Convolution of data [N, C, ...] with filters and an optional bias [O].
+
+    Filters are [O, C/groups, ...], or [G, O/G, C/G, ...] with `grouped_filter`, where the
+    number of groups is that of the filter.
+    """
+
+    def apply(x: Array, w: Array, bias: Array | None = None) -> Any:
+        parts = w.shape[0] if grouped_filter else groups
+        filters = w.reshape(-1, *w.shape[2:]) if grouped_filter else w
+        window = options.window(filters.shape[2:])
+        with np.errstate(all="ignore"):
+            result = _correlate(widened(x), widened(filters), window, parts)
+            return _with_bias(result, bias).astype(x.dtype, copy=False)
+
+    return apply
+
+
+def binary(options: WindowOptions, pad_value: float) -> Function:
+    """Convolution of {0, 1} data with one-bit filters, both read as {-1, 1}.
+
+    Padding contributes `pad_value` itself. The file packs the first filter weight into the
+    lowest bit of a byte, other than a constant's elements, which start at the highest.
+    """
+
+    def apply(x: Array, w: Array) -> Any:
+        codes = w.reshape(-1)
+        whole = np.zeros(-(-codes.size // 8) * 8, dtype=np.uint8)
+        whole[: codes.size] = codes
+        bits = whole.reshape(-1, 8)[:, ::-1].reshape(-1)[: codes.size].reshape(w.shape)
+        signs = 2 * bits.astype(np.float32) - 1
+        data = 2 * (widened(x) != 0).astype(np.float32) - 1
+        window = options.window(w.shape[2:])
+        return _correlate(data, signs, window, 1, fill=pad_value).astype(x.dtype, copy=False)
+
+    return apply
+
+
+def transposed(
+    options: WindowOptions,
+    groups: int = 1,
+    *,
+    grouped_filter: bool = False,
+    output_padding: Sequence[int] = (),
+    output_shape: Sequence[int] = (),
+    placement: Callable[[int, int, int, Window, int | None], tuple[int, int]],
+) -> Function:
+    """The transpose of a convolution: data [N, I, ...], filters [I, O/groups, ...].
+
+    With `grouped_filter` filters are [G, I/G, O/G, ...]. `placement(axis, size, extra, window,
+    wanted)` gives how many elements are cropped at the beginning of an axis and how many
+    remain; `wanted` is the size in `output_shape` or `shape`, or None.
+    """
+
+    def apply(x: Array, w: Array, bias: Array | None = None, shape: Array | None = None) -> Any:
+        parts = w.shape[0] if grouped_filter else groups
+        filters = w.reshape(-1, *w.shape[2:]) if grouped_filter else w
+        window = options.window(filters.shape[2:])
+        spread = _spread(widened(x), widened(filters), window, parts)
+        rank = len(window.kernel)
+        wanted: list[int | None] = [None] * rank
+        if shape is not None:
+            wanted = [int(size) for size in shape.reshape(-1)]
+        elif output_shape:
+            wanted = list(output_shape[-rank:])
+        extras = tuple(output_padding) or (0,) * rank
+        crops = []
+        for axis, size in enumerate(x.shape[2:]):
+            begin, count = placement(axis, size, extras[axis], window, wanted[axis])
+            crops.append((-begin, begin + count - spread.shape[2 + axis]))
+        result = np.ascontiguousarray(padded(spread, crops))
+        with np.errstate(all="ignore"):
+            return _with_bias(result, bias).astype(x.dtype, copy=False)
+
+    return apply
+
+
+def _spread(x: Array, w: Array, window: Window, groups: int) -> Array:
+    """Each element times the filter, added up where the copies overlap, nothing cropped."""
+    items, channels = x.shape[:2]
+    sizes = x.shape[2:]
+    depth = channels // groups
+    outputs = w.shape[1]
+    full = [
+        max((size - 1) * window.strides[axis] + window.extent(axis), 0)
+        for axis, size in enumerate(sizes)
+    ]
+    result = np.zeros((items, groups * outputs, *full), dtype=x.dtype)
+    if 0 in x.shape or 0 in w.shape:
+        return result
+    filters = w.reshape(groups, depth, -1).swapaxes(1, 2)
+    with np.errstate(all="ignore"):
+        columns = np.matmul(filters, x.reshape(items, groups, depth, -1))
+        columns = columns.reshape(items, groups * outputs, *window.kernel, *sizes)
+        for offset in all_of(*map(range, window.kernel)):
+            target = tuple(
+                slice(k * d, k * d + (size - 1) * s + 1, s)
+                for k, d, s, size in zip(
+                    offset, window.dilations, window.strides, sizes, strict=True
+                )
+            )
+            result[(slice(None), slice(None), *target)] += columns[
+                (slice(None), slice(None), *offset)
+            ]
+    return result
+
+
+def causal_with_state(activation: str) -> Function:
+    """Depthwise convolution along the last axis that continues from the state before.
+
+    Data [N, C, L], filters [C, 1, K], optional bias [C] and state [N, C, K-1] (zeros when
+    missing); gives the output [N, C, L] and the new state, the last K-1 elements seen.
+    """
+
+    def apply(
+        x: Array, w: Array, bias: Array | None = None, past: Array | None = None
+    ) -> tuple[Array, Array]:
+        kept = w.shape[-1] - 1
+        if past is None:
+            past = np.zeros((*x.shape[:2], kept), dtype=x.dtype)
+        seen = np.concatenate((past, x), axis=-1)
+        window = Window.of(w.shape[2:])
+        with np.errstate(all="ignore"):
+            result = _correlate(widened(seen), widened(w), window, x.shape[1])
+            result = _with_bias(result, bias)
+            if activation in ("silu", "swish"):
+                result = result / (1 + np.exp(-result))
+        state = seen[..., seen.shape[-1] - kept :]
+        return result.astype(x.dtype, copy=False), np.ascontiguousarray(state)
+
+    return apply

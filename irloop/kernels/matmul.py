@@ -1,0 +1,80 @@
+"""Matrix products, einsum and attention; numpy broadcast over leading dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Array", "Function", "gemm", "matmul", "narrow", "product", "widened"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+
+def narrow(dtype: np.dtype[Any]) -> bool:
+    """True for floats below 32 bits: they are multiplied in f32 as every runtime does."""
+    return dtype.itemsize < 4 and dtype.kind not in "iub"
+
+
+def widened(array: Array) -> Array:
+    """`array` in f32 when it is of a narrower float, else as it is."""
+    return array.astype(np.float32) if narrow(array.dtype) else array
+
+
+def product(left: Array, right: Array) -> Any:
+    """The matrix product as in NumPy, element type kept, sums of narrow floats in f32."""
+    with np.errstate(all="ignore"):
+        if narrow(left.dtype):
+            wide = np.matmul(left.astype(np.float32), right.astype(np.float32))
+            return wide.astype(left.dtype)
+        return np.matmul(left, right)
+
+
+def _turned(array: Array) -> Array:
+    return array.swapaxes(-1, -2) if array.ndim > 1 else array
+
+
+def matmul(transpose_a: bool = False, transpose_b: bool = False) -> Function:
+    """`product` with the last two dimensions of an operand exchanged (a vector stays)."""
+    if not transpose_a and not transpose_b:
+        return product
+
+    def apply(left: Array, right: Array) -> Any:
+        return product(
+            _turned(left) if transpose_a else left, _turned(right) if transpose_b else right
+        )
+
+    return apply
+
+
+def gemm(alpha: float, beta: float, transpose_a: bool, transpose_b: bool) -> Function:
+    """``alpha * A @ B + beta * C`` of matrices; C is broadcast and may be missing."""
+
+    def apply(left: Array, right: Array, bias: Array | None = None) -> Any:
+        first = left.T if transpose_a else left
+        second = right.T if transpose_b else right
+        with np.errstate(all="ignore"):
+            if left.dtype.kind in "iu":
+                return _scaled_integers(first @ second, alpha, bias, beta)
+            total = widened(first) @ widened(second)
+            if alpha != 1.0:
+                total = total * total.dtype.type(alpha)
+            if bias is not None and beta != 0.0:
+                wide = widened(bias)
+                total = total + (wide if beta == 1.0 else wide * wide.dtype.type(beta))
+            return total.astype(left.dtype, copy=False)
+
+    return apply
+
+
+def _scaled_integers(total: Array, alpha: float, bias: Array | None, beta: float) -> Any:
+    # Whole factors keep all 64 bits; a fraction is applied in f64 and truncated.
+    def scaled(array: Array, factor: float) -> Any:
+        if float(factor).is_integer():
+            return array * np.asarray(int(factor)).astype(array.dtype)
+        return np.trunc(array.astype(np.float64) * factor).astype(array.dtype)
+
+    result = scaled(total, alpha)
+    return result if bias is None else result + scaled(bias, beta)

@@ -1,0 +1,271 @@
+"""Poolings of any number of spatial axes; data is [N, C, spatial...].
+
+Sums and maxima are taken axis by axis over shifted views, so the work grows with the sum of
+the kernel sizes and not with their product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.convolution import padded, windows
+from irloop.kernels.geometry import Window
+from irloop.kernels.matmul import widened
+
+__all__ = [
+    "Array",
+    "Function",
+    "adaptive_average",
+    "adaptive_max",
+    "average",
+    "global_lp",
+    "global_max",
+    "global_mean",
+    "lp",
+    "max_indices",
+    "max_unpool",
+    "max_values",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
+
+
+def _counts(window: Window, sizes: Sequence[int]) -> list[int]:
+    return [max(window.outputs(axis, size), 0) for axis, size in enumerate(sizes)]
+
+
+def _prepared(x: Array, window: Window, fill: Any) -> tuple[Array, list[int]]:
+    """Data padded so that every window lies inside, and the number of windows on each axis."""
+    pads = [window.reach(axis, size) for axis, size in enumerate(x.shape[2:])]
+    return padded(x, pads, fill), _counts(window, x.shape[2:])
+
+
+def _along(x: Array, axis: int, window: Window, count: int, combine: Function) -> Array:
+    """Combine the elements of each window along one spatial axis."""
+    stride, dilation = window.strides[axis], window.dilations[axis]
+    before = (slice(None),) * (2 + axis)
+    span = (count - 1) * stride + 1
+    parts = (
+        x[(*before, slice(k * dilation, k * dilation + span, stride))]
+        for k in range(window.kernel[axis])
+    )
+    return np.array(next(parts)) if window.kernel[axis] == 1 else reduce(combine, parts)
+
+
+def _separable(x: Array, window: Window, fill: Any, combine: Function) -> Array:
+    data, counts = _prepared(x, window, fill)
+    if 0 in counts:
+        return np.zeros((*x.shape[:2], *counts), dtype=x.dtype)
+    for axis, count in enumerate(counts):
+        data = _along(data, axis, window, count, combine)
+    return data
+
+
+def max_values(window: Window) -> Function:
+    """The largest element of each window; padding never wins."""
+
+    def apply(x: Array) -> Any:
+        with np.errstate(all="ignore"):
+            return _separable(x, window, _lowest(x.dtype), np.maximum)
+
+    return apply
+
+
+def max_indices(
+    window: Window, *, axis: int = 0, column_major: bool = False, dtype: Any = np.int64
+) -> Function:
+    """As `max_values`, and where each stands: its flat index among the dimensions from `axis`.
+
+    The first of equal elements wins. With `column_major` the first spatial axis counts fastest.
+    """
+
+    def apply(x: Array) -> tuple[Array, Array]:
+        data, counts = _prepared(x, window, _lowest(x.dtype))
+        shape = (*x.shape[:2], *counts)
+        if 0 in shape:
+            return np.zeros(shape, dtype=x.dtype), np.zeros(shape, dtype=dtype)
+        view = windows(data, window, counts)
+        flat = view.reshape(*x.shape[:2], -1, *counts)
+        where = flat.argmax(axis=2)
+        values = np.take_along_axis(flat, where[:, :, None], axis=2)[:, :, 0]
+        offsets = np.unravel_index(where, window.kernel)
+        places = []
+        for at, offset in enumerate(offsets):
+            start = np.arange(counts[at]) * window.strides[at] - window.pads(at, x.shape[2 + at])[0]
+            start = start.reshape(-1, *(1,) * (len(counts) - 1 - at))
+            places.append(start + offset * window.dilations[at])
+        return values, _flat_index(places, x.shape, axis, column_major).astype(dtype)
+
+    return apply
+
+
+def _flat_index(
+    places: Sequence[Array], shape: Sequence[int], axis: int, column_major: bool
+) -> Array:
+    sizes = shape[2:]
+    order = range(len(sizes))
+    flat: Array = np.zeros((), dtype=np.int64)
+    for at in reversed(order) if column_major else order:
+        flat = flat * sizes[at] + places[at]
+    plane = int(np.prod(sizes))
+    planes = np.arange(shape[0] * shape[1]).reshape(*shape[:2], *(1,) * len(sizes))
+    whole: Array = planes * plane + flat
+    return whole if axis == 0 else whole % int(np.prod(shape[axis:]))
+
+
+def average(window: Window, *, include_pad: bool, clip_end: bool) -> Function:
+    """The mean of each window.
+
+    Without `include_pad` padding is left out of the mean. With it a window counts its whole
+    area, less what lies beyond the end padding if `clip_end`.
+    """
+
+    def apply(x: Array) -> Any:
+        with np.errstate(all="ignore"):
+            if x.dtype.kind in "iu":
+                mean = _average(x.astype(np.float64), window, include_pad, clip_end)
+                return np.rint(mean).astype(x.dtype)
+            return _average(widened(x), window, include_pad, clip_end).astype(x.dtype, copy=False)
+
+    return apply
+
+
+def _average(x: Array, window: Window, include_pad: bool, clip_end: bool) -> Array:
+    total = _separable(x, window, 0, np.add)
+    for axis, size in enumerate(x.shape[2:]):
+        number = _members(window, axis, size, include_pad, clip_end).astype(x.dtype)
+        total = total / number.reshape(-1, *(1,) * (x.ndim - 3 - axis))
+    return total
+
+
+def _members(window: Window, axis: int, size: int, include_pad: bool, clip_end: bool) -> Array:
+    """How many elements each window on an axis counts, at least 1."""
+    count = max(window.outputs(axis, size), 0)
+    if include_pad and not clip_end:
+        return np.full(count, window.kernel[axis])
+    begin, end = window.pads(axis, size)
+    low, high = (-begin, size + end) if include_pad else (0, size)
+    start = np.arange(count)[:, None] * window.strides[axis] - begin
+    place = start + np.arange(window.kernel[axis]) * window.dilations[axis]
+    members: Array = ((place >= low) & (place < high)).sum(axis=1)
+    return np.maximum(members, 1)
+
+
+def lp(window: Window, order: float) -> Function:
+    """The p-norm of each window."""
+
+    def apply(x: Array) -> Any:
+        with np.errstate(all="ignore"):
+            powers = np.abs(widened(x)) ** order
+            total = _separable(powers, window, 0, np.add)
+            return (total ** (1.0 / order)).astype(x.dtype)
+
+    return apply
+
+
+def _spatial(x: Array) -> tuple[int, ...]:
+    return tuple(range(2, x.ndim))
+
+
+def global_mean(x: Array) -> Any:
+    """The mean over all spatial axes, kept as 1."""
+    with np.errstate(all="ignore"):
+        return widened(x).mean(axis=_spatial(x), keepdims=True).astype(x.dtype, copy=False)
+
+
+def global_max(x: Array) -> Any:
+    """The maximum over all spatial axes, kept as 1."""
+    with np.errstate(all="ignore"):
+        return x.max(axis=_spatial(x), keepdims=True)
+
+
+def global_lp(order: float) -> Function:
+    """The p-norm over all spatial axes, kept as 1."""
+
+    def apply(x: Array) -> Any:
+        with np.errstate(all="ignore"):
+            total = (np.abs(widened(x)) ** order).sum(axis=_spatial(x), keepdims=True)
+            return (total ** (1.0 / order)).astype(x.dtype)
+
+    return apply
+
+
+def _bins(size: int, count: int) -> tuple[Array, Array]:
+    """First and past-the-end element of each of `count` bins over `size` elements."""
+    index = np.arange(count)
+    return index * size // count, -((index + 1) * -size // count)
+
+
+def adaptive_average(x: Array, shape: Array) -> Any:
+    """The mean of each bin; bin k of o covers floor(k*n/o) up to ceil((k+1)*n/o)."""
+    result = widened(x)
+    with np.errstate(all="ignore"):
+        for axis, count in enumerate(shape.reshape(-1).tolist(), start=2):
+            first, end = _bins(x.shape[axis], count)
+            place = np.arange(x.shape[axis])[:, None]
+            weights = ((place >= first) & (place < end)) / (end - first)
+            moved = np.moveaxis(result, axis, -1) @ weights.astype(result.dtype)
+            result = np.moveaxis(moved, -1, axis)
+    return np.ascontiguousarray(result).astype(x.dtype, copy=False)
+
+
+def adaptive_max(dtype: Any = np.int64) -> Function:
+    """The maximum of each bin and its flat index among the spatial dimensions."""
+
+    def apply(x: Array, shape: Array) -> tuple[Array, Array]:
+        sizes = x.shape[2:]
+        counts = [int(count) for count in shape.reshape(-1)]
+        rank = len(sizes)
+        places = []
+        for axis, (size, count) in enumerate(zip(sizes, counts, strict=True)):
+            first, end = _bins(size, count)
+            longest = int((end - first).max(initial=1))
+            # A short bin repeats its last element, which changes neither maximum nor first place.
+            place = np.minimum(first[:, None] + np.arange(longest), end[:, None] - 1)
+            places.append(place.reshape(count, *(1,) * (rank - 1), longest, *(1,) * (rank - 1)))
+            places[-1] = np.moveaxis(places[-1], (0, rank), (axis, rank + axis))
+        flat: Array = np.zeros((), dtype=np.int64)
+        for size, place in zip(sizes, places, strict=True):
+            flat = flat * size + place
+        flat = flat.reshape(*counts, -1)
+        values = x.reshape(*x.shape[:2], -1)[:, :, flat]
+        best = values.argmax(axis=-1)[..., None]
+        found = np.take_along_axis(values, best, axis=-1)[..., 0]
+        index = np.take_along_axis(np.broadcast_to(flat, values.shape), best, axis=-1)[..., 0]
+        return found, index.astype(dtype)
+
+    return apply
+
+
+def max_unpool(shape_of: Callable[[Sequence[int]], list[int]]) -> Function:
+    """Data at the places an index tensor gives, zeros elsewhere.
+
+    `shape_of(shape)` is the shape that the flat indices count in; the result is padded or
+    cropped at the ends to the third argument where given.
+    """
+
+    def apply(x: Array, index: Array, shape: Array | None = None) -> Any:
+        inner = shape_of(x.shape)
+        flat = np.zeros(int(np.prod(inner)), dtype=x.dtype)
+        flat[index.reshape(-1)] = x.reshape(-1)
+        result = flat.reshape(inner)
+        if shape is None:
+            return result
+        wanted = [int(size) for size in shape]
+        if wanted == inner:
+            return result
+        grown = np.zeros(wanted, dtype=x.dtype)
+        common = tuple(slice(0, min(a, b)) for a, b in zip(inner, wanted, strict=True))
+        grown[common] = result[common]
+        return grown
+
+    return apply
