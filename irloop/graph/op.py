@@ -109,6 +109,8 @@ class Op:
     arity: ClassVar[tuple[int, int | None]] = (0, None)
     n_outputs: ClassVar[int | None] = 1
     pure: ClassVar[bool] = True
+    #: Both operands may be swapped; patterns try it.
+    commutative: ClassVar[bool] = False
     registry: ClassVar[Registry | None] = None
 
     def __init_subclass__(

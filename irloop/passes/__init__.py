@@ -1,1 +1,42 @@
-"""passes."""
+"""Transformations, after nGraph's: passes, patterns, one rewriter, a manager that times and checks.
+
+`common` holds the library, one file a pass.
+"""
+
+from __future__ import annotations
+
+from irloop.passes.base import MatcherPass, ModelPass, Pass, PassConfig
+from irloop.passes.manager import Manager, PassRecord
+from irloop.passes.pattern import (
+    Match,
+    Pattern,
+    any_input,
+    either,
+    explain_match,
+    optional,
+    wrap_type,
+)
+from irloop.passes.predicates import Predicate
+from irloop.passes.rewrite import BackwardGraphRewrite, GraphRewrite
+from irloop.passes.rewriter import MatchRewriter, copy_info
+
+__all__ = [
+    "BackwardGraphRewrite",
+    "GraphRewrite",
+    "Manager",
+    "Match",
+    "MatchRewriter",
+    "MatcherPass",
+    "ModelPass",
+    "Pass",
+    "PassConfig",
+    "PassRecord",
+    "Pattern",
+    "Predicate",
+    "any_input",
+    "copy_info",
+    "either",
+    "explain_match",
+    "optional",
+    "wrap_type",
+]

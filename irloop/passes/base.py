@@ -1,0 +1,119 @@
+"""What a pass is, and which passes run."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import ClassVar
+
+from irloop.errors import UsageError
+from irloop.graph.model import Model, Node
+from irloop.passes.pattern import Match, Pattern
+from irloop.passes.rewriter import MatchRewriter
+
+__all__ = ["MatcherPass", "ModelPass", "Pass", "PassConfig"]
+
+#: True: leave this node alone.
+Callback = Callable[[Node], bool]
+
+
+class PassConfig:
+    """Which passes are enabled and which nodes they leave alone; shared by nested passes."""
+
+    def __init__(self) -> None:
+        self._enabled: dict[str, bool] = {}
+        self._callbacks: dict[str, Callback] = {}
+        self._callback: Callback | None = None
+
+    def disable(self, *passes: type[Pass] | str) -> None:
+        """Do not run these passes."""
+        self._enabled.update({_name(item): False for item in passes})
+
+    def enable(self, *passes: type[Pass] | str) -> None:
+        """Run these passes, those included that are off unless asked for."""
+        self._enabled.update({_name(item): True for item in passes})
+
+    def is_disabled(self, item: Pass | type[Pass]) -> bool:
+        """True when the pass must not run."""
+        return not self._enabled.get(item.name, item.enabled_by_default)
+
+    def set_callback(self, callback: Callback, *passes: type[Pass] | str) -> None:
+        """Ask `callback` before a node is changed: by these passes, or (none given) by all."""
+        if not passes:
+            self._callback = callback
+        self._callbacks.update({_name(item): callback for item in passes})
+
+    def skips(self, item: Pass, node: Node) -> bool:
+        """True when the callback for this pass wants `node` left alone."""
+        callback = self._callbacks.get(item.name, self._callback)
+        return callback is not None and callback(node)
+
+
+def _name(item: type[Pass] | str) -> str:
+    return item if isinstance(item, str) else item.name
+
+
+class Pass(ABC):
+    """A transformation with a name, by which it is enabled, disabled and timed."""
+
+    name: ClassVar[str] = ""
+    enabled_by_default: ClassVar[bool] = True
+    #: The dialects it can work on.
+    dialects: ClassVar[frozenset[str]] = frozenset({"openvino", "onnx"})
+
+    @abstractmethod
+    def run(self, model: Model, config: PassConfig) -> bool:
+        """Change `model`; True when something was changed, False when nothing was."""
+
+    def require_dialect(self, model: Model) -> None:
+        """Refuse a model this pass knows nothing about.
+
+        Raises:
+            UsageError: naming the pass and the dialect.
+        """
+        if model.dialect not in self.dialects:
+            known = " and ".join(sorted(self.dialects))
+            raise UsageError(f"pass {self.name} works on {known} models, not on {model.dialect}")
+
+
+class ModelPass(Pass):
+    """A pass that looks at the whole model at once."""
+
+    @abstractmethod
+    def run_on_model(self, model: Model) -> bool:
+        """Change `model`; True when something was changed."""
+
+    def run(self, model: Model, config: PassConfig) -> bool:
+        self.require_dialect(model)
+        self.config = config
+        return self.run_on_model(model)
+
+    def transformation_callback(self, node: Node) -> bool:
+        """True when the user wants `node` left alone; a pass asks before it changes one."""
+        return self.config.skips(self, node)
+
+
+class MatcherPass(Pass):
+    """One pattern and what to do where it matches.
+
+    `rewrite` returns True when the root was replaced, which ends the other matchers at that
+    node; it may edit other nodes and return False.
+    """
+
+    @abstractmethod
+    def pattern(self) -> Pattern:
+        """The pattern; called once for each run."""
+
+    @abstractmethod
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        """Change the graph at this match; True when the root was replaced."""
+
+    def run(self, model: Model, config: PassConfig) -> bool:
+        from irloop.passes.rewrite import GraphRewrite
+
+        return GraphRewrite([self], name=self.name).run(model, config)
+
+
+def by_name(passes: Iterable[type[Pass]]) -> dict[str, type[Pass]]:
+    """Pass classes by their names."""
+    return {item.name: item for item in passes}

@@ -1,0 +1,124 @@
+"""Conditions on a value that a pattern may ask for; they compose with ``&``, ``|`` and ``~``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from irloop.graph.model import Value
+from irloop.graph.op import Op
+from irloop.graph.types import ElementType, Shape, TensorType
+
+__all__ = [
+    "Predicate",
+    "attributes",
+    "consumers",
+    "dims",
+    "element_is",
+    "rank_is",
+    "shape_is",
+    "static_dim",
+    "static_rank",
+    "static_shape",
+]
+
+
+class Predicate:
+    """A named test of a value; the name says in a failed match what was asked for."""
+
+    __slots__ = ("_test", "text")
+
+    def __init__(self, test: Callable[[Value], bool], text: str) -> None:
+        self._test = test
+        self.text = text
+
+    def __call__(self, value: Value) -> bool:
+        return self._test(value)
+
+    def __and__(self, other: Predicate) -> Predicate:
+        return Predicate(
+            lambda value: self(value) and other(value), f"({self.text} and {other.text})"
+        )
+
+    def __or__(self, other: Predicate) -> Predicate:
+        return Predicate(
+            lambda value: self(value) or other(value), f"({self.text} or {other.text})"
+        )
+
+    def __invert__(self) -> Predicate:
+        return Predicate(lambda value: not self(value), f"not {self.text}")
+
+    def __repr__(self) -> str:
+        return f"<Predicate {self.text}>"
+
+
+def _shape(value: Value) -> Shape:
+    return value.type.shape if isinstance(value.type, TensorType) else Shape(None)
+
+
+def consumers(count: int) -> Predicate:
+    """The value is read exactly `count` times."""
+    return Predicate(lambda value: len(value.uses) == count, f"{count} consumers")
+
+
+def static_shape() -> Predicate:
+    """Every dimension is known."""
+    return Predicate(lambda value: _shape(value).is_static, "a static shape")
+
+
+def static_rank() -> Predicate:
+    """The rank is known."""
+    return Predicate(lambda value: _shape(value).dims is not None, "a known rank")
+
+
+def static_dim(axis: int) -> Predicate:
+    """The dimension of `axis` (negative: from the end) is known."""
+    return Predicate(lambda value: _has_dim(_shape(value), axis), f"a known dimension {axis}")
+
+
+def _has_dim(shape: Shape, axis: int) -> bool:
+    if shape.dims is None or not -len(shape.dims) <= axis < len(shape.dims):
+        return False
+    return isinstance(shape.dims[axis], int)
+
+
+def rank_is(*ranks: int) -> Predicate:
+    """The rank is one of `ranks`."""
+    return Predicate(lambda value: _shape(value).rank in ranks, f"rank {list(ranks)}")
+
+
+def shape_is(*wanted: int | None) -> Predicate:
+    """The shape has this rank and these dimensions; None fits any."""
+    return Predicate(lambda value: _fits(_shape(value), wanted), f"shape {list(wanted)}")
+
+
+def dims(axis: int, size: int) -> Predicate:
+    """The dimension of `axis` is `size`."""
+    return Predicate(
+        lambda value: _has_dim(_shape(value), axis) and _shape(value).dim(axis) == size,
+        f"dimension {axis} = {size}",
+    )
+
+
+def _fits(shape: Shape, wanted: tuple[int | None, ...]) -> bool:
+    if shape.dims is None or len(shape.dims) != len(wanted):
+        return False
+    return all(want is None or dim == want for dim, want in zip(shape.dims, wanted, strict=True))
+
+
+def element_is(*elements: ElementType) -> Predicate:
+    """The element type is one of `elements`."""
+    text = " or ".join(str(element) for element in elements)
+    return Predicate(
+        lambda value: isinstance(value.type, TensorType) and value.type.element in elements,
+        f"element type {text}",
+    )
+
+
+def attributes(**wanted: Any) -> Predicate:
+    """The operation that makes the value has these attribute values."""
+    return Predicate(lambda value: _has(value.producer.op, wanted), f"attributes {wanted}")
+
+
+def _has(op: Op, wanted: dict[str, Any]) -> bool:
+    return all(hasattr(op, name) and getattr(op, name) == want for name, want in wanted.items())

@@ -1,0 +1,117 @@
+"""Running matchers over a graph until every node, old and new, was visited."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from irloop.graph.builder import Names
+from irloop.graph.inference import Inference
+from irloop.graph.model import Graph, Model, Node
+from irloop.graph.op import Op
+from irloop.graph.walk import all_graphs
+from irloop.passes.base import MatcherPass, Pass, PassConfig
+from irloop.passes.pattern import Pattern
+from irloop.passes.rewriter import MatchRewriter
+
+__all__ = ["BackwardGraphRewrite", "GraphRewrite"]
+
+
+class GraphRewrite(Pass):
+    """Visits nodes in topological order and tries its matchers in the order given.
+
+    The bodies of a node are visited before the node itself. At each node the first matcher
+    whose `rewrite` returns True ends the visit; nodes it inserted are visited next. When every
+    pattern's root has a type, only matchers of the node's type are tried.
+    """
+
+    name = "graph_rewrite"
+    backward = False
+
+    def __init__(
+        self, matchers: Sequence[MatcherPass], *, name: str = "", recurse: bool = True
+    ) -> None:
+        if name:
+            # Several rewrites differ only in their matchers; the name tells them apart.
+            self.name = name  # type: ignore[misc]
+        self.matchers = list(matchers)
+        self.recurse = recurse
+        self.matches: dict[str, int] = {}
+
+    def run(self, model: Model, config: PassConfig) -> bool:
+        for matcher in self.matchers:
+            matcher.require_dialect(model)
+        self.matches = {}
+        enabled = [item for item in self.matchers if not config.is_disabled(item)]
+        if not enabled:
+            return False
+        run = _Run(self, _Dispatch(enabled), config, model)
+        return run.visit_graph(model.graph)
+
+
+class BackwardGraphRewrite(GraphRewrite):
+    """The same from the results to the parameters."""
+
+    name = "backward_graph_rewrite"
+    backward = True
+
+
+class _Dispatch:
+    """Matchers by the type of node they can match."""
+
+    def __init__(self, matchers: Iterable[MatcherPass]) -> None:
+        self._all = [(matcher, matcher.pattern()) for matcher in matchers]
+        self._typed = all(pattern.root_types is not None for _, pattern in self._all)
+        self._by_type: dict[type[Op], list[tuple[MatcherPass, Pattern]]] = {}
+
+    def __call__(self, op: Op) -> list[tuple[MatcherPass, Pattern]]:
+        if not self._typed:
+            return self._all
+        kind = type(op)
+        found = self._by_type.get(kind)
+        if found is None:
+            found = [pair for pair in self._all if issubclass(kind, pair[1].root_types or ())]
+            self._by_type[kind] = found
+        return found
+
+
+class _Run:
+    """One run of a rewrite over one model."""
+
+    def __init__(
+        self, rewrite: GraphRewrite, dispatch: _Dispatch, config: PassConfig, model: Model
+    ) -> None:
+        self._rewrite = rewrite
+        self._dispatch = dispatch
+        self._config = config
+        self._inference = Inference()
+        self._names = Names()
+        for graph in all_graphs(model.graph):
+            for node in (*graph.parameters, *graph.nodes, *graph.results):
+                self._names.reserve(node.name)
+
+    def visit_graph(self, graph: Graph) -> bool:
+        rewriter = MatchRewriter(graph, self._inference, self._names)
+        changed = False
+        queue = deque(reversed(graph) if self._rewrite.backward else graph.nodes)
+        while queue:
+            node = queue.popleft()
+            if node.graph is not graph:
+                continue
+            if self._rewrite.recurse:
+                for body in node.bodies:
+                    changed |= self.visit_graph(body.graph)
+            self._visit_node(node, rewriter)
+            made = rewriter.take_inserted()
+            queue.extendleft(made if self._rewrite.backward else reversed(made))
+        return changed or rewriter.modified
+
+    def _visit_node(self, node: Node, rewriter: MatchRewriter) -> None:
+        for matcher, pattern in self._dispatch(node.op):
+            match = pattern.match(node)
+            if match is None or self._config.skips(matcher, node):
+                continue
+            counts = self._rewrite.matches
+            counts[matcher.name] = counts.get(matcher.name, 0) + 1
+            if matcher.rewrite(match, rewriter):
+                return

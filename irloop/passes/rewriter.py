@@ -1,0 +1,86 @@
+"""The rewriter of a graph rewrite: what a callback inserts is visited again by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from irloop.graph.builder import Names
+from irloop.graph.inference import Inference
+from irloop.graph.model import Body, Graph, Node, Value
+from irloop.graph.op import Op
+from irloop.graph.rewriter import Rewriter
+from irloop.graph.types import ValueType
+
+__all__ = ["MatchRewriter", "copy_info"]
+
+
+class MatchRewriter(Rewriter):
+    """Collects the nodes that a callback inserts (`take_inserted`), types already inferred."""
+
+    def __init__(self, graph: Graph, inference: Inference, names: Names) -> None:
+        super().__init__(graph)
+        self.inference = inference
+        self.names = names
+        self._inserted: list[Node] = []
+
+    def insert(
+        self,
+        op: Op,
+        inputs: tuple[Value | None, ...],
+        *,
+        before: Node | None,
+        name: str,
+        n_outputs: int = 1,
+        types: tuple[ValueType, ...] = (),
+        names: tuple[tuple[str, ...], ...] = (),
+        bodies: tuple[Body, ...] = (),
+    ) -> Node:
+        node = super().insert(
+            op,
+            inputs,
+            before=before,
+            name=self.names.fresh(name),
+            n_outputs=n_outputs,
+            types=types,
+            names=names,
+            bodies=bodies,
+        )
+        self.inference.visit(node)
+        self._inserted.append(node)
+        return node
+
+    def take_inserted(self) -> list[Node]:
+        """The nodes inserted since the last call that are still in the graph, in order made."""
+        made = [node for node in self._inserted if node.graph is self.graph]
+        self._inserted = []
+        return made
+
+    def eliminate(self, node: Node, value: Value) -> bool:
+        """Let readers of the only output of `node` read `value`; its names are kept.
+
+        Returns False, and changes nothing, where two names that both have to stay would meet:
+        an input of the graph must not take over the name of an output.
+        """
+        is_output = any(user.op.type == "Result" for user, _ in node.output.uses)
+        if is_output and (value.producer in self.graph.parameters or _is_output(value)):
+            return False
+        if is_output:
+            value.producer.name, node.name = node.name, value.producer.name
+        self.replace_node(node, (value,))
+        return True
+
+
+def _is_output(value: Value) -> bool:
+    return any(user.op.type == "Result" for user, _ in value.uses)
+
+
+def copy_info(sources: Node | Sequence[Node], targets: Node | Iterable[Node]) -> None:
+    """Copy runtime information 1:1, 1:N, N:1 or N:M.
+
+    A target gets the information of all sources, later ones winning; what it had itself is
+    kept only when it is among the sources (nGraph's copy_runtime_info).
+    """
+    given = [sources] if isinstance(sources, Node) else list(sources)
+    merged = {key: value for node in given for key, value in node.info.items()}
+    for target in [targets] if isinstance(targets, Node) else targets:
+        target.info = dict(merged)
