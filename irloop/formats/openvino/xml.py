@@ -1,17 +1,61 @@
 """The .xml file as it stands: layers, ports, edges and port maps, text untouched, lines exact.
 
-`parse` refuses what is dangerous (entities, a DTD, too much nesting) and what is no XML; it
-does not judge the content. Validation rules and the reader both start from a `Document`.
+`parse` refuses what is dangerous (entities, too much nesting) and what is no XML; it does not
+judge the content. Validation rules and the reader both start from a `Document`.
+
+The file is read with expat, which knows the line of every element; libxml2 counts them in 16
+bits. `Document.root` gives the same file as an lxml tree to those who need one (the schema).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+import stat
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+from xml.parsers import expat
 
-from lxml import etree
+from irloop.diagnostics import Location
+from irloop.errors import ReadError
+from irloop.formats.openvino.recognise import recognised, refused
 
-__all__ = ["BackEdge", "Document", "Edge", "Layer", "MapEntry", "Net", "Port", "PortMapSection"]
+if TYPE_CHECKING:
+    from lxml import etree
+
+__all__ = [
+    "BackEdge",
+    "Document",
+    "Edge",
+    "Extra",
+    "Layer",
+    "MapEntry",
+    "Net",
+    "Port",
+    "PortMapSection",
+    "parse",
+]
+
+#: Elements inside elements. A body is three of them (layer, body, layers).
+MAX_DEPTH = 512
+#: Bodies inside bodies; what follows the reader walks bodies recursively.
+MAX_BODIES = 100
+#: A description, weights apart, of a model of a million layers is smaller than this.
+MAX_BYTES = 1 << 30
+
+
+@dataclass(slots=True)
+class Extra:
+    """An element that is kept as it is: `rt_info`, `meta_data` and their like."""
+
+    tag: str
+    attributes: Mapping[str, str]
+    line: int
+    children: list[Extra] = field(default_factory=list)
+    #: Text directly inside, without the white space around it.
+    text: str = ""
 
 
 @dataclass(slots=True)
@@ -23,7 +67,7 @@ class Port:
     names: str | None
     dims: tuple[str, ...]
     line: int
-    element: etree._Element
+    rt_info: Extra | None = None
 
 
 @dataclass(slots=True)
@@ -33,7 +77,6 @@ class MapEntry:
     kind: str
     attributes: Mapping[str, str]
     line: int
-    element: etree._Element
 
 
 @dataclass(slots=True)
@@ -43,7 +86,6 @@ class BackEdge:
     from_layer: str | None
     to_layer: str | None
     line: int
-    element: etree._Element
 
 
 @dataclass(slots=True)
@@ -54,7 +96,6 @@ class PortMapSection:
     inputs: list[MapEntry]
     outputs: list[MapEntry]
     line: int
-    element: etree._Element
 
 
 @dataclass(slots=True)
@@ -66,17 +107,20 @@ class Layer:
     type: str | None
     version: str | None
     line: int
-    element: etree._Element
     net: Net
+    #: Every attribute of the element, the four above included.
+    attributes: Mapping[str, str]
+    #: Attributes of `<data>`; `data_line` is None when there is no such element.
     data: Mapping[str, str]
-    data_element: etree._Element | None
+    data_line: int | None
     inputs: list[Port]
     outputs: list[Port]
     #: By label: body, then, else.
-    bodies: dict[str, Net] = field(default_factory=dict)
-    port_maps: dict[str, PortMapSection] = field(default_factory=dict)
+    bodies: dict[str, Net]
+    port_maps: dict[str, PortMapSection]
     #: None when the section is absent.
     back_edges: list[BackEdge] | None = None
+    rt_info: Extra | None = None
 
     @property
     def path(self) -> str:
@@ -99,29 +143,470 @@ class Edge:
     to_layer: str | None
     to_port: str | None
     line: int
-    element: etree._Element
 
 
 @dataclass(slots=True)
 class Net:
     """The root or a body: layers and edges in document order."""
 
-    element: etree._Element
     line: int
     #: The path of the owning layer and the label, empty at the root.
     path: str
     element_path: str
     owner: Layer | None
-    layers: list[Layer]
-    edges: list[Edge]
+    layers: list[Layer] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    #: `rt_info`, `meta_data`, `statistics`, `quantization_parameters`, `pre-process`.
+    sections: list[Extra] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass
 class Document:
     """A parsed .xml file."""
 
     file: str
-    root: etree._Element
     net: Net
     version: str | None
     name: str | None
+    data: bytes = field(repr=False)
+
+    @cached_property
+    def root(self) -> etree._Element:
+        """The file as an lxml tree, nothing resolved and nothing loaded.
+
+        `sourceline` of its elements is not exact in a long file; `line_of` is.
+
+        Raises:
+            ReadError: when libxml2 refuses what expat accepts.
+        """
+        from lxml import etree
+
+        # huge_tree lifts libxml2's limits; depth and size were checked against ours.
+        parser = etree.XMLParser(
+            resolve_entities=False, load_dtd=False, no_network=True, huge_tree=True
+        )
+        try:
+            return etree.fromstring(self.data, parser)
+        except (etree.XMLSyntaxError, ValueError) as error:
+            raise ReadError(
+                f"the XML is not well-formed: {error}", location=Location(self.file), code="IRL101"
+            ) from error
+
+    def line_of(self, element: etree._Element) -> int:
+        """The exact line of an element of `root`."""
+        return self._lines[element]
+
+    @cached_property
+    def _lines(self) -> dict[etree._Element, int]:
+        lines: list[int] = []
+        parser = expat.ParserCreate()
+        parser.StartElementHandler = lambda *_: lines.append(parser.CurrentLineNumber)
+        parser.Parse(self.data, True)
+        return dict(zip(self.root.iter("*"), lines, strict=True))
+
+
+_Table = dict[str, Callable[[dict[str, str]], "_Table"]]
+
+#: Inside an element nobody looks into.
+_SKIP: _Table = {}
+_SECTIONS = ("rt_info", "meta_data", "statistics", "quantization_parameters", "pre-process")
+_LABELS = {"": "body", "then_": "then", "else_": "else"}
+
+
+class _Builder:
+    """Fills a `Net` from expat's events; each open element has a table of what may follow."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.net: Net | None = None
+        self.attributes: dict[str, str] = {}
+        self.has_doctype = False
+        self._parser = expat.ParserCreate(intern={})
+        self._parser.buffer_text = True
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.EntityDeclHandler = self._entity
+        self._parser.StartDoctypeDeclHandler = self._doctype
+        self._table: _Table = {"net": self._root}
+        self._stack: list[_Table] = []
+        self._owners: list[tuple[Net, Layer]] = []
+        self._extras: list[Extra] = []
+        self._texts: list[str] = []
+        self._dims: list[str] = []
+        self._tuples: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._make_tables()
+
+    def _make_tables(self) -> None:
+        # Typed here and set while reading: a layer is never open without its net.
+        self._current: Net
+        self._layer: Layer
+        self._port: Port
+        self._section: PortMapSection
+        self._dim: _Table = {"\0dim": self._nothing}
+        self._port_table: _Table = {
+            "dim": self._open_dim,
+            "rt_info": partial(self._open_extra, "rt_info", self._port_info),
+        }
+        self._inputs: _Table = {"port": self._input_port}
+        self._outputs: _Table = {"port": self._output_port}
+        self._map: _Table = {
+            "input": partial(self._map_entry, "input"),
+            "output": partial(self._map_entry, "output"),
+        }
+        self._back: _Table = {"edge": self._back_edge}
+        self._layer_table: _Table = {
+            "data": self._data,
+            "input": lambda _: self._inputs,
+            "output": lambda _: self._outputs,
+            "back_edges": self._back_edges,
+            "rt_info": partial(self._open_extra, "rt_info", self._layer_info),
+        }
+        for prefix, label in _LABELS.items():
+            self._layer_table[f"{prefix}port_map"] = partial(self._port_map, label)
+            self._layer_table[f"{prefix}body"] = partial(self._body, prefix, label)
+        self._layers: _Table = {"layer": self._open_layer}
+        self._edges: _Table = {"edge": self._edge}
+        self._net_table: _Table = {
+            "layers": lambda _: self._layers,
+            "edges": lambda _: self._edges,
+        }
+        for tag in _SECTIONS:
+            self._net_table[tag] = partial(self._open_extra, tag, self._net_section)
+        # The same entries, told apart from the root's by identity when a body is closed.
+        self._body_table: _Table = dict(self._net_table)
+
+    def parse(self, data: bytes) -> None:
+        """Read the whole file.
+
+        Raises:
+            ReadError: naming the line.
+        """
+        try:
+            self._parser.Parse(data, True)
+        except expat.ExpatError as error:
+            raise self._malformed(error, data) from error
+        except ValueError as error:  # an encoding that Python does not know either
+            raise self._error(f"the XML cannot be decoded: {error}", fix="save it as UTF-8") from (
+                error
+            )
+
+    def _malformed(self, error: expat.ExpatError, data: bytes) -> ReadError:
+        what = expat.ErrorString(error.code)
+        place = Location(self.file, error.lineno)
+        if self.net is not None and not data.rstrip().endswith(b"</net>") and _at_end(error.code):
+            return ReadError(
+                f"the file ends before the model does (column {error.offset + 1})",
+                location=place,
+                code="IRL101",
+                expected="</net> at the end",
+                found=f"the end of the file after {len(data)} bytes",
+                cause="the file is truncated: an interrupted download, copy or export",
+                fix="fetch or export the model again",
+            )
+        return ReadError(
+            f"the XML is not well-formed: {what} (column {error.offset + 1})",
+            location=place,
+            code="IRL101",
+            expected="well-formed XML",
+            found=what,
+            cause="the file was edited by hand, damaged, or is no XML at all",
+            fix="repair this place or export the model again",
+        )
+
+    def _error(
+        self, message: str, *, expected: str = "", cause: str = "", fix: str = ""
+    ) -> ReadError:
+        place = Location(self.file, self._parser.CurrentLineNumber)
+        return ReadError(
+            message, location=place, code="IRL101", expected=expected, cause=cause, fix=fix
+        )
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._stack.append(self._table)
+        handler = self._table.get(name)
+        if handler is not None:
+            self._table = handler(attributes)
+            return
+        self._table = _SKIP
+        if self.net is None:
+            self._refuse_root(name)
+        if len(self._stack) > MAX_DEPTH:
+            self._refuse_depth()
+
+    def _end(self, name: str) -> None:
+        closed = self._table
+        self._table = self._stack.pop()
+        if closed is self._dim:
+            self._parser.CharacterDataHandler = None
+            self._dims.append("".join(self._texts))
+            self._texts.clear()
+        elif closed is self._port_table:
+            dims = tuple(self._dims)
+            self._dims.clear()
+            self._port.dims = self._tuples.setdefault(dims, dims)
+        elif closed is self._body_table:
+            self._current, self._layer = self._owners.pop()
+
+    def _root(self, attributes: dict[str, str]) -> _Table:
+        self.attributes = attributes
+        self._refuse_old(attributes.get("version", ""))
+        self.net = self._current = Net(self._parser.CurrentLineNumber, "", "net", None)
+        return self._net_table
+
+    def _refuse_root(self, name: str) -> None:
+        html = name.lower() in ("html", "head", "body")
+        raise ReadError(
+            "this is an HTML page, not a model" if html else f"the root element is <{name}>",
+            location=Location(self.file, self._parser.CurrentLineNumber),
+            code="IRL102",
+            expected="<net>, the root of an OpenVINO IR",
+            found=f"<{name}>",
+            cause="this XML file is something else than an IR",
+            fix="download the file itself, not the page that shows it" if html else "",
+        )
+
+    def _refuse_old(self, version: str) -> None:
+        if not (version.isascii() and version.isdigit()) or not 0 < int(version[:9]) < 10:
+            return
+        raise ReadError(
+            f"IR version {version} is not supported",
+            location=Location(self.file, self._parser.CurrentLineNumber),
+            code="IRL102",
+            expected="IR version 10 or 11",
+            found=f'<net version="{version}">',
+            cause="the model was made by OpenVINO 2020.1 or older",
+            fix="convert the original model again with OpenVINO 2020.2 or newer",
+        )
+
+    def _refuse_depth(self) -> None:
+        raise self._error(
+            f"elements are nested more than {MAX_DEPTH} deep",
+            expected=f"at most {MAX_DEPTH} levels of elements, {MAX_BODIES} of bodies",
+            cause="the file is damaged or was made to crash readers",
+        )
+
+    def _entity(self, name: str, *_: object) -> None:
+        raise self._error(
+            f"the XML declares the entity {name!r}",
+            expected="no entity declarations",
+            cause="no exporter writes them; they are a way to read local files or fill memory",
+            fix="remove the DOCTYPE",
+        )
+
+    def _doctype(self, *_: object) -> None:
+        self.has_doctype = True
+
+    @staticmethod
+    def _nothing(_: dict[str, str]) -> _Table:
+        return _SKIP
+
+    def _open_layer(self, attributes: dict[str, str]) -> _Table:
+        get = attributes.get
+        net = self._current
+        self._layer = layer = Layer(
+            get("id"),
+            get("name"),
+            get("type"),
+            get("version"),
+            self._parser.CurrentLineNumber,
+            net,
+            attributes,
+            _NO_DATA,
+            None,
+            [],
+            [],
+            {},
+            {},
+        )
+        net.layers.append(layer)
+        return self._layer_table
+
+    def _data(self, attributes: dict[str, str]) -> _Table:
+        if self._layer.data_line is None:
+            self._layer.data = attributes
+            self._layer.data_line = self._parser.CurrentLineNumber
+        return _SKIP
+
+    def _new_port(self, attributes: dict[str, str]) -> Port:
+        get = attributes.get
+        line = self._parser.CurrentLineNumber
+        self._port = Port(get("id"), get("precision"), get("names"), (), line)
+        return self._port
+
+    def _input_port(self, attributes: dict[str, str]) -> _Table:
+        self._layer.inputs.append(self._new_port(attributes))
+        return self._port_table
+
+    def _output_port(self, attributes: dict[str, str]) -> _Table:
+        self._layer.outputs.append(self._new_port(attributes))
+        return self._port_table
+
+    def _open_dim(self, attributes: dict[str, str]) -> _Table:
+        # Text is listened to only here: everywhere else it is the white space of indentation.
+        self._parser.CharacterDataHandler = self._texts.append
+        return self._dim
+
+    def _port_map(self, label: str, attributes: dict[str, str]) -> _Table:
+        self._section = PortMapSection(label, [], [], self._parser.CurrentLineNumber)
+        self._layer.port_maps.setdefault(label, self._section)
+        return self._map
+
+    def _map_entry(self, kind: str, attributes: dict[str, str]) -> _Table:
+        entry = MapEntry(kind, attributes, self._parser.CurrentLineNumber)
+        (self._section.inputs if kind == "input" else self._section.outputs).append(entry)
+        return _SKIP
+
+    def _back_edges(self, attributes: dict[str, str]) -> _Table:
+        if self._layer.back_edges is None:
+            self._layer.back_edges = []
+        return self._back
+
+    def _back_edge(self, attributes: dict[str, str]) -> _Table:
+        ends = attributes.get("from-layer"), attributes.get("to-layer")
+        assert self._layer.back_edges is not None
+        self._layer.back_edges.append(BackEdge(*ends, self._parser.CurrentLineNumber))
+        return _SKIP
+
+    def _body(self, prefix: str, label: str, attributes: dict[str, str]) -> _Table:
+        owner = self._layer
+        if len(self._owners) >= MAX_BODIES:
+            raise ReadError(
+                f"bodies are nested more than {MAX_BODIES} deep",
+                location=Location(
+                    self.file, self._parser.CurrentLineNumber, owner.path[:200], owner.id
+                ),
+                code="IRL101",
+                expected=f"at most {MAX_BODIES} bodies inside each other",
+                cause="no exporter nests loops and branches like this; engines crash on it",
+            )
+        self._owners.append((self._current, owner))
+        line = self._parser.CurrentLineNumber
+        element = f"{owner.element_path}/{prefix}body"
+        self._current = Net(line, f"{owner.path}/{label}", element, owner)
+        owner.bodies.setdefault(label, self._current)
+        return self._body_table
+
+    def _edge(self, attributes: dict[str, str]) -> _Table:
+        get = attributes.get
+        self._current.edges.append(
+            Edge(
+                get("from-layer"),
+                get("from-port"),
+                get("to-layer"),
+                get("to-port"),
+                self._parser.CurrentLineNumber,
+            )
+        )
+        return _SKIP
+
+    def _open_extra(
+        self, tag: str, keep: Callable[[Extra], None], attributes: dict[str, str]
+    ) -> _Table:
+        extra = Extra(tag, attributes, self._parser.CurrentLineNumber)
+        keep(extra)
+        self._extras.append(extra)
+        self._parser.StartElementHandler = self._start_inside
+        self._parser.EndElementHandler = self._end_inside
+        self._parser.CharacterDataHandler = self._text_inside
+        return _SKIP
+
+    def _layer_info(self, extra: Extra) -> None:
+        if self._layer.rt_info is None:
+            self._layer.rt_info = extra
+
+    def _port_info(self, extra: Extra) -> None:
+        if self._port.rt_info is None:
+            self._port.rt_info = extra
+
+    def _net_section(self, extra: Extra) -> None:
+        self._current.sections.append(extra)
+
+    def _start_inside(self, name: str, attributes: dict[str, str]) -> None:
+        if len(self._stack) + len(self._extras) > MAX_DEPTH:
+            self._refuse_depth()
+        extra = Extra(name, attributes, self._parser.CurrentLineNumber)
+        self._extras[-1].children.append(extra)
+        self._extras.append(extra)
+
+    def _text_inside(self, text: str) -> None:
+        self._extras[-1].text += text
+
+    def _end_inside(self, name: str) -> None:
+        extra = self._extras.pop()
+        extra.text = extra.text.strip()
+        if not self._extras:
+            self._parser.StartElementHandler = self._start
+            self._parser.EndElementHandler = self._end
+            self._parser.CharacterDataHandler = None
+            self._end(name)
+
+
+_NO_DATA: Mapping[str, str] = {}
+
+
+def _at_end(code: int) -> bool:
+    """True for the errors that the end of the data gives."""
+    messages = expat.errors
+    names = (messages.XML_ERROR_NO_ELEMENTS, messages.XML_ERROR_UNCLOSED_TOKEN)
+    codes: dict[str, int] = messages.codes
+    return code in {codes[name] for name in (*names, messages.XML_ERROR_UNCLOSED_CDATA_SECTION)}
+
+
+def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) -> Document:
+    """Parse an IR from a path, or from the bytes of one; `file` is its name in messages.
+
+    Raises:
+        ReadError: when it is not there, is something else than an IR, is not well-formed,
+            declares entities or nests too deeply.
+    """
+    if isinstance(source, bytes):
+        name, data = file or "<bytes>", source
+    else:
+        name = file or os.fspath(source)
+        data = _load(source, name)
+    data = recognised(data, name)
+    builder = _Builder(name)
+    builder.parse(data)
+    if builder.has_doctype:
+        _refuse_references(data, name)
+    assert builder.net is not None  # a document without its root element is not well-formed
+    attributes = builder.attributes
+    return Document(name, builder.net, attributes.get("version"), attributes.get("name"), data)
+
+
+def _load(path: str | os.PathLike[str], name: str) -> bytes:
+    try:
+        status = os.stat(path)
+        if stat.S_ISDIR(status.st_mode):
+            raise ReadError("this is a folder, not a model", location=Location(name))
+        if status.st_size > MAX_BYTES:
+            raise refused(name, "the file is too large for an IR", f"{status.st_size} bytes")
+        with open(path, "rb") as stream:
+            # One byte more than allowed shows a pipe or a device that does not end.
+            data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ReadError(f"the file cannot be read: {reason}", location=Location(name)) from error
+    except ValueError as error:  # a NUL in the path
+        raise ReadError(f"this is no path: {error}", location=Location(name)) from error
+    if len(data) > MAX_BYTES:
+        raise refused(name, "the file is too large for an IR", f"more than {MAX_BYTES} bytes")
+    return data
+
+
+_REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)[^;\s]{0,40};?")
+
+
+def _refuse_references(data: bytes, name: str) -> None:
+    """Expat skips references that an external DTD might declare; nothing is to get lost."""
+    match = _REFERENCE.search(data)
+    if match is None:
+        return
+    line = data.count(b"\n", 0, match.start()) + 1
+    raise ReadError(
+        f"the XML uses an entity that is not declared: {match.group().decode(errors='replace')}",
+        location=Location(name, line),
+        code="IRL101",
+        expected="only &amp; &lt; &gt; &quot; &apos; and character references",
+        fix="write the text itself",
+    )

@@ -1,0 +1,93 @@
+"""What a file given as the .xml of an IR is, judged by its first bytes."""
+
+from __future__ import annotations
+
+from irloop.diagnostics import Location
+from irloop.errors import ReadError
+
+__all__ = ["recognised", "refused"]
+
+
+def refused(name: str, message: str, found: str, cause: str = "", fix: str = "") -> ReadError:
+    return ReadError(
+        message,
+        location=Location(name),
+        code="IRL101",
+        expected="an OpenVINO IR: an XML file whose root is <net>",
+        found=found,
+        cause=cause,
+        fix=fix,
+    )
+
+
+def recognised(data: bytes, name: str) -> bytes:
+    """The bytes for the parser; an error that says what the file is when it is no XML.
+
+    Raises:
+        ReadError: as said.
+    """
+    if not data:
+        raise refused(
+            name,
+            "the file is empty",
+            "0 bytes",
+            "an interrupted download or export",
+            "fetch or export the model again",
+        )
+    text = data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith((b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")):
+        return data
+    if text.startswith(b"<"):
+        lower = text[:64].lower()
+        if lower.startswith((b"<!doctype html", b"<html")):
+            raise refused(
+                name,
+                "this is an HTML page, not a model",
+                _head(text),
+                "the address shows the file on a web page",
+                "download the file itself (its raw content)",
+            )
+        return _declaration_first(data) if lower.startswith(b"<?xml") else data
+    if text.startswith(b"version https://git-lfs"):
+        raise refused(
+            name,
+            "this is a Git LFS pointer, not the model itself",
+            _head(text),
+            "the repository was cloned without its large files",
+            "run 'git lfs pull' to fetch the model",
+        )
+    if data[0] == 0x08 and len(data) > 2 and 0 < data[1] < 64 and data[2] in _MODEL_PROTO_TAGS:
+        raise refused(
+            name,
+            "this is an ONNX model, not an IR",
+            "a protobuf message of ONNX",
+            "the file has the wrong suffix",
+            "give it the suffix .onnx",
+        )
+    if b"\0" in data[:4096] or not text or text[0] > 0x7F:
+        raise refused(
+            name,
+            "this is binary data, not XML",
+            _head(data),
+            "probably the weights (.bin) were given in the place of the .xml",
+            "give the .xml; the .bin of the same name beside it is found by itself",
+        )
+    raise refused(name, "this is not XML", _head(text), "the file is something else than an IR")
+
+
+#: Fields that follow ir_version in a ModelProto: 2..8, 14, 20, 25 with their wire types.
+_MODEL_PROTO_TAGS = frozenset({0x12, 0x1A, 0x22, 0x28, 0x32, 0x3A, 0x42, 0x72, 0xA2, 0xCA})
+
+
+def _head(data: bytes) -> str:
+    return f"a file that begins with {data[:24]!r}"
+
+
+def _declaration_first(data: bytes) -> bytes:
+    """`data` with white space before the XML declaration moved behind it, lines unchanged."""
+    start = data.find(b"<?xml")
+    end = data.find(b"?>", start)
+    before = data[:start]
+    if end < 0 or not before or before.strip(b" \t\r\n"):
+        return data
+    return data[start : end + 2] + before + data[end + 2 :]
