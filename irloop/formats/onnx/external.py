@@ -1,0 +1,133 @@
+"""Weights outside the protobuf: opened lazily, and only inside the folder of the model."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+import onnx
+
+from irloop.errors import ReadError
+from irloop.graph.tensor import MappedFile, MappedTensor
+from irloop.graph.types import ElementType
+
+__all__ = ["ExternalFiles", "entries_of"]
+
+
+class ExternalFiles:
+    """The external data files of one model, each mapped once.
+
+    `folder` is the folder of the model file; None for a model that came without a file.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._files: dict[str, MappedFile] = {}
+
+    def tensor(
+        self,
+        entries: dict[str, str],
+        element: ElementType,
+        shape: tuple[int, ...],
+        where: str,
+    ) -> MappedTensor:
+        """The tensor that the `external_data` entries of a TensorProto describe.
+
+        Raises:
+            ReadError: for a place outside the model's folder, a missing file, or a range that
+                is not in the file or does not fit the shape.
+        """
+        location = entries.get("location", "")
+        file = self._files.get(location)
+        if file is None:
+            file = self._files[location] = self._open(location, where)
+        nbytes = element.nbytes(_count(shape))
+        offset = _number(entries, "offset", where) or 0
+        length = _number(entries, "length", where)
+        if length is not None and length != nbytes:
+            raise ReadError(
+                f"{where}: the external data does not fit the shape {list(shape)} of {element}",
+                expected=f"{nbytes} bytes",
+                found=f"length {length}",
+            )
+        if offset + nbytes > file.size:
+            raise ReadError(
+                f"{where}: the external data ends behind the file {location!r}",
+                expected=f"bytes {offset}..{offset + nbytes}",
+                found=f"a file of {file.size} bytes",
+                cause="the file was cut short, or belongs to another model",
+            )
+        return MappedTensor(file, offset, element, shape)
+
+    def _open(self, location: str, where: str) -> MappedFile:
+        if self._folder is None:
+            raise ReadError(
+                f"{where} has external data in {location!r}, but the model came without a file",
+                fix="read the model from its path",
+            )
+        path = _inside(self._folder, location, where)
+        try:
+            status = path.stat()
+        except (OSError, ValueError):
+            raise ReadError(
+                f"{where}: the external data file {location!r} is not there",
+                found=f"no file {path}",
+                fix="put the data file next to the model, under the name the model gives it",
+            ) from None
+        if not stat.S_ISREG(status.st_mode):
+            raise ReadError(f"{where}: the external data {location!r} is not a regular file")
+        return MappedFile(path)
+
+
+def _inside(folder: Path, location: str, where: str) -> Path:
+    # A backslash separates folders on Windows only, so it is refused nowhere else by pathlib.
+    parts = re.split(r"[/\\]", location)
+    absolute = location.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", location) is not None
+    if not location or absolute or ".." in parts or "\0" in location:
+        raise ReadError(
+            f"{where}: the external data location {location!r} is not inside the model's folder",
+            expected="a relative path without '..'",
+            found=repr(location),
+            cause="the file was made by hand, or to read other files of this computer",
+        )
+    try:
+        home = folder.resolve()
+        path = (folder / location).resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ReadError(f"{where}: the external data location {location!r}: {error}") from None
+    if not path.is_relative_to(home):
+        raise ReadError(
+            f"{where}: the external data location {location!r} leads out of the model's folder",
+            expected=f"a file below {home}",
+            found=os.fspath(path),
+            cause="a symbolic link points elsewhere",
+            fix="put the data file itself next to the model",
+        )
+    return path
+
+
+def entries_of(tensor: onnx.TensorProto) -> dict[str, str]:
+    """The `external_data` entries of a TensorProto by key."""
+    return {entry.key: entry.value for entry in tensor.external_data}
+
+
+def _number(entries: dict[str, str], key: str, where: str) -> int | None:
+    text = entries.get(key)
+    if text is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,19}", text):
+        raise ReadError(
+            f"{where}: the external data has no number as {key}",
+            expected="a number of bytes",
+            found=repr(text[:80]),
+        )
+    return int(text)
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    total = 1
+    for dim in shape:
+        total *= dim
+    return total

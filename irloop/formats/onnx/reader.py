@@ -1,0 +1,390 @@
+"""Reading ONNX: any IR version and opset, bodies closed, weights left where they are.
+
+Initializers and Constant nodes become constants; an initializer that is also a graph input (a
+default value) is a constant as well. What the graph has no place for is kept under the key
+`NOTES` of `Node.info` and `Value.info` and in `Model.metadata`, and written back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import onnx
+
+from irloop.diagnostics import NOWHERE, Location
+from irloop.dialects.onnx import ONNX
+from irloop.errors import IrloopError, ReadError
+from irloop.formats.onnx.attributes import Opaque, kind_of, op_from_attributes, read_value
+from irloop.formats.onnx.control import LABELS, ReadBody, Wiring, wire
+from irloop.formats.onnx.external import ExternalFiles
+from irloop.formats.onnx.notes import DECLARED, DEFAULT, FORM, NOTES, TYPE, graph_notes, node_notes
+from irloop.formats.onnx.scopes import GraphSource, NodeSource, order_of, source_of
+from irloop.formats.onnx.source import load
+from irloop.formats.onnx.tensors import sparse_from_proto, tensor_from_proto
+from irloop.formats.onnx.types import type_from_proto, type_to_proto
+from irloop.formats.onnx.versions import check_readable, domain_of, opsets_of, schema_of
+from irloop.graph.model import Body, Graph, Model, Node, Value
+from irloop.graph.op import Op, UnknownOp
+from irloop.graph.tensor import ArrayTensor, StringTensor, Tensor
+from irloop.graph.types import UNKNOWN_TYPE, ElementType
+
+__all__ = ["from_proto", "read"]
+
+_DECLARED: Mapping[str, Any] = MappingProxyType({DECLARED: True})
+_FROM_NODE: Mapping[str, Any] = MappingProxyType({NOTES: MappingProxyType({FORM: "node"})})
+
+
+def read(path: str | os.PathLike[str]) -> Model:
+    """The model in an .onnx file.
+
+    External data is mapped, not read: constants of any size cost nothing here.
+
+    Raises:
+        ReadError: when the file is no ONNX model, contradicts itself, or is newer than the
+            installed onnx package.
+    """
+    file = Path(path)
+    location = Location(file=os.fspath(file))
+    try:
+        return _model(load(file), ExternalFiles(file.parent), location)
+    except IrloopError as error:
+        raise _placed(error, location) from None
+    except UnicodeDecodeError:
+        raise ReadError(
+            "a name in the file is no UTF-8 text",
+            location=location,
+            cause="the file is damaged",
+        ) from None
+
+
+def from_proto(proto: onnx.ModelProto) -> Model:
+    """The model that a ModelProto in memory describes; it can have no external data.
+
+    Raises:
+        ReadError: as `read`.
+    """
+    try:
+        return _model(proto, ExternalFiles(None), NOWHERE)
+    except UnicodeDecodeError:
+        raise ReadError("a name in the model is no UTF-8 text") from None
+
+
+def _placed(error: IrloopError, location: Location) -> IrloopError:
+    found = tuple(item.in_file(location.file or "") for item in error.diagnostics)
+    return type(error)(error.message, diagnostics=found)
+
+
+def _model(proto: onnx.ModelProto, files: ExternalFiles, location: Location) -> Model:
+    check_readable(proto)
+    opsets = opsets_of(proto)
+    reader = _Reader(opsets, files, location)
+    source = source_of(proto.graph)
+    if source.captures:
+        raise _undefined(source, source.captures[0])
+    graph = reader.graph(source, {}, ())
+    metadata: dict[str, Any] = {
+        name: getattr(proto, name)
+        for name in ("producer_name", "producer_version", "domain", "model_version", "doc_string")
+        if proto.HasField(name)
+    }
+    if proto.metadata_props:
+        metadata["metadata_props"] = {item.key: item.value for item in proto.metadata_props}
+    metadata.update(graph_notes(proto.graph))
+    return Model(graph, "onnx", int(proto.ir_version), opsets, metadata, location.file)
+
+
+def _undefined(source: GraphSource, name: str, path: str = "") -> ReadError:
+    for node in source.nodes:
+        own = f"{path}{node.proto.name or node.proto.op_type}"
+        if name in node.proto.input:
+            position = list(node.proto.input).index(name)
+            return ReadError(
+                f"{node.proto.op_type} {own!r} reads {name!r}, which nothing makes",
+                location=Location(path=own),
+                expected="the name of an input, an initializer or another node's output",
+                found=f"input {position} is {name!r}",
+            )
+        for label, body in node.bodies.items():
+            if name in body.captures:
+                return _undefined(body, name, f"{own}/{label}/")
+    place = path.rstrip("/") or f"graph {source.proto.name!r}"
+    return ReadError(
+        f"{place} gives {name!r}, which nothing makes",
+        location=Location(path=path.rstrip("/")),
+        expected="outputs that an input, an initializer or a node gives",
+        found=repr(name),
+    )
+
+
+class _Scope:
+    """The names of one graph that is being read."""
+
+    def __init__(self, graph: Graph, types: Mapping[str, onnx.TypeProto]) -> None:
+        self.graph = graph
+        self.values: dict[str, Value] = {}
+        self._types = types
+
+    def define(self, name: str, value: Value) -> None:
+        """Give a value its name, and the type the file declares for it.
+
+        Raises:
+            ReadError: when the graph has the name already.
+        """
+        if name in self.values:
+            raise ReadError(
+                f"{name!r} is made twice in graph {self.graph.name!r}",
+                location=Location(path=value.producer.name),
+                found=f"by {self.values[name].producer.name!r} and {value.producer.name!r}",
+            )
+        self.values[name] = value
+        declared = self._types.get(name)
+        if declared is not None:
+            self.declare(value, declared, _DECLARED)
+
+    def declare(
+        self, value: Value, proto: onnx.TypeProto, info: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
+        """Give a value a declared type; what the graph cannot hold of it goes to `info`."""
+        type = type_from_proto(proto)
+        if value.type == UNKNOWN_TYPE:
+            value.type = type
+        if info:
+            value.info = info
+        if type_to_proto(type, "") != proto:
+            value.info = {**value.info, TYPE: proto.SerializeToString(deterministic=True)}
+
+
+class _Reader:
+    """Reads the graphs of one model."""
+
+    def __init__(self, opsets: dict[str, int], files: ExternalFiles, location: Location) -> None:
+        self._opsets = opsets
+        self._files = files
+        self._location = location
+
+    def graph(
+        self, source: GraphSource, outer: Mapping[str, Value], captures: Sequence[str]
+    ) -> Graph:
+        """A graph whose captures are its last parameters."""
+        proto = source.proto
+        graph = Graph(proto.name)
+        declared = {item.name: item.type for item in proto.value_info if item.HasField("type")}
+        scope = _Scope(graph, declared)
+        for item in source.inputs:
+            value = graph.add_parameter(item.name, UNKNOWN_TYPE, (item.name,), self._location)
+            scope.define(item.name, value)
+            if item.HasField("type"):
+                scope.declare(value, item.type)
+        for name in captures:
+            known = outer[name]
+            value = graph.add_parameter(name, known.type, (name,), self._location)
+            scope.values[name] = value
+        self._initializers(scope, proto)
+        for node in order_of(source):
+            self._node(scope, node)
+        for item in proto.output:
+            value = scope.values[item.name]
+            graph.add_result(value, item.name, self._location)
+            if item.HasField("type"):
+                scope.declare(value, item.type)
+        return graph
+
+    def _initializers(self, scope: _Scope, proto: onnx.GraphProto) -> None:
+        defaults = {item.name for item in proto.input}
+        for item in proto.initializer:
+            tensor = tensor_from_proto(item, self._files, f"initializer {item.name!r}")
+            self._constant(scope, tensor, item.name, item.name in defaults)
+        for item in proto.sparse_initializer:
+            name = item.values.name
+            tensor = sparse_from_proto(item, self._files, f"initializer {name!r}")
+            self._constant(scope, tensor, name, name in defaults)
+
+    def _constant(self, scope: _Scope, tensor: Tensor, name: str, default: bool) -> None:
+        value = scope.graph.add_constant(tensor, name, (name,), self._location)
+        scope.define(name, value)
+        if default:
+            value.info = {**value.info, DEFAULT: True}
+
+    def _node(self, scope: _Scope, source: NodeSource) -> None:
+        proto = source.proto
+        name = proto.name or next((item for item in proto.output if item), proto.op_type)
+        where = f"{proto.op_type} {name!r}"
+        domain = domain_of(proto.domain)
+        attributes = self._attributes(proto, where)
+        if domain == "" and proto.op_type == "Constant":
+            self._constant_node(scope, proto, name, attributes, where)
+            return
+        cls = self._class(proto.op_type, domain, where)
+        inputs = [scope.values[item] if item else None for item in proto.input]
+        bodies = self._bodies(scope, source, cls, where)
+        wiring = wire(
+            cls,
+            bodies,
+            inputs,
+            len(proto.output),
+            attributes,
+            where,
+        )
+        inputs += [None] * (wiring.n_inputs - len(inputs))
+        closed = self._close(scope, bodies, wiring, inputs)
+        op, rest = self._op(cls, proto.op_type, domain, attributes, where)
+        node = scope.graph.add_node(
+            op,
+            name,
+            tuple(inputs),
+            wiring.n_outputs,
+            names=tuple((item,) if item else () for item in proto.output),
+            bodies=closed,
+            location=self._location,
+        )
+        self._finish(scope, node, proto, rest)
+
+    def _finish(
+        self, scope: _Scope, node: Node, proto: onnx.NodeProto, rest: dict[str, Any]
+    ) -> None:
+        if rest:
+            node.attributes = rest
+        notes = node_notes(proto)
+        if notes:
+            node.info = {NOTES: notes}
+        for name, value in zip(proto.output, node.outputs, strict=False):
+            if name:
+                scope.define(name, value)
+
+    def _attributes(self, proto: onnx.NodeProto, where: str) -> dict[str, Any]:
+        attributes: dict[str, Any] = {}
+        for item in proto.attribute:
+            place = f"{where}: attribute {item.name!r}"
+            if item.ref_attr_name:
+                raise ReadError(f"{place} refers to a function's attribute outside of a function")
+            if item.name in attributes:
+                raise ReadError(f"{place} is there twice")
+            if kind_of(item) not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
+                attributes[item.name] = read_value(item, self._files, place)
+        return attributes
+
+    def _class(self, type: str, domain: str, where: str) -> type[Op] | None:
+        if domain not in self._opsets:
+            raise ReadError(
+                f"{where} is of a domain that the model does not import",
+                expected=f"an opset_import of {domain or 'ai.onnx'!r}",
+                found=", ".join(repr(item or "ai.onnx") for item in self._opsets) or "none",
+            )
+        return ONNX.find(type, self._opsets[domain], domain)
+
+    def _op(
+        self,
+        cls: type[Op] | None,
+        type: str,
+        domain: str,
+        attributes: dict[str, Any],
+        where: str,
+    ) -> tuple[Op, dict[str, Any]]:
+        if cls is not None:
+            return op_from_attributes(cls, attributes, where)
+        opset = self._opsets[domain]
+        schema = schema_of(type, opset, domain)
+        version = opset if schema is None else schema.since_version
+        return UnknownOp(type, str(version), attributes, domain), {}
+
+    def _bodies(
+        self, scope: _Scope, source: NodeSource, cls: type[Op] | None, where: str
+    ) -> list[ReadBody]:
+        labels = None if cls is None else LABELS.get(cls, {})
+        if labels is not None and set(source.bodies) != set(labels):
+            raise ReadError(
+                f"{where} has other bodies than its operation",
+                expected=", ".join(labels) or "no body",
+                found=", ".join(source.bodies) or "no body",
+            )
+        # Bodies in the order of the operation, whatever the order in the file.
+        names = list(source.bodies if labels is None else labels)
+        return [
+            ReadBody(
+                name if labels is None else labels[name],
+                self.graph(source.bodies[name], scope.values, source.bodies[name].captures),
+                source.bodies[name].captures,
+            )
+            for name in names
+        ]
+
+    def _close(
+        self,
+        scope: _Scope,
+        bodies: list[ReadBody],
+        wiring: Wiring,
+        inputs: list[Value | None],
+    ) -> tuple[Body, ...]:
+        externals: dict[str, int] = {}
+        closed = []
+        for body in bodies:
+            pairs = []
+            for index, name in enumerate(body.captures):
+                if name not in externals:
+                    externals[name] = len(inputs)
+                    inputs.append(scope.values[name])
+                pairs.append((externals[name], body.n_own + index))
+            closed.append(Body(body.label, body.graph, wiring.ports(pairs)))
+        return tuple(closed)
+
+    def _constant_node(
+        self,
+        scope: _Scope,
+        proto: onnx.NodeProto,
+        name: str,
+        attributes: dict[str, Any],
+        where: str,
+    ) -> None:
+        if len(proto.output) != 1 or not proto.output[0] or proto.input:
+            raise ReadError(f"{where} needs exactly one output and no input")
+        tensor = _constant_tensor(attributes, where)
+        value = scope.graph.add_constant(tensor, name, (proto.output[0],), self._location)
+        value.producer.info = _FROM_NODE
+        notes = node_notes(proto)
+        if notes:
+            value.producer.info = {NOTES: {**notes, FORM: "node"}}
+        scope.define(proto.output[0], value)
+
+
+def _constant_tensor(attributes: dict[str, Any], where: str) -> Tensor:
+    """The tensor of a Constant node in any of its forms (Constant-1 ... Constant-25)."""
+    if len(attributes) != 1:
+        raise ReadError(
+            f"{where} needs exactly one value",
+            expected="one attribute",
+            found=", ".join(attributes) or "none",
+        )
+    ((form, value),) = attributes.items()
+    if form in ("value", "sparse_value") and isinstance(value, Tensor):
+        return value
+    if isinstance(value, Opaque) and form in ("value_floats", "value_strings"):
+        value = []
+    elements = {
+        "value_int": ElementType.I64,
+        "value_ints": ElementType.I64,
+        "value_float": ElementType.F32,
+        "value_floats": ElementType.F32,
+    }
+    many = form.endswith("s")
+    if form in ("value_string", "value_strings"):
+        return _string_tensor(value, many, where)
+    if form not in elements or isinstance(value, list) is not many:
+        raise ReadError(f"{where}: attribute {form!r} is no value of a Constant")
+    import numpy as np
+
+    kinds = (int,) if elements[form] is ElementType.I64 else (float,)
+    if not all(isinstance(item, kinds) for item in (value if many else [value])):
+        raise ReadError(f"{where}: attribute {form!r} is of another kind")
+    return ArrayTensor(np.array(value, dtype=elements[form].numpy()), elements[form])
+
+
+def _string_tensor(value: Any, many: bool, where: str) -> Tensor:
+    items = value if many and isinstance(value, list) else [value]
+    if not all(isinstance(item, str | bytes) for item in items):
+        raise ReadError(f"{where}: its value is no string")
+    texts = tuple(item.encode() if isinstance(item, str) else item for item in items)
+    return StringTensor(texts, (len(texts),) if many else ())

@@ -1,0 +1,138 @@
+"""What the bodies of a file capture, and in which order its nodes can run.
+
+Names of a GraphProto may come from the graphs around it. A `GraphSource` is a GraphProto with
+its nodes, the bodies of each, and the names that it takes from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import onnx
+
+from irloop.errors import ReadError
+from irloop.formats.onnx.attributes import kind_of
+
+__all__ = ["GraphSource", "NodeSource", "order_of", "source_of"]
+
+
+@dataclass(slots=True)
+class NodeSource:
+    """A NodeProto and the graphs in its attributes by label: ``body``, ``branches[0]``."""
+
+    proto: onnx.NodeProto
+    bodies: dict[str, GraphSource] = field(default_factory=dict)
+
+    @property
+    def needs(self) -> Iterator[str]:
+        """The names the node reads, those of its bodies included."""
+        yield from self.proto.input
+        for body in self.bodies.values():
+            yield from body.captures
+
+
+@dataclass(slots=True)
+class GraphSource:
+    """A GraphProto; `captures` are names of outer graphs, in the order of their first use.
+
+    `inputs` are its inputs without default values.
+    """
+
+    proto: onnx.GraphProto
+    nodes: list[NodeSource]
+    inputs: list[onnx.ValueInfoProto]
+    captures: tuple[str, ...]
+
+
+def source_of(proto: onnx.GraphProto, limit: int | None = None) -> GraphSource:
+    """Look through a graph and all its bodies once.
+
+    Inputs behind the first `limit` are given nothing by the node that owns the graph. Files of
+    some exporters have them, with names of outer values: they are captures then.
+    """
+    nodes = [_node_source(node) for node in proto.node]
+    own = {item.name for item in proto.initializer}
+    own.update(item.values.name for item in proto.sparse_initializer)
+    inputs = [item for item in proto.input if item.name not in own][:limit]
+    own.update(item.name for item in inputs)
+    for node in nodes:
+        own.update(node.proto.output)
+    used: dict[str, None] = {}
+    for node in nodes:
+        used.update(dict.fromkeys(node.needs))
+    used.update(dict.fromkeys(item.name for item in proto.output))
+    captures = tuple(name for name in used if name and name not in own)
+    return GraphSource(proto, nodes, inputs, captures)
+
+
+def _node_source(proto: onnx.NodeProto) -> NodeSource:
+    bodies: dict[str, GraphSource] = {}
+    limit = _body_inputs(proto)
+    for attribute in proto.attribute:
+        kind = kind_of(attribute)
+        if kind == onnx.AttributeProto.GRAPH:
+            bodies[attribute.name] = source_of(attribute.g, limit)
+        elif kind == onnx.AttributeProto.GRAPHS:
+            for index, graph in enumerate(attribute.graphs):
+                bodies[f"{attribute.name}[{index}]"] = source_of(graph)
+    return NodeSource(proto, bodies)
+
+
+def _body_inputs(proto: onnx.NodeProto) -> int | None:
+    """How many inputs of its body a node gives something, None where nothing is known."""
+    if proto.domain not in ("", "ai.onnx"):
+        return None
+    counts = {"If": 0, "Loop": max(2, len(proto.input)), "Scan": len(proto.input)}
+    return counts.get(proto.op_type)
+
+
+def order_of(graph: GraphSource) -> list[NodeSource]:
+    """The nodes so that each stands behind those it reads, otherwise as in the file.
+
+    Raises:
+        ReadError: for a cycle, naming its nodes.
+    """
+    makers: dict[str, int] = {}
+    for index, node in enumerate(graph.nodes):
+        for name in node.proto.output:
+            if name:
+                makers.setdefault(name, index)
+    order: list[int] = []
+    state = [0] * len(graph.nodes)
+    for start in range(len(graph.nodes)):
+        if state[start] == 0:
+            _visit(graph, start, makers, state, order)
+    return [graph.nodes[index] for index in order]
+
+
+def _visit(
+    graph: GraphSource, start: int, makers: dict[str, int], state: list[int], order: list[int]
+) -> None:
+    stack = [(start, iter(graph.nodes[start].needs))]
+    state[start] = 1
+    while stack:
+        index, needs = stack[-1]
+        for name in needs:
+            maker = makers.get(name)
+            if maker is None or state[maker] == 2:
+                continue
+            if state[maker] == 1:
+                raise _cycle(graph, [item for item, _ in stack], maker, name)
+            state[maker] = 1
+            stack.append((maker, iter(graph.nodes[maker].needs)))
+            break
+        else:
+            stack.pop()
+            state[index] = 2
+            order.append(index)
+
+
+def _cycle(graph: GraphSource, stack: list[int], maker: int, name: str) -> ReadError:
+    nodes = [graph.nodes[index].proto for index in stack[stack.index(maker) :]]
+    names = [f"{node.op_type} {node.name or node.output[0]!r}" for node in nodes[:8]]
+    return ReadError(
+        f"the nodes of graph {graph.proto.name!r} form a cycle over {name!r}",
+        expected="nodes that can be put into an order",
+        found=" -> ".join(reversed(names)) + (" ..." if len(nodes) > 8 else ""),
+    )

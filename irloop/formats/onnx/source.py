@@ -1,0 +1,101 @@
+"""Opening a file as a ModelProto, or saying what it is instead."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+from irloop.diagnostics import Location
+from irloop.errors import ReadError
+
+__all__ = ["load"]
+
+#: What files that are no ONNX model start with, what they are, and what helps.
+_OTHERS: tuple[tuple[bytes, str, str], ...] = (
+    (
+        b"version https://git-lfs",
+        "a Git LFS pointer, not the file it points to",
+        "run `git lfs pull`",
+    ),
+    (b"<!doctype html", "a web page", "download the file itself, not the page that shows it"),
+    (b"<html", "a web page", "download the file itself, not the page that shows it"),
+    (b"<?xml", "an XML file", "an OpenVINO IR is read by its .xml suffix"),
+    (b"<net", "an OpenVINO IR", "an OpenVINO IR is read by its .xml suffix"),
+    (b"pk\x03\x04", "a ZIP archive (PyTorch and NumPy store such files)", "export it to ONNX"),
+    (b"\x89hdf", "an HDF5 file", "export the model to ONNX"),
+    (b"\x1f\x8b", "a gzip file", "unpack it first"),
+    (b"\x93numpy", "a NumPy array", "give the model file"),
+    (b"{", "a JSON file", "give the binary .onnx file"),
+)
+
+#: Protobuf cannot address more.
+PROTOBUF_LIMIT = (1 << 31) - 1
+
+
+def load(path: Path) -> onnx.ModelProto:
+    """The ModelProto in a file; external data is not touched.
+
+    Raises:
+        ReadError: when the file cannot be read or holds something else.
+    """
+    location = Location(file=os.fspath(path))
+    try:
+        size = path.stat().st_size
+        data = b"" if size > PROTOBUF_LIMIT else path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ReadError(f"{path} cannot be read: {reason}", location=location) from None
+    if size > PROTOBUF_LIMIT:
+        raise ReadError(
+            f"{path} is bigger than any protobuf can be",
+            location=location,
+            expected="at most 2 GiB",
+            found=f"{size} bytes",
+            fix="store the weights as external data",
+        )
+    return parse(data, location)
+
+
+def parse(data: bytes, location: Location) -> onnx.ModelProto:
+    """The ModelProto in these bytes.
+
+    Raises:
+        ReadError: when they hold something else.
+    """
+    if not data:
+        raise ReadError(
+            "the file is empty",
+            location=location,
+            cause="a download or an export was interrupted",
+        )
+    start = data[:256].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    for prefix, what, fix in _OTHERS:
+        if start.startswith(prefix):
+            raise ReadError(
+                f"this is no ONNX model but {what}",
+                location=location,
+                expected="an ONNX protobuf",
+                found=repr(data[:24]),
+                fix=fix,
+            )
+    try:
+        model = onnx.ModelProto()
+        model.ParseFromString(data)
+    except DecodeError:
+        raise ReadError(
+            "this is no ONNX model: the protobuf cannot be decoded",
+            location=location,
+            found=repr(data[:24]),
+            cause="the file is cut short or damaged, or of another format",
+        ) from None
+    if not model.HasField("graph"):
+        raise ReadError(
+            "this is no ONNX model: there is no graph in it",
+            location=location,
+            found=repr(data[:24]),
+            cause="the file is damaged, or a protobuf of another kind (a tensor, a data set)",
+        )
+    return model

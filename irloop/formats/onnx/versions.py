@@ -1,0 +1,80 @@
+"""Opsets and IR versions: which are known, and which IR version an opset needs."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import onnx
+
+from irloop.errors import ReadError
+
+__all__ = ["check_readable", "domain_of", "ir_version_for", "opsets_of", "schema_of"]
+
+
+def domain_of(domain: str) -> str:
+    """The domain as the graph names it: "" for ai.onnx under either of its names."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
+    """The opset of each domain that a model imports.
+
+    Raises:
+        ReadError: for two versions of one domain, or one that the installed onnx is too old for.
+    """
+    opsets: dict[str, int] = {}
+    for entry in model.opset_import:
+        domain, version = domain_of(entry.domain), int(entry.version)
+        if opsets.setdefault(domain, version) != version:
+            raise ReadError(
+                f"the model imports two versions of the domain {domain or 'ai.onnx'!r}",
+                found=f"{opsets[domain]} and {version}",
+            )
+    if not model.opset_import and model.ir_version < 3:
+        # The IR had no opsets before version 3; everything is opset 1.
+        opsets[""] = 1
+    newest = onnx.defs.onnx_opset_version()
+    if not 1 <= opsets.get("", 1) <= newest:
+        raise ReadError(
+            f"opset {opsets['']} is not known",
+            expected=f"an opset from 1 to {newest}",
+            found=str(opsets[""]),
+            cause="the file is newer than the installed onnx package, or damaged",
+            fix="install a newer onnx package",
+        )
+    return opsets
+
+
+def check_readable(model: onnx.ModelProto) -> None:
+    """Refuse IR versions that the installed onnx does not know.
+
+    Raises:
+        ReadError: when the file is of another version.
+    """
+    if not 1 <= model.ir_version <= onnx.IR_VERSION:
+        raise ReadError(
+            f"ONNX IR version {model.ir_version} is not known",
+            expected=f"an IR version from 1 to {int(onnx.IR_VERSION)}",
+            found=str(model.ir_version),
+            cause="the file is no ONNX model, is damaged, or is newer than the installed onnx",
+            fix="install a newer onnx package, or export the model again",
+        )
+
+
+@cache
+def schema_of(type: str, opset: int, domain: str) -> onnx.defs.OpSchema | None:
+    """The schema of an operation in an opset, or None where ONNX has none."""
+    try:
+        return onnx.defs.get_schema(type, opset, domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def ir_version_for(opsets: dict[str, int]) -> int:
+    """The smallest IR version that allows these opsets: what most runtimes can load."""
+    needed = 3
+    for entry in onnx.helper.VERSION_TABLE:
+        ir_version, opset = int(entry[1]), int(entry[2])
+        if opset <= opsets.get("", 1):
+            needed = max(needed, ir_version)
+    return min(needed, int(onnx.IR_VERSION))
