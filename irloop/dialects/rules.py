@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
-from irloop.graph.inference import Arguments
-from irloop.graph.types import ElementType, TensorType, ValueType, broadcast_shapes
+import math
+from collections.abc import Callable
 
-__all__ = ["broadcast", "same_as_first", "same_element"]
+from irloop.graph.inference import Arguments
+from irloop.graph.types import (
+    UNKNOWN_DIM,
+    Dim,
+    ElementType,
+    Shape,
+    TensorType,
+    ValueType,
+    broadcast_shapes,
+)
+
+__all__ = [
+    "aligned",
+    "axis_in",
+    "boolean",
+    "broadcast",
+    "broadcast_any",
+    "broadcast_by_mode",
+    "combined_dims",
+    "floating",
+    "numeric",
+    "product_of_dims",
+    "reduced",
+    "same_as_first",
+    "same_element",
+]
 
 
 def same_element(args: Arguments, *positions: int) -> ElementType:
@@ -33,14 +58,170 @@ def broadcast(args: Arguments, element: ElementType | None = None) -> list[Value
         InferenceError: when shapes or element types do not fit each other.
     """
     found = same_element(args)
+    return broadcast_any(args, found if element is None else element)
+
+
+def broadcast_any(args: Arguments, element: ElementType) -> list[ValueType]:
+    """All inputs, whatever their element types, broadcast as in NumPy.
+
+    Raises:
+        InferenceError: when shapes do not fit each other.
+    """
     shapes = [args.shape(position) for position in range(len(args))]
     shape = broadcast_shapes(shapes)
     if shape is None:
         text = " and ".join(str(item) for item in shapes)
         raise args.error("shapes cannot be broadcast", "dimensions equal or 1", text)
-    return [TensorType(found if element is None else element, shape)]
+    return [TensorType(element, shape)]
 
 
 def same_as_first(args: Arguments) -> list[ValueType]:
     """The output has the type of the first input."""
     return [args.tensor(0)]
+
+
+def numeric(args: Arguments, *positions: int) -> None:
+    """Refuse booleans and strings (in all inputs when no position is given).
+
+    Raises:
+        InferenceError: when an operand is no number.
+    """
+    for position in positions or range(len(args)):
+        if not args.has(position):
+            continue
+        element = args.element(position)
+        if element in (ElementType.BOOLEAN, ElementType.STRING):
+            raise args.error(f"operand {position} is not a number", "a numeric type", str(element))
+
+
+def boolean(args: Arguments, *positions: int) -> None:
+    """Refuse what is not boolean.
+
+    Raises:
+        InferenceError: when an operand has another element type.
+    """
+    for position in positions or range(len(args)):
+        element = args.element(position)
+        if element not in (ElementType.BOOLEAN, ElementType.DYNAMIC):
+            raise args.error(f"operand {position} is not boolean", "boolean", str(element))
+
+
+def floating(args: Arguments, *positions: int) -> None:
+    """Refuse what is no floating-point number.
+
+    Raises:
+        InferenceError: when an operand has another element type.
+    """
+    for position in positions or range(len(args)):
+        if not args.has(position):
+            continue
+        element = args.element(position)
+        if not element.is_float and element is not ElementType.DYNAMIC:
+            raise args.error(f"operand {position} is not floating-point", "a float", str(element))
+
+
+def aligned(args: Arguments, shape: Shape, rank: int | None, axis: int) -> Shape:
+    """`shape` with its first dimension moved to `axis` of a shape of `rank` (PaddlePaddle).
+
+    Raises:
+        InferenceError: when the dimensions do not fit behind the axis.
+    """
+    if shape.dims is None or rank is None or axis == -1:
+        return shape
+    dims = shape.dims
+    while len(dims) + axis > rank and dims[-1:] == (1,):
+        dims = dims[:-1]
+    if axis < 0 or len(dims) + axis > rank:
+        raise args.error(f"no room at axis {axis}", f"rank {rank} at most", str(shape))
+    return Shape(dims + (1,) * (rank - axis - len(dims)))
+
+
+def broadcast_by_mode(
+    args: Arguments, mode: str, axis: int, element: ElementType | None = None
+) -> list[ValueType]:
+    """Two operands broadcast as OpenVINO's `auto_broadcast` says: none, numpy or pdpd.
+
+    Raises:
+        InferenceError: when shapes or element types do not fit, or the mode is not known.
+    """
+    if mode.lower() in ("numpy", "explicit"):
+        return broadcast(args, element)
+    found = same_element(args)
+    left, right = args.shape(0), args.shape(1)
+    if mode.lower() == "none":
+        shape = left.refine(right)
+    elif mode.lower() == "pdpd":
+        shape = broadcast_shapes((left, aligned(args, right, left.rank, axis)))
+    else:
+        raise args.error("broadcast mode is not known", "none, numpy or pdpd", mode)
+    if shape is None:
+        text = f"{left} and {right}"
+        raise args.error(f"shapes do not fit with auto_broadcast {mode}", "equal shapes", text)
+    return [TensorType(found if element is None else element, shape)]
+
+
+def axis_in(args: Arguments, axis: int, rank: int | None) -> int | None:
+    """A non-negative axis, or None while the rank is not known.
+
+    Raises:
+        InferenceError: when the axis is outside the rank.
+    """
+    if rank is None:
+        return None
+    if not -rank <= axis < rank:
+        raise args.error("axis is out of range", f"{-rank} to {rank - 1}", str(axis))
+    return axis % rank
+
+
+def reduced(args: Arguments, shape: Shape, axes: tuple[int, ...] | None, *, keep: bool) -> Shape:
+    """`shape` after a reduction over `axes`, which are None when they are not known.
+
+    Raises:
+        InferenceError: when an axis is outside the rank.
+    """
+    if shape.dims is None:
+        return Shape(None)
+    rank = len(shape.dims)
+    if axes is None:
+        return Shape.of_rank(rank) if keep else Shape(None)
+    chosen = {axis_in(args, axis, rank) for axis in axes}
+    if keep:
+        return Shape(tuple(1 if i in chosen else dim for i, dim in enumerate(shape.dims)))
+    return Shape(tuple(dim for i, dim in enumerate(shape.dims) if i not in chosen))
+
+
+def combined_dims(
+    args: Arguments, combine: Callable[[int, int], int | None]
+) -> tuple[Dim, ...] | None:
+    """The elements of a broadcast result of two integer vectors or scalars, as far as known.
+
+    `combine` computes one element, or gives None for one that has no value.
+    """
+    left, right = args.dims(0), args.dims(1)
+    if left is None or right is None or not args.element(0).is_integer:
+        return None
+    if len(left) != len(right) and 1 not in (len(left), len(right)):
+        return None
+    length = len(right) if len(left) == 1 else len(left)
+    left = left * length if len(left) == 1 else left
+    right = right * length if len(right) == 1 else right
+    return tuple(_combined(a, b, combine) for a, b in zip(left, right, strict=True))
+
+
+def _combined(left: Dim, right: Dim, combine: Callable[[int, int], int | None]) -> Dim:
+    if not isinstance(left, int) or not isinstance(right, int):
+        return UNKNOWN_DIM
+    found = combine(left, right)
+    return UNKNOWN_DIM if found is None else found
+
+
+def product_of_dims(args: Arguments, axes: tuple[int, ...] | None) -> tuple[Dim, ...] | None:
+    """The product of an integer vector whose elements are all known, as one element.
+
+    `axes` are those of the reduction: anything but the vector's only axis gives None.
+    """
+    dims = args.dims(0)
+    if dims is None or axes is None or args.rank(0) != 1 or set(axes) - {0, -1} or not axes:
+        return None
+    known = [dim for dim in dims if isinstance(dim, int)]
+    return (math.prod(known) if len(known) == len(dims) else UNKNOWN_DIM,)

@@ -10,11 +10,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from irloop.kernels import activation as activation
+    from irloop.kernels import comparison as comparison
+    from irloop.kernels import convert as convert
     from irloop.kernels import convolution as convolution
     from irloop.kernels import elementwise as elementwise
     from irloop.kernels import geometry as geometry
     from irloop.kernels import matmul as matmul
+    from irloop.kernels import normalization as normalization
     from irloop.kernels import pooling as pooling
+    from irloop.kernels import precision as precision
+    from irloop.kernels import quantize as quantize
+    from irloop.kernels import reduction as reduction
+    from irloop.kernels import special as special
 
 
 def __getattr__(name: str) -> Any:

@@ -1,17 +1,244 @@
-"""Elementwise arithmetic with the rounding and overflow of the runtimes."""
+"""Elementwise arithmetic with the rounding and overflow of the runtimes.
+
+Arrays of one element type in, the same type out, numpy broadcast. Integers wrap. Functions
+that may legally overflow or divide by zero do so without a warning.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import reduce, wraps
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Array", "add"]
+from irloop.kernels.special import erf as _erf
+from irloop.kernels.special import erf_inverse as _erf_inverse
+
+__all__ = [
+    "Array",
+    "absolute",
+    "acos",
+    "acosh",
+    "add",
+    "align_pdpd",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceiling",
+    "cos",
+    "cosh",
+    "divide",
+    "divide_floor",
+    "erf",
+    "erf_inverse",
+    "exp",
+    "floor",
+    "floor_mod",
+    "fold",
+    "log",
+    "maximum",
+    "mean",
+    "minimum",
+    "modulo",
+    "multiply",
+    "negative",
+    "pdpd",
+    "power",
+    "reciprocal",
+    "round_half_away",
+    "round_half_even",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "squared_difference",
+    "subtract",
+    "tan",
+    "tanh",
+]
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+add: Function = np.add
+subtract: Function = np.subtract
+multiply: Function = np.multiply
+maximum: Function = np.maximum
+minimum: Function = np.minimum
+negative: Function = np.negative
+absolute: Function = np.abs
 
 
-def add(left: Array, right: Array) -> Array:
-    """left + right, numpy broadcast; integers wrap."""
-    result: Array = np.add(left, right)
-    return result
+def align_pdpd(array: Array, rank: int, axis: int) -> Array:
+    """`array` with ones appended so that its first dimension stands at `axis` of `rank`.
+
+    An axis of -1 aligns the last dimensions. Trailing ones that do not fit are dropped.
+    """
+    if axis == -1:
+        return array
+    shape = array.shape
+    while len(shape) + axis > rank and shape[-1:] == (1,):
+        shape = shape[:-1]
+    return array.reshape(shape + (1,) * (rank - axis - len(shape)))
+
+
+def pdpd(function: Function, axis: int) -> Function:
+    """`function` of two operands, the second aligned at `axis` of the first (PaddlePaddle)."""
+
+    def aligned(left: Array, right: Array) -> Any:
+        return function(left, align_pdpd(right, left.ndim, axis))
+
+    return aligned
+
+
+def fold(function: Function) -> Function:
+    """A function of any number of operands from one of two, left to right."""
+
+    def folded(*operands: Array) -> Any:
+        return reduce(function, operands)
+
+    return folded
+
+
+def mean(*operands: Array) -> Any:
+    """The mean of the operands, numpy broadcast."""
+    total = reduce(np.add, operands)
+    return divide(total, np.asarray(len(operands), dtype=total.dtype))
+
+
+def _from_float(values: Any, dtype: np.dtype[Any]) -> Any:
+    return np.nan_to_num(np.rint(values)).astype(dtype)
+
+
+def _quiet(function: Function) -> Function:
+    """A function of floats; integers are computed in f64 and rounded to nearest."""
+
+    @wraps(function)
+    def apply(x: Array) -> Any:
+        with np.errstate(all="ignore"):
+            if x.dtype.kind in "iu":
+                return _from_float(function(x.astype(np.float64)), x.dtype)
+            return function(x)
+
+    return apply
+
+
+def _bounded(function: Function) -> Function:
+    """As `_quiet` for a function that is finite everywhere: nothing to be quiet about."""
+
+    @wraps(function)
+    def apply(x: Array) -> Any:
+        if x.dtype.kind in "iu":
+            return _from_float(function(x.astype(np.float64)), x.dtype)
+        return function(x)
+
+    return apply
+
+
+acos = _quiet(np.arccos)
+acosh = _quiet(np.arccosh)
+asin = _quiet(np.arcsin)
+asinh = _bounded(np.arcsinh)
+atan = _bounded(np.arctan)
+atanh = _quiet(np.arctanh)
+cos = _quiet(np.cos)
+cosh = _quiet(np.cosh)
+erf = _bounded(_erf)
+erf_inverse = _quiet(_erf_inverse)
+exp = _quiet(np.exp)
+log = _quiet(np.log)
+sin = _quiet(np.sin)
+sinh = _quiet(np.sinh)
+sqrt = _quiet(np.sqrt)
+tan = _quiet(np.tan)
+tanh = _bounded(np.tanh)
+
+
+def ceiling(x: Array) -> Any:
+    """The smallest integer not below x; integers as they are."""
+    return x if x.dtype.kind in "iub" else np.ceil(x)
+
+
+def floor(x: Array) -> Any:
+    """The largest integer not above x; integers as they are."""
+    return x if x.dtype.kind in "iub" else np.floor(x)
+
+
+def round_half_even(x: Array) -> Any:
+    """The nearest integer, ties to the even one; integers as they are."""
+    return x if x.dtype.kind in "iub" else np.rint(x)
+
+
+def round_half_away(x: Array) -> Any:
+    """The nearest integer, ties away from zero; integers as they are."""
+    if x.dtype.kind in "iub":
+        return x
+    # Adding 0.5 first would round 0.49999997 up.
+    with np.errstate(invalid="ignore"):
+        whole = np.trunc(x)
+        away = np.abs(x - whole) >= np.asarray(0.5, x.dtype)
+        return np.where(away, whole + np.copysign(np.ones_like(x), x), whole).astype(x.dtype)
+
+
+def sign(x: Array) -> Any:
+    """-1, 0 or 1; the sign of -0 is 0, of NaN NaN."""
+    with np.errstate(invalid="ignore"):
+        return np.sign(x)
+
+
+def reciprocal(x: Array) -> Any:
+    """1 / x."""
+    with np.errstate(all="ignore"):
+        return np.divide(np.ones((), x.dtype), x)
+
+
+def divide(left: Array, right: Array) -> Any:
+    """left / right; integers truncate toward zero."""
+    with np.errstate(all="ignore"):
+        if left.dtype.kind not in "iu":
+            return np.divide(left, right)
+        quotient = np.floor_divide(left, right)
+        if left.dtype.kind == "u":
+            return quotient
+        inexact = quotient * right != left
+        return quotient + (inexact & ((left < 0) != (right < 0)) & (right != 0))
+
+
+def divide_floor(left: Array, right: Array) -> Any:
+    """left / right; integers round toward minus infinity."""
+    with np.errstate(all="ignore"):
+        if left.dtype.kind in "iu":
+            return np.floor_divide(left, right)
+        return np.divide(left, right)
+
+
+def modulo(left: Array, right: Array) -> Any:
+    """The remainder with the sign of the dividend."""
+    with np.errstate(all="ignore"):
+        return np.fmod(left, right)
+
+
+def floor_mod(left: Array, right: Array) -> Any:
+    """The remainder with the sign of the divisor."""
+    with np.errstate(all="ignore"):
+        return np.mod(left, right)
+
+
+def power(base: Array, exponent: Array) -> Any:
+    """base ** exponent in the element type of the base."""
+    kind = base.dtype
+    with np.errstate(all="ignore"):
+        if kind.kind not in "iu":
+            return np.power(base, exponent.astype(kind, copy=False))
+        if exponent.dtype.kind in "iu" and not (exponent < 0).any():
+            return np.power(base, exponent.astype(kind, copy=False))
+        result = np.power(base.astype(np.float64), exponent.astype(np.float64))
+        return np.nan_to_num(np.trunc(result)).astype(kind)
+
+
+def squared_difference(left: Array, right: Array) -> Any:
+    """(left - right) ** 2."""
+    difference = np.subtract(left, right)
+    return np.multiply(difference, difference)

@@ -2,7 +2,33 @@
 
 from __future__ import annotations
 
-from irloop.dialects.onnx import control_flow, convolution, elementwise, matmul, pooling
+from irloop.dialects.onnx import (
+    activation,
+    comparison,
+    control_flow,
+    convert,
+    convolution,
+    elementwise,
+    matmul,
+    normalization,
+    pooling,
+    quantize,
+    reduction,
+)
 from irloop.dialects.onnx.base import ONNX, OnnxOp
 
-__all__ = ["ONNX", "OnnxOp", "control_flow", "convolution", "elementwise", "matmul", "pooling"]
+__all__ = [
+    "ONNX",
+    "OnnxOp",
+    "activation",
+    "comparison",
+    "control_flow",
+    "convert",
+    "convolution",
+    "elementwise",
+    "matmul",
+    "normalization",
+    "pooling",
+    "quantize",
+    "reduction",
+]

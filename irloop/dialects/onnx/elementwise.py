@@ -1,22 +1,342 @@
-"""Elementwise operations of ONNX."""
+"""Elementwise arithmetic of ONNX as opset 7 and later define it (see `legacy` for before)."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from irloop import kernels
 from irloop.dialects import rules
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
-from irloop.graph.types import ValueType
+from irloop.graph.types import Dim, ValueType
 
-__all__ = ["Add"]
+__all__ = [
+    "Abs",
+    "Acos",
+    "Acosh",
+    "Add",
+    "Arithmetic",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "Ceil",
+    "Cos",
+    "Cosh",
+    "Div",
+    "Erf",
+    "Exp",
+    "FloatUnary",
+    "Floor",
+    "Log",
+    "Max",
+    "Mean",
+    "Min",
+    "Mod",
+    "Mul",
+    "Neg",
+    "Pow",
+    "Reciprocal",
+    "Round",
+    "Sign",
+    "Sin",
+    "Sinh",
+    "Sqrt",
+    "Sub",
+    "Sum",
+    "Tan",
+    "Tanh",
+    "Unary",
+    "Variadic",
+]
 
 
-class Add(OnnxOp, type="Add", since=7, inputs=2):
-    """Sum of two tensors with numpy broadcasting (Add-7, 13, 14)."""
+class Arithmetic(OnnxOp):
+    """Two numbers of one element type in, numpy broadcast; `function` names the kernel."""
+
+    function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
         return rules.broadcast(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.elementwise.add
+        function: Kernel = getattr(kernels.elementwise, self.function)
+        return function
+
+
+class Add(Arithmetic, type="Add", since=7, inputs=2):
+    """The sum (Add-7, 13, 14)."""
+
+    function: ClassVar[str] = "add"
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return rules.combined_dims(args, lambda a, b: a + b)
+
+
+class Sub(Arithmetic, type="Sub", since=7, inputs=2):
+    """The difference (Sub-7, 13, 14)."""
+
+    function: ClassVar[str] = "subtract"
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return rules.combined_dims(args, lambda a, b: a - b)
+
+
+class Mul(Arithmetic, type="Mul", since=7, inputs=2):
+    """The product (Mul-7, 13, 14)."""
+
+    function: ClassVar[str] = "multiply"
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return rules.combined_dims(args, lambda a, b: a * b)
+
+
+class Div(Arithmetic, type="Div", since=7, inputs=2):
+    """The quotient; integers are truncated toward zero (Div-7, 13, 14)."""
+
+    function: ClassVar[str] = "divide"
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        def quotient(a: int, b: int) -> int | None:
+            return a // b if a >= 0 and b > 0 else None
+
+        return rules.combined_dims(args, quotient)
+
+
+class Pow(Arithmetic, type="Pow", since=7, inputs=2):
+    """First operand to the power of the second, in the type of the first (Pow-7, 12, 13, 15)."""
+
+    function: ClassVar[str] = "power"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
+        return rules.broadcast_any(args, args.element(0))
+
+
+class Mod(Arithmetic, type="Mod", since=10, inputs=2):
+    """The remainder (Mod-10, 13, 28).
+
+    With `fmod` the sign of the dividend, otherwise that of the divisor (integers only).
+    """
+
+    fmod: bool = False
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if not self.fmod and args.element(0).is_float:
+            raise args.error("fmod is 0 for floats", "fmod=1 or integers", str(args.element(0)))
+        return super().infer(args)
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        def remainder(a: int, b: int) -> int | None:
+            return a % b if a >= 0 and b > 0 else None
+
+        return rules.combined_dims(args, remainder)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.elementwise.modulo if self.fmod else kernels.elementwise.floor_mod
+
+
+class Variadic(OnnxOp):
+    """Any number of operands of one type, numpy broadcast together; folded left to right."""
+
+    function: ClassVar[str] = ""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
+        return rules.broadcast(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.elementwise.fold(getattr(kernels.elementwise, self.function))
+
+
+class Max(Variadic, type="Max", since=8, inputs=(1, None)):
+    """The largest operand (Max-8, 12, 13)."""
+
+    function: ClassVar[str] = "maximum"
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return rules.combined_dims(args, max) if len(args) == 2 else None
+
+
+class Min(Variadic, type="Min", since=8, inputs=(1, None)):
+    """The smallest operand (Min-8, 12, 13)."""
+
+    function: ClassVar[str] = "minimum"
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return rules.combined_dims(args, min) if len(args) == 2 else None
+
+
+class Sum(Variadic, type="Sum", since=8, inputs=(1, None)):
+    """The sum of the operands (Sum-8, 13)."""
+
+    function: ClassVar[str] = "add"
+
+
+class Mean(Variadic, type="Mean", since=8, inputs=(1, None)):
+    """The mean of the operands (Mean-8, 13)."""
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.elementwise.mean
+
+
+class Unary(OnnxOp):
+    """One number in, one of the same type out; `function` names the kernel."""
+
+    function: ClassVar[str] = ""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        function: Kernel = getattr(kernels.elementwise, self.function)
+        return function
+
+
+class FloatUnary(Unary):
+    """One float in, one of the same type out."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args)
+        return rules.same_as_first(args)
+
+
+class Abs(Unary, type="Abs", since=6, inputs=1):
+    """The absolute value (Abs-6, 13)."""
+
+    function: ClassVar[str] = "absolute"
+
+
+class Neg(Unary, type="Neg", since=6, inputs=1):
+    """The number with its sign changed (Neg-6, 13)."""
+
+    function: ClassVar[str] = "negative"
+
+
+class Sign(Unary, type="Sign", since=9, inputs=1):
+    """-1, 0 or 1 (Sign-9, 13)."""
+
+    function: ClassVar[str] = "sign"
+
+
+class Erf(Unary, type="Erf", since=9, inputs=1):
+    """The error function (Erf-9, 13)."""
+
+    function: ClassVar[str] = "erf"
+
+
+class Acos(FloatUnary, type="Acos", since=7, inputs=1):
+    """The inverse cosine (Acos-7, 22)."""
+
+    function: ClassVar[str] = "acos"
+
+
+class Acosh(FloatUnary, type="Acosh", since=9, inputs=1):
+    """The inverse hyperbolic cosine (Acosh-9, 22)."""
+
+    function: ClassVar[str] = "acosh"
+
+
+class Asin(FloatUnary, type="Asin", since=7, inputs=1):
+    """The inverse sine (Asin-7, 22)."""
+
+    function: ClassVar[str] = "asin"
+
+
+class Asinh(FloatUnary, type="Asinh", since=9, inputs=1):
+    """The inverse hyperbolic sine (Asinh-9, 22)."""
+
+    function: ClassVar[str] = "asinh"
+
+
+class Atan(FloatUnary, type="Atan", since=7, inputs=1):
+    """The inverse tangent (Atan-7, 22)."""
+
+    function: ClassVar[str] = "atan"
+
+
+class Atanh(FloatUnary, type="Atanh", since=9, inputs=1):
+    """The inverse hyperbolic tangent (Atanh-9, 22)."""
+
+    function: ClassVar[str] = "atanh"
+
+
+class Ceil(FloatUnary, type="Ceil", since=6, inputs=1):
+    """The smallest integer that is not below (Ceil-6, 13)."""
+
+    function: ClassVar[str] = "ceiling"
+
+
+class Cos(FloatUnary, type="Cos", since=7, inputs=1):
+    """The cosine (Cos-7, 22)."""
+
+    function: ClassVar[str] = "cos"
+
+
+class Cosh(FloatUnary, type="Cosh", since=9, inputs=1):
+    """The hyperbolic cosine (Cosh-9, 22)."""
+
+    function: ClassVar[str] = "cosh"
+
+
+class Exp(FloatUnary, type="Exp", since=6, inputs=1):
+    """The exponential function (Exp-6, 13)."""
+
+    function: ClassVar[str] = "exp"
+
+
+class Floor(FloatUnary, type="Floor", since=6, inputs=1):
+    """The largest integer that is not above (Floor-6, 13)."""
+
+    function: ClassVar[str] = "floor"
+
+
+class Log(FloatUnary, type="Log", since=6, inputs=1):
+    """The natural logarithm (Log-6, 13)."""
+
+    function: ClassVar[str] = "log"
+
+
+class Reciprocal(FloatUnary, type="Reciprocal", since=6, inputs=1):
+    """1 / x (Reciprocal-6, 13)."""
+
+    function: ClassVar[str] = "reciprocal"
+
+
+class Round(FloatUnary, type="Round", since=11, inputs=1):
+    """The nearest integer, ties to the even one (Round-11, 22)."""
+
+    function: ClassVar[str] = "round_half_even"
+
+
+class Sin(FloatUnary, type="Sin", since=7, inputs=1):
+    """The sine (Sin-7, 22)."""
+
+    function: ClassVar[str] = "sin"
+
+
+class Sinh(FloatUnary, type="Sinh", since=9, inputs=1):
+    """The hyperbolic sine (Sinh-9, 22)."""
+
+    function: ClassVar[str] = "sinh"
+
+
+class Sqrt(FloatUnary, type="Sqrt", since=6, inputs=1):
+    """The square root (Sqrt-6, 13)."""
+
+    function: ClassVar[str] = "sqrt"
+
+
+class Tan(FloatUnary, type="Tan", since=7, inputs=1):
+    """The tangent (Tan-7, 22)."""
+
+    function: ClassVar[str] = "tan"
+
+
+class Tanh(FloatUnary, type="Tanh", since=6, inputs=1):
+    """The hyperbolic tangent (Tanh-6, 13)."""
+
+    function: ClassVar[str] = "tanh"

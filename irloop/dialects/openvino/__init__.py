@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from irloop.dialects.openvino import control_flow, convolution, elementwise, matmul, pooling
+from irloop.dialects.openvino import (
+    activation,
+    comparison,
+    control_flow,
+    convert,
+    convolution,
+    elementwise,
+    matmul,
+    normalization,
+    pooling,
+    quantize,
+    reduction,
+)
 from irloop.dialects.openvino.base import OPENVINO, OpenVinoOp
 
 __all__ = [
     "OPENVINO",
     "OpenVinoOp",
+    "activation",
+    "comparison",
     "control_flow",
+    "convert",
     "convolution",
     "elementwise",
     "matmul",
+    "normalization",
     "pooling",
+    "quantize",
+    "reduction",
 ]

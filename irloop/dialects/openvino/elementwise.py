@@ -1,28 +1,363 @@
-"""Elementwise operations of OpenVINO."""
+"""Elementwise arithmetic of OpenVINO.
+
+All accept any numeric element type; integers are computed as integers, functions without an
+integer result are rounded to nearest.
+"""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from irloop import kernels
 from irloop.dialects import rules
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
-from irloop.graph.op import Kernel
-from irloop.graph.types import ValueType
+from irloop.graph.op import Kernel, attribute
+from irloop.graph.types import Dim, ElementType, ValueType
 
-__all__ = ["Add", "Binary"]
+__all__ = [
+    "Abs",
+    "Acos",
+    "Acosh",
+    "Add",
+    "Arithmetic",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "Binary",
+    "Ceiling",
+    "Cos",
+    "Cosh",
+    "Divide",
+    "Erf",
+    "ErfInv",
+    "Exp",
+    "Floor",
+    "FloorMod",
+    "Log",
+    "Maximum",
+    "Minimum",
+    "Mod",
+    "Multiply",
+    "Negative",
+    "Power",
+    "Round",
+    "Sign",
+    "Sin",
+    "Sinh",
+    "Sqrt",
+    "SquaredDifference",
+    "Subtract",
+    "Tan",
+    "Tanh",
+    "Unary",
+]
 
 
 class Binary(OpenVinoOp):
-    """Two operands, broadcast as `auto_broadcast` says (none, numpy, pdpd)."""
+    """Two operands of one element type, broadcast as `auto_broadcast` says.
+
+    none: equal shapes; numpy: aligned at the last dimension; pdpd: the second operand's first
+    dimension stands at `auto_broadcast_axis` of the first operand (0 when absent).
+    """
 
     auto_broadcast: str = "numpy"
+    auto_broadcast_axis: int | None = attribute(
+        default=None, name="auto_broadcast.auto_broadcast_axis"
+    )
+
+    @property
+    def is_pdpd(self) -> bool:
+        """True when operands are aligned PaddlePaddle's way."""
+        return self.auto_broadcast.lower() == "pdpd"
+
+    @property
+    def pdpd_axis(self) -> int:
+        """Where the second operand stands in mode pdpd."""
+        return 0 if self.auto_broadcast_axis is None else self.auto_broadcast_axis
+
+    def broadcast(self, args: Arguments, element: ElementType | None = None) -> list[ValueType]:
+        """The result type, its element type that of the operands unless given."""
+        return rules.broadcast_by_mode(args, self.auto_broadcast, self.pdpd_axis, element)
+
+    def bound(self, function: Kernel) -> Kernel:
+        """`function` of two arrays with the operands aligned as the mode asks."""
+        if not self.is_pdpd:
+            return function
+        aligned: Kernel = kernels.elementwise.pdpd(function, self.pdpd_axis)
+        return aligned
+
+
+class Arithmetic(Binary):
+    """Two numbers in, one of the same type out; `function` names the kernel."""
+
+    function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return rules.broadcast(args)
-
-
-class Add(Binary, type="Add", since=1, inputs=2):
-    """Sum of two tensors (Add-1)."""
+        rules.numeric(args)
+        return self.broadcast(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.elementwise.add
+        return self.bound(getattr(kernels.elementwise, self.function))
+
+
+class Add(Arithmetic, type="Add", since=1, inputs=2):
+    """Sum (Add-1)."""
+
+    function: ClassVar[str] = "add"
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return rules.combined_dims(args, lambda a, b: a + b)
+
+
+class Subtract(Arithmetic, type="Subtract", since=1, inputs=2):
+    """Difference (Subtract-1)."""
+
+    function: ClassVar[str] = "subtract"
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return rules.combined_dims(args, lambda a, b: a - b)
+
+
+class Multiply(Arithmetic, type="Multiply", since=1, inputs=2):
+    """Product (Multiply-1)."""
+
+    function: ClassVar[str] = "multiply"
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return rules.combined_dims(args, lambda a, b: a * b)
+
+
+class Divide(Arithmetic, type="Divide", since=1, inputs=2):
+    """Quotient (Divide-1).
+
+    Integers are rounded toward minus infinity with `m_pythondiv`, else toward zero.
+    """
+
+    m_pythondiv: bool = True
+
+    @property
+    def function_name(self) -> str:
+        """The kernel that rounds as the attribute asks."""
+        return "divide_floor" if self.m_pythondiv else "divide"
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        def quotient(a: int, b: int) -> int | None:
+            if b == 0 or (not self.m_pythondiv and (a < 0 or b < 0)):
+                return None
+            return a // b
+
+        return rules.combined_dims(args, quotient)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return self.bound(getattr(kernels.elementwise, self.function_name))
+
+
+class Power(Arithmetic, type="Power", since=1, inputs=2):
+    """First operand to the power of the second (Power-1)."""
+
+    function: ClassVar[str] = "power"
+
+
+class Mod(Arithmetic, type="Mod", since=1, inputs=2):
+    """Remainder with the sign of the dividend (Mod-1)."""
+
+    function: ClassVar[str] = "modulo"
+
+
+class FloorMod(Arithmetic, type="FloorMod", since=1, inputs=2):
+    """Remainder with the sign of the divisor (FloorMod-1)."""
+
+    function: ClassVar[str] = "floor_mod"
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return rules.combined_dims(args, lambda a, b: a % b if b else None)
+
+
+class Maximum(Arithmetic, type="Maximum", since=1, inputs=2):
+    """The larger operand (Maximum-1)."""
+
+    function: ClassVar[str] = "maximum"
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return rules.combined_dims(args, max)
+
+
+class Minimum(Arithmetic, type="Minimum", since=1, inputs=2):
+    """The smaller operand (Minimum-1)."""
+
+    function: ClassVar[str] = "minimum"
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return rules.combined_dims(args, min)
+
+
+class SquaredDifference(Arithmetic, type="SquaredDifference", since=1, inputs=2):
+    """The square of the difference (SquaredDifference-1)."""
+
+    function: ClassVar[str] = "squared_difference"
+
+
+class Unary(OpenVinoOp):
+    """One number in, one of the same type out; `function` names the kernel."""
+
+    function: ClassVar[str] = ""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        function: Kernel = getattr(kernels.elementwise, self.function)
+        return function
+
+
+class Round(OpenVinoOp, type="Round", since=5, inputs=1):
+    """The nearest integer, ties as `mode` says (Round-5)."""
+
+    mode: str = "half_to_even"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
+        if self.mode.lower() not in ("half_to_even", "half_away_from_zero"):
+            expected = "half_to_even or half_away_from_zero"
+            raise args.error("rounding mode is not known", expected, self.mode)
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        if self.mode.lower() == "half_to_even":
+            return kernels.elementwise.round_half_even
+        return kernels.elementwise.round_half_away
+
+
+class Abs(Unary, type="Abs", since=1, inputs=1):
+    """The absolute value (Abs-1)."""
+
+    function: ClassVar[str] = "absolute"
+
+
+class Acos(Unary, type="Acos", since=1, inputs=1):
+    """The inverse cosine (Acos-1)."""
+
+    function: ClassVar[str] = "acos"
+
+
+class Acosh(Unary, type="Acosh", since=4, inputs=1):
+    """The inverse hyperbolic cosine (Acosh-4)."""
+
+    function: ClassVar[str] = "acosh"
+
+
+class Asin(Unary, type="Asin", since=1, inputs=1):
+    """The inverse sine (Asin-1)."""
+
+    function: ClassVar[str] = "asin"
+
+
+class Asinh(Unary, type="Asinh", since=4, inputs=1):
+    """The inverse hyperbolic sine (Asinh-4)."""
+
+    function: ClassVar[str] = "asinh"
+
+
+class Atan(Unary, type="Atan", since=1, inputs=1):
+    """The inverse tangent (Atan-1)."""
+
+    function: ClassVar[str] = "atan"
+
+
+class Atanh(Unary, type="Atanh", since=4, inputs=1):
+    """The inverse hyperbolic tangent (Atanh-4)."""
+
+    function: ClassVar[str] = "atanh"
+
+
+class Ceiling(Unary, type="Ceiling", since=1, inputs=1):
+    """The smallest integer that is not below (Ceiling-1)."""
+
+    function: ClassVar[str] = "ceiling"
+
+
+class Cos(Unary, type="Cos", since=1, inputs=1):
+    """The cosine (Cos-1)."""
+
+    function: ClassVar[str] = "cos"
+
+
+class Cosh(Unary, type="Cosh", since=1, inputs=1):
+    """The hyperbolic cosine (Cosh-1)."""
+
+    function: ClassVar[str] = "cosh"
+
+
+class Erf(Unary, type="Erf", since=1, inputs=1):
+    """The error function (Erf-1)."""
+
+    function: ClassVar[str] = "erf"
+
+
+class ErfInv(Unary, type="ErfInv", since=17, inputs=1):
+    """The inverse of the error function (ErfInv-17)."""
+
+    function: ClassVar[str] = "erf_inverse"
+
+
+class Exp(Unary, type="Exp", since=1, inputs=1):
+    """The exponential function (Exp-1)."""
+
+    function: ClassVar[str] = "exp"
+
+
+class Floor(Unary, type="Floor", since=1, inputs=1):
+    """The largest integer that is not above (Floor-1)."""
+
+    function: ClassVar[str] = "floor"
+
+
+class Log(Unary, type="Log", since=1, inputs=1):
+    """The natural logarithm (Log-1)."""
+
+    function: ClassVar[str] = "log"
+
+
+class Negative(Unary, type="Negative", since=1, inputs=1):
+    """The number with its sign changed (Negative-1)."""
+
+    function: ClassVar[str] = "negative"
+
+
+class Sign(Unary, type="Sign", since=1, inputs=1):
+    """-1, 0 or 1 (Sign-1)."""
+
+    function: ClassVar[str] = "sign"
+
+
+class Sin(Unary, type="Sin", since=1, inputs=1):
+    """The sine (Sin-1)."""
+
+    function: ClassVar[str] = "sin"
+
+
+class Sinh(Unary, type="Sinh", since=1, inputs=1):
+    """The hyperbolic sine (Sinh-1)."""
+
+    function: ClassVar[str] = "sinh"
+
+
+class Sqrt(Unary, type="Sqrt", since=1, inputs=1):
+    """The square root (Sqrt-1)."""
+
+    function: ClassVar[str] = "sqrt"
+
+
+class Tan(Unary, type="Tan", since=1, inputs=1):
+    """The tangent (Tan-1)."""
+
+    function: ClassVar[str] = "tan"
+
+
+class Tanh(Unary, type="Tanh", since=1, inputs=1):
+    """The hyperbolic tangent (Tanh-1)."""
+
+    function: ClassVar[str] = "tanh"

@@ -1,0 +1,230 @@
+"""Comparisons, logic, selection and operations on bits of ONNX."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import ElementType, TensorType, ValueType, broadcast_shapes
+
+__all__ = [
+    "And",
+    "BitShift",
+    "Bitwise",
+    "BitwiseAnd",
+    "BitwiseNot",
+    "BitwiseOr",
+    "BitwiseXor",
+    "Comparison",
+    "Equal",
+    "Greater",
+    "GreaterOrEqual",
+    "IsInf",
+    "IsNaN",
+    "Less",
+    "LessOrEqual",
+    "Logical",
+    "Not",
+    "NumberComparison",
+    "Or",
+    "Where",
+    "Xor",
+]
+
+
+class Comparison(OnnxOp):
+    """Two operands of one type in, boolean out, numpy broadcast; `function` names the kernel."""
+
+    function: ClassVar[str] = ""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return rules.broadcast(args, ElementType.BOOLEAN)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        function: Kernel = getattr(kernels.comparison, self.function)
+        return function
+
+
+class NumberComparison(Comparison):
+    """Two numbers in, boolean out."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
+        return super().infer(args)
+
+
+class Logical(Comparison):
+    """Two booleans in, one out."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.boolean(args)
+        return super().infer(args)
+
+
+class Equal(Comparison, type="Equal", since=7, inputs=2):
+    """The operands are equal (Equal-7, 11, 13, 19)."""
+
+    function: ClassVar[str] = "equal"
+
+
+class Greater(NumberComparison, type="Greater", since=7, inputs=2):
+    """The first operand is larger (Greater-7, 9, 13)."""
+
+    function: ClassVar[str] = "greater"
+
+
+class GreaterOrEqual(NumberComparison, type="GreaterOrEqual", since=12, inputs=2):
+    """The first operand is not smaller (GreaterOrEqual-12, 16)."""
+
+    function: ClassVar[str] = "greater_equal"
+
+
+class Less(NumberComparison, type="Less", since=7, inputs=2):
+    """The first operand is smaller (Less-7, 9, 13)."""
+
+    function: ClassVar[str] = "less"
+
+
+class LessOrEqual(NumberComparison, type="LessOrEqual", since=12, inputs=2):
+    """The first operand is not larger (LessOrEqual-12, 16)."""
+
+    function: ClassVar[str] = "less_equal"
+
+
+class And(Logical, type="And", since=7, inputs=2):
+    """Both operands are true (And-7)."""
+
+    function: ClassVar[str] = "logical_and"
+
+
+class Or(Logical, type="Or", since=7, inputs=2):
+    """An operand is true (Or-7)."""
+
+    function: ClassVar[str] = "logical_or"
+
+
+class Xor(Logical, type="Xor", since=7, inputs=2):
+    """Exactly one operand is true (Xor-7)."""
+
+    function: ClassVar[str] = "logical_xor"
+
+
+class Not(OnnxOp, type="Not", since=1, inputs=1):
+    """The operand is false (Not-1)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.boolean(args)
+        return [TensorType(ElementType.BOOLEAN, args.shape(0))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.comparison.logical_not
+
+
+class Where(OnnxOp, type="Where", since=9, inputs=3):
+    """The second operand where the first is true, else the third (Where-9, 16)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.boolean(args, 0)
+        element = rules.same_element(args, 1, 2)
+        shapes = [args.shape(position) for position in range(3)]
+        shape = broadcast_shapes(shapes)
+        if shape is None:
+            text = ", ".join(str(item) for item in shapes)
+            raise args.error("shapes cannot be broadcast", "dimensions equal or 1", text)
+        return [TensorType(element, shape)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.comparison.select
+
+
+class IsNaN(OnnxOp, type="IsNaN", since=9, inputs=1):
+    """True where the operand is not a number (IsNaN-9, 13, 20)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args)
+        return [TensorType(ElementType.BOOLEAN, args.shape(0))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.comparison.is_nan
+
+
+class IsInf(OnnxOp, type="IsInf", since=10, inputs=1):
+    """True where the operand is an infinity of a sign that is looked for (IsInf-10, 20)."""
+
+    detect_negative: bool = True
+    detect_positive: bool = True
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args)
+        return [TensorType(ElementType.BOOLEAN, args.shape(0))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        found: Kernel = kernels.comparison.is_inf(
+            negative=self.detect_negative, positive=self.detect_positive
+        )
+        return found
+
+
+class Bitwise(OnnxOp):
+    """Two integers in, one of the same type out, numpy broadcast."""
+
+    function: ClassVar[str] = ""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        for position in range(len(args)):
+            element = args.element(position)
+            if not element.is_integer and element is not ElementType.DYNAMIC:
+                expected = "an integer type"
+                raise args.error(f"operand {position} is no integer", expected, str(element))
+        return rules.broadcast(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        function: Kernel = getattr(kernels.comparison, self.function)
+        return function
+
+
+class BitShift(Bitwise, type="BitShift", since=11, inputs=2):
+    """The first operand's bits moved LEFT or RIGHT by the second (BitShift-11, 28)."""
+
+    direction: str
+
+    @property
+    def is_left(self) -> bool:
+        """True when bits move to higher values."""
+        return self.direction == "LEFT"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if self.direction not in ("LEFT", "RIGHT"):
+            raise args.error("direction is not known", "LEFT or RIGHT", self.direction)
+        return super().infer(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.comparison.shift_left if self.is_left else kernels.comparison.shift_right
+
+
+class BitwiseAnd(Bitwise, type="BitwiseAnd", since=18, inputs=2):
+    """The bits that both operands have (BitwiseAnd-18)."""
+
+    function: ClassVar[str] = "bitwise_and"
+
+
+class BitwiseOr(Bitwise, type="BitwiseOr", since=18, inputs=2):
+    """The bits that an operand has (BitwiseOr-18)."""
+
+    function: ClassVar[str] = "bitwise_or"
+
+
+class BitwiseXor(Bitwise, type="BitwiseXor", since=18, inputs=2):
+    """The bits in which the operands differ (BitwiseXor-18)."""
+
+    function: ClassVar[str] = "bitwise_xor"
+
+
+class BitwiseNot(Bitwise, type="BitwiseNot", since=18, inputs=1):
+    """All bits flipped (BitwiseNot-18)."""
+
+    function: ClassVar[str] = "bitwise_not"

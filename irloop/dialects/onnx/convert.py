@@ -1,0 +1,115 @@
+"""Conversions of element types and the identity of ONNX."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import Dim, ElementType, TensorType, ValueType
+
+__all__ = ["BitCast", "Cast1", "Cast6", "CastLike", "Identity"]
+
+
+class Cast6(OnnxOp, type="Cast", since=6, inputs=1):
+    """The operand in another element type (Cast-6, 9, 13, 19, 21, 23, 24, 25, 28).
+
+    `saturate` (since 19) is for 8-bit floats, `round_mode` (since 24) for float8e8m0: up, down
+    or nearest.
+    """
+
+    to: ElementType
+    saturate: bool = True
+    round_mode: str = "up"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if self.round_mode not in ("up", "down", "nearest"):
+            raise args.error("round_mode is not known", "up, down or nearest", self.round_mode)
+        return [TensorType(self.to, args.shape(0))]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return args.dims(0) if self.to.is_integer else None
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.convert.cast(
+            self.to.numpy(), saturate=self.saturate, round_mode=self.round_mode
+        )
+
+
+class CastLike(OnnxOp, type="CastLike", since=15, inputs=2):
+    """The first operand in the element type of the second (CastLike-15, 19, 21, 23, 24, 25)."""
+
+    saturate: bool = True
+    round_mode: str = "up"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(args.element(1), args.shape(0))]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return args.dims(0) if args.element(1).is_integer else None
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.convert.cast_like(saturate=self.saturate, round_mode=self.round_mode)
+
+
+class BitCast(OnnxOp, type="BitCast", since=26, inputs=1):
+    """The bits of the operand read as another type of the same width (BitCast-26)."""
+
+    to: ElementType
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        found = args.element(0)
+        if found is not ElementType.DYNAMIC and found.bits != self.to.bits:
+            raise args.error("element types differ in width", str(found), str(self.to))
+        return [TensorType(self.to, args.shape(0))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.convert.bit_cast(self.to.numpy())
+
+
+class Identity(OnnxOp, type="Identity", since=1, inputs=1):
+    """The operand itself, sequences and optionals too (Identity-1 to 25)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [args.type(0)]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return args.dims(0)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.convert.identity
+
+
+class Cast1(OnnxOp, type="Cast", since=1, inputs=1):
+    """The operand in the element type that `to` names, as in FLOAT (Cast-1)."""
+
+    to: str
+
+    @property
+    def element(self) -> ElementType:
+        """The element type that is named; unknown for a name that ONNX does not have."""
+        return _NAMES.get(self.to.upper(), ElementType.DYNAMIC)
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if self.element is ElementType.DYNAMIC:
+            raise args.error("element type is not known", "FLOAT, INT64, ...", self.to)
+        return [TensorType(self.element, args.shape(0))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.convert.cast(self.element.numpy())
+
+
+_NAMES = {
+    "FLOAT": ElementType.F32,
+    "UINT8": ElementType.U8,
+    "INT8": ElementType.I8,
+    "UINT16": ElementType.U16,
+    "INT16": ElementType.I16,
+    "INT32": ElementType.I32,
+    "INT64": ElementType.I64,
+    "BOOL": ElementType.BOOLEAN,
+    "FLOAT16": ElementType.F16,
+    "DOUBLE": ElementType.F64,
+    "UINT32": ElementType.U32,
+    "UINT64": ElementType.U64,
+}

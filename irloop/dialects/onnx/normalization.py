@@ -1,0 +1,303 @@
+"""Normalisations and dropout of ONNX."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType, broadcast_shapes
+
+__all__ = [
+    "LRN",
+    "BatchNormalization7",
+    "BatchNormalization9",
+    "BatchNormalization14",
+    "Dropout7",
+    "Dropout10",
+    "Dropout12",
+    "GroupNormalization18",
+    "GroupNormalization21",
+    "InstanceNormalization",
+    "LayerNormalization",
+    "LpNormalization",
+    "MeanVarianceNormalization",
+    "RMSNormalization",
+]
+
+EPSILON = 9.999999747378752e-06
+
+
+def _channel_parameters(args: Arguments, *positions: int) -> ValueType:
+    """The type of input 0, whose axis 1 each vector at `positions` has to fit."""
+    rules.floating(args, 0)
+    shape = args.shape(0)
+    if shape.rank is None:
+        return args.tensor(0)
+    channels = shape.dim(1) if shape.rank > 1 else 1
+    for position in positions:
+        vector = args.shape(position)
+        if vector.refine(Shape.of(channels)) is None:
+            expected = f"[{channels}]"
+            raise args.error(f"input {position} does not fit the channels", expected, str(vector))
+    return args.tensor(0)
+
+
+class BatchNormalization7(OnnxOp, type="BatchNormalization", since=7, inputs=5, outputs=None):
+    """Normalisation by given statistics (BatchNormalization-7).
+
+    With `spatial` 0 the parameters are one for each element of a batch item. Training is what
+    more than one output asks for.
+    """
+
+    epsilon: float = EPSILON
+    momentum: float = 0.8999999761581421
+    spatial: bool = True
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        first = _channel_parameters(args, *((1, 2, 3, 4) if self.spatial else ()))
+        statistic = args.tensor(3)
+        return [first, *[statistic] * (args.n_outputs - 1)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        if n_outputs == 1:
+            return kernels.normalization.batch_norm(self.epsilon)
+        return kernels.normalization.batch_norm_saved(self.epsilon, self.momentum, n_outputs)
+
+
+class BatchNormalization9(OnnxOp, type="BatchNormalization", since=9, inputs=5, outputs=None):
+    """Normalisation by given statistics for each channel (BatchNormalization-9).
+
+    Training is what more than one output asks for.
+    """
+
+    epsilon: float = EPSILON
+    momentum: float = 0.8999999761581421
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        first = _channel_parameters(args, 1, 2, 3, 4)
+        return [first, *[args.tensor(3)] * (args.n_outputs - 1)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        if n_outputs == 1:
+            return kernels.normalization.batch_norm(self.epsilon)
+        return kernels.normalization.batch_norm_saved(self.epsilon, self.momentum, n_outputs)
+
+
+class BatchNormalization14(OnnxOp, type="BatchNormalization", since=14, inputs=5, outputs=None):
+    """Normalisation by given statistics, or by those of the batch (BatchNormalization-14, 15).
+
+    With `training_mode` outputs 1 and 2 are the running mean and variance.
+    """
+
+    epsilon: float = EPSILON
+    momentum: float = 0.8999999761581421
+    training_mode: bool = False
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if not self.training_mode and args.n_outputs > 1:
+            found = str(args.n_outputs)
+            raise args.error("running statistics without training", "1 output", found)
+        first = _channel_parameters(args, 1, 2, 3, 4)
+        return [first, *[args.tensor(3)] * (args.n_outputs - 1)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        if not self.training_mode:
+            return kernels.normalization.batch_norm(self.epsilon)
+        return kernels.normalization.batch_norm_training(self.epsilon, self.momentum, n_outputs)
+
+
+class InstanceNormalization(OnnxOp, type="InstanceNormalization", since=6, inputs=3):
+    """Each channel of each batch item normalised (InstanceNormalization-6, 22)."""
+
+    epsilon: float = EPSILON
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.same_element(args)
+        return [_channel_parameters(args, 1, 2)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.normalization.instance_norm(self.epsilon)
+
+
+class GroupNormalization18(OnnxOp, type="GroupNormalization", since=18, inputs=3):
+    """Groups of channels normalised; scale and bias for each group (GroupNormalization-18)."""
+
+    num_groups: int
+    epsilon: float = EPSILON
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _check_groups(args, self.num_groups)
+        rules.floating(args, 0)
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.normalization.group_norm(self.num_groups, self.epsilon)
+
+
+class GroupNormalization21(OnnxOp, type="GroupNormalization", since=21, inputs=3):
+    """Groups of channels normalised; scale and bias for each channel (GroupNormalization-21)."""
+
+    num_groups: int
+    epsilon: float = EPSILON
+    stash_type: int = 1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _check_groups(args, self.num_groups)
+        return [_channel_parameters(args, 1, 2)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.normalization.group_norm(self.num_groups, self.epsilon)
+
+
+def _check_groups(args: Arguments, groups: int) -> None:
+    rank = args.rank(0)
+    channels = args.shape(0).dim(1) if rank is not None and rank > 1 else None
+    if groups < 1 or (isinstance(channels, int) and channels % groups):
+        raise args.error("channels do not divide", f"{groups} groups", str(channels))
+
+
+class LayerNormalization(OnnxOp, type="LayerNormalization", since=17, inputs=(2, 3), outputs=None):
+    """Normalisation over the dimensions from `axis` on (LayerNormalization-17).
+
+    Optional outputs 1 and 2 are mean and inverse deviation in the type of `stash_type`.
+    """
+
+    axis: int = -1
+    epsilon: float = EPSILON
+    stash_type: int = 1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args, 0)
+        axis = rules.axis_in(args, self.axis, args.rank(0))
+        data = args.shape(0)
+        kept = Shape(None)
+        if data.dims is not None and axis is not None:
+            kept = Shape(data.dims[:axis] + (1,) * (len(data.dims) - axis))
+        for position in (1, 2):
+            if args.has(position) and broadcast_shapes((data, args.shape(position))) is None:
+                found = str(args.shape(position))
+                raise args.error(f"input {position} does not broadcast", str(data), found)
+        statistic: ValueType = TensorType(ElementType.F32, kept)
+        return [args.tensor(0), statistic, statistic][: args.n_outputs]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.normalization.layer_norm(self.axis, self.epsilon, n_outputs)
+
+
+class RMSNormalization(OnnxOp, type="RMSNormalization", since=23, inputs=2):
+    """x divided by its root mean square over the dimensions from `axis` on, then scaled.
+
+    RMSNormalization-23.
+    """
+
+    axis: int = -1
+    epsilon: float = EPSILON
+    stash_type: int = 1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args)
+        rules.axis_in(args, self.axis, args.rank(0))
+        return [TensorType(args.element(1), args.shape(0))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.normalization.rms_norm(self.axis, self.epsilon)
+
+
+class LpNormalization(OnnxOp, type="LpNormalization", since=1, inputs=1):
+    """x divided by its norm of order `p` along `axis` (LpNormalization-1, 22)."""
+
+    axis: int = -1
+    p: int = 2
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args)
+        rules.axis_in(args, self.axis, args.rank(0))
+        if self.p not in (1, 2):
+            raise args.error("order of the norm is not supported", "1 or 2", str(self.p))
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.normalization.lp_norm(self.axis, self.p)
+
+
+class MeanVarianceNormalization(OnnxOp, type="MeanVarianceNormalization", since=9, inputs=1):
+    """(x - mean) / (deviation + 1e-9) over the axes (MeanVarianceNormalization-9, 13)."""
+
+    axes: tuple[int, ...] = (0, 2, 3)
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args)
+        for axis in self.axes:
+            rules.axis_in(args, axis, args.rank(0))
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.normalization.mvn(self.axes, scale_variance=True, epsilon=1e-9, inside=False)
+
+
+class LRN(OnnxOp, type="LRN", since=1, inputs=1):
+    """x / (bias + alpha / size * sum of squares in a window of channels)^beta (LRN-1, 13).
+
+    The window reaches (size - 1) // 2 channels down and ceil((size - 1) / 2) up.
+    """
+
+    size: int
+    alpha: float = 9.999999747378752e-05
+    beta: float = 0.75
+    bias: float = 1.0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args)
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.normalization.lrn_channels(self.alpha, self.beta, self.bias, self.size)
+
+
+class Dropout7(OnnxOp, type="Dropout", since=7, inputs=1, outputs=None):
+    """The operand itself; output 1 is the mask, ones of the type of the data (Dropout-7)."""
+
+    ratio: float = 0.5
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args)
+        return [args.tensor(0)] * args.n_outputs
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.normalization.no_dropout(n_outputs, boolean=False)
+
+
+class Dropout10(OnnxOp, type="Dropout", since=10, inputs=1, outputs=None):
+    """The operand itself; output 1 is the mask, all true (Dropout-10)."""
+
+    ratio: float = 0.5
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args)
+        mask: ValueType = TensorType(ElementType.BOOLEAN, args.shape(0))
+        return [args.tensor(0), mask][: args.n_outputs]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.normalization.no_dropout(n_outputs, boolean=True)
+
+
+class Dropout12(OnnxOp, type="Dropout", since=12, inputs=(1, 3), outputs=None):
+    """Elements zeroed at random while training (input 2), else the operand (Dropout-12, 13, 22).
+
+    Input 1 is the ratio (0.5 when omitted); output 1 is the mask.
+    """
+
+    pure: ClassVar[bool] = False
+    seed: int | None = None
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args, 0)
+        mask: ValueType = TensorType(ElementType.BOOLEAN, args.shape(0))
+        return [args.tensor(0), mask][: args.n_outputs]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.normalization.dropout(self.seed, n_outputs)

@@ -1,0 +1,225 @@
+"""Activation functions of OpenVINO."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import ValueType
+
+__all__ = [
+    "GRN",
+    "Activation",
+    "Clamp",
+    "Elu",
+    "Gelu2",
+    "Gelu7",
+    "HSigmoid",
+    "HSwish",
+    "HardSigmoid",
+    "LogSoftmax",
+    "Mish",
+    "PReLU",
+    "ReLU",
+    "Selu",
+    "Sigmoid",
+    "SoftMax1",
+    "SoftMax8",
+    "SoftPlus",
+    "SoftSign",
+    "Swish",
+]
+
+
+class Activation(OpenVinoOp):
+    """One number in, one of the same type out; `function` names the kernel."""
+
+    function: ClassVar[str] = ""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        function: Kernel = getattr(kernels.activation, self.function)
+        return function
+
+
+class ReLU(Activation, type="ReLU", since=1, inputs=1):
+    """max(x, 0) (ReLU-1)."""
+
+    function: ClassVar[str] = "relu"
+
+
+class Sigmoid(Activation, type="Sigmoid", since=1, inputs=1):
+    """1 / (1 + exp(-x)) (Sigmoid-1)."""
+
+    function: ClassVar[str] = "sigmoid"
+
+
+class HSwish(Activation, type="HSwish", since=4, inputs=1):
+    """x * min(max(x + 3, 0), 6) / 6 (HSwish-4)."""
+
+    function: ClassVar[str] = "hard_swish"
+
+
+class HSigmoid(Activation, type="HSigmoid", since=5, inputs=1):
+    """min(max(x + 3, 0), 6) / 6 (HSigmoid-5)."""
+
+    function: ClassVar[str] = "h_sigmoid"
+
+
+class Mish(Activation, type="Mish", since=4, inputs=1):
+    """x * tanh(log(1 + exp(x))) (Mish-4)."""
+
+    function: ClassVar[str] = "mish"
+
+
+class SoftPlus(Activation, type="SoftPlus", since=4, inputs=1):
+    """log(1 + exp(x)) (SoftPlus-4)."""
+
+    function: ClassVar[str] = "softplus"
+
+
+class SoftSign(Activation, type="SoftSign", since=9, inputs=1):
+    """x / (1 + |x|) (SoftSign-9)."""
+
+    function: ClassVar[str] = "softsign"
+
+
+class Gelu2(Activation, type="Gelu", since=2, inputs=1):
+    """x / 2 * (1 + erf(x / sqrt(2))) (Gelu-2)."""
+
+    function: ClassVar[str] = "gelu_erf"
+
+
+class Gelu7(Activation, type="Gelu", since=7, inputs=1):
+    """Gelu by the error function or approximated by tanh (Gelu-7)."""
+
+    approximation_mode: str = "ERF"
+
+    @property
+    def is_tanh(self) -> bool:
+        """True for the approximation by the hyperbolic tangent."""
+        return self.approximation_mode.lower() == "tanh"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if self.approximation_mode.lower() not in ("erf", "tanh"):
+            found = self.approximation_mode
+            raise args.error("approximation mode is not known", "ERF or TANH", found)
+        return super().infer(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.activation.gelu_tanh if self.is_tanh else kernels.activation.gelu_erf
+
+
+class Swish(Activation, type="Swish", since=4, inputs=(1, 2)):
+    """x * sigmoid(beta * x), beta an optional scalar of value 1 (Swish-4)."""
+
+    function: ClassVar[str] = "swish"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.same_element(args)
+        return super().infer(args)
+
+
+class Elu(Activation, type="Elu", since=1, inputs=1):
+    """x above 0, alpha * (exp(x) - 1) below (Elu-1)."""
+
+    alpha: float
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.activation.elu(self.alpha)
+
+
+class Selu(Activation, type="Selu", since=1, inputs=3):
+    """lambda * x above 0, lambda * alpha * (exp(x) - 1) below; inputs x, alpha, lambda (Selu-1)."""
+
+    function: ClassVar[str] = "selu"
+
+
+class HardSigmoid(Activation, type="HardSigmoid", since=1, inputs=3):
+    """min(max(alpha * x + beta, 0), 1); inputs x, alpha, beta (HardSigmoid-1)."""
+
+    function: ClassVar[str] = "hard_sigmoid"
+
+
+class PReLU(Activation, type="PReLU", since=1, inputs=2):
+    """x above 0, slope * x below; a slope of one dimension belongs to axis 1 (PReLU-1)."""
+
+    function: ClassVar[str] = "prelu_channel"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.same_element(args)
+        return super().infer(args)
+
+
+class Clamp(Activation, type="Clamp", since=1, inputs=1):
+    """x limited to [min, max]; for integers min is rounded up, max down (Clamp-1)."""
+
+    min: float
+    max: float
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if self.min > self.max:
+            raise args.error("min is above max", f"{self.min} at least", str(self.max))
+        return super().infer(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.activation.clamp(self.min, self.max)
+
+
+class GRN(Activation, type="GRN", since=1, inputs=1):
+    """x divided by its Euclidean norm over axis 1, bias added under the root (GRN-1)."""
+
+    bias: float
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rank = args.rank(0)
+        if rank is not None and not 2 <= rank <= 4:
+            raise args.error("rank is not supported", "2 to 4", str(rank))
+        return super().infer(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.activation.grn(self.bias)
+
+
+class AlongAxis(Activation):
+    """A distribution along one axis."""
+
+    axis: int = 1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.axis_in(args, self.axis, args.rank(0))
+        return super().infer(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        bound: Kernel = getattr(kernels.activation, self.function)(self.axis)
+        return bound
+
+
+class SoftMax1(AlongAxis, type="SoftMax", since=1, inputs=1):
+    """exp(x) divided by its sum along a non-negative axis (SoftMax-1)."""
+
+    function: ClassVar[str] = "softmax"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if self.axis < 0:
+            raise args.error("axis is negative", "0 or more", str(self.axis))
+        return super().infer(args)
+
+
+class SoftMax8(AlongAxis, type="SoftMax", since=8, inputs=1):
+    """exp(x) divided by its sum along an axis (SoftMax-8)."""
+
+    function: ClassVar[str] = "softmax"
+
+
+class LogSoftmax(AlongAxis, type="LogSoftmax", since=5, inputs=1):
+    """The logarithm of SoftMax along an axis (LogSoftmax-5)."""
+
+    function: ClassVar[str] = "log_softmax"

@@ -1,0 +1,267 @@
+"""Comparisons, logic, selection and operations on bits of OpenVINO."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.openvino.elementwise import Binary
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel, attribute
+from irloop.graph.types import ElementType, TensorType, ValueType, broadcast_shapes
+
+__all__ = [
+    "BitwiseAnd",
+    "BitwiseLeftShift",
+    "BitwiseNot",
+    "BitwiseOr",
+    "BitwiseRightShift",
+    "BitwiseXor",
+    "Comparison",
+    "Equal",
+    "Greater",
+    "GreaterEqual",
+    "IsFinite",
+    "IsInf",
+    "IsNaN",
+    "Less",
+    "LessEqual",
+    "LogicalAnd",
+    "LogicalNot",
+    "LogicalOr",
+    "LogicalXor",
+    "NotEqual",
+    "Select",
+    "Xor",
+]
+
+
+class Comparison(Binary):
+    """Two operands of one type in, boolean out; `function` names the kernel."""
+
+    function: ClassVar[str] = ""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return self.broadcast(args, ElementType.BOOLEAN)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return self.bound(getattr(kernels.comparison, self.function))
+
+
+class Equal(Comparison, type="Equal", since=1, inputs=2):
+    """True where the operands are equal (Equal-1)."""
+
+    function: ClassVar[str] = "equal"
+
+
+class NotEqual(Comparison, type="NotEqual", since=1, inputs=2):
+    """True where the operands differ (NotEqual-1)."""
+
+    function: ClassVar[str] = "not_equal"
+
+
+class Greater(Comparison, type="Greater", since=1, inputs=2):
+    """True where the first operand is larger (Greater-1)."""
+
+    function: ClassVar[str] = "greater"
+
+
+class GreaterEqual(Comparison, type="GreaterEqual", since=1, inputs=2):
+    """True where the first operand is not smaller (GreaterEqual-1)."""
+
+    function: ClassVar[str] = "greater_equal"
+
+
+class Less(Comparison, type="Less", since=1, inputs=2):
+    """True where the first operand is smaller (Less-1)."""
+
+    function: ClassVar[str] = "less"
+
+
+class LessEqual(Comparison, type="LessEqual", since=1, inputs=2):
+    """True where the first operand is not larger (LessEqual-1)."""
+
+    function: ClassVar[str] = "less_equal"
+
+
+class Logical(Comparison):
+    """Two booleans in, one out."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.boolean(args)
+        return self.broadcast(args, ElementType.BOOLEAN)
+
+
+class LogicalAnd(Logical, type="LogicalAnd", since=1, inputs=2):
+    """True where both operands are (LogicalAnd-1)."""
+
+    function: ClassVar[str] = "logical_and"
+
+
+class LogicalOr(Logical, type="LogicalOr", since=1, inputs=2):
+    """True where an operand is (LogicalOr-1)."""
+
+    function: ClassVar[str] = "logical_or"
+
+
+class LogicalXor(Logical, type="LogicalXor", since=1, inputs=2):
+    """True where exactly one operand is (LogicalXor-1)."""
+
+    function: ClassVar[str] = "logical_xor"
+
+
+class Xor(Logical, type="Xor", since=1, until=1, inputs=2):
+    """The name of LogicalXor in opset1 (Xor-0)."""
+
+    function: ClassVar[str] = "logical_xor"
+
+
+class LogicalNot(OpenVinoOp, type="LogicalNot", since=1, inputs=1):
+    """True where the operand is not (LogicalNot-1)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.boolean(args)
+        return [TensorType(ElementType.BOOLEAN, args.shape(0))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.comparison.logical_not
+
+
+class Select(OpenVinoOp, type="Select", since=1, inputs=3):
+    """The second operand where the first is true, else the third (Select-1).
+
+    numpy: all three broadcast together; pdpd: the first two are aligned at
+    `auto_broadcast_axis` of the third (0 when absent).
+    """
+
+    auto_broadcast: str = "numpy"
+    auto_broadcast_axis: int | None = attribute(
+        default=None, name="auto_broadcast.auto_broadcast_axis"
+    )
+
+    @property
+    def is_pdpd(self) -> bool:
+        """True when operands are aligned PaddlePaddle's way."""
+        return self.auto_broadcast.lower() == "pdpd"
+
+    @property
+    def pdpd_axis(self) -> int:
+        """Where the first two operands stand in mode pdpd."""
+        return 0 if self.auto_broadcast_axis is None else self.auto_broadcast_axis
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.boolean(args, 0)
+        element = rules.same_element(args, 1, 2)
+        shapes = [args.shape(position) for position in range(3)]
+        if self.is_pdpd:
+            rank = shapes[2].rank
+            shapes[:2] = [rules.aligned(args, item, rank, self.pdpd_axis) for item in shapes[:2]]
+        shape = broadcast_shapes(shapes)
+        if shape is None:
+            text = ", ".join(str(item) for item in shapes)
+            raise args.error("shapes cannot be broadcast", "dimensions equal or 1", text)
+        return [TensorType(element, shape)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        if not self.is_pdpd:
+            return kernels.comparison.select
+        return kernels.comparison.select_pdpd(self.pdpd_axis)
+
+
+class Check(OpenVinoOp):
+    """A float in, boolean out."""
+
+    function: ClassVar[str] = ""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args)
+        return [TensorType(ElementType.BOOLEAN, args.shape(0))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        function: Kernel = getattr(kernels.comparison, self.function)
+        return function
+
+
+class IsNaN(Check, type="IsNaN", since=10, inputs=1):
+    """True where the operand is not a number (IsNaN-10)."""
+
+    function: ClassVar[str] = "is_nan"
+
+
+class IsFinite(Check, type="IsFinite", since=10, inputs=1):
+    """True where the operand is a finite number (IsFinite-10)."""
+
+    function: ClassVar[str] = "is_finite"
+
+
+class IsInf(Check, type="IsInf", since=10, inputs=1):
+    """True where the operand is an infinity of a sign that is looked for (IsInf-10)."""
+
+    detect_negative: bool = True
+    detect_positive: bool = True
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        found: Kernel = kernels.comparison.is_inf(
+            negative=self.detect_negative, positive=self.detect_positive
+        )
+        return found
+
+
+class Bitwise(Binary):
+    """Two integers (or booleans) in, one of the same type out."""
+
+    function: ClassVar[str] = ""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        for position in range(2):
+            if args.element(position).is_float:
+                found = str(args.element(position))
+                raise args.error(f"operand {position} has no bits", "an integer type", found)
+        return self.broadcast(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return self.bound(getattr(kernels.comparison, self.function))
+
+
+class BitwiseAnd(Bitwise, type="BitwiseAnd", since=13, inputs=2):
+    """The bits that both operands have (BitwiseAnd-13)."""
+
+    function: ClassVar[str] = "bitwise_and"
+
+
+class BitwiseOr(Bitwise, type="BitwiseOr", since=13, inputs=2):
+    """The bits that an operand has (BitwiseOr-13)."""
+
+    function: ClassVar[str] = "bitwise_or"
+
+
+class BitwiseXor(Bitwise, type="BitwiseXor", since=13, inputs=2):
+    """The bits in which the operands differ (BitwiseXor-13)."""
+
+    function: ClassVar[str] = "bitwise_xor"
+
+
+class BitwiseLeftShift(Bitwise, type="BitwiseLeftShift", since=15, inputs=2):
+    """The first operand's bits moved up by the second (BitwiseLeftShift-15)."""
+
+    function: ClassVar[str] = "shift_left"
+
+
+class BitwiseRightShift(Bitwise, type="BitwiseRightShift", since=15, inputs=2):
+    """The first operand's bits moved down by the second (BitwiseRightShift-15)."""
+
+    function: ClassVar[str] = "shift_right"
+
+
+class BitwiseNot(OpenVinoOp, type="BitwiseNot", since=13, inputs=1):
+    """All bits flipped; booleans inverted (BitwiseNot-13)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if args.element(0).is_float:
+            raise args.error("the operand has no bits", "an integer type", str(args.element(0)))
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.comparison.bitwise_not

@@ -1,0 +1,166 @@
+"""Conversions of element types and the identity of OpenVINO."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import Dim, ElementType, TensorType, ValueType
+
+__all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "FakeConvert", "Identity"]
+
+
+class Convert(OpenVinoOp, type="Convert", since=1, inputs=1):
+    """The operand in another element type; floats truncate, != 0 is true (Convert-1)."""
+
+    destination_type: ElementType
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(self.destination_type, args.shape(0))]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return args.dims(0) if self.destination_type.is_integer else None
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        if self.destination_type is ElementType.U1:
+            return kernels.convert.to_bit
+        return kernels.convert.cast(self.destination_type.numpy())
+
+
+class ConvertLike(OpenVinoOp, type="ConvertLike", since=1, inputs=2):
+    """The first operand in the element type of the second (ConvertLike-1)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(args.element(1), args.shape(0))]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return args.dims(0) if args.element(1).is_integer else None
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.convert.cast_like()
+
+
+class ConvertPromoteTypes(OpenVinoOp, type="ConvertPromoteTypes", since=14, inputs=2, outputs=2):
+    """Both operands in a common element type (ConvertPromoteTypes-14).
+
+    `pytorch_scalar_promotion` lets a scalar operand adopt the other's type unless its kind
+    (integer, float) is higher.
+    """
+
+    promote_unsafe: bool = False
+    pytorch_scalar_promotion: bool = False
+    u64_integer_promotion_target: ElementType = ElementType.F32
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        common = self._common(args)
+        return [TensorType(common, args.shape(position)) for position in range(2)]
+
+    def _common(self, args: Arguments) -> ElementType:
+        left, right = args.element(0), args.element(1)
+        if left is right or ElementType.DYNAMIC in (left, right):
+            return left if left is right else ElementType.DYNAMIC
+        if self.pytorch_scalar_promotion:
+            scalar = self._by_scalar(args, left, right)
+            if scalar is not None:
+                return scalar
+        found = promoted(left, right, self.u64_integer_promotion_target)
+        if not self.promote_unsafe and not (holds(found, left) and holds(found, right)):
+            raise args.error(
+                "the common type cannot hold every value of both",
+                "promote_unsafe, or types that fit",
+                f"{left} and {right}",
+            )
+        return found
+
+    def _by_scalar(
+        self, args: Arguments, left: ElementType, right: ElementType
+    ) -> ElementType | None:
+        ranks = (args.rank(0), args.rank(1))
+        if None in ranks or (ranks[0] == 0) == (ranks[1] == 0):
+            return None
+        scalar, tensor = (left, right) if ranks[0] == 0 else (right, left)
+        return tensor if _kind(scalar) <= _kind(tensor) else None
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        target = self.u64_integer_promotion_target
+        return kernels.convert.promote(
+            target.numpy(), pytorch_scalars=self.pytorch_scalar_promotion
+        )
+
+
+def _kind(element: ElementType) -> int:
+    if element is ElementType.BOOLEAN:
+        return 0
+    return 1 if element.is_integer else 2
+
+
+def _is_signed(element: ElementType) -> bool:
+    return element.value.startswith("i")
+
+
+def promoted(
+    left: ElementType, right: ElementType, u64_target: ElementType = ElementType.F32
+) -> ElementType:
+    """The common type of two different element types by the rules of ConvertPromoteTypes-14."""
+    if _kind(left) != _kind(right):
+        return left if _kind(left) > _kind(right) else right
+    if _kind(left) == 2:
+        if left.bits == right.bits:
+            return _next_float(left.bits)
+        return left if left.bits > right.bits else right
+    if _is_signed(left) == _is_signed(right):
+        return left if left.bits > right.bits else right
+    signed, unsigned = (left, right) if _is_signed(left) else (right, left)
+    if signed.bits > unsigned.bits:
+        return signed
+    if unsigned.bits == 64:
+        return u64_target
+    return ElementType(f"i{max(2 * unsigned.bits, 8)}")
+
+
+def _next_float(bits: int) -> ElementType:
+    # Two different types of 8 or 16 bits: neither holds the other.
+    return ElementType.F16 if bits == 8 else ElementType.F32
+
+
+def holds(wide: ElementType, narrow: ElementType) -> bool:
+    """True when `wide` represents every value of `narrow` in range (not in precision)."""
+    if wide is narrow or _kind(narrow) == 0:
+        return True
+    if _kind(wide) != _kind(narrow):
+        return _kind(wide) > _kind(narrow) and wide.bits >= narrow.bits
+    if _kind(wide) == 2 or _is_signed(wide) == _is_signed(narrow):
+        return wide.bits >= narrow.bits
+    return _is_signed(wide) and wide.bits > narrow.bits
+
+
+class FakeConvert(OpenVinoOp, type="FakeConvert", since=13, inputs=(2, 3)):
+    """The operand rounded to an 8-bit float after scale and shift (FakeConvert-13).
+
+    (round(x * scale - shift) + shift) / scale, saturated at the largest number.
+    """
+
+    destination_type: ElementType = ElementType.F8E4M3
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.same_element(args)
+        rules.floating(args, 0)
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.convert.fake_convert(self.destination_type.numpy())
+
+
+class Identity(OpenVinoOp, type="Identity", since=16, inputs=1):
+    """The operand itself (Identity-16)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [args.type(0)]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return args.dims(0)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.convert.identity

@@ -1,0 +1,193 @@
+"""Normalisations of OpenVINO."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import Shape, ValueType
+
+__all__ = [
+    "LRN",
+    "MVN1",
+    "MVN2",
+    "MVN6",
+    "BatchNormInference1",
+    "BatchNormInference5",
+    "GroupNormalization",
+    "NormalizeL2",
+]
+
+
+def _channel_parameters(args: Arguments, data: int, *positions: int) -> list[ValueType]:
+    """The type of `data`, whose axis 1 each vector at `positions` has to fit."""
+    rules.floating(args, data)
+    rules.same_element(args)
+    shape = args.shape(data)
+    if shape.rank is not None and shape.rank < 2:
+        raise args.error("data has no channels", "rank 2 or more", f"rank {shape.rank}")
+    for position in positions:
+        vector = args.shape(position)
+        if vector.refine(Shape.of(shape.dim(1) if shape.rank else None)) is None:
+            expected = f"[{shape.dim(1)}]" if shape.rank else "rank 1"
+            raise args.error(f"input {position} does not fit the channels", expected, str(vector))
+    return [args.tensor(data)]
+
+
+class BatchNormInference1(OpenVinoOp, type="BatchNormInference", since=1, inputs=5):
+    """Inputs gamma, beta, data, mean, variance, data apart one for each channel.
+
+    BatchNormInference-0, in opset1 to opset4.
+    """
+
+    epsilon: float
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _channel_parameters(args, 2, 0, 1, 3, 4)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.normalization.batch_norm_data_third(self.epsilon)
+
+
+class BatchNormInference5(OpenVinoOp, type="BatchNormInference", since=5, inputs=5):
+    """Inputs data, gamma, beta, mean, variance, all but data one for each channel.
+
+    BatchNormInference-5.
+    """
+
+    epsilon: float
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _channel_parameters(args, 0, 1, 2, 3, 4)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.normalization.batch_norm(self.epsilon)
+
+
+class MVN2(OpenVinoOp, type="MVN", since=2, inputs=1):
+    """Mean subtracted, divided by sqrt(variance + eps) on request (MVN-2).
+
+    Over the spatial axes, with `across_channels` over the channels too; a file may give
+    `reduction_axes` instead.
+    """
+
+    eps: float = 1e-9
+    across_channels: bool = False
+    normalize_variance: bool = True
+    reduction_axes: tuple[int, ...] = ()
+
+    def axes(self, rank: int) -> tuple[int, ...]:
+        """The axes that are normalised over, for data of this rank."""
+        if self.reduction_axes:
+            return self.reduction_axes
+        return tuple(range(1 if self.across_channels else 2, rank))
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args)
+        for axis in self.reduction_axes:
+            rules.axis_in(args, axis, args.rank(0))
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.normalization.mvn_by_rank(
+            self.axes, scale_variance=self.normalize_variance, epsilon=self.eps
+        )
+
+
+class MVN1(MVN2, type="MVN", since=1, until=1, inputs=1):
+    """MVN-2 as files that name opset1 have it."""
+
+
+class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
+    """Mean over the axes (input 1) subtracted, divided by the deviation on request (MVN-6).
+
+    `eps_mode` adds eps to the variance (inside_sqrt) or to its root (outside_sqrt).
+    """
+
+    eps: float = 1e-9
+    normalize_variance: bool = True
+    eps_mode: str = "inside_sqrt"
+
+    @property
+    def is_inside(self) -> bool:
+        """True when eps is added to the variance."""
+        return self.eps_mode.lower() == "inside_sqrt"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args, 0)
+        if self.eps_mode.lower() not in ("inside_sqrt", "outside_sqrt"):
+            raise args.error("eps_mode is not known", "inside_sqrt, outside_sqrt", self.eps_mode)
+        for axis in args.ints(1) or ():
+            rules.axis_in(args, axis, args.rank(0))
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.normalization.mvn_by_input(
+            scale_variance=self.normalize_variance, epsilon=self.eps, inside=self.is_inside
+        )
+
+
+class LRN(OpenVinoOp, type="LRN", since=1, inputs=2):
+    """x / (bias + alpha / size^n * window sum of squares)^beta over n axes (input 1) (LRN-1).
+
+    The window reaches (size - 1) // 2 elements to both sides.
+    """
+
+    alpha: float
+    beta: float
+    bias: float = 1.0
+    size: int = 1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        for axis in args.ints(1) or ():
+            rules.axis_in(args, axis, args.rank(0))
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        side = (self.size - 1) // 2
+        return kernels.normalization.lrn(
+            self.alpha, self.beta, self.bias, self.size, before=side, after=side
+        )
+
+
+class NormalizeL2(OpenVinoOp, type="NormalizeL2", since=1, inputs=2):
+    """x divided by its Euclidean norm over the axes (input 1) (NormalizeL2-1).
+
+    eps is added to the sum of squares (`eps_mode` add) or is its lower bound (max).
+    """
+
+    eps: float
+    eps_mode: str = "add"
+
+    @property
+    def is_maximum(self) -> bool:
+        """True when eps is a lower bound."""
+        return self.eps_mode.lower() == "max"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if self.eps_mode.lower() not in ("add", "max"):
+            raise args.error("eps_mode is not known", "add or max", self.eps_mode)
+        for axis in args.ints(1) or ():
+            rules.axis_in(args, axis, args.rank(0))
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.normalization.normalize_l2(self.eps, maximum=self.is_maximum)
+
+
+class GroupNormalization(OpenVinoOp, type="GroupNormalization", since=12, inputs=3):
+    """Groups of channels normalised, scale and bias for each channel (GroupNormalization-12)."""
+
+    num_groups: int
+    epsilon: float
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        channels = args.shape(0).dim(1) if (args.rank(0) or 0) > 1 else None
+        if self.num_groups < 1 or (isinstance(channels, int) and channels % self.num_groups):
+            raise args.error("channels do not divide", f"{self.num_groups} groups", str(channels))
+        return _channel_parameters(args, 0, 1, 2)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.normalization.group_norm(self.num_groups, self.epsilon)

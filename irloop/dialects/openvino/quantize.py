@@ -1,0 +1,36 @@
+"""Quantisation of OpenVINO."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import TensorType, ValueType, broadcast_shapes
+
+__all__ = ["FakeQuantize"]
+
+
+class FakeQuantize(OpenVinoOp, type="FakeQuantize", since=1, inputs=5):
+    """x rounded to `levels` steps of an input range, mapped to an output range (FakeQuantize-1).
+
+    Inputs are x, input low, input high, output low, output high; limits broadcast to x.
+    """
+
+    levels: int
+    auto_broadcast: str = "numpy"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args)
+        element = rules.same_element(args)
+        if self.levels < 2:
+            raise args.error("too few levels", "2 or more", str(self.levels))
+        shape = broadcast_shapes(args.shape(position) for position in range(5))
+        if shape is None:
+            found = ", ".join(str(args.shape(position)) for position in range(5))
+            raise args.error("limits do not broadcast", "dimensions equal or 1", found)
+        return [TensorType(element, shape)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.quantize.fake_quantize(self.levels)

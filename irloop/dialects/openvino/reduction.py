@@ -1,0 +1,114 @@
+"""Reductions of OpenVINO: data and a list of axes in; an empty list reduces nothing."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import Dim, ElementType, Shape, TensorType, ValueType
+
+__all__ = [
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogicalAnd",
+    "ReduceLogicalOr",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "Reduction",
+]
+
+
+class Reduction(OpenVinoOp):
+    """Data of any type and axes (a scalar or a list of integers) in; `function` names the core.
+
+    Reduced dimensions stay as ones with `keep_dims`, otherwise they vanish.
+    """
+
+    keep_dims: bool = False
+    function: ClassVar[str] = ""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args, 0)
+        return [TensorType(args.element(0), self._shape(args))]
+
+    def _shape(self, args: Arguments) -> Shape:
+        axes = args.element(1)
+        if not axes.is_integer and axes is not ElementType.DYNAMIC:
+            raise args.error("axes are no integers", "i32, i64, ...", str(axes))
+        return rules.reduced(args, args.shape(0), args.ints(1), keep=self.keep_dims)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        core = getattr(kernels.reduction, self.function)
+        return kernels.reduction.by_input(core, keep=self.keep_dims)
+
+
+class ReduceSum(Reduction, type="ReduceSum", since=1, inputs=2):
+    """The sum (ReduceSum-1)."""
+
+    function: ClassVar[str] = "total"
+
+
+class ReduceMean(Reduction, type="ReduceMean", since=1, inputs=2):
+    """The mean; of integers truncated toward zero (ReduceMean-1)."""
+
+    function: ClassVar[str] = "mean"
+
+
+class ReduceProd(Reduction, type="ReduceProd", since=1, inputs=2):
+    """The product (ReduceProd-1)."""
+
+    function: ClassVar[str] = "product"
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return rules.product_of_dims(args, args.ints(1))
+
+
+class ReduceMax(Reduction, type="ReduceMax", since=1, inputs=2):
+    """The largest element (ReduceMax-1)."""
+
+    function: ClassVar[str] = "maximum"
+
+
+class ReduceMin(Reduction, type="ReduceMin", since=1, inputs=2):
+    """The smallest element (ReduceMin-1)."""
+
+    function: ClassVar[str] = "minimum"
+
+
+class ReduceL1(Reduction, type="ReduceL1", since=4, inputs=2):
+    """The sum of absolute values (ReduceL1-4)."""
+
+    function: ClassVar[str] = "l1"
+
+
+class ReduceL2(Reduction, type="ReduceL2", since=4, inputs=2):
+    """The square root of the sum of squares (ReduceL2-4)."""
+
+    function: ClassVar[str] = "l2"
+
+
+class LogicalReduction(Reduction):
+    """A reduction of booleans."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.boolean(args, 0)
+        return [TensorType(ElementType.BOOLEAN, self._shape(args))]
+
+
+class ReduceLogicalAnd(LogicalReduction, type="ReduceLogicalAnd", since=1, inputs=2):
+    """True where all elements are (ReduceLogicalAnd-1)."""
+
+    function: ClassVar[str] = "logical_and"
+
+
+class ReduceLogicalOr(LogicalReduction, type="ReduceLogicalOr", since=1, inputs=2):
+    """True where any element is (ReduceLogicalOr-1)."""
+
+    function: ClassVar[str] = "logical_or"

@@ -1,0 +1,319 @@
+"""Activation functions. One float array in, the same element type out.
+
+16-bit types are computed in f32 and rounded once, as the runtimes do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.precision import floating, scalar, widened
+from irloop.kernels.special import erf
+
+__all__ = [
+    "celu",
+    "clamp",
+    "clip",
+    "elu",
+    "gelu_erf",
+    "gelu_tanh",
+    "grn",
+    "h_sigmoid",
+    "hard_sigmoid",
+    "hard_swish",
+    "hardmax",
+    "leaky_relu",
+    "log_softmax",
+    "mish",
+    "per_row",
+    "prelu",
+    "prelu_channel",
+    "relu",
+    "selu",
+    "shrink",
+    "sigmoid",
+    "softmax",
+    "softplus",
+    "softsign",
+    "swiglu",
+    "swish",
+    "thresholded_relu",
+    "with_scalars",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+
+def relu(x: Array) -> Any:
+    """max(x, 0)."""
+    return np.maximum(x, scalar(0, x.dtype))
+
+
+@floating
+def sigmoid(x: Array) -> Any:
+    """1 / (1 + exp(-x))."""
+    one = scalar(1, x.dtype)
+    return one / (one + np.exp(-x))
+
+
+@floating
+def softplus(x: Array) -> Any:
+    """log(1 + exp(x)), which does not overflow."""
+    return np.logaddexp(x, scalar(0, x.dtype))
+
+
+@floating
+def softsign(x: Array) -> Any:
+    """x / (1 + |x|)."""
+    return x / (scalar(1, x.dtype) + np.abs(x))
+
+
+@floating
+def mish(x: Array) -> Any:
+    """x * tanh(log(1 + exp(x)))."""
+    return x * np.tanh(np.logaddexp(x, scalar(0, x.dtype)))
+
+
+@floating
+def hard_swish(x: Array) -> Any:
+    """x * min(max(x + 3, 0), 6) / 6."""
+    kind = x.dtype
+    gate = np.minimum(np.maximum(x + scalar(3, kind), scalar(0, kind)), scalar(6, kind))
+    return x * gate / scalar(6, kind)
+
+
+@floating
+def h_sigmoid(x: Array) -> Any:
+    """min(max(x + 3, 0), 6) / 6."""
+    kind = x.dtype
+    return np.minimum(np.maximum(x + scalar(3, kind), scalar(0, kind)), scalar(6, kind)) / scalar(
+        6, kind
+    )
+
+
+@floating
+def swish(x: Array, beta: Array | None = None) -> Any:
+    """x * sigmoid(beta * x); beta is 1 when omitted."""
+    one = scalar(1, x.dtype)
+    inner = x if beta is None else x * beta.reshape(())
+    return x / (one + np.exp(-inner))
+
+
+def swiglu(alpha: float) -> Function:
+    """swish(gate) with `alpha` as its factor, times the second operand."""
+
+    @floating
+    def apply(gate: Array, x: Array) -> Any:
+        return swish(gate, scalar(alpha, gate.dtype)) * x
+
+    return apply
+
+
+@floating
+def gelu_erf(x: Array) -> Any:
+    """x / 2 * (1 + erf(x / sqrt(2)))."""
+    kind = x.dtype
+    inner = erf(x * scalar(math.sqrt(0.5), kind))
+    return scalar(0.5, kind) * x * (scalar(1, kind) + inner)
+
+
+@floating
+def gelu_tanh(x: Array) -> Any:
+    """x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))."""
+    kind = x.dtype
+    inner = x + scalar(0.044715, kind) * x * x * x
+    inner = np.tanh(scalar(math.sqrt(2 / math.pi), kind) * inner)
+    return scalar(0.5, kind) * x * (scalar(1, kind) + inner)
+
+
+def elu(alpha: float) -> Function:
+    """x where x > 0, else alpha * (exp(x) - 1)."""
+
+    @floating
+    def apply(x: Array) -> Any:
+        zero = scalar(0, x.dtype)
+        below = scalar(alpha, x.dtype) * np.expm1(np.minimum(x, zero))
+        return np.where(x > zero, x, below)
+
+    return apply
+
+
+def celu(alpha: float) -> Function:
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
+
+    @floating
+    def apply(x: Array) -> Any:
+        zero, factor = scalar(0, x.dtype), scalar(alpha, x.dtype)
+        return np.maximum(zero, x) + np.minimum(zero, factor * np.expm1(x / factor))
+
+    return apply
+
+
+@floating
+def selu(x: Array, alpha: Array, gain: Array) -> Any:
+    """gain * x where x > 0, else gain * alpha * (exp(x) - 1)."""
+    zero = scalar(0, x.dtype)
+    below = alpha * np.expm1(np.minimum(x, zero))
+    return (gain * np.where(x > zero, x, below)).reshape(x.shape)
+
+
+@floating
+def hard_sigmoid(x: Array, alpha: Array, beta: Array) -> Any:
+    """max(0, min(1, alpha * x + beta))."""
+    line = alpha.reshape(()) * x + beta.reshape(())
+    return np.maximum(scalar(0, x.dtype), np.minimum(scalar(1, x.dtype), line))
+
+
+def with_scalars(function: Function, *values: float) -> Function:
+    """`function` with the operands behind the first given as numbers."""
+
+    def apply(x: Array) -> Any:
+        return function(x, *(scalar(value, x.dtype) for value in values))
+
+    return apply
+
+
+def leaky_relu(alpha: float) -> Function:
+    """x where x >= 0, else alpha * x."""
+
+    @floating
+    def apply(x: Array) -> Any:
+        return np.where(x < scalar(0, x.dtype), x * scalar(alpha, x.dtype), x)
+
+    return apply
+
+
+def prelu(x: Array, slope: Array) -> Any:
+    """x where x >= 0, else slope * x; the slope broadcasts to trailing dimensions."""
+    with np.errstate(all="ignore"):
+        return np.where(x < scalar(0, x.dtype), x * slope, x)
+
+
+def prelu_channel(x: Array, slope: Array) -> Any:
+    """`prelu` whose one-dimensional slope of more than one element belongs to axis 1."""
+    if slope.ndim == 1 and slope.size != 1 and x.ndim > 1:
+        slope = slope.reshape((slope.size,) + (1,) * (x.ndim - 2))
+    return prelu(x, slope)
+
+
+def thresholded_relu(alpha: float) -> Function:
+    """x where x > alpha, else 0."""
+
+    def apply(x: Array) -> Any:
+        return np.where(x > scalar(alpha, x.dtype), x, scalar(0, x.dtype))
+
+    return apply
+
+
+def shrink(bias: float, limit: float) -> Function:
+    """x + bias below -limit, x - bias above limit, 0 between."""
+
+    def apply(x: Array) -> Any:
+        wide = widened(x) if x.dtype.kind not in "iu" else x.astype(np.float64)
+        with np.errstate(all="ignore"):
+            above = np.where(wide > limit, wide - bias, 0)
+            return np.where(wide < -limit, wide + bias, above).astype(x.dtype)
+
+    return apply
+
+
+def _bound(value: float, dtype: np.dtype[Any]) -> Array:
+    if dtype.kind not in "iu":
+        return scalar(value, dtype)
+    limits = np.iinfo(dtype)
+    if value <= limits.min or value >= limits.max:
+        return np.asarray(limits.min if value <= limits.min else limits.max, dtype)
+    return np.asarray(int(value), dtype)
+
+
+def clamp(low: float, high: float) -> Function:
+    """min(max(x, low), high); for integers low is rounded up and high down."""
+
+    @lru_cache(maxsize=16)
+    def bounds(dtype: np.dtype[Any]) -> tuple[Array, Array]:
+        if dtype.kind not in "iu" or math.isnan(low) or math.isnan(high):
+            return scalar(low, dtype), scalar(high, dtype)
+        lower = low if math.isinf(low) else math.ceil(low)
+        upper = high if math.isinf(high) else math.floor(high)
+        return _bound(lower, dtype), _bound(upper, dtype)
+
+    def apply(x: Array) -> Any:
+        lower, upper = bounds(x.dtype)
+        return np.minimum(np.maximum(x, lower), upper)
+
+    return apply
+
+
+def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Any:
+    """min(max(x, low), high) where a bound may be absent."""
+    if low is not None:
+        x = np.maximum(x, low.reshape(()))
+    return x if high is None else np.minimum(x, high.reshape(()))
+
+
+def softmax(axis: int) -> Function:
+    """exp(x) divided by its sum over `axis`."""
+
+    @floating
+    def apply(x: Array) -> Any:
+        if x.size == 0:
+            return x
+        powers = np.exp(x - np.maximum.reduce(x, axis=axis, keepdims=True))
+        return powers / np.add.reduce(powers, axis=axis, keepdims=True)
+
+    return apply
+
+
+def log_softmax(axis: int) -> Function:
+    """The logarithm of `softmax`."""
+
+    @floating
+    def apply(x: Array) -> Any:
+        if x.size == 0:
+            return x
+        shifted = x - np.maximum.reduce(x, axis=axis, keepdims=True)
+        return shifted - np.log(np.add.reduce(np.exp(shifted), axis=axis, keepdims=True))
+
+    return apply
+
+
+def hardmax(axis: int) -> Function:
+    """1 at the first maximum along `axis`, 0 elsewhere."""
+
+    def apply(x: Array) -> Any:
+        result = np.zeros_like(x)
+        if x.size:
+            where = np.expand_dims(np.argmax(x, axis=axis), axis)
+            np.put_along_axis(result, where, np.ones((), x.dtype), axis=axis)
+        return result
+
+    return apply
+
+
+def per_row(function: Function, axis: int) -> Function:
+    """`function` of the rows of a matrix, where the dimensions from `axis` on are one row."""
+
+    def apply(x: Array) -> Any:
+        # An axis equal to the rank is allowed: then each element is a row of its own.
+        start = axis + x.ndim if axis < 0 else axis
+        rows = math.prod(x.shape[:start])
+        return function(x.reshape(rows, math.prod(x.shape[start:]))).reshape(x.shape)
+
+    return apply
+
+
+def grn(bias: float) -> Function:
+    """x divided by the Euclidean norm over axis 1, `bias` added under the root."""
+
+    @floating
+    def apply(x: Array) -> Any:
+        total = np.add.reduce(x * x, axis=1, keepdims=True)
+        return x / np.sqrt(total + scalar(bias, x.dtype))
+
+    return apply

@@ -1,0 +1,102 @@
+"""Comparisons, logic, selection and operations on bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.elementwise import align_pdpd
+
+__all__ = [
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "equal",
+    "greater",
+    "greater_equal",
+    "is_finite",
+    "is_inf",
+    "is_nan",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "not_equal",
+    "select",
+    "select_pdpd",
+    "shift_left",
+    "shift_right",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+equal: Function = np.equal
+not_equal: Function = np.not_equal
+greater: Function = np.greater
+greater_equal: Function = np.greater_equal
+less: Function = np.less
+less_equal: Function = np.less_equal
+logical_and: Function = np.logical_and
+logical_or: Function = np.logical_or
+logical_xor: Function = np.logical_xor
+logical_not: Function = np.logical_not
+bitwise_and: Function = np.bitwise_and
+bitwise_or: Function = np.bitwise_or
+bitwise_xor: Function = np.bitwise_xor
+#: Inverts booleans and flips all bits of integers.
+bitwise_not: Function = np.invert
+is_nan: Function = np.isnan
+is_finite: Function = np.isfinite
+select: Function = np.where
+
+
+def select_pdpd(axis: int) -> Function:
+    """`select` with condition and first choice aligned at `axis` of the second choice."""
+
+    def aligned(condition: Array, then: Array, otherwise: Array) -> Any:
+        rank = otherwise.ndim
+        return np.where(align_pdpd(condition, rank, axis), align_pdpd(then, rank, axis), otherwise)
+
+    return aligned
+
+
+def is_inf(*, negative: bool, positive: bool) -> Function:
+    """A test for the infinities of the chosen signs."""
+    if negative and positive:
+        return np.isinf
+    if positive:
+        return _is_positive_infinity
+    return _is_negative_infinity if negative else _nowhere
+
+
+def _is_positive_infinity(x: Array) -> Any:
+    return np.isinf(x) & (x > np.zeros((), x.dtype))
+
+
+def _is_negative_infinity(x: Array) -> Any:
+    return np.isinf(x) & (x < np.zeros((), x.dtype))
+
+
+def _nowhere(x: Array) -> Any:
+    return np.zeros(x.shape, dtype=np.bool_)
+
+
+def _shift(function: Function) -> Function:
+    def apply(left: Array, right: Array) -> Any:
+        bits = left.dtype.itemsize * 8
+        # A shift by the width or more is undefined in C; all bits leave the number.
+        outside = right >= bits
+        amount = np.where(outside, 0, right).astype(left.dtype)
+        return np.where(outside, np.zeros((), left.dtype), function(left, amount))
+
+    return apply
+
+
+shift_left = _shift(np.left_shift)
+shift_right = _shift(np.right_shift)

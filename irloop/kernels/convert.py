@@ -1,0 +1,215 @@
+"""Conversion between element types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+__all__ = [
+    "bit_cast",
+    "cast",
+    "cast_like",
+    "fake_convert",
+    "identity",
+    "is_small_float",
+    "promote",
+    "to_bit",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+_SMALL_FLOATS = frozenset(
+    np.dtype(kind)
+    for kind in (
+        ml_dtypes.float8_e4m3fn,
+        ml_dtypes.float8_e5m2,
+        ml_dtypes.float8_e4m3fnuz,
+        ml_dtypes.float8_e5m2fnuz,
+        ml_dtypes.float8_e8m0fnu,
+        ml_dtypes.float4_e2m1fn,
+    )
+)
+_SMALL_INTEGERS = frozenset(
+    np.dtype(kind) for kind in (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2)
+)
+
+
+def identity(x: Any) -> Any:
+    """The operand itself."""
+    return x
+
+
+def is_small_float(dtype: np.dtype[Any]) -> bool:
+    """True for the 4 and 8 bit floating-point types."""
+    return dtype in _SMALL_FLOATS
+
+
+@cache
+def _largest(dtype: np.dtype[Any]) -> float:
+    limits: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    return float(limits.max)
+
+
+def cast(dtype: np.dtype[Any], *, saturate: bool = False, round_mode: str = "nearest") -> Function:
+    """A conversion to `dtype`.
+
+    Floats truncate toward zero when they become integers, integers wrap, anything becomes
+    boolean by comparison with 0. With `saturate` a number too large for a 4 or 8 bit float
+    becomes its largest number; without, infinity or NaN as the type has it. `round_mode` (up,
+    down, nearest) is for the type of powers of two, float8_e8m0.
+    """
+    if dtype == np.dtype(object):
+        return _to_string
+    if dtype == np.dtype(ml_dtypes.float8_e8m0fnu):
+        return _to_power_of_two(dtype, saturate, round_mode)
+    if is_small_float(dtype):
+        return _to_small_float(dtype, saturate)
+
+    def apply(x: Array) -> Any:
+        if x.dtype == dtype:
+            return x
+        with np.errstate(all="ignore"):
+            if dtype in _SMALL_INTEGERS:
+                return _wide(x).astype(np.int64).astype(dtype)
+            if dtype.kind == "b":
+                return _wide(x) != 0
+            return _from(x).astype(dtype)
+
+    return apply
+
+
+def _from(x: Array) -> Array:
+    if x.dtype in _SMALL_FLOATS:
+        return x.astype(np.float32)
+    return x.astype(np.int8) if x.dtype in _SMALL_INTEGERS else x
+
+
+def _wide(x: Array) -> Array:
+    wide = x.astype(np.float32) if x.dtype.kind == "V" else x
+    return wide.astype(np.float64) if wide.dtype.kind == "O" else wide
+
+
+def _to_string(x: Array) -> Any:
+    if x.dtype.kind == "O":
+        return x
+    wide = x.astype(np.float32) if x.dtype.kind == "V" or x.dtype == np.float16 else x
+    return wide.astype(np.str_).astype(object)
+
+
+def _to_small_float(dtype: np.dtype[Any], saturate: bool) -> Function:
+    def apply(x: Array) -> Any:
+        if x.dtype == dtype:
+            return x
+        wide = x.astype(np.float64) if x.dtype.kind == "O" else x
+        wide = wide if wide.dtype == np.float64 else wide.astype(np.float32)
+        with np.errstate(all="ignore"):
+            result = wide.astype(dtype)
+            if not saturate:
+                return result
+            largest = _largest(dtype)
+            bounded = np.clip(wide, -largest, largest).astype(dtype)
+            return np.where(np.isnan(wide), result, bounded)
+
+    return apply
+
+
+def _to_power_of_two(dtype: np.dtype[Any], saturate: bool, round_mode: str) -> Function:
+    def apply(x: Array) -> Any:
+        if x.dtype == dtype:
+            return x
+        wide = np.abs(x.astype(np.float32))
+        with np.errstate(all="ignore"):
+            fraction, exponent = np.frexp(wide)
+            exponent = exponent - 1
+            if round_mode == "up":
+                exponent = exponent + (fraction > 0.5)
+            elif round_mode == "nearest":
+                exponent = exponent + (fraction >= 0.75)
+            codes = exponent + 127
+            # Code 255 is NaN: a number too large ends there or, saturated, one below.
+            codes = np.where(wide == 0, 0, np.clip(codes, 0, 254 if saturate else 255))
+            codes = np.where(np.isinf(wide), 254 if saturate else 255, codes)
+            codes = np.where(np.isnan(wide), 255, codes)
+        return codes.astype(np.uint8).view(dtype)
+
+    return apply
+
+
+def to_bit(x: Array) -> Any:
+    """1 where x is not 0, one bit an item of uint8."""
+    return cast(np.dtype(np.bool_))(x).astype(np.uint8)
+
+
+def cast_like(*, saturate: bool = False, round_mode: str = "nearest") -> Function:
+    """As `cast` to the element type of the second operand."""
+
+    def apply(x: Array, like: Array) -> Any:
+        return cast(like.dtype, saturate=saturate, round_mode=round_mode)(x)
+
+    return apply
+
+
+def promote(u64_target: np.dtype[Any], *, pytorch_scalars: bool) -> Function:
+    """Both operands in their common element type by the rules of ConvertPromoteTypes-14."""
+
+    def apply(left: Array, right: Array) -> tuple[Any, Any]:
+        common = _common(left, right, u64_target, pytorch_scalars)
+        convert = cast(common)
+        return convert(left), convert(right)
+
+    return apply
+
+
+def _kind(dtype: np.dtype[Any]) -> int:
+    return 0 if dtype.kind == "b" else 1 if dtype.kind in "iu" else 2
+
+
+def _common(
+    left: Array, right: Array, u64_target: np.dtype[Any], pytorch_scalars: bool
+) -> np.dtype[Any]:
+    kinds = (left.dtype, right.dtype)
+    if kinds[0] == kinds[1]:
+        return kinds[0]
+    if pytorch_scalars and (left.ndim == 0) != (right.ndim == 0):
+        scalar, tensor = kinds if left.ndim == 0 else kinds[::-1]
+        if _kind(scalar) <= _kind(tensor):
+            return tensor
+    low, high = sorted(kinds, key=_kind)
+    if _kind(low) != _kind(high):
+        return high
+    if _kind(low) == 1 and {kinds[0].kind, kinds[1].kind} == {"i", "u"}:
+        signed, unsigned = kinds if kinds[0].kind == "i" else kinds[::-1]
+        if signed.itemsize <= unsigned.itemsize == 8:
+            return u64_target
+        return np.promote_types(signed, unsigned)
+    if kinds[0].itemsize == kinds[1].itemsize:
+        return np.dtype(np.float16 if kinds[0].itemsize == 1 else np.float32)
+    return max(kinds, key=lambda kind: kind.itemsize)
+
+
+def fake_convert(dtype: np.dtype[Any]) -> Function:
+    """(round(x * scale - shift) + shift) / scale, rounded to the small float `dtype`."""
+    convert = cast(dtype, saturate=True)
+
+    def apply(x: Array, scale: Array, shift: Array | None = None) -> Any:
+        with np.errstate(all="ignore"):
+            wide, factor = x.astype(np.float32), scale.astype(np.float32)
+            offset = np.zeros((), np.float32) if shift is None else shift.astype(np.float32)
+            rounded = convert(wide * factor - offset).astype(np.float32)
+            return ((rounded + offset) / factor).astype(x.dtype)
+
+    return apply
+
+
+def bit_cast(dtype: np.dtype[Any]) -> Function:
+    """The same bits read as `dtype`, which is as wide as the operand's type."""
+
+    def apply(x: Array) -> Any:
+        return np.ascontiguousarray(x).view(dtype).reshape(x.shape)
+
+    return apply

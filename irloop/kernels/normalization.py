@@ -1,0 +1,338 @@
+"""Normalisations. 16-bit floats are computed in f32 and rounded once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.precision import floating, scalar, widened
+
+__all__ = [
+    "batch_norm",
+    "batch_norm_data_third",
+    "batch_norm_saved",
+    "batch_norm_training",
+    "dropout",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "lp_norm",
+    "lrn",
+    "lrn_channels",
+    "mvn",
+    "mvn_by_input",
+    "mvn_by_rank",
+    "no_dropout",
+    "normalize_l2",
+    "rms_norm",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+Axes = tuple[int, ...]
+
+
+def _axes(axes: Array, rank: int) -> Axes:
+    return tuple({int(axis) % rank for axis in axes.reshape(-1)}) if rank else ()
+
+
+def _mean(x: Array, axes: Axes) -> Any:
+    count = math.prod(x.shape[axis] for axis in axes)
+    return np.add.reduce(x, axis=axes, keepdims=True) / scalar(count, x.dtype)
+
+
+def _standardized(x: Array, axes: Axes, epsilon: float) -> tuple[Array, Array, Array]:
+    """x with mean 0 and variance 1, the mean, and 1 / sqrt(variance + epsilon)."""
+    centre = _mean(x, axes)
+    shifted = x - centre
+    inverse = scalar(1, x.dtype) / np.sqrt(
+        _mean(shifted * shifted, axes) + scalar(epsilon, x.dtype)
+    )
+    return shifted * inverse, centre, inverse
+
+
+def _channels(x: Array, rank: int) -> Array:
+    return x.reshape(x.shape + (1,) * (rank - 1 - x.ndim))
+
+
+def batch_norm(epsilon: float) -> Function:
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias, the operands belonging to axis 1.
+
+    Statistics with more than one dimension are one per element of a batch item.
+    """
+
+    @floating
+    def apply(x: Array, scale: Array, bias: Array, mean: Array, variance: Array) -> Any:
+        rank = x.ndim
+        factor = scale / np.sqrt(variance + scalar(epsilon, variance.dtype)).astype(scale.dtype)
+        shifted = x - _channels(mean, rank).astype(x.dtype)
+        return (shifted * _channels(factor, rank) + _channels(bias, rank)).astype(x.dtype)
+
+    return apply
+
+
+def batch_norm_data_third(epsilon: float) -> Function:
+    """`batch_norm` whose operands come as scale, bias, x, mean, variance."""
+    inner = batch_norm(epsilon)
+
+    def apply(scale: Array, bias: Array, x: Array, mean: Array, variance: Array) -> Any:
+        return inner(x, scale, bias, mean, variance)
+
+    return apply
+
+
+def batch_norm_training(epsilon: float, momentum: float, n_outputs: int) -> Callable[..., Any]:
+    """Batch normalisation by the statistics of the batch; the running ones are updated.
+
+    Gives the normalised tensor, and with more outputs the new running mean and variance.
+    """
+    normalize = batch_norm(epsilon)
+
+    def apply(x: Array, scale: Array, bias: Array, mean: Array, variance: Array) -> Any:
+        wide = widened(x)
+        axes = (0, *range(2, x.ndim))
+        with np.errstate(all="ignore"):
+            centre = _mean(wide, axes)
+            spread = _mean(np.square(wide - centre), axes)
+            statistics = (centre.reshape(-1), spread.reshape(-1))
+            result = normalize(wide, widened(scale), widened(bias), *statistics).astype(x.dtype)
+            running = (
+                (widened(old) * momentum + new * (1 - momentum)).astype(old.dtype)
+                for old, new in zip((mean, variance), statistics, strict=True)
+            )
+            return (result, *running)[:n_outputs] if n_outputs > 1 else result
+
+    return apply
+
+
+def batch_norm_saved(epsilon: float, momentum: float, n_outputs: int) -> Callable[..., Any]:
+    """`batch_norm_training` that also gives the statistics of the batch (ONNX before 14)."""
+    train = batch_norm_training(epsilon, momentum, 3)
+
+    def apply(x: Array, scale: Array, bias: Array, mean: Array, variance: Array) -> Any:
+        result, running_mean, running_variance = train(x, scale, bias, mean, variance)
+        wide = widened(x)
+        axes = (0, *range(2, x.ndim))
+        centre = _mean(wide, axes)
+        spread = _mean(np.square(wide - centre), axes)
+        saved = (item.reshape(-1).astype(x.dtype) for item in (centre, spread))
+        return (result, running_mean, running_variance, *saved)[:n_outputs]
+
+    return apply
+
+
+def mvn(axes: Axes, *, scale_variance: bool, epsilon: float, inside: bool) -> Function:
+    """x minus its mean over `axes`, divided by the root of its variance on request.
+
+    `inside` adds epsilon to the variance, otherwise to its root.
+    """
+    by_input = mvn_by_input(scale_variance=scale_variance, epsilon=epsilon, inside=inside)
+    listed = np.array(axes, dtype=np.int64)
+
+    def apply(x: Array) -> Any:
+        return by_input(x, listed)
+
+    return apply
+
+
+def mvn_by_rank(
+    axes: Callable[[int], Axes], *, scale_variance: bool, epsilon: float
+) -> Callable[[Array], Any]:
+    """As `mvn` with epsilon inside and axes that depend on the rank of the operand."""
+
+    def apply(x: Array) -> Any:
+        chosen = axes(x.ndim)
+        return mvn(chosen, scale_variance=scale_variance, epsilon=epsilon, inside=True)(x)
+
+    return apply
+
+
+def mvn_by_input(*, scale_variance: bool, epsilon: float, inside: bool) -> Function:
+    """As `mvn` with the axes as second operand."""
+
+    def normalized(x: Array, axes: Axes) -> Array:
+        shifted: Array = x - _mean(x, axes)
+        if not scale_variance:
+            return shifted
+        small = scalar(epsilon, x.dtype)
+        variance = _mean(shifted * shifted, axes)
+        result: Array = shifted / (
+            np.sqrt(variance + small) if inside else np.sqrt(variance) + small
+        )
+        return result
+
+    def apply(x: Array, axes: Array) -> Any:
+        with np.errstate(all="ignore"):
+            return normalized(widened(x), _axes(axes, x.ndim)).astype(x.dtype)
+
+    return apply
+
+
+def lrn(
+    alpha: float, beta: float, bias: float, size: int, *, before: int, after: int
+) -> Callable[[Array, Array], Any]:
+    """x / (bias + alpha / size^n * S)^beta, S the sum of squares in a window along n axes.
+
+    The window reaches from `before` elements before each element to `after` behind it.
+    """
+
+    def window(squares: Array, axis: int) -> Array:
+        length = squares.shape[axis]
+        padding = [(0, 0)] * squares.ndim
+        padding[axis] = (before, after)
+        padded = np.pad(squares, padding)
+        index = [slice(None)] * squares.ndim
+        result: Array = np.zeros_like(squares)
+        for shift in range(before + after + 1):
+            index[axis] = slice(shift, shift + length)
+            result = result + padded[tuple(index)]
+        return result
+
+    def apply(x: Array, axes: Array) -> Any:
+        wide = widened(x)
+        chosen = _axes(axes, x.ndim)
+        with np.errstate(all="ignore"):
+            sums = wide * wide
+            for axis in chosen:
+                sums = window(sums, axis)
+            factor = scalar(alpha / size ** len(chosen), wide.dtype)
+            base = scalar(bias, wide.dtype) + factor * sums
+            return (wide / np.power(base, scalar(beta, wide.dtype))).astype(x.dtype)
+
+    return apply
+
+
+def lrn_channels(alpha: float, beta: float, bias: float, size: int) -> Callable[[Array], Any]:
+    """`lrn` along axis 1; the larger half of an even window lies above."""
+    before = (size - 1) // 2
+    inner = lrn(alpha, beta, bias, size, before=before, after=size - 1 - before)
+    axes = np.array([1])
+
+    def apply(x: Array) -> Any:
+        return inner(x, axes)
+
+    return apply
+
+
+def normalize_l2(epsilon: float, *, maximum: bool) -> Callable[[Array, Array], Any]:
+    """x divided by its Euclidean norm over the axes; epsilon acts under the root.
+
+    Without axes every element is its own norm and the result is 1, as OpenVINO defines it.
+    """
+
+    def apply(x: Array, axes: Array) -> Any:
+        if axes.size == 0:
+            return np.ones_like(x)
+        wide = widened(x)
+        with np.errstate(all="ignore"):
+            sums = np.add.reduce(wide * wide, axis=_axes(axes, x.ndim), keepdims=True)
+            small = scalar(epsilon, wide.dtype)
+            sums = np.maximum(sums, small) if maximum else sums + small
+            return (wide / np.sqrt(sums)).astype(x.dtype)
+
+    return apply
+
+
+def lp_norm(axis: int, p: int) -> Callable[[Array], Any]:
+    """x divided by its norm of order 1 or 2 along `axis`; 0 where the norm is 0."""
+
+    @floating
+    def apply(x: Array) -> Any:
+        if p == 1:
+            norm = np.add.reduce(np.abs(x), axis=axis, keepdims=True)
+        else:
+            norm = np.sqrt(np.add.reduce(x * x, axis=axis, keepdims=True))
+        zero = scalar(0, x.dtype)
+        return np.where(norm == zero, zero, x / norm)
+
+    return apply
+
+
+def layer_norm(axis: int, epsilon: float, n_outputs: int) -> Callable[..., Any]:
+    """Normalisation over the dimensions from `axis` on, then scale and bias.
+
+    Gives the result, and with more outputs the mean and the inverse standard deviation.
+    """
+
+    def apply(x: Array, scale: Array, bias: Array | None = None) -> Any:
+        wide = widened(x)
+        axes = tuple(range(axis % x.ndim, x.ndim))
+        with np.errstate(all="ignore"):
+            unit, centre, inverse = _standardized(wide, axes, epsilon)
+            result = unit.astype(x.dtype) * scale
+            result = (result if bias is None else result + bias).astype(x.dtype)
+        if n_outputs == 1:
+            return result
+        return (result, centre.astype(np.float32), inverse.astype(np.float32))[:n_outputs]
+
+    return apply
+
+
+def rms_norm(axis: int, epsilon: float) -> Callable[[Array, Array], Any]:
+    """x divided by the root of its mean square over the dimensions from `axis` on, scaled."""
+
+    def apply(x: Array, scale: Array) -> Any:
+        wide = widened(x)
+        with np.errstate(all="ignore"):
+            square = _mean(wide * wide, tuple(range(axis % x.ndim, x.ndim)))
+            root = np.sqrt(square + scalar(epsilon, wide.dtype))
+            return ((wide / root).astype(x.dtype) * scale).astype(scale.dtype)
+
+    return apply
+
+
+def instance_norm(epsilon: float) -> Callable[[Array, Array, Array], Any]:
+    """Normalisation of each channel of each batch item, then scale and bias for each channel."""
+
+    @floating
+    def apply(x: Array, scale: Array, bias: Array) -> Any:
+        unit, _, _ = _standardized(x, tuple(range(2, x.ndim)), epsilon)
+        return unit * _channels(scale, x.ndim) + _channels(bias, x.ndim)
+
+    return apply
+
+
+def group_norm(groups: int, epsilon: float) -> Callable[[Array, Array, Array], Any]:
+    """Normalisation of groups of channels; scale and bias for each channel or each group."""
+
+    @floating
+    def apply(x: Array, scale: Array, bias: Array) -> Any:
+        batch, channels = x.shape[:2]
+        grouped = x.reshape(batch, groups, -1)
+        unit = _standardized(grouped, (2,), epsilon)[0].reshape(x.shape)
+        each = channels // groups if scale.size != channels else 1
+        wide = (_channels(np.repeat(item, each), x.ndim) for item in (scale, bias))
+        factor, offset = wide
+        return unit * factor + offset
+
+    return apply
+
+
+def dropout(seed: int | None, n_outputs: int) -> Callable[..., Any]:
+    """Zeroes elements at random while training, otherwise the operand itself; and the mask."""
+
+    def masked(x: Array, ratio: Array | None, training: Array | None) -> tuple[Array, Array]:
+        share = 0.5 if ratio is None else float(ratio.reshape(()))
+        if training is None or not training.reshape(()) or share == 0:
+            return x, np.ones(x.shape, dtype=np.bool_)
+        generator = np.random.RandomState(seed)
+        mask: Array = np.asarray(generator.uniform(0, 1, x.shape) >= share)
+        return (mask * widened(x) / (1 - share)).astype(x.dtype), mask
+
+    def apply(x: Array, ratio: Array | None = None, training: Array | None = None) -> Any:
+        result = masked(x, ratio, training)
+        return result if n_outputs > 1 else result[0]
+
+    return apply
+
+
+def no_dropout(n_outputs: int, *, boolean: bool) -> Callable[[Array], Any]:
+    """The operand itself and a mask of ones, boolean or of the operand's type."""
+
+    def apply(x: Array) -> Any:
+        return x if n_outputs == 1 else (x, np.ones(x.shape, np.bool_ if boolean else x.dtype))
+
+    return apply

@@ -1,0 +1,193 @@
+"""Reductions over axes. 16-bit floats are accumulated in f32, integers wrap.
+
+A core takes (data, axes, keepdims) with `axes` None for all. `by_input` and `by_attribute`
+make the functions of the operations from a core.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.elementwise import divide, sqrt
+from irloop.kernels.precision import widened
+
+__all__ = [
+    "by_attribute",
+    "by_input",
+    "l1",
+    "l2",
+    "log_sum",
+    "log_sum_exp",
+    "logical_and",
+    "logical_or",
+    "maximum",
+    "mean",
+    "minimum",
+    "onnx_by_input",
+    "product",
+    "sum_square",
+    "total",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Axes = tuple[int, ...] | None
+Core = Callable[[Array, Axes, bool], Any]
+
+_add: Callable[..., Any] = np.add.reduce
+_and: Callable[..., Any] = np.logical_and.reduce
+_or: Callable[..., Any] = np.logical_or.reduce
+
+
+def _unique(axes: Array, rank: int) -> tuple[int, ...]:
+    # The list is a set: numpy refuses an axis that is named twice.
+    return tuple({int(axis) + rank if axis < 0 else int(axis) for axis in axes.reshape(-1)})
+
+
+def by_input(core: Core, *, keep: bool) -> Callable[[Array, Array], Any]:
+    """A reduction whose second operand lists the axes; an empty list reduces nothing."""
+
+    def apply(data: Array, axes: Array) -> Any:
+        if axes.size == 1:
+            return core(data, (int(axes.reshape(-1)[0]),), keep)
+        return core(data, _unique(axes, data.ndim), keep)
+
+    return apply
+
+
+def onnx_by_input(core: Core, *, keep: bool, noop: bool) -> Callable[..., Any]:
+    """A reduction whose axes may be absent or empty: then all, or none with `noop`."""
+
+    def apply(data: Array, axes: Array | None = None) -> Any:
+        if axes is None or axes.size == 0:
+            return core(data, () if noop else None, keep)
+        return core(data, _unique(axes, data.ndim), keep)
+
+    return apply
+
+
+def by_attribute(core: Core, axes: Axes, *, keep: bool) -> Callable[[Array], Any]:
+    """A reduction over fixed axes; None for all."""
+
+    def apply(data: Array) -> Any:
+        if axes is None:
+            return core(data, None, keep)
+        return core(data, _unique(np.array(axes, dtype=np.int64), data.ndim), keep)
+
+    return apply
+
+
+def _accumulated(function: Callable[..., Any]) -> Core:
+    def apply(data: Array, axes: Axes, keep: bool) -> Any:
+        kind = data.dtype
+        with np.errstate(all="ignore"):
+            if kind.kind in "iu":
+                return function(data, axis=axes, keepdims=keep, dtype=kind)
+            wide = widened(data)
+            result = function(wide, axis=axes, keepdims=keep)
+            return result if wide is data else result.astype(kind)
+
+    return apply
+
+
+total = _accumulated(np.add.reduce)
+product = _accumulated(np.multiply.reduce)
+
+
+def _count(data: Array, axes: Axes) -> int:
+    return data.size if axes is None else math.prod(data.shape[axis] for axis in axes)
+
+
+def mean(data: Array, axes: Axes, keep: bool) -> Any:
+    """The mean; of integers it is truncated toward zero."""
+    count = _count(data, axes)
+    with np.errstate(all="ignore"):
+        if data.dtype.kind in "iu":
+            whole = _add(data, axis=axes, keepdims=keep, dtype=np.int64)
+            return divide(np.asarray(whole), np.asarray(count)).astype(data.dtype)
+        wide = widened(data)
+        result = _add(wide, axis=axes, keepdims=keep) / wide.dtype.type(count)
+        return result.astype(data.dtype)
+
+
+def _extremum(function: Callable[..., Any], lowest: bool) -> Core:
+    def apply(data: Array, axes: Axes, keep: bool) -> Any:
+        if data.size:
+            return function(data, axis=axes, keepdims=keep)
+        return function(data, axis=axes, keepdims=keep, initial=_limit(data.dtype, lowest))
+
+    return apply
+
+
+def _limit(dtype: np.dtype[Any], lowest: bool) -> Any:
+    if dtype.kind == "b":
+        return not lowest
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min if lowest else np.iinfo(dtype).max
+    return np.asarray(-math.inf if lowest else math.inf).astype(dtype)
+
+
+maximum = _extremum(np.maximum.reduce, lowest=True)
+minimum = _extremum(np.minimum.reduce, lowest=False)
+
+
+def logical_and(data: Array, axes: Axes, keep: bool) -> Any:
+    """True where all elements are."""
+    return _and(data, axis=axes, keepdims=keep)
+
+
+def logical_or(data: Array, axes: Axes, keep: bool) -> Any:
+    """True where any element is."""
+    return _or(data, axis=axes, keepdims=keep)
+
+
+def l1(data: Array, axes: Axes, keep: bool) -> Any:
+    """The sum of absolute values."""
+    return total(np.abs(data), axes, keep)
+
+
+def sum_square(data: Array, axes: Axes, keep: bool) -> Any:
+    """The sum of squares."""
+    wide = data if data.dtype.kind in "iu" else widened(data)
+    with np.errstate(all="ignore"):
+        return np.asarray(total(wide * wide, axes, keep)).astype(data.dtype)
+
+
+def l2(data: Array, axes: Axes, keep: bool) -> Any:
+    """The square root of the sum of squares; of integers rounded to nearest."""
+    wide = data if data.dtype.kind in "iu" else widened(data)
+    with np.errstate(all="ignore"):
+        squares = np.asarray(total(wide * wide, axes, keep))
+        return sqrt(squares).astype(data.dtype)
+
+
+def _logarithm(x: Array, dtype: np.dtype[Any]) -> Any:
+    with np.errstate(all="ignore"):
+        result = np.log(x.astype(np.float64) if dtype.kind in "iu" else x)
+        if dtype.kind in "iu":
+            result = np.nan_to_num(np.trunc(result))
+        return result.astype(dtype)
+
+
+def log_sum(data: Array, axes: Axes, keep: bool) -> Any:
+    """The logarithm of the sum."""
+    wide = data if data.dtype.kind in "iu" else widened(data)
+    return _logarithm(np.asarray(total(wide, axes, keep)), data.dtype)
+
+
+def log_sum_exp(data: Array, axes: Axes, keep: bool) -> Any:
+    """The logarithm of the sum of exponentials, shifted by the maximum so as not to overflow."""
+    wide = data.astype(np.float64) if data.dtype.kind in "iu" else widened(data)
+    with np.errstate(all="ignore"):
+        peak = np.asarray(maximum(wide, axes, True))
+        peak = np.where(np.isfinite(peak), peak, np.zeros((), wide.dtype))
+        sums = _add(np.exp(wide - peak), axis=axes, keepdims=True)
+        result = np.log(sums) + peak
+        if not keep:
+            result = np.squeeze(result, axis=axes)
+        if data.dtype.kind in "iu":
+            result = np.nan_to_num(np.trunc(result))
+        return np.asarray(result).astype(data.dtype)
