@@ -21,6 +21,7 @@ def verify(graph: Graph) -> None:
     for node in graph.parameters:
         _require(isinstance(node.op, Parameter), node, "a parameter that is no Parameter")
         _require(node.graph is graph, node, "a parameter that belongs to another graph")
+        _verify_uses(node)
         seen.update(node.outputs)
     count = 0
     for node in graph.nodes:
@@ -45,6 +46,10 @@ def _verify_node(node: Node, graph: Graph, seen: set[Value]) -> None:
             continue
         _require(value in seen, node, f"input {position} is not made before it in this graph")
         _require((node, position) in value.uses, node, f"input {position} does not know its use")
+    _verify_uses(node)
+
+
+def _verify_uses(node: Node) -> None:
     for index, value in enumerate(node.outputs):
         _require(value.producer is node, node, f"output {index} has another producer")
         _require(value.index == index, node, f"output {index} counts itself as {value.index}")

@@ -68,6 +68,8 @@ class Logical(Comparison):
 class Equal(Comparison, type="Equal", since=7, inputs=2):
     """The operands are equal (Equal-7, 11, 13, 19)."""
 
+    commutative = True
+
     function: ClassVar[str] = "equal"
 
 
@@ -98,17 +100,23 @@ class LessOrEqual(NumberComparison, type="LessOrEqual", since=12, inputs=2):
 class And(Logical, type="And", since=7, inputs=2):
     """Both operands are true (And-7)."""
 
+    commutative = True
+
     function: ClassVar[str] = "logical_and"
 
 
 class Or(Logical, type="Or", since=7, inputs=2):
     """An operand is true (Or-7)."""
 
+    commutative = True
+
     function: ClassVar[str] = "logical_or"
 
 
 class Xor(Logical, type="Xor", since=7, inputs=2):
     """Exactly one operand is true (Xor-7)."""
+
+    commutative = True
 
     function: ClassVar[str] = "logical_xor"
 

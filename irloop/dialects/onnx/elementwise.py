@@ -69,6 +69,8 @@ class Arithmetic(OnnxOp):
 class Add(Arithmetic, type="Add", since=7, inputs=2):
     """The sum (Add-7, 13, 14)."""
 
+    commutative = True
+
     function: ClassVar[str] = "add"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
@@ -86,6 +88,8 @@ class Sub(Arithmetic, type="Sub", since=7, inputs=2):
 
 class Mul(Arithmetic, type="Mul", since=7, inputs=2):
     """The product (Mul-7, 13, 14)."""
+
+    commutative = True
 
     function: ClassVar[str] = "multiply"
 

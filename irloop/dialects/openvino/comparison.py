@@ -53,11 +53,15 @@ class Comparison(Binary):
 class Equal(Comparison, type="Equal", since=1, inputs=2):
     """True where the operands are equal (Equal-1)."""
 
+    commutative = True
+
     function: ClassVar[str] = "equal"
 
 
 class NotEqual(Comparison, type="NotEqual", since=1, inputs=2):
     """True where the operands differ (NotEqual-1)."""
+
+    commutative = True
 
     function: ClassVar[str] = "not_equal"
 
@@ -97,17 +101,23 @@ class Logical(Comparison):
 class LogicalAnd(Logical, type="LogicalAnd", since=1, inputs=2):
     """True where both operands are (LogicalAnd-1)."""
 
+    commutative = True
+
     function: ClassVar[str] = "logical_and"
 
 
 class LogicalOr(Logical, type="LogicalOr", since=1, inputs=2):
     """True where an operand is (LogicalOr-1)."""
 
+    commutative = True
+
     function: ClassVar[str] = "logical_or"
 
 
 class LogicalXor(Logical, type="LogicalXor", since=1, inputs=2):
     """True where exactly one operand is (LogicalXor-1)."""
+
+    commutative = True
 
     function: ClassVar[str] = "logical_xor"
 

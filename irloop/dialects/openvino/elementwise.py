@@ -105,6 +105,8 @@ class Arithmetic(Binary):
 class Add(Arithmetic, type="Add", since=1, inputs=2):
     """Sum (Add-1)."""
 
+    commutative = True
+
     function: ClassVar[str] = "add"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
@@ -122,6 +124,8 @@ class Subtract(Arithmetic, type="Subtract", since=1, inputs=2):
 
 class Multiply(Arithmetic, type="Multiply", since=1, inputs=2):
     """Product (Multiply-1)."""
+
+    commutative = True
 
     function: ClassVar[str] = "multiply"
 
@@ -178,6 +182,8 @@ class FloorMod(Arithmetic, type="FloorMod", since=1, inputs=2):
 class Maximum(Arithmetic, type="Maximum", since=1, inputs=2):
     """The larger operand (Maximum-1)."""
 
+    commutative = True
+
     function: ClassVar[str] = "maximum"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
@@ -186,6 +192,8 @@ class Maximum(Arithmetic, type="Maximum", since=1, inputs=2):
 
 class Minimum(Arithmetic, type="Minimum", since=1, inputs=2):
     """The smaller operand (Minimum-1)."""
+
+    commutative = True
 
     function: ClassVar[str] = "minimum"
 

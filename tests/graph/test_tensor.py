@@ -1,0 +1,105 @@
+"""Constants: packed types against bit patterns worked by hand, windows against their file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from irloop.graph.tensor import ArrayTensor, MappedFile, MappedTensor, StringTensor, pack, unpack
+from irloop.graph.types import ElementType
+
+PACKED = [
+    # Low nibble first: 0x21 is 1, 2 (measured on OpenVINO).
+    (ElementType.U4, b"\x21\x03", (3,), [1, 2, 3]),
+    (ElementType.I4, b"\xf8\x07", (3,), [-8, -1, 7]),
+    # Most significant bit first: 0x81 is 1, 0, 0, 0, 0, 0, 0, 1.
+    (ElementType.U1, b"\x81\x80", (9,), [1, 0, 0, 0, 0, 0, 0, 1, 1]),
+    (ElementType.U2, b"\xe4", (4,), [0, 1, 2, 3]),
+    (ElementType.I2, b"\xe4", (4,), [0, 1, -2, -1]),
+    (ElementType.BOOLEAN, b"\x00\x01\x02", (3,), [False, True, True]),
+    (ElementType.I16, b"\xff\xff\x01\x00", (2,), [-1, 1]),
+    (ElementType.BF16, b"\x80\x3f\x00\xc0", (2,), [1.0, -2.0]),
+    (ElementType.F16, b"\x00\x3c\x00\xc0", (2,), [1.0, -2.0]),
+    (ElementType.F8E4M3, b"\x38\xb8", (2,), [1.0, -1.0]),
+    (ElementType.F4E2M1, b"\x72", (2,), [1.0, 6.0]),
+]
+
+
+@pytest.mark.parametrize(("element", "raw", "shape", "values"), PACKED)
+def test_unpack_reads_what_files_store(
+    element: ElementType, raw: bytes, shape: tuple[int, ...], values: list[float]
+) -> None:
+    array = unpack(raw, element, shape)
+    assert array.shape == shape
+    assert array.astype(np.float64).tolist() == [float(value) for value in values]
+
+
+@pytest.mark.parametrize(
+    ("element", "raw", "shape"),
+    [item[:3] for item in PACKED if item[0] is not ElementType.BOOLEAN],
+)
+def test_pack_is_the_inverse(element: ElementType, raw: bytes, shape: tuple[int, ...]) -> None:
+    assert pack(unpack(raw, element, shape), element) == raw
+
+
+def test_six_bit_types_fill_bytes_across_elements() -> None:
+    values = np.array([1, 2, 63, 0], dtype=np.uint8)
+    raw = pack(values, ElementType.U6)
+    assert len(raw) == 3
+    assert unpack(raw, ElementType.U6, (4,)).tolist() == [1, 2, 63, 0]
+
+
+def test_a_window_is_read_from_an_unaligned_offset(tmp_path: Path) -> None:
+    path = tmp_path / "model.bin"
+    path.write_bytes(b"\xff" + np.array([1.5, -2.5], np.float32).tobytes() + b"\xff")
+    tensor = MappedTensor(MappedFile(path), 1, ElementType.F32, (2,))
+    assert tensor.numpy().tolist() == [1.5, -2.5]
+    assert bytes(tensor.raw()) == np.array([1.5, -2.5], np.float32).tobytes()
+
+
+def test_a_window_outside_the_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.bin"
+    path.write_bytes(b"\x00" * 8)
+    with pytest.raises(ValueError, match="do not exist"):
+        MappedFile(path).window(4, 5)
+    with pytest.raises(ValueError, match="do not exist"):
+        MappedFile(path).window(-1, 4)
+
+
+def test_nothing_is_mapped_before_it_is_looked_at(tmp_path: Path) -> None:
+    missing = MappedFile(tmp_path / "absent.bin")
+    tensor = MappedTensor(missing, 0, ElementType.F32, (1_000_000_000,))
+    assert tensor.nbytes == 4_000_000_000
+    with pytest.raises(OSError, match="absent"):
+        tensor.numpy()
+
+
+def test_empty_windows_need_no_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "empty.bin"
+    path.write_bytes(b"")
+    tensor = MappedTensor(MappedFile(path), 0, ElementType.F32, (0, 3))
+    assert tensor.numpy().shape == (0, 3)
+
+
+def test_an_array_tensor_cannot_be_written_through() -> None:
+    tensor = ArrayTensor(np.array([1, 2], np.int64))
+    assert tensor.element is ElementType.I64
+    with pytest.raises(ValueError, match="read-only"):
+        tensor.numpy()[0] = 5
+
+
+def test_an_array_tensor_knows_ml_dtypes() -> None:
+    tensor = ArrayTensor(np.array([1, -8], ml_dtypes.int4))
+    assert tensor.element is ElementType.I4
+    assert bytes(tensor.raw()) == b"\x81"
+
+
+def test_strings_are_stored_as_openvino_stores_them() -> None:
+    tensor = StringTensor((b"hello", "wö".encode(), b""), (3,))
+    table = np.frombuffer(bytes(tensor.raw())[:20], np.int32).tolist()
+    assert table == [3, 0, 5, 8, 8]
+    assert len(tensor.raw()) == 28
+    assert tensor.numpy().tolist() == ["hello", "wö", ""]

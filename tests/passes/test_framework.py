@@ -1,0 +1,324 @@
+"""The framework behaves as nGraph's was measured to (order, requeueing, dispatch, config)."""
+
+from __future__ import annotations
+
+import pytest
+
+from irloop.dialects.openvino.control_flow import If
+from irloop.dialects.openvino.elementwise import Abs, Add, Multiply, Subtract
+from irloop.errors import VerifyError
+from irloop.graph.builder import Builder
+from irloop.graph.loops import Invariant, LastValue, PortMap
+from irloop.graph.model import Body, Graph, Model, Value
+from irloop.graph.op import Constant, Op
+from irloop.graph.types import ElementType, Shape, TensorType
+from irloop.passes import (
+    BackwardGraphRewrite,
+    GraphRewrite,
+    Manager,
+    Match,
+    MatcherPass,
+    MatchRewriter,
+    ModelPass,
+    PassConfig,
+    Pattern,
+    any_input,
+    either,
+    explain_match,
+    optional,
+    wrap_type,
+)
+from irloop.passes.predicates import consumers, element_is, rank_is, static_shape
+
+F32 = TensorType(ElementType.F32, Shape.of(2))
+
+
+def model_of(*names: str) -> Model:
+    """x -> a chain of Abs nodes with these names -> out"""
+    b = Builder(Graph("g"))
+    value = b.parameter("x", F32)
+    for name in names:
+        value = b(Abs(), value, name=name)
+    b.result(value, "out")
+    return Model(b.graph, "openvino", 10)
+
+
+class Recorder(MatcherPass):
+    """Matches Abs, records the node and does nothing."""
+
+    name = "recorder"
+
+    def __init__(self, log: list[str], *, answer: bool = False) -> None:
+        self.log = log
+        self.answer = answer
+
+    def pattern(self) -> Pattern:
+        return wrap_type(Abs)
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        self.log.append(f"{self.name}:{match.root.name}")
+        return self.answer
+
+
+class Second(Recorder):
+    name = "second"
+
+
+class AbsToSquare(MatcherPass):
+    """|x| -> x * x, which is no Abs any more."""
+
+    name = "abs_to_square"
+
+    def pattern(self) -> Pattern:
+        self.x = any_input()
+        return wrap_type(Abs, self.x)
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        x = match[self.x]
+        new = rewriter.insert(Multiply(), (x, x), before=match.root, name="square")
+        rewriter.replace_node(match.root, new.outputs)
+        return True
+
+
+class MultiplyToAdd(MatcherPass):
+    """x * x -> x + x: only reachable through what AbsToSquare made."""
+
+    name = "multiply_to_add"
+
+    def pattern(self) -> Pattern:
+        self.x = any_input()
+        return wrap_type(Multiply, self.x, self.x)
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        x = match[self.x]
+        new = rewriter.insert(Add(), (x, x), before=match.root, name="sum")
+        rewriter.replace_node(match.root, new.outputs)
+        return True
+
+
+def types_of(model: Model) -> list[str]:
+    return [node.op.type for node in model.graph.nodes]
+
+
+def test_forward_visits_from_parameters_and_backward_from_results() -> None:
+    log: list[str] = []
+    GraphRewrite([Recorder(log)]).run(model_of("a", "b", "c"), PassConfig())
+    assert log == ["recorder:a", "recorder:b", "recorder:c"]
+    log.clear()
+    BackwardGraphRewrite([Recorder(log)]).run(model_of("a", "b", "c"), PassConfig())
+    assert log == ["recorder:c", "recorder:b", "recorder:a"]
+
+
+def test_matchers_run_in_registration_order_and_success_ends_the_node() -> None:
+    log: list[str] = []
+    GraphRewrite([Recorder(log), Second(log)]).run(model_of("a", "b"), PassConfig())
+    assert log == ["recorder:a", "second:a", "recorder:b", "second:b"]
+    log.clear()
+    GraphRewrite([Recorder(log, answer=True), Second(log)]).run(model_of("a"), PassConfig())
+    assert log == ["recorder:a"]
+
+
+def test_inserted_nodes_are_visited_next_without_being_registered() -> None:
+    model = model_of("a")
+    assert GraphRewrite([AbsToSquare(), MultiplyToAdd()]).run(model, PassConfig())
+    assert types_of(model) == ["Add"]
+
+
+def test_a_pass_says_whether_it_changed_anything() -> None:
+    assert AbsToSquare().run(model_of("a"), PassConfig())
+    assert not Recorder([]).run(model_of("a"), PassConfig())
+
+
+def test_bodies_are_visited_before_their_owner() -> None:
+    b = Builder(Graph("outer"))
+    x = b.parameter("x", F32)
+    condition = b.parameter("condition", TensorType(ElementType.BOOLEAN, Shape(())))
+    bodies = []
+    for label in ("then", "else"):
+        inner = b.nested(label)
+        p = inner.parameter(f"{label}_x", F32)
+        inner.result(inner(Abs(), p, name=f"{label}_abs"), f"{label}_out")
+        ports = PortMap((Invariant(1, 0),), (LastValue(0, 0),))
+        bodies.append(Body(label, inner.graph, ports))
+    node = b.emit(If(), condition, x, n_outputs=1, bodies=tuple(bodies), name="if")
+    b.result(b(Abs(), node.output, name="after"), "out")
+    model = Model(b.graph, "openvino", 10)
+    log: list[str] = []
+    GraphRewrite([Recorder(log)]).run(model, PassConfig())
+    assert log == ["recorder:then_abs", "recorder:else_abs", "recorder:after"]
+    log.clear()
+    GraphRewrite([Recorder(log)], recurse=False).run(model, PassConfig())
+    assert log == ["recorder:after"]
+
+
+def test_disabled_passes_do_not_run_and_callbacks_protect_nodes() -> None:
+    config = PassConfig()
+    config.disable(AbsToSquare)
+    model = model_of("a")
+    assert not Manager([AbsToSquare()], config=config).run_passes(model)
+    config.enable("abs_to_square")
+    config.set_callback(lambda node: node.name == "a", AbsToSquare)
+    model = model_of("a", "b")
+    assert Manager([AbsToSquare()], config=config).run_passes(model)
+    assert types_of(model) == ["Abs", "Multiply"]
+
+
+def test_one_config_serves_nested_managers() -> None:
+    config = PassConfig()
+    config.disable(AbsToSquare)
+    nested = Manager([AbsToSquare()], name="nested")
+    outer = Manager([nested], config=config, name="outer")
+    assert not outer.run_passes(model_of("a"))
+
+
+class OnlyOnRequest(ModelPass):
+    name = "only_on_request"
+    enabled_by_default = False
+
+    def run_on_model(self, model: Model) -> bool:
+        model.graph.name = "touched"
+        return True
+
+
+def test_a_pass_may_be_off_until_it_is_asked_for() -> None:
+    model = model_of("a")
+    manager = Manager([OnlyOnRequest()])
+    assert not manager.run_passes(model)
+    manager.config.enable(OnlyOnRequest)
+    assert manager.run_passes(model)
+    assert model.graph.name == "touched"
+
+
+def test_records_tell_time_matches_and_change() -> None:
+    seen = []
+    manager = Manager(
+        [GraphRewrite([AbsToSquare()], name="squares"), Recorder([])],
+        observers=[lambda record, model: seen.append((record.name, len(model.graph)))],
+    )
+    manager.run_passes(model_of("a", "b"))
+    assert [(item.name, item.matches, item.modified) for item in manager.records] == [
+        ("squares", 2, True),
+        ("recorder", 0, False),
+    ]
+    assert seen == [("squares", 2), ("recorder", 2)]
+    assert all(item.seconds >= 0 for item in manager.records)
+
+
+class Breaker(ModelPass):
+    name = "breaker"
+
+    def run_on_model(self, model: Model) -> bool:
+        first = next(model.graph.nodes)
+        first.inputs = ()
+        return True
+
+
+def test_the_manager_can_verify_after_each_pass() -> None:
+    with pytest.raises(VerifyError):
+        Manager([Breaker()], check=True, validate=False).run_passes(model_of("a"))
+
+
+def two_operands(op: Op) -> tuple[Graph, Value, Value, Value]:
+    b = Builder(Graph("g"))
+    x = b.parameter("x", F32)
+    k = b.constant([1.0, 2.0], ElementType.F32, name="k")
+    y = b(op, x, k, name="y")
+    b.result(y, "out")
+    return b.graph, x, k, y
+
+
+def test_commutative_operations_match_swapped_and_others_do_not() -> None:
+    constant, x = wrap_type(Constant), any_input()
+    _, given, k, total = two_operands(Add())
+    match = wrap_type(Add, constant, x).match(total.producer)
+    assert match is not None
+    assert match[constant] is k
+    assert match[x] is given
+    _, _, _, rest = two_operands(Subtract())
+    assert wrap_type(Subtract, constant, x).match(rest.producer) is None
+
+
+def test_a_pattern_used_twice_has_to_meet_the_same_value() -> None:
+    x = any_input()
+    _, _, _, total = two_operands(Add())
+    assert wrap_type(Add, x, x).match(total.producer) is None
+    b = Builder(Graph("g"))
+    value = b.parameter("x", F32)
+    assert wrap_type(Add, x, x).match(b.emit(Add(), value, value)) is not None
+
+
+def test_optional_matches_with_and_without() -> None:
+    b = Builder(Graph("g"))
+    x = b.parameter("x", F32)
+    maybe = optional(Abs, wrap_type(Add))
+    bare = b.emit(Add(), x, x)
+    behind = b.emit(Abs(), bare.output)
+    for node, present in ((bare, False), (behind, True)):
+        match = maybe.match(node)
+        assert match is not None
+        assert (maybe in match) is present
+
+
+def test_either_takes_the_first_that_fits() -> None:
+    first, second = wrap_type((Add, Subtract)), wrap_type(Add)
+    pattern = either(first, second)
+    _, _, _, total = two_operands(Add())
+    match = pattern.match(total.producer)
+    assert match is not None
+    assert first in match
+    assert second not in match
+
+
+def test_predicates_compose() -> None:
+    _, _, _, total = two_operands(Add())
+    node = total.producer
+    good = consumers(1) & static_shape() & ~rank_is(2) & (rank_is(1) | rank_is(3))
+    assert wrap_type(Add, where=good).match(node) is not None
+    assert wrap_type(Add, where=good & element_is(ElementType.I64)).match(node) is None
+
+
+def test_a_failed_match_says_why() -> None:
+    _, _, _, total = two_operands(Add())
+    node = total.producer
+    assert explain_match(wrap_type(Add), node) == "matches"
+    assert "is not Subtract" in explain_match(wrap_type(Subtract), node)
+    assert "has not 3 consumers" in explain_match(wrap_type(Add, where=consumers(3)), node)
+    deep = wrap_type(Add, wrap_type(Abs), any_input())
+    assert "is not Abs" in explain_match(deep, node)
+    assert "2 inputs, not 1" in explain_match(wrap_type(Add, any_input()), node)
+
+
+def test_untyped_roots_are_tried_everywhere() -> None:
+    log: list[str] = []
+
+    class Anything(MatcherPass):
+        name = "anything"
+
+        def pattern(self) -> Pattern:
+            return any_input()
+
+        def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+            log.append("hit")
+            return False
+
+    GraphRewrite([Anything()]).run(model_of("a", "b"), PassConfig())
+    assert log == ["hit", "hit"]
+
+
+def test_elimination_keeps_an_output_name() -> None:
+    model = model_of("a", "b")
+
+    class Drop(MatcherPass):
+        name = "drop"
+
+        def pattern(self) -> Pattern:
+            self.inner = wrap_type(Abs)
+            return wrap_type(Abs, self.inner)
+
+        def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+            return rewriter.eliminate(match.root, match[self.inner])
+
+    assert Drop().run(model, PassConfig())
+    (only,) = model.graph.nodes
+    assert only.name == "b"
+    assert not Drop().run(model_of("a"), PassConfig())
