@@ -1,0 +1,379 @@
+"""Attribute texts of an IR and what they mean: numbers, shapes, element types, op fields.
+
+Everything is read as OpenVINO 2026.4 reads it: booleans it does not know are passed over,
+numbers are read up to the first character that does not belong to them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from functools import cache, lru_cache
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from irloop.graph.op import Op
+from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, DynamicDim, ElementType, Shape
+
+__all__ = [
+    "PRECISION_NAMES",
+    "AttributeProblem",
+    "Codec",
+    "codec_of",
+    "element_of_name",
+    "element_of_precision",
+    "parse_dim",
+    "parse_shape",
+    "precision_of",
+    "shape_text",
+    "unsigned",
+]
+
+_LARGEST = 2**63 - 1
+
+
+class AttributeProblem(ValueError):  # noqa: N818 (not an error that leaves: the reader places it)
+    """A text that means nothing here; `code` is the diagnostic's, `expected` says what does."""
+
+    def __init__(self, message: str, *, expected: str, found: str, code: str = "IRL115") -> None:
+        super().__init__(message)
+        self.expected = expected
+        self.found = found
+        self.code = code
+
+
+# --- element types
+
+_ELEMENTS = {element.value: element for element in ElementType if "fnuz" not in element.value}
+_ELEMENTS["undefined"] = ElementType.DYNAMIC
+
+#: What the writer puts into `precision`; runtimes of the time of version 10 know these.
+PRECISION_NAMES: dict[ElementType, str] = {
+    element: name.upper() for name, element in _ELEMENTS.items()
+} | {
+    ElementType.F32: "FP32",
+    ElementType.F16: "FP16",
+    ElementType.F64: "FP64",
+    ElementType.BOOLEAN: "BOOL",
+    ElementType.DYNAMIC: "UNSPECIFIED",
+}
+for _complex in (ElementType.C64, ElementType.C128):
+    del PRECISION_NAMES[_complex], _ELEMENTS[_complex.value]
+
+_PRECISIONS: dict[str, ElementType] = (
+    {name: element for element, name in PRECISION_NAMES.items()}
+    | _ELEMENTS
+    | {"BIN": ElementType.U1}
+)
+
+
+def element_of_precision(name: str) -> ElementType | None:
+    """The element type a port's `precision` names (letter case matters), or None."""
+    return _PRECISIONS.get(name)
+
+
+def element_of_name(name: str) -> ElementType | None:
+    """The element type that a `data` attribute names in any letter case, or None."""
+    return _ELEMENTS.get(name.lower())
+
+
+def precision_of(element: ElementType) -> str | None:
+    """The `precision` of a port, or None when IR has no name for the type."""
+    return PRECISION_NAMES.get(element)
+
+
+# --- numbers and shapes
+
+_INT = re.compile(r"\s*(-?\d+)", re.ASCII)
+_FLOAT = re.compile(
+    r"\s*(-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan))", re.ASCII
+)
+_DIM = re.compile(r"\s*(-1|\d+)", re.ASCII)
+_RANGE = re.compile(r"(\d*)\.\.(\d*)", re.ASCII)
+
+
+def unsigned(text: str | None) -> int | None:
+    """An id, offset or size: decimal digits and nothing else; None when it is not one."""
+    if text is None or not text.isdecimal() or not text.isascii() or len(text) > 19:
+        return None
+    return int(text)
+
+
+def signed(text: str) -> int | None:
+    """A signed integer, read up to the first character that is not of it; None when none is."""
+    match = _INT.match(text)
+    if match is None or len(match.group(1)) > 20:
+        return None
+    value = int(match.group(1))
+    return value if -_LARGEST - 1 <= value <= _LARGEST else None
+
+
+def parse_dim(text: str) -> Dim | None:
+    """The text of a `<dim>`: a number, -1 for a dimension not known; None when it is neither."""
+    match = _DIM.match(text)
+    if match is None or len(match.group(1)) > 19:
+        return None
+    value = int(match.group(1))
+    if value > _LARGEST:
+        return None
+    return UNKNOWN_DIM if value < 0 else value
+
+
+@lru_cache(maxsize=4096)
+def parse_shape(text: str) -> Shape | None:
+    """A shape text: ``1, 2``, ``[1,2]``, empty (a scalar), ``?``, ``1..5``, ``...``; else None."""
+    text = text.strip()
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1].strip()
+    if not text:
+        return Shape(())
+    if text == "...":
+        return UNKNOWN_SHAPE
+    dims = [_shape_dim(item.strip()) for item in text.split(",")]
+    known = tuple(dim for dim in dims if dim is not None)
+    return Shape(known) if len(known) == len(dims) else None
+
+
+def _shape_dim(text: str) -> Dim | None:
+    if text in ("?", "-1"):
+        return UNKNOWN_DIM
+    number = unsigned(text)
+    if number is not None:
+        return number if number <= _LARGEST else None
+    match = _RANGE.fullmatch(text)
+    if match is None or max(map(len, match.groups())) > 19:
+        return None
+    low = int(match.group(1) or 0)
+    high = int(match.group(2)) if match.group(2) else None
+    if high is not None and high <= low:
+        return high if high == low else None
+    return DynamicDim(low, high)
+
+
+def shape_text(shape: Shape) -> str:
+    """A shape as the writer puts it into an attribute."""
+    if shape.dims is None:
+        return "..."
+    return ",".join(map(_dim_text, shape.dims))
+
+
+def _dim_text(dim: Dim) -> str:
+    if isinstance(dim, int):
+        return str(dim)
+    if dim.low == 0 and dim.high is None:
+        return "?"
+    return f"{dim.low or ''}..{'' if dim.high is None else dim.high}"
+
+
+# --- from text
+
+_BOOLS = {"true": True, "1": True, "false": False, "0": False}
+#: A text without a meaning that OpenVINO passes over, so that the default holds.
+_IGNORED = object()
+
+
+def _read_bool(text: str) -> Any:
+    return _BOOLS.get(text.lower(), _IGNORED)
+
+
+def _read_int(text: str) -> int:
+    value = signed(text)
+    if value is None:
+        raise AttributeProblem(
+            "is no integer", expected="a decimal integer of 64 bits", found=repr(text)
+        )
+    return value
+
+
+def _read_float(text: str) -> float:
+    match = _FLOAT.match(text)
+    if match is None:
+        raise AttributeProblem(
+            "is no number", expected="a decimal number, inf, -inf or nan", found=repr(text)
+        )
+    return float(match.group(1))
+
+
+def _read_str(text: str) -> str:
+    return text
+
+
+def _read_element(text: str) -> ElementType:
+    element = element_of_name(text)
+    if element is None:
+        raise AttributeProblem(
+            "names no element type",
+            expected="one of " + ", ".join(sorted(_ELEMENTS)),
+            found=repr(text),
+            code="IRL111",
+        )
+    return element
+
+
+def _read_shape(text: str) -> Shape:
+    shape = parse_shape(text)
+    if shape is None:
+        raise AttributeProblem(
+            "is no shape",
+            expected="dimensions such as 1,2 or ?,1..5, or ...",
+            found=repr(text),
+            code="IRL112",
+        )
+    return shape
+
+
+def _read_list(item: Callable[[str], Any], text: str) -> tuple[Any, ...]:
+    if not text.strip():
+        return ()
+    texts = text.split(",")
+    if not texts[-1].strip():
+        texts.pop()
+    return tuple(item(text) for text in texts)
+
+
+def _read_names(text: str) -> tuple[str, ...]:
+    items = (item.strip() for item in text.split(","))
+    return tuple(item for item in items if item)
+
+
+def _read_choice(choices: tuple[Any, ...], text: str) -> Any:
+    lower = text.strip().lower()
+    for choice in choices:
+        if str(choice).lower() == lower:
+            return choice
+    raise AttributeProblem(
+        "is not one of the values this attribute has",
+        expected="one of " + ", ".join(map(str, choices)),
+        found=repr(text),
+    )
+
+
+# --- to text
+
+
+def _write_bool(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _write_float(value: float) -> str:
+    if math.isnan(value):
+        return "nan"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    # repr is the shortest text that reads back as the same double.
+    return repr(float(value)).removesuffix(".0")
+
+
+def _write_list(item: Callable[[Any], str], values: tuple[Any, ...]) -> str:
+    return ",".join(map(item, values))
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """One attribute: its name in the file, its field, both directions of its text."""
+
+    name: str
+    field: str
+    read: Callable[[str], Any]
+    write: Callable[[Any], str]
+    required: bool
+
+
+_SCALARS: dict[Any, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
+    bool: (_read_bool, _write_bool),
+    int: (_read_int, str),
+    float: (_read_float, _write_float),
+    str: (_read_str, str),
+    ElementType: (_read_element, str),
+    Shape: (_read_shape, shape_text),
+}
+
+
+def _text_forms(kind: Any) -> tuple[Callable[[str], Any], Callable[[Any], str]]:
+    """How a field of type `kind` is read and written.
+
+    Raises:
+        TypeError: when an op class has a field of a type that has no text form.
+    """
+    if kind in _SCALARS:
+        return _SCALARS[kind]
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        given = [argument for argument in arguments if argument is not NoneType]
+        if len(given) == 1:
+            return _text_forms(given[0])
+    if origin is Literal:
+        return (lambda text: _read_choice(arguments, text)), str
+    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+        if arguments[0] is str:
+            return _read_names, ",".join
+        read, write = _text_forms(arguments[0])
+        return (lambda text: _read_list(read, text)), (lambda values: _write_list(write, values))
+    raise TypeError(f"no text form for an attribute of type {kind}")
+
+
+class Codec:
+    """Reads and writes the attributes of one op class."""
+
+    def __init__(self, cls: type[Op]) -> None:
+        self.cls = cls
+        hints = get_type_hints(cls)
+        self.fields = tuple(
+            _Field(
+                item.metadata.get("name") or item.name,
+                item.name,
+                *_text_forms(hints[item.name]),
+                required=item.default is MISSING and item.default_factory is MISSING,
+            )
+            for item in fields(cls)
+        )
+        self.names = frozenset(item.name for item in self.fields)
+
+    def read(self, data: Mapping[str, str]) -> tuple[Op, dict[str, str]]:
+        """The op, and the attributes that its class does not know.
+
+        Raises:
+            AttributeProblem: for a text without meaning, or a mandatory attribute missing.
+        """
+        values: dict[str, Any] = {}
+        for item in self.fields:
+            text = data.get(item.name)
+            if text is not None:
+                try:
+                    value = item.read(text)
+                except AttributeProblem as problem:
+                    raise AttributeProblem(
+                        f"attribute {item.name!r} {problem}",
+                        expected=problem.expected,
+                        found=problem.found,
+                        code=problem.code,
+                    ) from None
+                if value is not _IGNORED:
+                    values[item.field] = value
+                    continue
+            if item.required:
+                raise AttributeProblem(
+                    f"attribute {item.name!r} is missing",
+                    expected=f"{item.name}=... in the data of {self.cls.type}",
+                    found="no such attribute" if text is None else repr(text),
+                    code="IRL103",
+                )
+        unknown = {name: text for name, text in data.items() if name not in self.names}
+        return self.cls(**values), unknown
+
+    def write(self, op: Op) -> dict[str, str]:
+        """The attributes of `op` as texts; a field that is None has none."""
+        texts = {}
+        for item in self.fields:
+            value = getattr(op, item.field)
+            if value is not None:
+                texts[item.name] = item.write(value)
+        return texts
+
+
+@cache
+def codec_of(cls: type[Op]) -> Codec:
+    """The codec of an op class, made once."""
+    return Codec(cls)
