@@ -1,0 +1,157 @@
+"""Removes what no output depends on, through the bodies of loops and branches."""
+
+from __future__ import annotations
+
+from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, ScanInput, Sliced
+from irloop.graph.model import Body, Graph, Model, Node
+from irloop.graph.rewriter import Rewriter
+from irloop.passes.base import ModelPass
+from irloop.passes.wiring import (
+    drop_inputs,
+    drop_outputs,
+    drop_parameters,
+    drop_results,
+    replace_body,
+    replace_inputs,
+)
+
+__all__ = ["DeadCode"]
+
+#: Operations that act without being read.
+SINKS = frozenset({"Assign"})
+
+
+class DeadCode(ModelPass):
+    """Removes unread nodes, loop outputs, states, body parameters and body results.
+
+    Given::
+
+        Loop(M, cond, x, y):  state a: x, a' = a + 1      -> out (read)
+                              state b: y, b' = b * 2      -> (not read)
+        Relu(x)                                            (not read)
+
+    Result::
+
+        Loop(M, cond, x):     state a: x, a' = a + 1      -> out
+
+    Model inputs stay, used or not. The last slice that gives a TensorIterator or a Scan its
+    length stays, and so do operations that write a variable.
+    """
+
+    name = "dead_code"
+
+    def run_on_model(self, model: Model) -> bool:
+        # ONNX tells states from scan outputs by position, so a state keeps its output.
+        self._positional = model.dialect == "onnx"
+        modified = False
+        while self._sweep(model.graph):
+            modified = True
+        return modified
+
+    def _sweep(self, graph: Graph) -> bool:
+        rewriter = Rewriter(graph)
+        for node in reversed(graph):
+            read = any(value.is_used for value in node.outputs)
+            if not read and node.outputs and node.op.type not in SINKS:
+                if not self.transformation_callback(node):
+                    rewriter.erase(node)
+                continue
+            for body in node.bodies:
+                rewriter.modified |= self._sweep(body.graph)
+            if node.bodies:
+                self._prune(node, rewriter)
+        return rewriter.modified
+
+    def _prune(self, node: Node, rewriter: Rewriter) -> None:
+        if self.transformation_callback(node):
+            return
+        if node.op.type == "If":
+            unread = {at for at, value in enumerate(node.outputs) if not value.is_used}
+        else:
+            unread = _unread_outputs(node, node.bodies[0], self._positional)
+        if unread and len(unread) < len(node.outputs):
+            drop_outputs(node, unread, rewriter)
+        for label in [body.label for body in node.bodies]:
+            _drop_states(node, node.body(label), rewriter)
+            _drop_unused_results(node, node.body(label), rewriter)
+            _drop_unused_parameters(node, node.body(label), rewriter, self._positional)
+        drop_inputs(node, rewriter)
+
+
+def _dead_states(node: Node, body: Body) -> list[Carried]:
+    """States that only feed themselves and whose last value nobody reads."""
+    dead = []
+    shown = {port.result: port.external for port in body.ports.outputs}
+    lasts = {port.result for port in body.ports.outputs if isinstance(port, LastValue)}
+    for port in body.ports.carried:
+        if port.result == body.ports.condition:
+            continue
+        value = body.graph.inputs[port.parameter]
+        result = body.graph.results[port.result]
+        alone = all(user is result for user, _ in value.uses)
+        read = port.result in shown and node.outputs[shown[port.result]].is_used
+        joined = port.result in shown and port.result not in lasts
+        if alone and not read and not joined:
+            dead.append(port)
+    return dead
+
+
+def _unread_outputs(node: Node, body: Body, positional: bool) -> set[int]:
+    unread = {at for at, value in enumerate(node.outputs) if not value.is_used}
+    if not positional:
+        return unread - _counting_outputs(node, body)
+    dead = {port.result for port in _dead_states(node, body)}
+    carried = {port.result for port in body.ports.carried}
+    held = {
+        port.external
+        for port in body.ports.outputs
+        if isinstance(port, LastValue) and port.result in carried and port.result not in dead
+    }
+    return unread - held
+
+
+def _counting_outputs(node: Node, body: Body) -> set[int]:
+    """The concatenated outputs that give a TensorIterator without slices its length."""
+    if node.op.type != "TensorIterator":
+        return set()
+    if any(isinstance(port, Sliced) for port in body.ports.inputs):
+        return set()
+    return {port.external for port in body.ports.outputs if isinstance(port, Concatenated)}
+
+
+def _drop_states(node: Node, body: Body, rewriter: Rewriter) -> None:
+    shown = {port.result for port in body.ports.outputs}
+    dead = [port for port in _dead_states(node, body) if port.result not in shown]
+    if not dead:
+        return
+    kept = [port for port in body.ports.inputs if port not in dead]
+    replace_body(node, rewriter, body, replace_inputs(body.ports, kept))
+
+
+def _drop_unused_results(node: Node, body: Body, rewriter: Rewriter) -> None:
+    named = {port.result for port in body.ports.outputs}
+    named |= {port.result for port in body.ports.carried}
+    if body.ports.condition is not None:
+        named.add(body.ports.condition)
+    unused = set(range(len(body.graph.results))) - named
+    if unused:
+        drop_results(node, body, unused, rewriter)
+
+
+def _drop_unused_parameters(node: Node, body: Body, rewriter: Rewriter, positional: bool) -> None:
+    counting = [port for port in body.ports.inputs if isinstance(port, Sliced | ScanInput)]
+    unused = set()
+    for index, value in enumerate(body.graph.inputs):
+        port = body.ports.by_parameter.get(index)
+        if value.is_used or isinstance(port, Carried):
+            continue
+        if positional and index == body.ports.iteration:
+            continue
+        if isinstance(port, Sliced | ScanInput) and node.op.type != "Loop":
+            if len(counting) == 1:
+                continue
+            counting.remove(port)
+        if port is None or isinstance(port, Invariant | Sliced | ScanInput):
+            unused.add(index)
+    if unused:
+        drop_parameters(node, body, unused, rewriter)

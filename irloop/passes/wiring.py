@@ -1,0 +1,130 @@
+"""Taking wires out of a loop or branch: parameters, results, inputs and outputs that go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from irloop.graph.loops import Carried, InputPort, OutputPort, PortMap
+from irloop.graph.model import Body, Node
+from irloop.graph.rewriter import Rewriter
+
+__all__ = [
+    "drop_inputs",
+    "drop_outputs",
+    "drop_parameters",
+    "drop_results",
+    "fixed_inputs",
+    "replace_body",
+    "replace_inputs",
+]
+
+
+def fixed_inputs(node: Node) -> int:
+    """How many first inputs are no body inputs: trip count and condition, lengths, condition."""
+    return {"Loop": 2, "If": 1}.get(node.op.type, 1 if node.op.label == "Scan-8" else 0)
+
+
+def _moved(dropped: Iterable[int], count: int) -> list[int | None]:
+    """New positions of 0..count-1 when `dropped` ones go; None for those."""
+    gone = set(dropped)
+    positions: list[int | None] = []
+    kept = 0
+    for index in range(count):
+        positions.append(None if index in gone else kept)
+        kept += index not in gone
+    return positions
+
+
+def drop_parameters(node: Node, body: Body, dropped: set[int], rewriter: Rewriter) -> Body:
+    """Remove unused parameters of a body and the wires that fed them; the body as it is now."""
+    moved = _moved(dropped, len(body.graph.parameters))
+    inner = Rewriter(body.graph)
+    for index in sorted(dropped, reverse=True):
+        inner.erase_parameter(body.graph.parameters[index])
+    inputs: list[InputPort] = []
+    for port in body.ports.inputs:
+        at = moved[port.parameter]
+        if at is not None:
+            inputs.append(replace(port, parameter=at))
+    iteration = body.ports.iteration
+    ports = PortMap(
+        tuple(inputs),
+        body.ports.outputs,
+        None if iteration is None else moved[iteration],
+        body.ports.condition,
+    )
+    return replace_body(node, rewriter, body, ports)
+
+
+def drop_results(node: Node, body: Body, dropped: set[int], rewriter: Rewriter) -> Body:
+    """Remove results that no wire names any more; the body as it is now."""
+    moved = _moved(dropped, len(body.graph.results))
+    inner = Rewriter(body.graph)
+    for index in sorted(dropped, reverse=True):
+        inner.erase_result(body.graph.results[index])
+
+    def at(index: int) -> int:
+        position = moved[index]
+        assert position is not None, "a wire still names this result"
+        return position
+
+    inputs = tuple(
+        replace(port, result=at(port.result)) if isinstance(port, Carried) else port
+        for port in body.ports.inputs
+    )
+    outputs = tuple(replace(port, result=at(port.result)) for port in body.ports.outputs)
+    condition = None if body.ports.condition is None else at(body.ports.condition)
+    ports = PortMap(inputs, outputs, body.ports.iteration, condition)
+    return replace_body(node, rewriter, body, ports)
+
+
+def drop_inputs(node: Node, rewriter: Rewriter) -> bool:
+    """Remove inputs of the node that no body maps; True when there were any."""
+    mapped = {port.external for body in node.bodies for port in body.ports.inputs}
+    first = fixed_inputs(node)
+    dropped = {at for at in range(first, len(node.inputs)) if at not in mapped}
+    if not dropped:
+        return False
+    moved = _moved(dropped, len(node.inputs))
+    for body in node.bodies:
+        inputs: list[InputPort] = []
+        for port in body.ports.inputs:
+            # An ONNX Loop's condition is wired to input 1 even where it is omitted.
+            at = moved[port.external] if port.external < len(moved) else port.external
+            assert at is not None
+            inputs.append(replace(port, external=at))
+        ports = replace_inputs(body.ports, inputs)
+        replace_body(node, rewriter, body, ports)
+    kept = tuple(value for at, value in enumerate(node.inputs) if at not in dropped)
+    rewriter.set_inputs(node, kept)
+    return True
+
+
+def replace_inputs(ports: PortMap, inputs: Iterable[InputPort]) -> PortMap:
+    """The same port map with other input wires."""
+    return PortMap(tuple(inputs), ports.outputs, ports.iteration, ports.condition)
+
+
+def drop_outputs(node: Node, dropped: set[int], rewriter: Rewriter) -> None:
+    """Remove unused outputs of the node from every body's port map and from the node."""
+    moved = _moved(dropped, len(node.outputs))
+    for body in node.bodies:
+        outputs: list[OutputPort] = []
+        for port in body.ports.outputs:
+            at = moved[port.external]
+            if at is not None:
+                outputs.append(replace(port, external=at))
+        ports = PortMap(
+            body.ports.inputs, tuple(outputs), body.ports.iteration, body.ports.condition
+        )
+        replace_body(node, rewriter, body, ports)
+    rewriter.drop_outputs(node, dropped)
+
+
+def replace_body(node: Node, rewriter: Rewriter, old: Body, ports: PortMap) -> Body:
+    """Give one body of `node` another port map; the body as it is now."""
+    new = Body(old.label, old.graph, ports)
+    bodies = tuple(new if body is old else body for body in node.bodies)
+    rewriter.set_bodies(node, bodies)
+    return new
