@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from irloop.kernels import pooling as pooling
     from irloop.kernels import precision as precision
     from irloop.kernels import quantize as quantize
+    from irloop.kernels import recurrent as recurrent
     from irloop.kernels import reduction as reduction
     from irloop.kernels import special as special
 

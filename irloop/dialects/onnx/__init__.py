@@ -13,6 +13,7 @@ from irloop.dialects.onnx import (
     normalization,
     pooling,
     quantize,
+    recurrent,
     reduction,
 )
 from irloop.dialects.onnx.base import ONNX, OnnxOp
@@ -30,5 +31,6 @@ __all__ = [
     "normalization",
     "pooling",
     "quantize",
+    "recurrent",
     "reduction",
 ]

@@ -13,6 +13,7 @@ from irloop.dialects.openvino import (
     normalization,
     pooling,
     quantize,
+    recurrent,
     reduction,
 )
 from irloop.dialects.openvino.base import OPENVINO, OpenVinoOp
@@ -30,5 +31,6 @@ __all__ = [
     "normalization",
     "pooling",
     "quantize",
+    "recurrent",
     "reduction",
 ]

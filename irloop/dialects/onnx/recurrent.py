@@ -1,0 +1,185 @@
+"""LSTM, GRU and RNN of ONNX.
+
+Shapes: T steps, B items, I inputs, S state elements, D directions. Inputs are X [T,B,I],
+W [D,G*S,I], R [D,G*S,S], B [D,2*G*S] (of the input, then of the recurrence), sequence_lens [B],
+initial states [D,B,S]; outputs Y [T,D,B,S] and the last states [D,B,S]. Gates stand in the
+order i o f c (LSTM) and z r h (GRU). With `layout` 1 the batch stands first everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from irloop import kernels
+from irloop.dialects import recurrent, rules
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.dialects.recurrent import Activation
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import Dim, Shape, TensorType, ValueType
+
+if TYPE_CHECKING:
+    from irloop.kernels.recurrent import Cell
+
+__all__ = ["GRU", "GRU1", "LSTM", "LSTM1", "RNN", "RNN1", "Recurrent"]
+
+
+class Recurrent(OnnxOp):
+    """Attributes of all recurrent operations.
+
+    `activation_alpha` and `activation_beta` are used up in order by the activations that take
+    a parameter. `clip` bounds what enters an activation.
+    """
+
+    DEFAULTS: ClassVar[tuple[str, ...]] = ()
+    GATES: ClassVar[int] = 1
+    STATES: ClassVar[int] = 1
+
+    activation_alpha: tuple[float, ...] = ()
+    activation_beta: tuple[float, ...] = ()
+    activations: tuple[str, ...] = ()
+    clip: float | None = None
+    direction: str = "forward"
+    hidden_size: int | None = None
+
+    def functions(self) -> list[tuple[Activation, ...]]:
+        """The activations of each direction with their parameters.
+
+        Raises:
+            ValueError: for a name that is no activation, or a wrong number of them.
+        """
+        single = len(self.DEFAULTS)
+        count = 2 if self.direction.lower() == "bidirectional" else 1
+        names = self.activations or self.DEFAULTS
+        if len(names) == single and count == 2:
+            names = names * 2
+        if len(names) < single * count:
+            raise ValueError(f"{single * count} activations are needed, {len(names)} are given")
+        found = recurrent.in_order(names, self.activation_alpha, self.activation_beta)
+        return [found[at * single : (at + 1) * single] for at in range(count)]
+
+    def batch_first(self) -> bool:
+        """True when the batch stands before time and direction."""
+        return False
+
+    def cells(self) -> list[Cell]:
+        """The kernel's view of one step, for each direction."""
+        raise NotImplementedError(self.label)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.recurrent.onnx_sequence(
+            self.cells(), self.direction.lower(), int(self.batch_first()), n_outputs
+        )
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        try:
+            self.functions()
+        except ValueError as error:
+            raise args.error(str(error)) from error
+        count = recurrent.directions_of(args, self.direction)
+        x = recurrent.dims_of(args, 0, 3, "X")
+        steps, batch = (x[1], x[0]) if self.batch_first() else (x[0], x[1])
+        lengths = recurrent.dims_of(args, 4, 1, "sequence_lens")
+        given = [
+            recurrent.dims_of(args, 5 + at, 3, f"initial_{'hc'[at]}") for at in range(self.STATES)
+        ]
+        batch_at = 0 if self.batch_first() else 1
+        batch = recurrent.first_known(batch, lengths[0], *(dims[batch_at] for dims in given))
+        size = recurrent.check_weights(
+            args, 1, self.GATES, 2 * self.GATES, x[2], self.hidden_size or given[0][2], count
+        )
+        state = self._turned(count, batch, size)
+        for at, dims in enumerate(given):
+            recurrent.agree(args, f"initial_{'hc'[at]}", dims, state)
+        recurrent.agree(args, "sequence_lens", lengths, (batch,))
+        element = rules.same_element(args, 0, 1, 2)
+        every: tuple[Dim, ...] = (steps, count, batch, size)
+        if self.batch_first():
+            every = (batch, steps, count, size)
+        last = TensorType(element, Shape(state))
+        return [TensorType(element, Shape(every)), *[last] * self.STATES][: args.n_outputs]
+
+    def _turned(self, count: int, batch: Dim, size: Dim) -> tuple[Dim, ...]:
+        return (batch, count, size) if self.batch_first() else (count, batch, size)
+
+
+class _Lstm(Recurrent):
+    DEFAULTS: ClassVar[tuple[str, ...]] = ("Sigmoid", "Tanh", "Tanh")
+    GATES: ClassVar[int] = 4
+    STATES: ClassVar[int] = 2
+
+    input_forget: int = 0
+
+    def cells(self) -> list[Cell]:
+        return [
+            kernels.recurrent.LstmCell(item, self.clip or 0.0, "iofc", bool(self.input_forget))
+            for item in self.functions()
+        ]
+
+
+class LSTM1(_Lstm, type="LSTM", since=1, inputs=(3, 8), outputs=None):
+    """LSTM-1: as LSTM-7; `output_sequence` 0 only says that Y may be left out."""
+
+    output_sequence: int = 0
+
+
+class LSTM(_Lstm, type="LSTM", since=7, inputs=(3, 8), outputs=None):
+    """LSTM-7, 14, 22; input 6 is initial_c, input 7 peepholes [D,3S] (input, output, forget).
+
+    `input_forget` makes the forget gate one less the input gate.
+    """
+
+    layout: int = 0
+
+    def batch_first(self) -> bool:
+        return self.layout == 1
+
+
+class _Gru(Recurrent):
+    DEFAULTS: ClassVar[tuple[str, ...]] = ("Sigmoid", "Tanh")
+    GATES: ClassVar[int] = 3
+
+    linear_before_reset: int = 0
+
+    def cells(self) -> list[Cell]:
+        return [
+            kernels.recurrent.GruCell(item, self.clip or 0.0, bool(self.linear_before_reset))
+            for item in self.functions()
+        ]
+
+
+class GRU1(_Gru, type="GRU", since=1, inputs=(3, 6), outputs=None):
+    """GRU-1, 3: as GRU-7; `output_sequence` 0 only says that Y may be left out."""
+
+    output_sequence: int = 0
+
+
+class GRU(_Gru, type="GRU", since=7, inputs=(3, 6), outputs=None):
+    """GRU-7, 14, 22; with `linear_before_reset` the reset gate scales the recurrent product."""
+
+    layout: int = 0
+
+    def batch_first(self) -> bool:
+        return self.layout == 1
+
+
+class _Rnn(Recurrent):
+    DEFAULTS: ClassVar[tuple[str, ...]] = ("Tanh",)
+
+    def cells(self) -> list[Cell]:
+        return [kernels.recurrent.RnnCell(item, self.clip or 0.0) for item in self.functions()]
+
+
+class RNN1(_Rnn, type="RNN", since=1, inputs=(3, 6), outputs=None):
+    """RNN-1: as RNN-7; `output_sequence` 0 only says that Y may be left out."""
+
+    output_sequence: int = 0
+
+
+class RNN(_Rnn, type="RNN", since=7, inputs=(3, 6), outputs=None):
+    """RNN-7, 14, 22."""
+
+    layout: int = 0
+
+    def batch_first(self) -> bool:
+        return self.layout == 1

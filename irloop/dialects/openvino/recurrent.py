@@ -1,0 +1,245 @@
+"""Recurrent cells and sequences of OpenVINO.
+
+Shapes: B items, T steps, I inputs, S state elements, D directions. Gates stand in the order
+f i c o (LSTM) and z r h (GRU).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from irloop import kernels
+from irloop.dialects import recurrent, rules
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.recurrent import Activation
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import Dim, Shape, TensorType, ValueType
+
+if TYPE_CHECKING:
+    from irloop.kernels.recurrent import GruCell, LstmCell, RnnCell
+
+__all__ = [
+    "GRUCell",
+    "GRUSequence",
+    "LSTMCell",
+    "LSTMCell1",
+    "LSTMSequence",
+    "LSTMSequence1",
+    "RNNCell",
+    "RNNSequence",
+    "Recurrent",
+]
+
+
+class Recurrent(OpenVinoOp):
+    """Attributes of all recurrent operations.
+
+    `activations` empty means the defaults of the type. Entry k of `activations_alpha` and
+    `activations_beta` belongs to activation k. `clip` bounds what enters an activation, 0: no.
+    """
+
+    DEFAULTS: ClassVar[tuple[str, ...]] = ()
+    GATES: ClassVar[int] = 1
+
+    hidden_size: int
+    activations: tuple[str, ...] = ()
+    activations_alpha: tuple[float, ...] = ()
+    activations_beta: tuple[float, ...] = ()
+    clip: float = 0.0
+
+    def functions(self) -> tuple[Activation, ...]:
+        """The activations with their parameters.
+
+        Raises:
+            ValueError: for a name that is no activation.
+        """
+        names = (*self.activations, *self.DEFAULTS[len(self.activations) :])
+        found = recurrent.by_position(names, self.activations_alpha, self.activations_beta)
+        return found[: len(self.DEFAULTS)]
+
+    def bias_gates(self) -> int:
+        """How many state sizes the bias has."""
+        return self.GATES
+
+    def _check_functions(self, args: Arguments) -> None:
+        try:
+            self.functions()
+        except ValueError as error:
+            raise args.error(str(error)) from error
+
+    def _cell_types(self, args: Arguments, states: int) -> list[ValueType]:
+        self._check_functions(args)
+        x = recurrent.dims_of(args, 0, 2, "X")
+        given = [recurrent.dims_of(args, 1 + at, 2, "HC"[at]) for at in range(states)]
+        batch = recurrent.first_known(x[0], *(dims[0] for dims in given))
+        size = recurrent.first_known(*(dims[1] for dims in given))
+        size = recurrent.check_weights(
+            args, 1 + states, self.GATES, self.bias_gates(), x[1], size, None
+        )
+        for at, dims in enumerate(given):
+            recurrent.agree(args, "HC"[at], dims, (batch, size))
+        element = rules.same_element(args, *range(1 + states))
+        return [TensorType(element, Shape((batch, size)))] * states
+
+    def _sequence_types(self, args: Arguments, states: int, direction: str) -> list[ValueType]:
+        self._check_functions(args)
+        count = recurrent.directions_of(args, direction)
+        x = recurrent.dims_of(args, 0, 3, "X")
+        given = [recurrent.dims_of(args, 1 + at, 3, "HC"[at]) for at in range(states)]
+        lengths = recurrent.dims_of(args, 1 + states, 1, "sequence_lengths")
+        batch = recurrent.first_known(x[0], *(dims[0] for dims in given), lengths[0])
+        size = recurrent.first_known(*(dims[2] for dims in given))
+        size = recurrent.check_weights(
+            args, 2 + states, self.GATES, self.bias_gates(), x[2], size, count
+        )
+        for at, dims in enumerate(given):
+            recurrent.agree(args, "HC"[at], dims, (batch, count, size))
+        recurrent.agree(args, "sequence_lengths", lengths, (batch,))
+        element = rules.same_element(args, *range(1 + states))
+        state: tuple[Dim, ...] = (batch, count, size)
+        every = TensorType(element, Shape((batch, count, x[1], size)))
+        return [every, *[TensorType(element, Shape(state))] * states]
+
+
+class _Lstm(Recurrent):
+    DEFAULTS: ClassVar[tuple[str, ...]] = ("sigmoid", "tanh", "tanh")
+    GATES: ClassVar[int] = 4
+
+    def cell(self) -> LstmCell:
+        """The kernel's view of one step."""
+        return kernels.recurrent.LstmCell(self.functions(), self.clip)
+
+
+class _Gru(Recurrent):
+    DEFAULTS: ClassVar[tuple[str, ...]] = ("sigmoid", "tanh")
+    GATES: ClassVar[int] = 3
+
+    linear_before_reset: bool = False
+
+    def bias_gates(self) -> int:
+        return 4 if self.linear_before_reset else 3
+
+    def cell(self) -> GruCell:
+        """The kernel's view of one step."""
+        return kernels.recurrent.GruCell(self.functions(), self.clip, self.linear_before_reset)
+
+
+class _Rnn(Recurrent):
+    DEFAULTS: ClassVar[tuple[str, ...]] = ("tanh",)
+
+    def cell(self) -> RnnCell:
+        """The kernel's view of one step."""
+        return kernels.recurrent.RnnCell(self.functions(), self.clip)
+
+
+class _LstmCell(_Lstm):
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return self._cell_types(args, 2)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.recurrent.cell(self.cell(), n_outputs)
+
+
+class LSTMCell1(_LstmCell, type="LSTMCell", since=1, inputs=(5, 7), outputs=2):
+    """One step of an LSTM (LSTMCell-1): X [B,I], H, C [B,S], W [4S,I], R [4S,S], B [4S].
+
+    `input_forget`, `weights_format` and input 6 (peepholes) are in the specification; no
+    runtime looks at them, and neither does this operation.
+    """
+
+    input_forget: bool = False
+    weights_format: str = "fico"
+
+
+class LSTMCell(_LstmCell, type="LSTMCell", since=4, inputs=6, outputs=2):
+    """One step of an LSTM (LSTMCell-4): X [B,I], H, C [B,S], W [4S,I], R [4S,S], B [4S]."""
+
+
+class GRUCell(_Gru, type="GRUCell", since=3, inputs=5):
+    """One step of a GRU (GRUCell-3): X [B,I], H [B,S], W [3S,I], R [3S,S], B [3S] or [4S].
+
+    With `linear_before_reset` B has four parts: z, r, and for h one of the input and one of
+    the recurrence.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return self._cell_types(args, 1)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.recurrent.cell(self.cell(), n_outputs)
+
+
+class RNNCell(_Rnn, type="RNNCell", since=1, inputs=(4, 5)):
+    """One step of a plain RNN (RNNCell-1): X [B,I], H [B,S], W [S,I], R [S,S], B [S]."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return self._cell_types(args, 1)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.recurrent.cell(self.cell(), n_outputs)
+
+
+class LSTMSequence1(_Lstm, type="LSTMSequence", since=1, inputs=(7, 8), outputs=3):
+    """An LSTM over a sequence (LSTMSequence-1); inputs as LSTMSequence-5, then peepholes [D,3S].
+
+    `weights_format` names the order of the gates in W, R and B; peepholes stand in the order
+    input, output, forget. `input_forget` makes the forget gate one less the input gate.
+    """
+
+    direction: str = "forward"
+    input_forget: bool = False
+    weights_format: str = "fico"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if sorted(self.weights_format) != sorted("fico"):
+            raise args.error("weights_format is unknown", "an order of fico", self.weights_format)
+        return self._sequence_types(args, 2, self.direction)
+
+    def cell(self) -> LstmCell:
+        return kernels.recurrent.LstmCell(
+            self.functions(), self.clip, self.weights_format, self.input_forget
+        )
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.recurrent.openvino_sequence(self.cell(), self.direction.lower(), n_outputs)
+
+
+class LSTMSequence(_Lstm, type="LSTMSequence", since=5, inputs=7, outputs=3):
+    """An LSTM over a sequence (LSTMSequence-5).
+
+    X [B,T,I], H, C [B,D,S], sequence_lengths [B], W [D,4S,I], R [D,4S,S], B [D,4S]; gives
+    Y [B,D,T,S], H and C [B,D,S]. Behind an item's length Y is 0; an item of length 0 gives 0.
+    """
+
+    direction: str = "forward"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return self._sequence_types(args, 2, self.direction)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.recurrent.openvino_sequence(self.cell(), self.direction.lower(), n_outputs)
+
+
+class GRUSequence(_Gru, type="GRUSequence", since=5, inputs=6, outputs=2):
+    """A GRU over a sequence (GRUSequence-5); as LSTMSequence-5 without C, B [D,3S] or [D,4S]."""
+
+    direction: str = "forward"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return self._sequence_types(args, 1, self.direction)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.recurrent.openvino_sequence(self.cell(), self.direction.lower(), n_outputs)
+
+
+class RNNSequence(_Rnn, type="RNNSequence", since=5, inputs=6, outputs=2):
+    """A plain RNN over a sequence (RNNSequence-5); as LSTMSequence-5 without C, B [D,S]."""
+
+    direction: str = "forward"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return self._sequence_types(args, 1, self.direction)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.recurrent.openvino_sequence(self.cell(), self.direction.lower(), n_outputs)

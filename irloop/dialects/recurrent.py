@@ -1,0 +1,172 @@
+"""What recurrent operations of both dialects share: activations and checks of shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.dialects import rules
+from irloop.graph.inference import Arguments
+from irloop.graph.types import UNKNOWN_DIM, Dim, Shape
+
+__all__ = [
+    "ACTIVATIONS",
+    "Activation",
+    "by_position",
+    "check_weights",
+    "directions_of",
+    "in_order",
+    "known",
+]
+
+#: Name in lower case, alpha, beta.
+Activation = tuple[str, float, float]
+
+#: Number of parameters and their defaults; those of the ONNX operators of the same name.
+ACTIVATIONS: dict[str, tuple[int, float, float]] = {
+    "sigmoid": (0, 0.0, 0.0),
+    "tanh": (0, 0.0, 0.0),
+    "relu": (0, 0.0, 0.0),
+    "softsign": (0, 0.0, 0.0),
+    "softplus": (0, 0.0, 0.0),
+    "affine": (2, 1.0, 0.0),
+    "leakyrelu": (1, 0.01, 0.0),
+    "thresholdedrelu": (1, 1.0, 0.0),
+    "scaledtanh": (2, 1.0, 1.0),
+    "hardsigmoid": (2, 0.2, 0.5),
+    "elu": (1, 1.0, 0.0),
+}
+
+
+def known(name: str) -> tuple[int, float, float]:
+    """Number of parameters, default alpha and beta of an activation in any letter case.
+
+    Raises:
+        ValueError: for a name that is no activation.
+    """
+    found = ACTIVATIONS.get(name.lower())
+    if found is None:
+        raise ValueError(f"activation {name!r} is none of {', '.join(sorted(ACTIVATIONS))}")
+    return found
+
+
+def by_position(
+    names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]
+) -> tuple[Activation, ...]:
+    """OpenVINO's reading: entry k of each list belongs to activation k.
+
+    Raises:
+        ValueError: for a name that is no activation.
+    """
+    result = []
+    for index, name in enumerate(names):
+        _, alpha, beta = known(name)
+        result.append(
+            (
+                name.lower(),
+                alphas[index] if index < len(alphas) else alpha,
+                betas[index] if index < len(betas) else beta,
+            )
+        )
+    return tuple(result)
+
+
+def in_order(
+    names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]
+) -> tuple[Activation, ...]:
+    """ONNX's reading: the lists are used up by those activations that take a parameter.
+
+    Raises:
+        ValueError: for a name that is no activation.
+    """
+    first, second = iter(alphas), iter(betas)
+    result = []
+    for name in names:
+        count, alpha, beta = known(name)
+        if count > 0:
+            alpha = next(first, alpha)
+        if count > 1:
+            beta = next(second, beta)
+        result.append((name.lower(), alpha, beta))
+    return tuple(result)
+
+
+def directions_of(args: Arguments, direction: str) -> int:
+    """The number of directions.
+
+    Raises:
+        InferenceError: for a word that is no direction.
+    """
+    count = {"forward": 1, "reverse": 1, "bidirectional": 2}.get(direction.lower())
+    if count is None:
+        raise args.error("direction is unknown", "forward, reverse or bidirectional", direction)
+    return count
+
+
+def dims_of(args: Arguments, position: int, rank: int, name: str) -> tuple[Dim, ...]:
+    """The dimensions of an input that has `rank` of them, unknown ones included.
+
+    Raises:
+        InferenceError: when its rank is another one.
+    """
+    if not args.has(position):
+        return (UNKNOWN_DIM,) * rank
+    shape = args.shape(position)
+    if shape.dims is None:
+        return (UNKNOWN_DIM,) * rank
+    if len(shape.dims) != rank:
+        raise args.error(f"{name} has a wrong rank", f"rank {rank}", str(shape))
+    return shape.dims
+
+
+def agree(args: Arguments, name: str, found: Sequence[Dim], wanted: Sequence[Dim]) -> None:
+    """Check known dimensions against each other.
+
+    Raises:
+        InferenceError: when one of them differs.
+    """
+    for left, right in zip(found, wanted, strict=True):
+        if isinstance(left, int) and isinstance(right, int) and left != right:
+            raise args.error(
+                f"{name} has a wrong shape", str(Shape(tuple(wanted))), str(Shape(tuple(found)))
+            )
+
+
+def first_known(*dims: Dim) -> Dim:
+    """The first dimension that is a number, else unknown."""
+    return next((dim for dim in dims if isinstance(dim, int)), UNKNOWN_DIM)
+
+
+def times(count: int, dim: Dim) -> Dim:
+    """A multiple of a dimension."""
+    return count * dim if isinstance(dim, int) else UNKNOWN_DIM
+
+
+def check_weights(
+    args: Arguments,
+    weights: int,
+    gates: int,
+    bias_gates: int,
+    inputs: Dim,
+    size: Dim,
+    directions: int | None,
+) -> Dim:
+    """Check W, R and B (inputs `weights` and following) and return the state size.
+
+    `directions` is None for a cell, whose weights have no leading axis.
+
+    Raises:
+        InferenceError: when one of them has a wrong shape.
+    """
+    lead = () if directions is None else (directions,)
+    rank = 2 + len(lead)
+    w = dims_of(args, weights, rank, "W")
+    r = dims_of(args, weights + 1, rank, "R")
+    b = dims_of(args, weights + 2, rank - 1, "B")
+    size = first_known(size, r[-1])
+    if not isinstance(size, int) and isinstance(r[-2], int):
+        size = r[-2] // gates
+    agree(args, "W", w, (*lead, times(gates, size), inputs))
+    agree(args, "R", r, (*lead, times(gates, size), size))
+    agree(args, "B", b, (*lead, times(bias_gates, size)))
+    rules.same_element(args, 0, weights, weights + 1, weights + 2)
+    return size

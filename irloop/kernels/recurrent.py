@@ -1,0 +1,445 @@
+"""LSTM, GRU and RNN: cells and whole sequences.
+
+All inputs of a sequence are projected by one matrix product over time; what remains in the
+loop over steps is the recurrent product and the gates. Narrow floats are computed in f32.
+Shapes: T steps, B items, I inputs, S state elements, G gates, D directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.matmul import widened
+
+__all__ = [
+    "Array",
+    "Function",
+    "GruCell",
+    "LstmCell",
+    "RnnCell",
+    "activation",
+    "cell",
+    "onnx_sequence",
+    "openvino_sequence",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+#: Name in lower case, alpha, beta.
+ActivationSpec = tuple[str, float, float]
+#: (projected input [B, G*S], h [B, S], c or None) -> (h, c).
+Step = Callable[[Array, Array, Array | None], tuple[Array, Array | None]]
+
+
+def _sigmoid(x: Array) -> Array:
+    result = np.exp(-x)
+    result += 1
+    return np.reciprocal(result, out=result)
+
+
+def _relu(x: Array) -> Any:
+    return np.maximum(x, 0)
+
+
+def _softsign(x: Array) -> Any:
+    return x / (1 + np.abs(x))
+
+
+def _softplus(x: Array) -> Any:
+    # log(1 + e^x) without overflow.
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+_PLAIN: dict[str, Function] = {
+    "sigmoid": _sigmoid,
+    "tanh": np.tanh,
+    "relu": _relu,
+    "softsign": _softsign,
+    "softplus": _softplus,
+}
+
+_WITH_PARAMETERS: dict[str, Callable[[Array, float, float], Any]] = {
+    "affine": lambda x, a, b: a * x + b,
+    "leakyrelu": lambda x, a, _: np.where(x < 0, a * x, x),
+    "thresholdedrelu": lambda x, a, _: np.where(x >= a, x, 0).astype(x.dtype),
+    "scaledtanh": lambda x, a, b: a * np.tanh(b * x),
+    "hardsigmoid": lambda x, a, b: np.clip(a * x + b, 0, 1),
+    "elu": lambda x, a, _: np.where(x < 0, a * np.expm1(np.minimum(x, 0)), x),
+}
+
+
+def activation(name: str, alpha: float = 0.0, beta: float = 0.0) -> Function:
+    """The activation function with this name in lower case.
+
+    Raises:
+        ValueError: for a name that is no activation of the specifications.
+    """
+    plain = _PLAIN.get(name)
+    if plain is not None:
+        return plain
+    function = _WITH_PARAMETERS.get(name)
+    if function is None:
+        raise ValueError(f"{name!r} is no activation function of a recurrent operation")
+    return lambda x: function(x, alpha, beta)
+
+
+def _clipped(function: Function, clip: float) -> Function:
+    # The bound is on what enters an activation; 0 means none.
+    if clip <= 0:
+        return function
+    return lambda x: function(np.clip(x, -clip, clip))
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """One direction: `w` [G*S, I], `r` [G*S, S], what is added to the projection, the rest.
+
+    `recurrent_bias` [S] is the candidate's own in a GRU with linear_before_reset, `peepholes`
+    [3*S] in the order input, output, forget.
+    """
+
+    w: Array
+    r: Array
+    bias: Array | None = None
+    recurrent_bias: Array | None = None
+    peepholes: Array | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LstmCell:
+    """A long short-term memory; `order` gives the gates in the weights, as in ``fico``."""
+
+    activations: tuple[ActivationSpec, ...]
+    clip: float = 0.0
+    order: str = "fico"
+    input_forget: bool = False
+
+    gates = 4
+
+    def step(self, weights: Weights) -> Step:
+        """The function of one step."""
+        gate, candidate, output = (activation(*spec) for spec in self.activations)
+        gate, candidate = _clipped(gate, self.clip), _clipped(candidate, self.clip)
+        recurrent = weights.r.T
+        size = weights.r.shape[-1]
+        at_f, at_i, at_c, at_o = (
+            slice(index * size, (index + 1) * size) for index in map(self.order.index, "fico")
+        )
+        if weights.peepholes is not None:
+            peep_i, peep_o, peep_f = weights.peepholes.reshape(3, size)
+        coupled, peeping = self.input_forget, weights.peepholes is not None
+
+        def step(x: Array, h: Array, c: Array | None) -> tuple[Array, Array | None]:
+            assert c is not None, "an LSTM has a cell state"
+            z = x + h @ recurrent
+            i = gate(z[:, at_i] + peep_i * c if peeping else z[:, at_i])
+            f = 1 - i if coupled else gate(z[:, at_f] + peep_f * c if peeping else z[:, at_f])
+            c = f * c + i * candidate(z[:, at_c])
+            o = gate(z[:, at_o] + peep_o * c if peeping else z[:, at_o])
+            return o * output(c), c
+
+        return step
+
+
+@dataclass(frozen=True, slots=True)
+class GruCell:
+    """A gated recurrent unit, gates z r h."""
+
+    activations: tuple[ActivationSpec, ...]
+    clip: float = 0.0
+    linear_before_reset: bool = False
+
+    gates = 3
+
+    def step(self, weights: Weights) -> Step:
+        """The function of one step."""
+        gate, candidate = (_clipped(activation(*spec), self.clip) for spec in self.activations)
+        size = weights.r.shape[-1]
+        for_gates, for_candidate = weights.r[: 2 * size].T, weights.r[2 * size :].T
+        linear, own_bias = self.linear_before_reset, weights.recurrent_bias
+
+        def step(x: Array, h: Array, c: Array | None) -> tuple[Array, Array | None]:
+            gates = gate(x[:, : 2 * size] + h @ for_gates)
+            z, r = gates[:, :size], gates[:, size:]
+            if linear:
+                inner = h @ for_candidate
+                inner = r * (inner if own_bias is None else inner + own_bias)
+            else:
+                inner = (r * h) @ for_candidate
+            new = candidate(x[:, 2 * size :] + inner)
+            return (1 - z) * new + z * h, c
+
+        return step
+
+
+@dataclass(frozen=True, slots=True)
+class RnnCell:
+    """A plain recurrent unit."""
+
+    activations: tuple[ActivationSpec, ...]
+    clip: float = 0.0
+
+    gates = 1
+
+    def step(self, weights: Weights) -> Step:
+        """The function of one step."""
+        (spec,) = self.activations
+        function = _clipped(activation(*spec), self.clip)
+        recurrent = weights.r.T
+
+        def step(x: Array, h: Array, c: Array | None) -> tuple[Array, Array | None]:
+            return function(x + h @ recurrent), c
+
+        return step
+
+
+Cell = LstmCell | GruCell | RnnCell
+
+
+def _projected(x: Array, weights: Weights) -> Array:
+    result: Array = x @ weights.w.T
+    return result if weights.bias is None else result + weights.bias
+
+
+def _summed_bias(kind: Cell, bias: Array | None, size: int) -> tuple[Array | None, Array | None]:
+    """An OpenVINO bias as what the projection adds and what the candidate adds by itself."""
+    if bias is None or not (isinstance(kind, GruCell) and kind.linear_before_reset):
+        return bias, None
+    return bias[..., : 3 * size], bias[..., 3 * size :]
+
+
+def cell(kind: Cell, n_outputs: int) -> Function:
+    """One step of an OpenVINO cell.
+
+    Takes X [B, I], H [B, S], (C [B, S] of an LSTM,) W [G*S, I], R [G*S, S] and B [G*S] (4*S for
+    a GRU with linear_before_reset); gives H and, for an LSTM, C.
+    """
+    has_state = isinstance(kind, LstmCell)
+
+    def apply(x: Array, h: Array, *rest: Array | None) -> Any:
+        given = [None if item is None else widened(item) for item in rest]
+        c = given.pop(0) if has_state else None
+        w, r, bias, *_ = [*given, None]
+        assert w is not None
+        assert r is not None
+        added, own = _summed_bias(kind, bias, h.shape[-1])
+        weights = Weights(w, r, added, own)
+        with np.errstate(all="ignore"):
+            new_h, new_c = kind.step(weights)(_projected(widened(x), weights), widened(h), c)
+        if not has_state:
+            return new_h.astype(x.dtype, copy=False)
+        assert new_c is not None
+        return (new_h.astype(x.dtype, copy=False), new_c.astype(x.dtype, copy=False))[:n_outputs]
+
+    return apply
+
+
+def _run(
+    kind: Cell,
+    weights: Weights,
+    x: Array,
+    lengths: Array | None,
+    h: Array,
+    c: Array | None,
+    *,
+    reverse: bool,
+) -> tuple[Array, Array, Array | None]:
+    """All steps of one direction: X [T, B, I] to Y [T, B, S], h and c at each item's end.
+
+    With `lengths` an item stops after as many steps; a step behind gives 0, an item without
+    any step gives 0 for its states too.
+    """
+    steps, items = x.shape[:2]
+    size = weights.r.shape[-1]
+    if lengths is None and reverse:
+        x = x[::-1]
+    order = None
+    if lengths is not None and reverse:
+        order = _reversed_places(lengths, steps)
+        x = x[order, np.arange(items)]
+    projected = _projected(x, weights)
+    step = kind.step(weights)
+    y = np.zeros((steps, items, size), dtype=projected.dtype)
+    if lengths is None:
+        for t in range(steps):
+            h, c = step(projected[t], h, c)
+            y[t] = h
+        return (y[::-1] if reverse else y), h, c
+    started = (lengths > 0)[:, None]
+    h, c = np.where(started, h, 0), None if c is None else np.where(started, c, 0)
+    for t in range(min(int(lengths.max(initial=0)), steps)):
+        runs = (t < lengths)[:, None]
+        new_h, new_c = step(projected[t], h, c)
+        y[t] = np.where(runs, new_h, 0)
+        h = np.where(runs, new_h, h)
+        c = None if new_c is None or c is None else np.where(runs, new_c, c)
+    return (y if order is None else y[order, np.arange(items)]), h, c
+
+
+def _reversed_places(lengths: Array, steps: int) -> Array:
+    """[T, B]: where step t of an item stands when its valid part is read backwards."""
+    step = np.arange(steps)[:, None]
+    bound = np.minimum(lengths, steps)
+    places: Array = np.where(step < bound, bound - 1 - step, step)
+    return places
+
+
+def _partial(lengths: Array | None, steps: int) -> Array | None:
+    """The lengths as i64, or None when every item has all steps."""
+    if lengths is None:
+        return None if steps else np.zeros(1, dtype=np.int64)
+    whole = lengths.reshape(-1).astype(np.int64)
+    return None if steps and (whole >= steps).all() else whole
+
+
+def _directions(direction: str) -> tuple[bool, ...]:
+    return {"forward": (False,), "reverse": (True,)}.get(direction, (False, True))
+
+
+def _sequence(
+    cells: Sequence[Cell],
+    direction: str,
+    x: Array,
+    lengths: Array | None,
+    h: Array | None,
+    c: Array | None,
+    weights: Sequence[Weights],
+) -> tuple[Array, Array, Array]:
+    """X [T, B, I], states [D, B, S] to Y [T, D, B, S] and the states [D, B, S] at the end."""
+    steps, items = x.shape[:2]
+    size = weights[0].r.shape[-1]
+    lengths = _partial(lengths, steps)
+    zeros = np.zeros((items, size), dtype=x.dtype)
+    outputs, ends, memories = [], [], []
+    for at, (kind, reverse) in enumerate(zip(cells, _directions(direction), strict=True)):
+        first_h = zeros if h is None else h[at]
+        first_c = None
+        if isinstance(kind, LstmCell):
+            first_c = zeros if c is None else c[at]
+        y, end, memory = _run(kind, weights[at], x, lengths, first_h, first_c, reverse=reverse)
+        outputs.append(y)
+        ends.append(end)
+        memories.append(end if memory is None else memory)
+    return np.stack(outputs, axis=1), np.stack(ends), np.stack(memories)
+
+
+def openvino_sequence(kind: Cell, direction: str, n_outputs: int) -> Function:
+    """A whole OpenVINO sequence.
+
+    Takes X [B, T, I], H [B, D, S], (C [B, D, S] of an LSTM,) lengths [B], W [D, G*S, I],
+    R [D, G*S, S], B [D, G*S] (4*S for a GRU with linear_before_reset) and peepholes [D, 3*S];
+    gives Y [B, D, T, S], H and, for an LSTM, C.
+    """
+    has_state = isinstance(kind, LstmCell)
+
+    def apply(x: Array, h: Array, *rest: Array | None) -> Any:
+        given = list(rest)
+        c = given.pop(0) if has_state else None
+        lengths, w, r, bias, peepholes, *_ = [*given, None, None]
+        assert w is not None
+        assert r is not None
+        dtype = x.dtype
+        w, r = widened(w), widened(r)
+        added, own = _summed_bias(kind, None if bias is None else widened(bias), r.shape[-1])
+        weights = [
+            Weights(
+                w[at],
+                r[at],
+                None if added is None else added[at],
+                None if own is None else own[at],
+                None if peepholes is None else widened(peepholes)[at],
+            )
+            for at in range(w.shape[0])
+        ]
+        with np.errstate(all="ignore"):
+            y, end, memory = _sequence(
+                [kind] * len(weights),
+                direction,
+                widened(x).swapaxes(0, 1),
+                lengths,
+                widened(h).swapaxes(0, 1),
+                None if c is None else widened(c).swapaxes(0, 1),
+                weights,
+            )
+        results = [y.transpose(2, 1, 0, 3), end.swapaxes(0, 1), memory.swapaxes(0, 1)]
+        kept = [np.ascontiguousarray(item, dtype=dtype) for item in results[: 2 + has_state]]
+        return tuple(kept[:n_outputs])
+
+    return apply
+
+
+def _onnx_weights(
+    kind: Cell, w: Array, r: Array, bias: Array | None, peep: Array | None
+) -> Weights:
+    if bias is None:
+        return Weights(w, r, peepholes=peep)
+    middle = bias.shape[-1] // 2
+    for_input, recurrent = bias[:middle], bias[middle:]
+    if not (isinstance(kind, GruCell) and kind.linear_before_reset):
+        return Weights(w, r, for_input + recurrent, peepholes=peep)
+    size = r.shape[-1]
+    added = np.array(for_input)
+    added[: 2 * size] += recurrent[: 2 * size]
+    return Weights(w, r, added, recurrent[2 * size :])
+
+
+def onnx_sequence(cells: Sequence[Cell], direction: str, layout: int, n_outputs: int) -> Function:
+    """A whole ONNX LSTM, GRU or RNN with one cell for each direction.
+
+    Takes X [T, B, I], W [D, G*S, I], R [D, G*S, S], B [D, 2*G*S], lengths [B], H [D, B, S],
+    C [D, B, S] and peepholes [D, 3*S]; gives Y [T, D, B, S], H and, for an LSTM, C. With
+    `layout` 1 the batch stands first everywhere.
+    """
+    has_state = isinstance(cells[0], LstmCell)
+
+    def wide(item: Array | None) -> Array | None:
+        return None if item is None else widened(item)
+
+    def states(item: Array | None) -> Array | None:
+        return item if item is None or layout == 0 else item.swapaxes(0, 1)
+
+    def apply(
+        x: Array,
+        w: Array,
+        r: Array,
+        bias: Array | None = None,
+        lengths: Array | None = None,
+        h: Array | None = None,
+        c: Array | None = None,
+        peepholes: Array | None = None,
+    ) -> Any:
+        dtype = x.dtype
+        biases, peeps = wide(bias), wide(peepholes)
+        weights = [
+            _onnx_weights(
+                kind,
+                widened(w)[at],
+                widened(r)[at],
+                None if biases is None else biases[at],
+                None if peeps is None else peeps[at],
+            )
+            for at, kind in enumerate(cells)
+        ]
+        data = widened(x)
+        with np.errstate(all="ignore"):
+            y, end, memory = _sequence(
+                cells,
+                direction,
+                data.swapaxes(0, 1) if layout else data,
+                lengths,
+                states(wide(h)),
+                states(wide(c)),
+                weights,
+            )
+        if layout:
+            y, end, memory = y.transpose(2, 0, 1, 3), end.swapaxes(0, 1), memory.swapaxes(0, 1)
+        kept = [
+            np.ascontiguousarray(item, dtype=dtype) for item in (y, end, memory)[: 2 + has_state]
+        ]
+        return kept[0] if n_outputs == 1 else tuple(kept[:n_outputs])
+
+    return apply
