@@ -1,0 +1,397 @@
+"""Everything rules may ask about one model, computed once and only when asked for."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from irloop.formats.openvino.xml import Document, Layer, Net, Port
+from irloop.graph.types import ElementType
+from irloop.validation import schema, values
+from irloop.validation.index import LOOPS, NetIndex, Source
+from irloop.validation.weights import Weights
+from irloop.validation.wiring import Wiring
+
+if TYPE_CHECKING:
+    from irloop.validation.analysis import Analysis
+    from irloop.validation.operations import AttributeProblem
+
+__all__ = ["Constant", "Context", "Declared"]
+
+#: Elements of a constant that are read to know a trip count or a condition.
+SMALL = 16
+_FORMATS = {
+    ElementType.I64: "q",
+    ElementType.I32: "i",
+    ElementType.I16: "h",
+    ElementType.I8: "b",
+    ElementType.U64: "Q",
+    ElementType.U32: "I",
+    ElementType.U16: "H",
+    ElementType.U8: "B",
+    ElementType.BOOLEAN: "B",
+    ElementType.F32: "f",
+    ElementType.F64: "d",
+    ElementType.F16: "e",
+}
+#: Operations that hand on the one element they get.
+_TRANSPARENT = frozenset({"reshape", "squeeze", "unsqueeze"})
+
+
+@dataclass(slots=True)
+class Declared:
+    """What a port declares: None for an element type or a rank that is not known."""
+
+    element: ElementType | None
+    dims: tuple[int | None, ...] | None
+
+    @property
+    def rank(self) -> int | None:
+        return None if self.dims is None else len(self.dims)
+
+    @property
+    def count(self) -> int | None:
+        """The number of elements, or None when it is not known."""
+        total = 1
+        for dim in self.dims if self.dims is not None else (None,):
+            if dim is None:
+                return None
+            total *= dim
+        return total
+
+    def __str__(self) -> str:
+        return f"{self.element or '?'}{values.show_dims(self.dims)}"
+
+
+UNKNOWN = Declared(None, None)
+
+
+@dataclass(slots=True)
+class Constant:
+    """A Const layer with its numbers read; None where absent or malformed."""
+
+    layer: Layer
+    element: ElementType | None
+    shape: tuple[int, ...] | None
+    offset: int | None
+    size: int | None
+
+    @property
+    def count(self) -> int | None:
+        total = 1
+        for dim in self.shape if self.shape is not None else ():
+            total *= dim
+        return None if self.shape is None else total
+
+    @property
+    def needed(self) -> int | None:
+        """Bytes that shape and element type ask for; None for strings and unknowns."""
+        count = self.count
+        if count is None or self.element is None or self.element.bits == 0:
+            return None
+        return self.element.nbytes(count)
+
+
+class Context:
+    """One model and what was found out about it."""
+
+    def __init__(self, document: Document, weights: str) -> None:
+        self.document = document
+        self.weights = Weights(weights)
+        self._wirings: dict[int, list[Wiring]] = {}
+
+    @property
+    def version(self) -> int | None:
+        """The IR version the file declares."""
+        return values.unsigned(self.document.version)
+
+    @cached_property
+    def nets(self) -> list[NetIndex]:
+        """The root and every body, an owner before its bodies."""
+        found: list[NetIndex] = []
+        stack: list[tuple[Net, NetIndex | None]] = [(self.document.net, None)]
+        while stack:
+            net, parent = stack.pop()
+            index = NetIndex(net, parent)
+            found.append(index)
+            bodies = [
+                (body, index)
+                for layer in net.layers
+                if layer.bodies
+                for body in layer.bodies.values()
+            ]
+            stack.extend(reversed(bodies))
+        return found
+
+    @property
+    def root(self) -> NetIndex:
+        """The index of the root."""
+        return self.nets[0]
+
+    @cached_property
+    def by_net(self) -> dict[int, NetIndex]:
+        """Indexes by the identity of their net."""
+        return {id(index.net): index for index in self.nets}
+
+    def layers(self, *names: str) -> Iterator[tuple[NetIndex, Layer]]:
+        """Layers of these types (lower case) in the root and all bodies."""
+        for index in self.nets:
+            for layer in index.of_type(*names):
+                yield index, layer
+
+    @cached_property
+    def loops(self) -> list[Wiring]:
+        """The wiring of every TensorIterator and Loop."""
+        return [
+            wiring
+            for index, layer in self.layers(*sorted(LOOPS))
+            for wiring in self.wirings(index, layer)
+        ]
+
+    @cached_property
+    def branches(self) -> list[tuple[NetIndex, Layer, list[Wiring]]]:
+        """Every If with the wiring of its branches, then before else."""
+        return [(index, layer, self.wirings(index, layer)) for index, layer in self.layers("if")]
+
+    @cached_property
+    def wirings_with_body(self) -> list[Wiring]:
+        """The wiring of every body that exists, of loops and of branches."""
+        branches = (wiring for _, _, both in self.branches for wiring in both)
+        return [wiring for wiring in (*self.loops, *branches) if wiring.body is not None]
+
+    def wirings(self, index: NetIndex, layer: Layer) -> list[Wiring]:
+        """The wiring of the bodies of one layer: one for a loop, then and else for an If."""
+        known = self._wirings.get(id(layer))
+        if known is None:
+            labels = ("then", "else") if (layer.type or "").lower() == "if" else ("body",)
+            known = []
+            for label in labels:
+                net = layer.bodies.get(label)
+                body = None if net is None else self.by_net[id(net)]
+                wiring = Wiring(layer, index, body, layer.port_maps.get(label))
+                wiring.label = label
+                known.append(wiring)
+            self._wirings[id(layer)] = known
+        return known
+
+    @cached_property
+    def schema_findings(self) -> list[schema.SchemaFinding]:
+        """What the XSD objects to."""
+        return schema.check(self.document.root)
+
+    @cached_property
+    def dim_problems(self) -> list[tuple[Layer, Port, str, str]]:
+        """Every declared dim that is malformed: layer, port, text, what is wrong."""
+        seen: dict[tuple[str, ...], bool] = {}
+        found = []
+        for index in self.nets:
+            for layer in index.net.layers:
+                for port in (*layer.inputs, *layer.outputs):
+                    dims = port.dims
+                    sound = seen.get(dims)
+                    if sound is None:
+                        sound = seen[dims] = not any(values.dim_problem(text) for text in dims)
+                    if sound:
+                        continue
+                    problems = ((text, values.dim_problem(text)) for text in dims)
+                    found += [(layer, port, text, bad) for text, bad in problems if bad]
+        return found
+
+    @cached_property
+    def open_inputs(self) -> list[tuple[Layer, Port, bool]]:
+        """Input ports without an edge; True when no connected port stands behind them.
+
+        A layer with as many edges as ports is left out: one of its edges names a wrong port,
+        and that is the finding.
+        """
+        found = []
+        for index in self.nets:
+            for layer in index.net.layers:
+                ports = layer.inputs
+                edges = index.incoming.get(layer.id or "", ())
+                if len(edges) >= len(ports):
+                    continue
+                connected = {edge.to_port for edge in edges}
+                last = max((n for n, port in enumerate(ports) if port.id in connected), default=-1)
+                found += [
+                    (layer, port, number > last)
+                    for number, port in enumerate(ports)
+                    if port.id not in connected
+                ]
+        return found
+
+    def elsewhere(self, index: NetIndex, layer_id: str) -> str:
+        """A hint when another net has the layer that this one lacks."""
+        for other in self.nets:
+            if other is not index and layer_id in other.layers:
+                place = other.net.path or "the root"
+                return f"layer {layer_id} is in {place}; a net sees only its own layers"
+        return ""
+
+    @cached_property
+    def readable_constants(self) -> list[Constant]:
+        """Constants whose bytes all are in the .bin, each range once."""
+        size = self.weights.size
+        if not size or self.weights.disguise is not None:
+            return []
+        ranges: dict[tuple[int, int, ElementType], Constant] = {}
+        for item in self.constants:
+            needed = item.needed
+            if not needed or item.offset is None or item.offset + needed > size:
+                continue
+            assert item.element is not None
+            ranges.setdefault((item.offset, needed, item.element), item)
+        return list(ranges.values())
+
+    @cached_property
+    def attribute_problems(self) -> list[AttributeProblem]:
+        """What is wrong with the attributes in `data`."""
+        from irloop.validation.operations import attribute_problems
+
+        return list(attribute_problems(self))
+
+    @cached_property
+    def has_dynamic_shapes(self) -> bool:
+        """True when some port declares a dynamic dimension, or a Parameter a dynamic rank.
+
+        Such files may also hold values of unknown rank, whose ports look like scalars.
+        """
+        for index in self.nets:
+            for layer in index.net.layers:
+                if any("-1" in port.dims for port in layer.outputs if port.dims):
+                    return True
+            if any("..." in layer.data.get("shape", "") for layer in index.parameters):
+                return True
+        return False
+
+    def declared(self, port: Port) -> Declared:
+        """Element type and dimensions as a port declares them."""
+        dims = values.read_dims(port.dims)
+        if dims == () and self.has_dynamic_shapes:
+            dims = None
+        return Declared(values.element_of(port.precision), dims)
+
+    def type_of_source(self, source: Source | None) -> Declared:
+        """What a producer declares about a value; a Parameter's data where the port is silent."""
+        if source is None:
+            return UNKNOWN
+        layer, port = source
+        found = self.declared(port)
+        if layer.type in ("Parameter", "Const"):
+            if found.element is None:
+                name = layer.data.get("element_type", "").lower()
+                found.element = values.ELEMENT_NAMES.get(name)
+            if found.dims is None:
+                found.dims = values.static_shape(layer.data.get("shape"))
+        return found
+
+    def operand(self, index: NetIndex, layer: Layer, position: int) -> Declared:
+        """What is known of an input: its producer's port, else the input port itself."""
+        if position >= len(layer.inputs):
+            return UNKNOWN
+        source = index.source(layer, position)
+        if source is None:
+            return self.declared(layer.inputs[position])
+        return self.type_of_source(source)
+
+    def external(self, wiring: Wiring, position: int | None) -> Declared:
+        """What is known of an outer input of a loop or branch."""
+        if position is None:
+            return UNKNOWN
+        return self.operand(wiring.outer, wiring.owner, position)
+
+    def parameter(self, layer: Layer) -> Declared:
+        """What a body Parameter declares."""
+        if not layer.outputs:
+            name = layer.data.get("element_type", "").lower()
+            shape = values.static_shape(layer.data.get("shape"))
+            return Declared(values.ELEMENT_NAMES.get(name), shape)
+        return self.type_of_source((layer, layer.outputs[0]))
+
+    def result(self, wiring: Wiring, layer: Layer) -> Declared:
+        """What is known of the value a body Result takes."""
+        return UNKNOWN if wiring.body is None else self.operand(wiring.body, layer, 0)
+
+    @cached_property
+    def constants(self) -> list[Constant]:
+        """Every Const layer of the file."""
+        return [
+            _constant(layer)
+            for index in self.nets
+            for layer in index.constants
+            if layer.data_line is not None
+        ]
+
+    def value_of(self, index: NetIndex, source: Source | None) -> tuple[float, ...] | None:
+        """The elements of a small constant, followed through reshapes and into bodies."""
+        for _ in range(64):
+            if source is None:
+                return None
+            layer = source[0]
+            kind = (layer.type or "").lower()
+            if layer.type == "Const":
+                return self._read(_constant(layer))
+            if kind in _TRANSPARENT:
+                source = index.source(layer, 0)
+            elif layer.type == "Parameter":
+                step = self._outer_source(index, layer)
+                if step is None:
+                    return None
+                index, source = step
+            else:
+                return None
+        return None
+
+    def _outer_source(self, index: NetIndex, layer: Layer) -> tuple[NetIndex, Source | None] | None:
+        """Where an invariant body Parameter comes from."""
+        owner, outer = index.net.owner, index.parent
+        if owner is None or outer is None:
+            return None
+        for wiring in self.wirings(outer, owner):
+            if wiring.body is not index or layer.id is None:
+                continue
+            entry = wiring.entry_of.get(layer.id)
+            carried = layer.id in wiring.back_edge_of
+            if entry is None or entry.has_axis or carried or entry.position is None:
+                return None
+            return outer, outer.source(owner, entry.position)
+        return None
+
+    def _read(self, constant: Constant) -> tuple[float, ...] | None:
+        letter = None if constant.element is None else _FORMATS.get(constant.element)
+        count, offset, needed = constant.count, constant.offset, constant.needed
+        if letter is None or offset is None or count is None or not 0 < count <= SMALL:
+            return None
+        if self.weights.disguise is not None:
+            return None
+        data = self.weights.read(offset, needed or 0)
+        if len(data) != needed:
+            return None
+        return struct.unpack(f"<{count}{letter}", data)
+
+    def operand_value(
+        self, index: NetIndex, layer: Layer, position: int
+    ) -> tuple[float, ...] | None:
+        """The elements of an input that is a small constant, or None."""
+        return self.value_of(index, index.source(layer, position))
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """The inferred graph; what it could not read or infer is in it."""
+        from irloop.validation.analysis import Analysis
+
+        return Analysis(self)
+
+
+def _constant(layer: Layer) -> Constant:
+    data = layer.data
+    return Constant(
+        layer,
+        values.ELEMENT_NAMES.get(data.get("element_type", "").lower()),
+        values.static_shape(data.get("shape")),
+        values.unsigned(data.get("offset")),
+        values.unsigned(data.get("size")),
+    )

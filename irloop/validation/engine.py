@@ -1,0 +1,184 @@
+"""Runs the rules over a model: `validate`, and `explain` for what a code means.
+
+Rules are found by their file names (``rules/irl203_unknown_port.py``); adding a file adds
+the rule. They run in the order of their codes, so a rule depends on lower codes only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from irloop.diagnostics import Diagnostic, Location, Report, Severity
+from irloop.errors import ReadError, UsageError
+from irloop.formats.openvino.xml import parse
+from irloop.validation import rules as rule_package
+from irloop.validation.context import Context
+from irloop.validation.rule import FILE, LAYER, RULES, Rule
+
+__all__ = ["explain", "rule_classes", "validate"]
+
+_RULE_FILE = re.compile(r"((?:irl|onx)\d{3})_\w+\.py")
+_LAYER_STEP = re.compile(r"layer\[@id=[^\]]*\]")
+
+
+@cache
+def _modules() -> dict[str, str]:
+    """The module of each rule by its code, in the order of codes."""
+    folder = Path(next(iter(rule_package.__path__)))
+    found = {}
+    for name in sorted(os.listdir(folder)):
+        match = _RULE_FILE.fullmatch(name)
+        if match is not None:
+            found[match.group(1).upper()] = f"{rule_package.__name__}.{name[:-3]}"
+    return found
+
+
+def rule_classes(group: str = "") -> dict[str, type[Rule]]:
+    """Rules by their code, in the order of codes; `group` is how the codes begin."""
+    codes = [code for code in _modules() if code.startswith(group)]
+    for code in codes:
+        import_module(_modules()[code])
+    return {code: RULES[code] for code in codes}
+
+
+def explain(code: str) -> str:
+    """The page of a rule: what it does, why, a bad and a good example, the fix.
+
+    Raises:
+        UsageError: for a code that does not exist.
+    """
+    from inspect import cleandoc
+
+    wanted = code.strip().upper()
+    if wanted not in _modules():
+        raise UsageError(f"no rule has the code {code!r}", expected="a code such as IRL203")
+    rule = rule_classes(wanted)[wanted]
+    head = f"{rule.code}: {rule.title} ({rule.severity.value})"
+    return f"{head}\n\n{cleandoc(rule.__doc__ or '')}\n"
+
+
+def validate(
+    path: str | os.PathLike[str],
+    *,
+    weights: str | os.PathLike[str] | None = None,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+) -> Report:
+    """Check one model file and report everything that is wrong with it.
+
+    Args:
+        path: an IR (.xml) of version 10 or 11, or an ONNX model (.onnx).
+        weights: the .bin of the IR; by default the file of the same name beside it.
+        select: codes or groups ("IRL203", "IRL2") to report; empty means all.
+        ignore: codes or groups not to report.
+
+    Raises:
+        UsageError: for a code that does not exist. A file that cannot be read is a finding.
+    """
+    file = os.fspath(path)
+    selection = _Selection(select, ignore)
+    findings = _ir_findings(file, weights, selection)
+    report = Report()
+    report.extend(item.in_file(file) for item in findings if selection.wants(item.code))
+    return report
+
+
+class _Selection:
+    """Which codes the caller wants to see."""
+
+    def __init__(self, select: Iterable[str], ignore: Iterable[str]) -> None:
+        self.select = self._checked(select)
+        self.ignore = self._checked(ignore)
+
+    @staticmethod
+    def _checked(groups: Iterable[str]) -> tuple[str, ...]:
+        checked = tuple(group.strip().upper() for group in groups)
+        for group in checked:
+            if not any(code.startswith(group) for code in _modules()):
+                raise UsageError(
+                    f"no rule has a code that begins with {group!r}",
+                    expected="codes or groups such as IRL203, IRL2",
+                    found=group,
+                )
+        return checked
+
+    def wants(self, code: str) -> bool:
+        """True when findings of this code are to be reported."""
+        if any(code.startswith(group) for group in self.ignore):
+            return False
+        return not self.select or any(code.startswith(group) for group in self.select)
+
+
+def _ir_findings(
+    file: str, weights: str | os.PathLike[str] | None, selection: _Selection
+) -> Iterator[Diagnostic]:
+    try:
+        document = parse(file)
+    except ReadError as error:
+        yield from error.diagnostics
+        return
+    bin_file = os.path.splitext(file)[0] + ".bin" if weights is None else os.fspath(weights)
+    context = Context(document, bin_file)
+    try:
+        yield from _run(context, rule_classes("IRL"), selection)
+    finally:
+        context.weights.close()
+
+
+def _run(
+    context: Context, classes: dict[str, type[Rule]], selection: _Selection
+) -> Iterator[Diagnostic]:
+    """Run the rules in order; drop findings that depend on an error found before."""
+    wanted = [rule for code, rule in classes.items() if selection.wants(code)]
+    groups = {group for rule in wanted for group in rule.requires}
+    errors = _Errors()
+    for code, rule in classes.items():
+        if not selection.wants(code) and not any(code.startswith(group) for group in groups):
+            continue
+        for finding in rule().check(context):
+            if errors.silence(rule, finding.location):
+                continue
+            if finding.severity is Severity.ERROR:
+                errors.add(code, finding.location)
+            yield finding
+
+
+class _Errors:
+    """Where errors were found, by how far they reach."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, set[str]] = {}
+
+    def add(self, code: str, place: Location) -> None:
+        """Remember an error."""
+        for key in ("", _net_key(place), _layer_key(place)):
+            self._codes.setdefault(key, set()).add(code)
+
+    def silence(self, rule: type[Rule], place: Location) -> bool:
+        """True when an error that `rule` requires the absence of reaches `place`."""
+        if not self._codes or not rule.requires:
+            return False
+        if rule.scope == FILE:
+            key = ""
+        else:
+            key = _layer_key(place) if rule.scope == LAYER else _net_key(place)
+        codes = self._codes.get(key, ())
+        return any(code.startswith(rule.requires) for code in codes if code != rule.code)
+
+
+def _layer_key(place: Location) -> str:
+    """The element path up to the innermost layer."""
+    steps = list(_LAYER_STEP.finditer(place.element))
+    return place.element[: steps[-1].end()] if steps else place.element
+
+
+def _net_key(place: Location) -> str:
+    """The element path of the net that the innermost layer, or the edge, belongs to."""
+    element = place.element
+    cut = max(element.rfind("/layers/"), element.rfind("/edges/"))
+    return f"{element if cut < 0 else element[:cut]} net"

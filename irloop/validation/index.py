@@ -1,0 +1,162 @@
+"""What many rules look up about one net, found in one pass over its layers and edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from irloop.formats.openvino.xml import Edge, Layer, Net, Port
+
+__all__ = ["LOOPS", "SINKS", "NetIndex", "Source"]
+
+#: Operations that own one body, by their type in lower case.
+LOOPS = frozenset({"tensoriterator", "loop"})
+#: Where OpenVINO's reader starts when it walks back to find what the model consists of.
+SINKS = frozenset({"result", "assign"})
+
+#: A layer and one of its output ports.
+Source = tuple[Layer, Port]
+
+
+class NetIndex:
+    """One net (the root or a body): layers by id and type, edges by both ends.
+
+    Where two layers share an id the first one is meant; IRL105 reports the others.
+    """
+
+    def __init__(self, net: Net, parent: NetIndex | None) -> None:
+        self.net = net
+        self.parent = parent
+        self.layers: dict[str, Layer] = {}
+        self.duplicates: list[Layer] = []
+        self.by_type: dict[str, list[Layer]] = {}
+        for layer in net.layers:
+            kind = layer.type
+            self.by_type.setdefault(kind.lower() if kind else "", []).append(layer)
+            if layer.id is None:
+                continue
+            if self.layers.setdefault(layer.id, layer) is not layer:
+                self.duplicates.append(layer)
+        self.incoming: dict[str, list[Edge]] = {}
+        self.outgoing: dict[str, list[Edge]] = {}
+        incoming, outgoing = self.incoming, self.outgoing
+        for edge in net.edges:
+            source, target = edge.from_layer, edge.to_layer
+            if target is not None:
+                incoming.setdefault(target, []).append(edge)
+            if source is not None:
+                outgoing.setdefault(source, []).append(edge)
+
+    def of_type(self, *names: str) -> list[Layer]:
+        """Layers of these types (lower case), in document order within a type."""
+        return [layer for name in names for layer in self.by_type.get(name, ())]
+
+    @property
+    def parameters(self) -> list[Layer]:
+        """Parameter layers, the only spelling OpenVINO knows."""
+        return [layer for layer in self.of_type("parameter") if layer.type == "Parameter"]
+
+    @property
+    def results(self) -> list[Layer]:
+        """Result layers, the only spelling OpenVINO knows."""
+        return [layer for layer in self.of_type("result") if layer.type == "Result"]
+
+    @property
+    def constants(self) -> list[Layer]:
+        """Const layers, the only spelling OpenVINO knows."""
+        return [layer for layer in self.of_type("const") if layer.type == "Const"]
+
+    def edges_into(self, layer: Layer) -> list[Edge]:
+        """The edges that end in a layer."""
+        return [] if layer.id is None else self.incoming.get(layer.id, [])
+
+    def edges_out_of(self, layer: Layer) -> list[Edge]:
+        """The edges that start in a layer."""
+        return [] if layer.id is None else self.outgoing.get(layer.id, [])
+
+    def source(self, layer: Layer, position: int = 0) -> Source | None:
+        """The layer and output port that input `position` of `layer` reads, when all is sound."""
+        if position >= len(layer.inputs):
+            return None
+        return self.source_of_port(layer, layer.inputs[position])
+
+    def source_of_port(self, layer: Layer, port: Port) -> Source | None:
+        """The layer and output port that an input port reads, when all is sound."""
+        for edge in self.edges_into(layer):
+            if edge.to_port == port.id:
+                return self.source_of_edge(edge)
+        return None
+
+    def source_of_edge(self, edge: Edge) -> Source | None:
+        """The layer and output port an edge starts from, when both exist."""
+        producer = self.layers.get(edge.from_layer or "")
+        if producer is None:
+            return None
+        for port in producer.outputs:
+            if port.id == edge.from_port:
+                return producer, port
+        return None
+
+    @cached_property
+    def reachable(self) -> set[str]:
+        """Ids of the layers that a Result or an Assign depends on."""
+        incoming, layers = self.incoming, self.layers
+        stack = [layer.id for layer in self.of_type(*SINKS) if layer.id is not None]
+        seen = set(stack)
+        while stack:
+            for edge in incoming.get(stack.pop(), ()):
+                source = edge.from_layer
+                if source is not None and source not in seen and source in layers:
+                    seen.add(source)
+                    stack.append(source)
+        return seen
+
+    @cached_property
+    def cycles(self) -> list[list[str]]:
+        """Ids of layers that depend on themselves, one list for each cycle met."""
+        place = {key: number for number, key in enumerate(self.layers)}
+        last = len(place)
+        for edge in self.net.edges:
+            # Files list producers first nearly always, and then there is nothing to search.
+            if place.get(edge.from_layer or "", -1) >= place.get(edge.to_layer or "", last):
+                break
+        else:
+            return []
+        return self._search_cycles()
+
+    def _search_cycles(self) -> list[list[str]]:
+        found: list[list[str]] = []
+        state: dict[str, int] = {}
+        for start in self.layers:
+            if start in state:
+                continue
+            state[start] = 1
+            path, readers = [start], [self._readers(start)]
+            while path:
+                reader = next(readers[-1], None)
+                if reader is None:
+                    state[path.pop()] = 2
+                    readers.pop()
+                elif reader not in state:
+                    state[reader] = 1
+                    path.append(reader)
+                    readers.append(self._readers(reader))
+                elif state[reader] == 1:
+                    found.append(path[path.index(reader) :])
+        return found
+
+    def _readers(self, key: str) -> Iterator[str]:
+        for edge in self.outgoing.get(key, ()):
+            if edge.to_layer in self.layers:
+                yield edge.to_layer
+
+    def is_used(self, layer: Layer) -> bool:
+        """True when a Result or an Assign depends on the layer."""
+        return layer.id in self.reachable
+
+    def downstream(self, layer: Layer) -> Iterator[Layer]:
+        """The layers that read an output of `layer`."""
+        for edge in self.edges_out_of(layer):
+            reader = self.layers.get(edge.to_layer or "")
+            if reader is not None:
+                yield reader

@@ -1,0 +1,125 @@
+"""Where a finding is: line, layer path, layer id and element path of what the XML holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from irloop.diagnostics import Location
+from irloop.formats.openvino.xml import BackEdge, Edge, Layer, MapEntry, Net, Port, PortMapSection
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+__all__ = [
+    "at_back_edge",
+    "at_data",
+    "at_edge",
+    "at_element",
+    "at_entry",
+    "at_layer",
+    "at_net",
+    "at_port",
+    "at_section",
+    "describe",
+    "section_tag",
+]
+
+
+def describe(layer: Layer) -> str:
+    """A layer as people name it, as in ``Add 'sum' (layer 4)``."""
+    return f"{layer.type} {layer.path!r} (layer {layer.id})"
+
+
+def _position(items: Sequence[object], item: object) -> int:
+    # By identity: two equal entries are two places.
+    return next(index for index, other in enumerate(items, 1) if other is item)
+
+
+def section_tag(section: PortMapSection) -> str:
+    """The element name of a port map: port_map, then_port_map or else_port_map."""
+    return "port_map" if section.label == "body" else f"{section.label}_port_map"
+
+
+def at_net(net: Net) -> Location:
+    """The root or a body."""
+    owner = net.owner
+    return Location(None, net.line, net.path, owner.id if owner else None, net.element_path)
+
+
+def at_layer(layer: Layer, part: str = "") -> Location:
+    """A layer, or a part of it that has no line of its own, as in ``back_edges``."""
+    element = f"{layer.element_path}/{part}" if part else layer.element_path
+    return Location(None, layer.line, layer.path, layer.id, element)
+
+
+def at_data(layer: Layer, attribute: str = "") -> Location:
+    """The data element of a layer, or one attribute of it; the layer when it has none."""
+    if layer.data_line is None:
+        return at_layer(layer)
+    element = f"{layer.element_path}/data"
+    if attribute:
+        element = f"{element}/@{attribute}"
+    return Location(None, layer.data_line, layer.path, layer.id, element)
+
+
+def at_port(layer: Layer, port: Port) -> Location:
+    """A declared port of a layer."""
+    side = "input" if any(item is port for item in layer.inputs) else "output"
+    element = f"{layer.element_path}/{side}/port[@id={port.id}]"
+    return Location(None, port.line, layer.path, layer.id, element)
+
+
+def at_section(layer: Layer, section: PortMapSection) -> Location:
+    """A port map of a layer."""
+    element = f"{layer.element_path}/{section_tag(section)}"
+    return Location(None, section.line, layer.path, layer.id, element)
+
+
+def at_entry(layer: Layer, section: PortMapSection, entry: MapEntry) -> Location:
+    """An entry of a port map, as in ``net/layers/layer[@id=4]/port_map/output[2]``."""
+    entries = section.inputs if entry.kind == "input" else section.outputs
+    number = _position(entries, entry)
+    element = f"{layer.element_path}/{section_tag(section)}/{entry.kind}[{number}]"
+    return Location(None, entry.line, layer.path, layer.id, element)
+
+
+def at_back_edge(layer: Layer, edge: BackEdge) -> Location:
+    """An edge of the back edges of a layer."""
+    number = _position(layer.back_edges or (), edge)
+    element = f"{layer.element_path}/back_edges/edge[{number}]"
+    return Location(None, edge.line, layer.path, layer.id, element)
+
+
+def at_edge(net: Net, edge: Edge) -> Location:
+    """An edge of a net."""
+    element = f"{net.element_path}/edges/edge[{_position(net.edges, edge)}]"
+    return Location(None, edge.line, net.path, None, element)
+
+
+def at_element(element: etree._Element, line: int) -> Location:
+    """Any XML element, known to the document or not."""
+    steps: list[str] = []
+    names: list[str] = []
+    layer_id: str | None = None
+    node: etree._Element | None = element
+    while node is not None:
+        tag = str(node.tag)
+        steps.append(_step(node, tag))
+        if tag == "layer":
+            layer_id = layer_id if names else node.get("id")
+            names.append(node.get("name") or f"layer {node.get('id')}")
+        elif names and tag.endswith("body"):
+            names.append(tag.removesuffix("_body"))
+        node = node.getparent()
+    path = "/".join(reversed(names))
+    return Location(None, line, path, layer_id, "/".join(reversed(steps)))
+
+
+def _step(node: etree._Element, tag: str) -> str:
+    identity = node.get("id")
+    if tag in ("layer", "port") and identity is not None:
+        return f"{tag}[@id={identity}]"
+    parent = node.getparent()
+    same = [] if parent is None else parent.findall(tag)
+    return tag if len(same) < 2 else f"{tag}[{_position(same, node)}]"

@@ -1,0 +1,89 @@
+"""What a rule is. One file a rule; the file name is the code: ``rules/irl203_unknown_port.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from irloop.diagnostics import Diagnostic, Location, Severity
+
+if TYPE_CHECKING:
+    from irloop.validation.context import Context
+    from irloop.validation.operations import AttributeProblem
+
+__all__ = ["FILE", "LAYER", "NET", "RULES", "SECTIONS", "Rule"]
+
+#: How far an error reaches that a rule depends on: the layer, its whole net, or the file.
+LAYER, NET, FILE = "layer", "net", "file"
+
+#: The sections every rule's docstring has, in this order.
+SECTIONS = ("What it does", "Why is this bad", "Bad example", "Good example", "Fix")
+
+#: Every rule class by its code; filled as rule modules are imported.
+RULES: dict[str, type[Rule]] = {}
+
+
+class Rule:
+    """The base of every rule; subclasses register themselves.
+
+    `requires` names codes (or groups, as "IRL1") whose errors make this rule's findings
+    meaningless; `scope` says where: in the same layer, the same net, or anywhere in the file.
+    A finding is dropped when such an error was found there, and only then.
+    """
+
+    code: ClassVar[str]
+    severity: ClassVar[Severity]
+    title: ClassVar[str]
+    requires: ClassVar[tuple[str, ...]]
+    scope: ClassVar[str]
+    #: The rule asks the context for the inferred graph, which is the dear part of validation.
+    needs_graph: ClassVar[bool]
+
+    def __init_subclass__(
+        cls,
+        *,
+        code: str,
+        severity: Severity,
+        title: str,
+        requires: tuple[str, ...] = (),
+        scope: str = LAYER,
+        needs_graph: bool = False,
+    ) -> None:
+        super().__init_subclass__()
+        if code in RULES:
+            raise TypeError(f"two rules have the code {code}")
+        cls.code = code
+        cls.severity = severity
+        cls.title = title
+        cls.requires = requires
+        cls.scope = scope
+        cls.needs_graph = needs_graph
+        RULES[code] = cls
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """Every finding of this rule in one model."""
+        raise NotImplementedError
+
+    def found(
+        self,
+        place: Location,
+        message: str,
+        *,
+        expected: str = "",
+        found: str = "",
+        cause: str = "",
+        fix: str = "",
+    ) -> Diagnostic:
+        """One finding of this rule."""
+        return Diagnostic(self.code, self.severity, message, place, expected, found, cause, fix)
+
+    def from_problem(self, problem: AttributeProblem) -> Diagnostic:
+        """The finding that an attribute problem of this code is."""
+        return self.found(
+            problem.place,
+            problem.message,
+            expected=problem.expected,
+            found=problem.found,
+            cause=problem.cause,
+            fix=problem.fix,
+        )

@@ -1,0 +1,54 @@
+"""IRL102: not an IR of version 10 or 11."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_element
+from irloop.validation.rule import Rule
+
+
+class RootOrVersion(
+    Rule, code="IRL102", severity=Severity.ERROR, title="not an IR of version 10 or 11"
+):
+    """The root is not `net`, or its version is neither 10 nor 11.
+
+    What it does:
+        Checks the root element and its `version`.
+    Why is this bad:
+        OpenVINO 2026.4 reads versions 10 and 11, OpenVINO 2021.4 only 10. Everything else ends
+        in "Unable to read the model" without a reason. Versions below 10 (before 2020) have
+        another structure altogether.
+    Bad example:
+        <net name="m" version="7">
+    Good example:
+        <net name="m" version="10">
+    Fix:
+        Convert the original model again with Model Optimizer 2020.1 or later. Do not edit the
+        number of an older file: its layers are described differently.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """At most one finding, at the root."""
+        document = context.document
+        place = at_element(document.root, document.net.line)
+        if document.root.tag != "net":
+            yield self.found(
+                place,
+                "the root element is not net",
+                expected="net",
+                found=str(document.root.tag),
+                fix="give the .xml of an OpenVINO IR",
+            )
+        elif document.version not in ("10", "11"):
+            old = context.version is not None and context.version < 10
+            yield self.found(
+                place,
+                "IR version is not supported",
+                expected="version 10 or 11",
+                found="no version" if document.version is None else f"version {document.version!r}",
+                cause="written before OpenVINO 2020.1" if old else "",
+                fix="convert the original model again with a newer tool" if old else "",
+            )

@@ -1,0 +1,71 @@
+"""IRL103: mandatory attribute is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.xml import Layer
+from irloop.validation.context import Context
+from irloop.validation.places import at_data, at_element, at_layer, describe
+from irloop.validation.rule import Rule
+
+
+class AttributeMissing(
+    Rule, code="IRL103", severity=Severity.ERROR, title="mandatory attribute is missing"
+):
+    """A mandatory attribute is missing.
+
+    What it does:
+        Checks `id`, `name`, `type`, `version` of layers, `id` of ports, `precision` of output
+        ports, the four ends of edges, both layers of back edges, `external_port_id` and
+        `internal_layer_id` of port map entries, and `shape` and `element_type` of Parameters.
+    Why is this bad:
+        OpenVINO 2026.4 and 2021.4 refuse the file, mostly without a line. A Parameter without
+        `shape` is accepted and silently becomes a scalar, one without `element_type` gets no
+        type at all.
+    Bad example:
+        <layer id="3" name="sum" type="Add">
+    Good example:
+        <layer id="3" name="sum" type="Add" version="opset1">
+    Fix:
+        Add the attribute; writers always write it, so a hand edit or a tool removed it.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an element and attribute."""
+        for item in context.schema_findings:
+            if item.code != self.code or item.element is context.document.root:
+                continue
+            yield self.found(
+                at_element(item.element, context.document.line_of(item.element)),
+                f"{item.element.tag} has no {item.attribute}",
+                expected=f"an attribute {item.attribute}",
+                found="none",
+                fix=f"add {item.attribute} to this {item.element.tag}",
+            )
+        for index in context.nets:
+            for layer in index.parameters:
+                yield from self._parameter(layer)
+
+    def _parameter(self, layer: Layer) -> Iterator[Diagnostic]:
+        if layer.data_line is None:
+            yield self.found(
+                at_layer(layer),
+                f"{describe(layer)} has no data element",
+                expected="data with shape and element_type",
+                found="none",
+                fix="add the data element with both attributes",
+            )
+            return
+        for name in ("shape", "element_type"):
+            if name in layer.data:
+                continue
+            yield self.found(
+                at_data(layer),
+                f"{describe(layer)} has no {name}",
+                expected=f"an attribute {name}",
+                found="none",
+                cause="OpenVINO would take it for a scalar" if name == "shape" else "",
+                fix=f"add {name} to its data",
+            )

@@ -1,0 +1,109 @@
+"""IRL104: malformed integer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.validation import values
+from irloop.validation.context import Context
+from irloop.validation.index import NetIndex
+from irloop.validation.places import at_back_edge, at_data, at_edge, at_entry, at_layer, at_port
+from irloop.validation.rule import Rule
+from irloop.validation.wiring import Wiring
+
+
+class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malformed integer"):
+    """An id, an offset, an axis or another integer of the structure is no integer.
+
+    What it does:
+        Checks ids of layers and ports, ends of edges and back edges, `offset` and `size` of
+        constants and every number of a port map. Ids, offsets and the axis of a sliced input
+        are unsigned: decimal digits only, without sign, spaces or `0x`.
+    Why is this bad:
+        OpenVINO 2026.4 refuses the file, for most of them with the bare word "stoll".
+    Bad example:
+        <layer id="-6" name="sum" type="Add" version="opset1">
+    Good example:
+        <layer id="6" name="sum" type="Add" version="opset1">
+    Fix:
+        Write the number in decimal digits.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an attribute."""
+        for index in context.nets:
+            yield from self._net(index)
+        for constant in context.constants:
+            data = constant.layer.data
+            for name in ("offset", "size"):
+                if name in data and values.unsigned(data[name]) is None:
+                    yield self._bad(at_data(constant.layer, name), name, data[name])
+        for wiring in (*context.loops, *(w for _, _, both in context.branches for w in both)):
+            yield from self._wiring(wiring)
+
+    def _net(self, index: NetIndex) -> Iterator[Diagnostic]:
+        # All texts of a net are looked at as a set first: nearly always there is nothing wrong.
+        net = index.net
+        texts = {port.id for layer in net.layers for port in (*layer.inputs, *layer.outputs)}
+        if not _sound(set(index.layers) | texts):
+            for layer in net.layers:
+                if layer.id is not None and values.unsigned(layer.id) is None:
+                    yield self._bad(at_layer(layer), "id", layer.id)
+                for port in (*layer.inputs, *layer.outputs):
+                    if port.id is not None and values.unsigned(port.id) is None:
+                        yield self._bad(at_port(layer, port), "id", port.id)
+        ports = {edge.from_port for edge in net.edges} | {edge.to_port for edge in net.edges}
+        if _sound(ports | set(index.incoming) | set(index.outgoing)):
+            return
+        for edge in net.edges:
+            ends = {
+                "from-layer": edge.from_layer,
+                "from-port": edge.from_port,
+                "to-layer": edge.to_layer,
+                "to-port": edge.to_port,
+            }
+            for name, text in ends.items():
+                if text is not None and values.unsigned(text) is None:
+                    yield self._bad(at_edge(net, edge), name, text)
+
+    def _wiring(self, wiring: Wiring) -> Iterator[Diagnostic]:
+        owner, section = wiring.owner, wiring.section
+        if wiring.label != "else":
+            for edge in owner.back_edges or ():
+                ends = {"from-layer": edge.from_layer, "to-layer": edge.to_layer}
+                for name, text in ends.items():
+                    if text is not None and values.unsigned(text) is None:
+                        yield self._bad(at_back_edge(owner, edge), name, text)
+        if section is None:
+            return
+        for entry in (*section.inputs, *section.outputs):
+            place = at_entry(owner, section, entry)
+            for name, text in entry.attributes.items():
+                if name == "internal_layer_id":
+                    sound = values.unsigned(text) is not None
+                elif name in _SIGNED and (wiring.is_loop_op or name == "external_port_id"):
+                    sound = values.signed(text) is not None
+                else:
+                    continue
+                if sound and name == "axis" and entry.kind == "input":
+                    # A negative axis of an input is IRL623, with its own explanation.
+                    sound = values.unsigned(text.removeprefix("-")) is not None
+                if not sound:
+                    yield self._bad(place, name, text)
+
+    def _bad(self, place: Location, name: str, text: str) -> Diagnostic:
+        return self.found(
+            place,
+            f"{name} is not an integer that OpenVINO can read",
+            expected="decimal digits",
+            found=repr(text),
+            fix=f"write {name} in decimal digits",
+        )
+
+
+_SIGNED = frozenset({"external_port_id", "axis", "start", "end", "stride", "part_size"})
+
+
+def _sound(texts: Iterable[str | None]) -> bool:
+    return all(text is None or values.unsigned(text) is not None for text in texts)

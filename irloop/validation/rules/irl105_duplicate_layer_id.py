@@ -1,0 +1,44 @@
+"""IRL105: two layers of one net have the same id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_layer
+from irloop.validation.rule import Rule
+
+
+class DuplicateLayerId(
+    Rule, code="IRL105", severity=Severity.ERROR, title="two layers of one net have the same id"
+):
+    """Two layers of the same net have the same id.
+
+    What it does:
+        Compares the ids inside the root and inside each body. Bodies count on their own: an id
+        may appear in the root and in every body.
+    Why is this bad:
+        Edges name layers by id. OpenVINO 2026.4 lets the later layer replace the earlier one and
+        then fails with "Cannot create  layer  id:0 from unsupported opset" or similar.
+    Bad example:
+        <layer id="0" name="a" .../> <layer id="0" name="b" .../>
+    Good example:
+        <layer id="0" name="a" .../> <layer id="1" name="b" .../>
+    Fix:
+        Give one of them a free id and correct the edges that mean it.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding for each layer but the first with an id."""
+        for index in context.nets:
+            for layer in index.duplicates:
+                first = index.layers[layer.id or ""]
+                yield self.found(
+                    at_layer(layer),
+                    f"layer id {layer.id} is already taken by {first.name!r} in line {first.line}",
+                    expected="an id of its own in this net",
+                    found=f"id {layer.id} twice",
+                    cause="two graphs were joined, or a layer was copied",
+                    fix="renumber one layer and the edges that mean it",
+                )

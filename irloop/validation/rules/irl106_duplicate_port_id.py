@@ -1,0 +1,51 @@
+"""IRL106: two ports of a layer have the same id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.xml import Layer, Port
+from irloop.validation.context import Context
+from irloop.validation.places import at_port, describe
+from irloop.validation.rule import Rule
+
+
+class DuplicatePortId(
+    Rule, code="IRL106", severity=Severity.ERROR, title="two ports of a layer have the same id"
+):
+    """Two input ports, or two output ports, of a layer have the same id.
+
+    What it does:
+        Compares the port ids inside `input` and inside `output` of each layer.
+    Why is this bad:
+        Edges name ports by id. OpenVINO 2026.4 fails with "Can not find ... port with id".
+    Bad example:
+        <input><port id="0"/><port id="0"/></input>
+    Good example:
+        <input><port id="0"/><port id="1"/></input>
+    Fix:
+        Number the ports: inputs 0, 1, ..., outputs from there on; correct the edges.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding for each port but the first with an id."""
+        for index in context.nets:
+            for layer in index.net.layers:
+                for ports in (layer.inputs, layer.outputs):
+                    if len(ports) > 1 and len({port.id for port in ports}) < len(ports):
+                        yield from self._ports(layer, ports)
+
+    def _ports(self, layer: Layer, ports: list[Port]) -> Iterator[Diagnostic]:
+        seen: set[str] = set()
+        for port in ports:
+            if port.id is None or port.id not in seen:
+                seen.add(port.id or "")
+                continue
+            yield self.found(
+                at_port(layer, port),
+                f"{describe(layer)} has two ports with id {port.id}",
+                expected="an id of its own for each port",
+                found=f"id {port.id} twice",
+                fix="number inputs 0, 1, ... and outputs from there on, and correct the edges",
+            )

@@ -1,0 +1,52 @@
+"""IRL107: unknown element or attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_element
+from irloop.validation.rule import Rule
+
+
+class UnknownContent(
+    Rule, code="IRL107", severity=Severity.WARNING, title="unknown element or attribute"
+):
+    """An element or attribute that no reader knows.
+
+    What it does:
+        Compares the file with the schema of IR 10 and 11, and the attributes in `data` with
+        those that the operation has.
+    Why is this bad:
+        OpenVINO 2026.4 and 2021.4 ignore it without a word. A misspelt attribute therefore keeps
+        its default, which changes results.
+    Bad example:
+        <data axes="1"/> <!-- of a Concat, whose attribute is axis -->
+    Good example:
+        <data axis="1"/>
+    Fix:
+        Correct the spelling, or remove what nobody reads.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an element or attribute."""
+        for item in context.schema_findings:
+            if item.code != self.code:
+                continue
+            tag, name = item.element.tag, item.attribute
+            what = f"attribute {name} of {tag}" if name else f"element {tag}"
+            known = (
+                "" if name or "Expected" not in item.message else item.message.rpartition("(")[2]
+            )
+            yield self.found(
+                at_element(item.element, context.document.line_of(item.element)),
+                f"unknown {what}, ignored by every reader",
+                expected=known.rstrip(" ).") if known else "",
+                found=name or str(tag),
+                cause="a misspelling, or an element that stands twice or in the wrong place",
+                fix="correct or remove it",
+            )
+        for problem in context.attribute_problems:
+            if problem.code == self.code:
+                yield self.from_problem(problem)

@@ -1,0 +1,44 @@
+"""IRL110: Const is spelled differently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_layer
+from irloop.validation.rule import Rule
+
+
+class ConstantMisspelt(
+    Rule, code="IRL110", severity=Severity.ERROR, title="Const is spelled differently"
+):
+    """A constant whose type is spelled `Constant`, `const` or otherwise than `Const`.
+
+    What it does:
+        Looks for layers whose type is Const or Constant in any other spelling.
+    Why is this bad:
+        OpenVINO reads weights only for layers of type `Const`. With `Constant` 2026.4 builds an
+        operation without data and the process dies (SIGSEGV) when the model is compiled; with
+        `const` the reader refuses the file.
+    Bad example:
+        <layer id="1" name="one" type="Constant" version="opset1">
+    Good example:
+        <layer id="1" name="one" type="Const" version="opset1">
+    Fix:
+        Write type="Const".
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a layer."""
+        for _, layer in context.layers("const", "constant"):
+            if layer.type == "Const":
+                continue
+            yield self.found(
+                at_layer(layer),
+                "a constant must have the type Const",
+                expected="Const",
+                found=layer.type or "",
+                cause="the type was written as the class is called",
+                fix='write type="Const"',
+            )

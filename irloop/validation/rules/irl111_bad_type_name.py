@@ -1,0 +1,94 @@
+"""IRL111: unknown precision or element type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.xml import Layer
+from irloop.validation import values
+from irloop.validation.context import Context
+from irloop.validation.places import at_data, at_port, describe
+from irloop.validation.rule import Rule
+
+
+class BadTypeName(
+    Rule, code="IRL111", severity=Severity.ERROR, title="unknown precision or element type"
+):
+    """A port's precision, or an element type in `data`, is a name OpenVINO does not know.
+
+    What it does:
+        Checks `precision` of output ports (exact letters: FP32, I64, BOOL, or the canonical
+        f32, i64, boolean) and the attributes in `data` that hold an element type (canonical
+        names in any letter case).
+    Why is this bad:
+        OpenVINO 2026.4 refuses the file. Both kinds of names are easily confused: `FP32` is a
+        precision, `f32` is an element type.
+    Bad example:
+        <data shape="1,2" element_type="FP32"/>
+    Good example:
+        <data shape="1,2" element_type="f32"/>
+    Fix:
+        Write the canonical name in `data` and the precision on ports.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a port or attribute."""
+        for index in context.nets:
+            layers = index.net.layers
+            names = {port.precision for layer in layers for port in layer.outputs} - {None}
+            if not names <= values.PRECISIONS.keys():
+                yield from self._ports(layers)
+            for layer in layers:
+                if layer.data:
+                    yield from self._data(layer)
+
+    def _ports(self, layers: list[Layer]) -> Iterator[Diagnostic]:
+        for layer in layers:
+            for port in layer.outputs:
+                name = port.precision
+                if name is None or name in values.PRECISIONS:
+                    continue
+                meant = _meant(name)
+                yield self.found(
+                    at_port(layer, port),
+                    f"{describe(layer)} has an output of unknown precision",
+                    expected=meant or "a precision such as FP32, I64, BOOL",
+                    found=repr(name),
+                    fix=f'write precision="{meant}"' if meant else "write a known precision",
+                )
+
+    def _data(self, layer: Layer) -> Iterator[Diagnostic]:
+        for name, text in layer.data.items():
+            if not name.endswith("_type") or name not in _ELEMENT_ATTRIBUTES:
+                continue
+            if text.lower() in values.ELEMENT_NAMES:
+                continue
+            known = values.PRECISIONS.get(text.upper())
+            yield self.found(
+                at_data(layer, name),
+                f"{describe(layer)} has an unknown {name}",
+                expected=str(known) if known else "an element type such as f32, i64, boolean",
+                found=repr(text),
+                cause="the name of a precision, not of an element type" if known else "",
+                fix=f'write {name}="{known}"' if known else "write a known element type",
+            )
+
+
+_ELEMENT_ATTRIBUTES = frozenset(
+    {
+        "element_type",
+        "destination_type",
+        "output_type",
+        "index_element_type",
+        "count_element_type",
+        "classes_index_type",
+        "sequence_length_type",
+        "convert_type",
+    }
+)
+
+
+def _meant(name: str) -> str | None:
+    upper = name.upper()
+    return upper if upper in values.PRECISIONS else None

@@ -1,0 +1,44 @@
+"""IRL112: malformed shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation import values
+from irloop.validation.context import Context
+from irloop.validation.places import at_data, describe
+from irloop.validation.rule import Rule
+
+
+class BadShape(Rule, code="IRL112", severity=Severity.ERROR, title="malformed shape"):
+    """The `shape` of a Parameter or Const cannot be read as a shape.
+
+    What it does:
+        Reads `1,2`, `[1, 2]`, the empty text (a scalar), `?` and `-1` (dynamic), ranges
+        (`1..5`, `..5`, `1..`) and `...` alone (dynamic rank); everything else is reported.
+    Why is this bad:
+        OpenVINO 2026.4 refuses most of it; `-2` is silently read as 0 and `5..1` fails late.
+        OpenVINO 2021.4 takes static shapes only.
+    Bad example:
+        <data shape="1,,2" element_type="f32"/>
+    Good example:
+        <data shape="1,2" element_type="f32"/>
+    Fix:
+        Write non-negative numbers separated by commas.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a layer."""
+        for _, layer in context.layers("parameter", "const"):
+            text = layer.data.get("shape")
+            problem = None if text is None else values.shape_problem(text)
+            if problem is None:
+                continue
+            yield self.found(
+                at_data(layer, "shape"),
+                f"{describe(layer)} has a malformed shape: {problem}",
+                expected="numbers separated by commas, as in 1,3,224,224",
+                found=repr(text),
+                fix="correct the shape",
+            )

@@ -1,0 +1,34 @@
+"""IRL115: invalid number, word or list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.rule import Rule
+
+
+class BadAttribute(
+    Rule, code="IRL115", severity=Severity.ERROR, title="invalid number, word or list"
+):
+    """An attribute in `data` has a value that cannot be read.
+
+    What it does:
+        Checks numbers, lists of numbers and the attributes whose value is one of a few words.
+    Why is this bad:
+        OpenVINO 2026.4 refuses the file. nan and inf must be written in lower case, lists without
+        empty items, words exactly (their letter case does not matter).
+    Bad example:
+        <data auto_broadcast="x"/>
+    Good example:
+        <data auto_broadcast="numpy"/>
+    Fix:
+        Write one of the values that the operation's specification lists.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an attribute."""
+        for problem in context.attribute_problems:
+            if problem.code == self.code:
+                yield self.from_problem(problem)

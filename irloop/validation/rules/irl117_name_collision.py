@@ -1,0 +1,79 @@
+"""IRL117: model inputs or outputs share a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.xml import Layer, Port
+from irloop.validation.context import Context
+from irloop.validation.index import NetIndex
+from irloop.validation.places import at_layer, describe
+from irloop.validation.rule import NET, Rule
+
+
+class NameCollision(
+    Rule,
+    code="IRL117",
+    severity=Severity.ERROR,
+    title="model inputs or outputs share a name",
+    requires=("IRL2",),
+    scope=NET,
+):
+    """Two different inputs or outputs of a version 10 model get the same tensor name.
+
+    What it does:
+        Collects what OpenVINO names inputs and outputs after in version 10: the Parameter's layer
+        name, the name of the layer that feeds each Result (with `.K` for output K of several), and
+        the tensor names on both; a name that means two tensors is reported.
+    Why is this bad:
+        OpenVINO 2026.4 refuses the file ("names have collisions"). OpenVINO 2021.4 reads it, but
+        users who ask for that name get either of the two. Version 11 files get no such names.
+    Bad example:
+        <layer id="0" name="x" type="Parameter" .../> <layer id="1" name="x" type="Parameter" .../>
+    Good example:
+        <layer id="0" name="x" type="Parameter" .../> <layer id="1" name="y" type="Parameter" .../>
+    Fix:
+        Rename one of the layers.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a name and layer, at the later layer."""
+        if context.version != 10:
+            return
+        owners: dict[str, tuple[Layer, str]] = {}
+        for layer, port in _tensors(context.root):
+            tensor = f"{layer.id}:{port.id}"
+            for name in _names(layer, port):
+                first, other = owners.setdefault(name, (layer, tensor))
+                if other == tensor:
+                    continue
+                yield self.found(
+                    at_layer(layer),
+                    f"the name {name!r} already means {describe(first)}",
+                    expected="different names for model inputs and outputs",
+                    found=f"{name!r} for two tensors",
+                    cause="version 10 names inputs and outputs after layers",
+                    fix="rename one of the two layers",
+                )
+
+
+def _tensors(index: NetIndex) -> Iterator[tuple[Layer, Port]]:
+    """The tensors that are model inputs or outputs, each once."""
+    seen: set[tuple[str | None, str | None]] = set()
+    sources = [(layer, layer.outputs[0]) for layer in index.parameters if layer.outputs]
+    fed = (index.source(layer) for layer in index.results)
+    for layer, port in (*sources, *(source for source in fed if source is not None)):
+        if (layer.id, port.id) not in seen:
+            seen.add((layer.id, port.id))
+            yield layer, port
+
+
+def _names(layer: Layer, port: Port) -> set[str]:
+    name = layer.name or ""
+    if len(layer.outputs) > 1:
+        number = next(k for k, item in enumerate(layer.outputs) if item is port)
+        name = f"{name}.{number}"
+    tensor_names = re.split(r"(?<!\\),", port.names) if port.names else []
+    return {name, *(item.replace("\\,", ",") for item in tensor_names)}

@@ -1,0 +1,49 @@
+"""IRL118: two layers have the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.xml import Layer
+from irloop.validation.context import Context
+from irloop.validation.places import at_layer
+from irloop.validation.rule import Rule
+
+
+class DuplicateName(
+    Rule, code="IRL118", severity=Severity.WARNING, title="two layers have the same name"
+):
+    """Two layers of the same net have the same name.
+
+    What it does:
+        Compares the names inside the root and inside each body.
+    Why is this bad:
+        OpenVINO reads the file, since it wires layers by id. But messages, profiles and users
+        address layers by name and cannot tell the two apart.
+    Bad example:
+        <layer id="3" name="sum" type="Add" .../> <layer id="4" name="sum" type="Add" .../>
+    Good example:
+        <layer id="3" name="sum" type="Add" .../> <layer id="4" name="sum_1" type="Add" .../>
+    Fix:
+        Rename one of them.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding for each layer but the first with a name."""
+        for index in context.nets:
+            layers = index.net.layers
+            if len({layer.name for layer in layers}) == len(layers):
+                continue
+            first: dict[str, Layer] = {}
+            for layer in layers:
+                if layer.name is None or first.setdefault(layer.name, layer) is layer:
+                    continue
+                other = first[layer.name]
+                yield self.found(
+                    at_layer(layer),
+                    f"the name {layer.name!r} is already taken by layer {other.id}",
+                    expected="a name of its own in this net",
+                    found=f"{layer.name!r} in lines {other.line} and {layer.line}",
+                    fix="rename one of the two",
+                )

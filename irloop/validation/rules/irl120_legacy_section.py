@@ -1,0 +1,36 @@
+"""IRL120: legacy section is ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_element
+from irloop.validation.rule import Rule
+
+
+class LegacySection(Rule, code="IRL120", severity=Severity.INFO, title="legacy section is ignored"):
+    """A section that only readers before version 10 used.
+
+    What it does:
+        Reports `statistics` in the root and `blobs` in a layer.
+    Why is this bad:
+        It is not. OpenVINO 2026.4 and 2021.4 skip it, so quantisation statistics or weights that
+        stand there have no effect.
+    Bad example:
+        <statistics><layer><name>conv</name><min>0</min><max>1</max></layer></statistics>
+    Good example:
+        a net of layers, edges and meta_data
+    Fix:
+        Remove the section when nobody else needs it.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a section."""
+        for element in context.document.root.iter("statistics", "blobs"):
+            yield self.found(
+                at_element(element, context.document.line_of(element)),
+                f"{element.tag} is ignored since version 10",
+                fix="remove it when nobody else reads it",
+            )

@@ -1,0 +1,43 @@
+"""IRL201: edge starts from an unknown layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_edge
+from irloop.validation.rule import Rule
+
+
+class EdgeFromUnknown(
+    Rule, code="IRL201", severity=Severity.ERROR, title="edge starts from an unknown layer"
+):
+    """An edge starts from a layer that the net does not have.
+
+    What it does:
+        Looks up `from-layer` of each edge among the layers of the same net.
+    Why is this bad:
+        OpenVINO 2026.4 refuses the file with "Cannot create  layer  id:0 from unsupported
+        opset", which names neither the edge nor the layer.
+    Bad example:
+        <edge from-layer="33" from-port="0" to-layer="2" to-port="0"/>
+    Good example:
+        <edge from-layer="1" from-port="0" to-layer="2" to-port="0"/>
+    Fix:
+        Name an existing layer, or remove the edge. A body sees only its own layers.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an edge."""
+        for index in context.nets:
+            for name in index.outgoing.keys() - index.layers.keys():
+                for edge in index.outgoing[name]:
+                    yield self.found(
+                        at_edge(index.net, edge),
+                        f"edge from layer {name}, which does not exist in this net",
+                        expected="the id of a layer of the same net",
+                        found=f"from-layer {name} to layer {edge.to_layer}",
+                        cause=context.elsewhere(index, name),
+                        fix="name an existing layer or remove the edge",
+                    )

@@ -1,0 +1,43 @@
+"""IRL202: edge ends in an unknown layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_edge
+from irloop.validation.rule import Rule
+
+
+class EdgeToUnknown(
+    Rule, code="IRL202", severity=Severity.ERROR, title="edge ends in an unknown layer"
+):
+    """An edge ends in a layer that the net does not have.
+
+    What it does:
+        Looks up `to-layer` of each edge among the layers of the same net.
+    Why is this bad:
+        OpenVINO 2026.4 and 2021.4 ignore the edge without a word, so whatever was meant to read
+        the value does not.
+    Bad example:
+        <edge from-layer="1" from-port="0" to-layer="44" to-port="0"/>
+    Good example:
+        <edge from-layer="1" from-port="0" to-layer="2" to-port="0"/>
+    Fix:
+        Name an existing layer, or remove the edge. A body sees only its own layers.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an edge."""
+        for index in context.nets:
+            for name in index.incoming.keys() - index.layers.keys():
+                for edge in index.incoming[name]:
+                    yield self.found(
+                        at_edge(index.net, edge),
+                        f"edge to layer {name}, which does not exist in this net",
+                        expected="the id of a layer of the same net",
+                        found=f"from layer {edge.from_layer} to-layer {name}",
+                        cause=context.elsewhere(index, name),
+                        fix="name an existing layer or remove the edge",
+                    )

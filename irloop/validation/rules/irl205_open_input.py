@@ -1,0 +1,47 @@
+"""IRL205: last input ports without edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_port, describe
+from irloop.validation.rule import Rule
+
+
+class OpenInput(
+    Rule,
+    code="IRL205",
+    severity=Severity.WARNING,
+    title="last input ports without edges",
+):
+    """The last input ports of a layer have no edges.
+
+    What it does:
+        Looks for unconnected input ports behind the last connected one.
+    Why is this bad:
+        OpenVINO 2026.4 takes them for omitted optional inputs. When the operation needs them the
+        file is refused with a message about the operation; otherwise a lost edge changes the
+        result without a word.
+    Bad example:
+        a Clamp with a second input port that no edge enters
+    Good example:
+        a Clamp with one input port
+    Fix:
+        Connect the port, or remove it from the layer.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a port."""
+        for layer, port, trailing in context.open_inputs:
+            if not trailing:
+                continue
+            yield self.found(
+                at_port(layer, port),
+                f"input port {port.id} of {describe(layer)} has no edge",
+                expected="an edge to each declared input port",
+                found=f"no edge to port {port.id}",
+                cause="an edge was lost, or an optional input is left out",
+                fix="connect the port or remove it",
+            )

@@ -1,0 +1,57 @@
+"""IRL206: several edges to one input port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.xml import Edge, Layer
+from irloop.validation.context import Context
+from irloop.validation.index import NetIndex
+from irloop.validation.places import at_edge, describe
+from irloop.validation.rule import Rule
+
+
+class InputConnectedTwice(
+    Rule, code="IRL206", severity=Severity.ERROR, title="several edges to one input port"
+):
+    """Two or more edges end in the same input port.
+
+    What it does:
+        Counts the edges to each input port.
+    Why is this bad:
+        An input has one value. OpenVINO 2026.4 refuses the file with "incorrect input with index
+        k", which is not about the edge.
+    Bad example:
+        <edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
+        <edge from-layer="1" from-port="0" to-layer="2" to-port="0"/>
+    Good example:
+        <edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
+        <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
+    Fix:
+        Remove one edge, or let it end in another port.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding for each edge but the first to a port."""
+        for index in context.nets:
+            for target, edges in index.incoming.items():
+                if len(edges) > 1 and len({edge.to_port for edge in edges}) < len(edges):
+                    layer = index.layers.get(target)
+                    if layer is not None:
+                        yield from self._edges(index, layer, edges)
+
+    def _edges(self, index: NetIndex, layer: Layer, edges: list[Edge]) -> Iterator[Diagnostic]:
+        first: dict[str | None, Edge] = {}
+        for edge in edges:
+            other = first.setdefault(edge.to_port, edge)
+            if other is edge:
+                continue
+            yield self.found(
+                at_edge(index.net, edge),
+                f"input port {edge.to_port} of {describe(layer)} already has an edge",
+                expected="one edge",
+                found=f"edges from layer {other.from_layer} (line {other.line}) "
+                f"and layer {edge.from_layer}",
+                fix="remove one of them or correct its to-port",
+            )

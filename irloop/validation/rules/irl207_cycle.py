@@ -1,0 +1,43 @@
+"""IRL207: edges form a cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_edge
+from irloop.validation.rule import Rule
+
+
+class Cycle(Rule, code="IRL207", severity=Severity.ERROR, title="edges form a cycle"):
+    """Edges form a cycle.
+
+    What it does:
+        Looks for layers of one net that depend on themselves. The back edges of a loop are a
+        section of their own and no cycle.
+    Why is this bad:
+        There is no order in which the layers could be computed. OpenVINO 2026.4 refuses the file
+        with "Attempt to access node N that not in graph".
+    Bad example:
+        <edge from-layer="1" ... to-layer="2" .../> <edge from-layer="2" ... to-layer="1" .../>
+    Good example:
+        a Loop whose back_edges carry the value to the next iteration
+    Fix:
+        Cut the cycle; use a Loop or TensorIterator for what is meant to repeat.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a cycle, at an edge of it."""
+        for index in context.nets:
+            for cycle in index.cycles:
+                names = " -> ".join(index.layers[item].name or item for item in cycle)
+                last, first = cycle[-1], cycle[0]
+                edge = next(e for e in index.outgoing[last] if e.to_layer == first)
+                yield self.found(
+                    at_edge(index.net, edge),
+                    f"the edges form a cycle: {names} -> {index.layers[first].name or first}",
+                    expected="layers that do not depend on themselves",
+                    found=f"a cycle of {len(cycle)} layers",
+                    fix="cut the cycle, or say it as the back edge of a loop",
+                )

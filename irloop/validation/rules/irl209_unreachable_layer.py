@@ -1,0 +1,43 @@
+"""IRL209: layer that no Result needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_layer, describe
+from irloop.validation.rule import Rule
+
+
+class UnreachableLayer(
+    Rule, code="IRL209", severity=Severity.INFO, title="layer that no Result needs"
+):
+    """A layer that no Result depends on.
+
+    What it does:
+        Walks back from every Result and Assign; Parameters are not reported (IRL210).
+    Why is this bad:
+        OpenVINO 2026.4 and 2021.4 drop the layer without looking at it. Either it is dead weight,
+        or an edge or a Result is missing.
+    Bad example:
+        a ReLU whose output nothing reads
+    Good example:
+        a ReLU that feeds a Result
+    Fix:
+        Remove the layer, or connect it.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a layer."""
+        for index in context.nets:
+            needed = index.reachable
+            if len(needed) == len(index.layers):
+                continue
+            for key, layer in index.layers.items():
+                if key not in needed and layer.type != "Parameter":
+                    yield self.found(
+                        at_layer(layer),
+                        f"no Result needs {describe(layer)}; readers drop it",
+                        fix="remove the layer or connect it",
+                    )

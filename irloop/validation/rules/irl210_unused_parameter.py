@@ -1,0 +1,40 @@
+"""IRL210: model input that nothing reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_layer
+from irloop.validation.rule import Rule
+
+
+class UnusedParameter(
+    Rule, code="IRL210", severity=Severity.INFO, title="model input that nothing reads"
+):
+    """A Parameter of the model that no layer reads.
+
+    What it does:
+        Looks for Parameters of the root without an outgoing edge. Body Parameters are the
+        business of IRL512 and IRL513.
+    Why is this bad:
+        OpenVINO keeps it as a model input: callers must supply data that has no effect.
+    Bad example:
+        <layer id="1" name="y" type="Parameter" .../> and no edge from layer 1
+    Good example:
+        an edge from layer 1 to the layer that uses it
+    Fix:
+        Remove the Parameter, or connect it.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a Parameter."""
+        index = context.root
+        for layer in index.parameters:
+            if not index.edges_out_of(layer):
+                yield self.found(
+                    at_layer(layer),
+                    f"nothing reads the model input {layer.name!r}",
+                    fix="remove the Parameter or connect it",
+                )

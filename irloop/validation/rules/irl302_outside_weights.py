@@ -1,0 +1,53 @@
+"""IRL302: constant lies outside the weights file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_data, describe
+from irloop.validation.rule import FILE, Rule
+
+
+class OutsideWeights(
+    Rule,
+    code="IRL302",
+    severity=Severity.ERROR,
+    title="constant lies outside the weights file",
+    requires=("IRL301",),
+    scope=FILE,
+):
+    """The bytes of a constant are not all inside the .bin.
+
+    What it does:
+        Compares `offset` + `size` with the size of the file; nothing is read.
+    Why is this bad:
+        OpenVINO 2026.4 and 2021.4 refuse the file ("Incorrect weights in bin file!") and name
+        neither the layer nor the numbers.
+    Bad example:
+        <data element_type="f32" shape="4" offset="8" size="16"/> with a .bin of 16 bytes
+    Good example:
+        <data element_type="f32" shape="4" offset="0" size="16"/> with a .bin of 16 bytes
+    Fix:
+        Restore the .bin that was written together with the .xml.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a constant."""
+        size = context.weights.size
+        if size is None:
+            return
+        for item in context.constants:
+            if item.offset is None or item.size is None or item.offset + item.size <= size:
+                continue
+            yield self.found(
+                at_data(item.layer, "offset"),
+                f"{describe(item.layer)} lies outside the weights file",
+                expected=f"bytes up to {size}",
+                found=f"bytes {item.offset} to {item.offset + item.size}",
+                cause="the file is empty"
+                if size == 0
+                else "the .bin is cut off, or of another model",
+                fix="restore the .bin that was written together with this .xml",
+            )

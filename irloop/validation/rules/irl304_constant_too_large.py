@@ -1,0 +1,43 @@
+"""IRL304: constant has more bytes than elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_data, describe
+from irloop.validation.rule import Rule
+
+
+class ConstantTooLarge(
+    Rule, code="IRL304", severity=Severity.WARNING, title="constant has more bytes than elements"
+):
+    """The `size` of a constant is larger than its shape and element type need.
+
+    What it does:
+        Compares `size` with the number of elements times the bits of one, rounded up to bytes.
+    Why is this bad:
+        OpenVINO 2026.4 ignores the rest without a word. Nothing is wrong with the file as such,
+        but shape or element type may have been changed without the data.
+    Bad example:
+        <data element_type="f16" shape="4" offset="0" size="16"/>
+    Good example:
+        <data element_type="f16" shape="4" offset="0" size="8"/>
+    Fix:
+        Correct shape, element type or size.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a constant."""
+        for item in context.constants:
+            needed = item.needed
+            if needed is None or item.size is None or item.size <= needed:
+                continue
+            yield self.found(
+                at_data(item.layer, "size"),
+                f"{describe(item.layer)} has more bytes than its shape needs",
+                expected=f"{needed} bytes for {item.element}{list(item.shape or ())}",
+                found=f"{item.size} bytes",
+                fix="correct shape, element_type or size",
+            )

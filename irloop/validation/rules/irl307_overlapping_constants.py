@@ -1,0 +1,56 @@
+"""IRL307: constants overlap in part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_data, describe
+from irloop.validation.rule import Rule
+
+
+class OverlappingConstants(
+    Rule,
+    code="IRL307",
+    severity=Severity.INFO,
+    title="constants overlap in part",
+    requires=("IRL302", "IRL303"),
+):
+    """Two constants share some of their bytes, but not all.
+
+    What it does:
+        Sorts the byte ranges. Equal ranges, and ranges that lie inside another, are how
+        writers share equal data; a partial overlap is not.
+    Why is this bad:
+        It is not, for any reader. But no writer does it: an offset or a size was probably changed
+        by hand.
+    Bad example:
+        offset="0" size="16" and offset="8" size="16"
+    Good example:
+        offset="0" size="16" and offset="16" size="16"
+    Fix:
+        Check offset and size of both.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a constant that begins inside another and ends behind it."""
+        ranges = sorted(
+            (item.offset, -item.size, number)
+            for number, item in enumerate(context.constants)
+            if item.offset is not None and item.size
+        )
+        end, owner = 0, -1
+        for offset, negative_size, number in ranges:
+            last = offset - negative_size
+            if offset < end < last:
+                item, other = context.constants[number], context.constants[owner]
+                yield self.found(
+                    at_data(item.layer, "offset"),
+                    f"{describe(item.layer)} shares part of its bytes with {describe(other.layer)}",
+                    expected=f"bytes from {end} on, or all of the other's bytes",
+                    found=f"bytes {offset} to {last}",
+                    fix="check offset and size of both",
+                )
+            if last > end:
+                end, owner = last, number

@@ -1,0 +1,58 @@
+"""IRL308: bytes of the weights file that no constant uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_net
+from irloop.validation.rule import FILE, Rule
+
+
+class UnreferencedBytes(
+    Rule,
+    code="IRL308",
+    severity=Severity.INFO,
+    title="bytes of the weights file that no constant uses",
+    requires=("IRL301", "IRL302", "IRL303", "IRL305"),
+    scope=FILE,
+):
+    """The .bin holds bytes that no constant refers to.
+
+    What it does:
+        Adds up the gaps between the byte ranges of all constants; nothing is read.
+    Why is this bad:
+        Readers ignore them. A large gap is dead weight, or the .bin of another model.
+    Bad example:
+        a .bin of 1 MB of which the constants use 16 bytes
+    Good example:
+        a .bin that ends with its last constant
+    Fix:
+        Write the model again, which drops them; check that .xml and .bin belong together.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """At most one finding a file."""
+        size = context.weights.size
+        if not size:
+            return
+        ranges = sorted(
+            (item.offset, item.offset + item.size)
+            for item in context.constants
+            if item.offset is not None and item.size
+        )
+        used = end = 0
+        for first, last in ranges:
+            used += max(0, last - max(first, end))
+            end = max(end, last)
+        if used >= size or not context.root.net.layers:
+            return
+        yield self.found(
+            at_net(context.root.net),
+            f"{size - used} of {size} bytes of the weights file belong to no constant",
+            expected=f"{used} bytes",
+            found=f"{size} bytes",
+            cause="" if ranges else "the model has no constants",
+            fix="write the model again; check that .xml and .bin belong together",
+        )

@@ -1,0 +1,88 @@
+"""IRL309: constant with nan or infinite elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.graph.types import ElementType
+from irloop.validation.context import Constant, Context
+from irloop.validation.places import at_data, describe
+from irloop.validation.rule import Rule
+
+
+class NonFiniteWeights(
+    Rule,
+    code="IRL309",
+    severity=Severity.WARNING,
+    title="constant with nan or infinite elements",
+    requires=("IRL301", "IRL302", "IRL303"),
+):
+    """A floating-point constant holds nan or infinity.
+
+    What it does:
+        Looks at the exponents of f16, bf16, f32 and f64 constants in bounded pieces, in document
+        order, up to 64 MiB of them in a file; larger files are looked at in part.
+    Why is this bad:
+        Readers accept it. A nan spreads through everything computed from it; an infinity is
+        sometimes meant (as a mask or the start of a maximum), so look before changing it.
+    Bad example:
+        a weight that overflowed when the model was compressed to f16
+    Good example:
+        weights that are finite numbers
+    Fix:
+        Find out where the value comes from: an overflow at compression, a broken training, or
+        bytes of another constant.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a constant."""
+        left = LIMIT
+        for item in context.readable_constants:
+            width = _WIDTHS.get(item.element) if item.element is not None else None
+            if width is None or left <= 0:
+                continue
+            size = min(item.needed or 0, left)
+            left -= size
+            place = _first_non_finite(context, item, width, size)
+            if place is None:
+                continue
+            position, data = place
+            yield self.found(
+                at_data(item.layer),
+                f"{describe(item.layer)} holds a number that is not finite",
+                expected="finite numbers",
+                found=f"bytes {data.hex()} at element {position}",
+                cause="an overflow at compression, or bytes of another constant",
+                fix="check where the weights come from; leave it when it is meant",
+            )
+
+
+#: Bytes of floating-point constants looked at in one file.
+LIMIT = 64 << 20
+#: Bytes of an element, and the mask of the exponent bits in its second highest byte.
+_WIDTHS = {
+    ElementType.F16: (2, 0x7C, 0),
+    ElementType.BF16: (2, 0x7F, 0x80),
+    ElementType.F32: (4, 0x7F, 0x80),
+    ElementType.F64: (8, 0x7F, 0xF0),
+}
+
+
+def _first_non_finite(
+    context: Context, item: Constant, width: tuple[int, int, int], size: int
+) -> tuple[int, bytes] | None:
+    """The position and bytes of the first element whose exponent bits are all set."""
+    step, high_mask, low_mask = width
+    # Deleting every highest byte that cannot belong to one leaves nothing for sound weights.
+    ordinary = bytes(byte for byte in range(256) if byte & high_mask != high_mask)
+    position = 0
+    for chunk in context.weights.chunks(item.offset or 0, size - size % step):
+        highest = chunk[step - 1 :: step]
+        if highest.translate(None, ordinary):
+            for number, byte in enumerate(highest):
+                below = chunk[number * step + step - 2]
+                if byte & high_mask == high_mask and below & low_mask == low_mask:
+                    return position + number, chunk[number * step : (number + 1) * step]
+        position += len(highest)
+    return None

@@ -1,0 +1,51 @@
+"""IRL502: port map is missing or empty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_layer, at_section, describe
+from irloop.validation.rule import Rule
+
+
+class PortMapMissing(
+    Rule,
+    code="IRL502",
+    severity=Severity.ERROR,
+    title="port map is missing or empty",
+    requires=("IRL501", "IRL701"),
+):
+    """A TensorIterator, Loop or If has no port map, or one without entries.
+
+    What it does:
+        Looks for `port_map` (of an If: `then_port_map` and `else_port_map`, when the If has
+        outputs).
+    Why is this bad:
+        Nothing connects the body with the model. OpenVINO 2026.4 refuses the file with "node
+        index is out of range" or, for an If, fails when it compiles the model.
+    Bad example:
+        <port_map/>
+    Good example:
+        <port_map><input external_port_id="0" internal_layer_id="0"/>...</port_map>
+    Fix:
+        Restore the port map from the original model.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a body."""
+        branches = (w for _, layer, both in context.branches if layer.outputs for w in both)
+        for wiring in (*context.loops, *branches):
+            section = wiring.section
+            if section is not None and (section.inputs or section.outputs):
+                continue
+            tag = "port_map" if wiring.is_loop_op else f"{wiring.label}_port_map"
+            owner = wiring.owner
+            yield self.found(
+                at_layer(owner) if section is None else at_section(owner, section),
+                f"{describe(owner)} has {'no' if section is None else 'an empty'} {tag}",
+                expected=f"{tag} with an entry for each input and output of the layer",
+                found="none" if section is None else "no entries",
+                fix="restore the port map from the original model",
+            )

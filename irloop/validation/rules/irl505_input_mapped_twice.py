@@ -1,0 +1,55 @@
+"""IRL505: input is mapped twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_entry, describe
+from irloop.validation.rule import Rule
+from irloop.validation.wiring import Entry
+
+
+class InputMappedTwice(
+    Rule,
+    code="IRL505",
+    severity=Severity.ERROR,
+    title="input is mapped twice",
+    requires=("IRL104",),
+):
+    """Two entries of a port map name the same input of the layer.
+
+    What it does:
+        Compares the `external_port_id` of the input entries of one port map.
+    Why is this bad:
+        Of two entries with the same number OpenVINO keeps the first. A TensorIterator is then
+        refused; a Loop silently loses the second mapping when the counts still fit.
+    Bad example:
+        <input external_port_id="2" internal_layer_id="0"/>
+        <input external_port_id="2" internal_layer_id="1"/>
+    Good example:
+        <input external_port_id="2" internal_layer_id="0"/>
+        <input external_port_id="3" internal_layer_id="1"/>
+    Fix:
+        Give the layer a second input port that is fed by the same source, and map that.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding for each entry but the first of an input."""
+        for wiring in context.wirings_with_body:
+            first: dict[int, Entry] = {}
+            for entry in wiring.inputs:
+                if entry.external is None or entry.external < 0:
+                    continue
+                other = first.setdefault(entry.external, entry)
+                if other is entry:
+                    continue
+                assert wiring.section is not None
+                yield self.found(
+                    at_entry(wiring.owner, wiring.section, entry.entry),
+                    f"input {entry.external} of {describe(wiring.owner)} is already mapped",
+                    expected="one entry for each input",
+                    found=f"a second one (first in line {other.entry.line})",
+                    fix="add an input port with the same source and map that one",
+                )

@@ -1,0 +1,55 @@
+"""IRL506: output is mapped twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_entry, describe
+from irloop.validation.rule import Rule
+from irloop.validation.wiring import Entry
+
+
+class OutputMappedTwice(
+    Rule,
+    code="IRL506",
+    severity=Severity.ERROR,
+    title="output is mapped twice",
+    requires=("IRL104",),
+):
+    """Two entries of a port map name the same output of the layer.
+
+    What it does:
+        Compares the `external_port_id` of the output entries of one port map.
+    Why is this bad:
+        OpenVINO 2026.4 and 2021.4 keep the first entry and drop the second. When another output
+        is left without an entry by that, the file is refused with "node index is out of range".
+    Bad example:
+        <output external_port_id="3" internal_layer_id="8"/>
+        <output external_port_id="3" internal_layer_id="9"/>
+    Good example:
+        <output external_port_id="3" internal_layer_id="8"/>
+        <output external_port_id="4" internal_layer_id="9"/>
+    Fix:
+        Name another output port, or remove one entry.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding for each entry but the first of an output."""
+        for wiring in context.wirings_with_body:
+            first: dict[int, Entry] = {}
+            for entry in wiring.outputs:
+                if entry.external is None or entry.external < 0:
+                    continue
+                other = first.setdefault(entry.external, entry)
+                if other is entry:
+                    continue
+                assert wiring.section is not None
+                yield self.found(
+                    at_entry(wiring.owner, wiring.section, entry.entry),
+                    f"output port {entry.external} of {describe(wiring.owner)} is already mapped",
+                    expected="one entry for each output",
+                    found=f"a second one (first in line {other.entry.line})",
+                    fix="name another output port or remove one entry",
+                )

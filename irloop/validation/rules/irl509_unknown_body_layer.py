@@ -1,0 +1,58 @@
+"""IRL509: port map names an unknown layer of the body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.xml import Layer
+from irloop.validation.context import Context
+from irloop.validation.places import at_entry, describe
+from irloop.validation.rule import Rule
+
+
+class UnknownBodyLayer(
+    Rule,
+    code="IRL509",
+    severity=Severity.ERROR,
+    title="port map names an unknown layer of the body",
+    requires=("IRL104",),
+):
+    """`internal_layer_id` names a layer that the body does not have.
+
+    What it does:
+        Looks up each entry of a port map among the layers of the body.
+    Why is this bad:
+        OpenVINO 2026.4 and 2021.4 stop with the bare exception "unordered_map::at".
+    Bad example:
+        <input external_port_id="0" internal_layer_id="99"/>
+    Good example:
+        <input external_port_id="0" internal_layer_id="0"/>
+    Fix:
+        Name a Parameter (for an input) or a Result (for an output) of the body.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an entry."""
+        for wiring in context.wirings_with_body:
+            for entry in (*wiring.inputs, *wiring.outputs):
+                name = entry.entry.attributes.get("internal_layer_id")
+                if entry.inner is not None or name is None:
+                    continue
+                assert wiring.section is not None
+                assert wiring.body is not None
+                body = wiring.body
+                wanted = body.parameters if entry.entry.kind == "input" else body.results
+                kind = "Parameters" if entry.entry.kind == "input" else "Results"
+                yield self.found(
+                    at_entry(wiring.owner, wiring.section, entry.entry),
+                    f"the body of {describe(wiring.owner)} has no layer {name}",
+                    expected=f"one of its {kind}: {_ids(wanted)}",
+                    found=f'internal_layer_id="{name}"',
+                    cause=context.elsewhere(body, name),
+                    fix=f"name one of the {kind} of the body",
+                )
+
+
+def _ids(layers: list[Layer]) -> str:
+    return ", ".join(f"{layer.id} ({layer.name})" for layer in layers) or "none"

@@ -1,0 +1,50 @@
+"""IRL510: port map names a layer that is no Parameter or Result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_entry, describe
+from irloop.validation.rule import Rule
+
+
+class WrongBodyLayer(
+    Rule,
+    code="IRL510",
+    severity=Severity.ERROR,
+    title="port map names a layer that is no Parameter or Result",
+):
+    """An input entry names no Parameter, or an output entry no Result.
+
+    What it does:
+        Checks the type of the layer that `internal_layer_id` names.
+    Why is this bad:
+        Values enter a body through Parameters and leave it through Results. OpenVINO 2026.4 and
+        2021.4 stop with the bare exception "unordered_map::at".
+    Bad example:
+        <output external_port_id="1" internal_layer_id="2"/> where layer 2 is an Add
+    Good example:
+        <output external_port_id="1" internal_layer_id="3"/> where layer 3 is a Result
+    Fix:
+        Name the Parameter that reads the value, or the Result that is fed by the layer.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an entry."""
+        for wiring in context.wirings_with_body:
+            for entry in (*wiring.inputs, *wiring.outputs):
+                wanted = "Parameter" if entry.entry.kind == "input" else "Result"
+                inner = entry.inner
+                if inner is None or inner.type == wanted:
+                    continue
+                assert wiring.section is not None
+                yield self.found(
+                    at_entry(wiring.owner, wiring.section, entry.entry),
+                    f"the {entry.entry.kind} entry names {describe(inner)}",
+                    expected=f"a layer of type {wanted}",
+                    found=str(inner.type),
+                    cause="the id of the layer behind or before it was written",
+                    fix=f"name the {wanted} that belongs to it",
+                )

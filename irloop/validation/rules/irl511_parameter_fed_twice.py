@@ -1,0 +1,56 @@
+"""IRL511: two inputs are mapped to one Parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_entry, describe
+from irloop.validation.rule import Rule
+from irloop.validation.wiring import Entry
+
+
+class ParameterFedTwice(
+    Rule,
+    code="IRL511",
+    severity=Severity.ERROR,
+    title="two inputs are mapped to one Parameter",
+    requires=("IRL104",),
+):
+    """Two input entries of a port map name the same body Parameter.
+
+    What it does:
+        Compares the `internal_layer_id` of the connected input entries of one port map.
+    Why is this bad:
+        A Parameter has one value. OpenVINO 2026.4 accepts it without a word and takes either of
+        the two; the Parameter that lost its input reads garbage.
+    Bad example:
+        <input external_port_id="2" internal_layer_id="0"/>
+        <input external_port_id="3" internal_layer_id="0"/>
+    Good example:
+        <input external_port_id="2" internal_layer_id="0"/>
+        <input external_port_id="3" internal_layer_id="1"/>
+    Fix:
+        Name the Parameter that is meant to receive the second input.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding for each entry but the first of a Parameter."""
+        for wiring in context.wirings_with_body:
+            first: dict[str, Entry] = {}
+            for entry in wiring.inputs:
+                inner = entry.inner
+                if inner is None or inner.id is None or entry.external == -1:
+                    continue
+                other = first.setdefault(inner.id, entry)
+                if other is entry or other.external == entry.external:
+                    continue
+                assert wiring.section is not None
+                yield self.found(
+                    at_entry(wiring.owner, wiring.section, entry.entry),
+                    f"inputs {other.external} and {entry.external} both feed {describe(inner)}",
+                    expected="one input for each body Parameter",
+                    found=f"a second one (first in line {other.entry.line})",
+                    fix="name the Parameter that is meant to receive this input",
+                )

@@ -1,0 +1,63 @@
+"""IRL512: body Parameter is used but gets no value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.xml import Layer
+from irloop.validation.context import Context
+from irloop.validation.places import at_layer, describe
+from irloop.validation.rule import Rule
+from irloop.validation.wiring import Wiring
+
+
+class ParameterWithoutValue(
+    Rule,
+    code="IRL512",
+    severity=Severity.ERROR,
+    title="body Parameter is used but gets no value",
+    requires=("IRL502", "IRL509", "IRL510", "IRL511", "IRL516", "IRL519"),
+):
+    """A Parameter of a loop body is used, but nothing is mapped to it.
+
+    What it does:
+        Looks for an input entry for each Parameter of a TensorIterator or Loop body that a Result
+        depends on. (For an If: IRL708.)
+    Why is this bad:
+        OpenVINO 2026.4 accepts it without a word; the Parameter reads uninitialised memory.
+    Bad example:
+        a body Parameter 3 that an Add reads, and no entry with internal_layer_id="3"
+    Good example:
+        <input external_port_id="2" internal_layer_id="3"/>
+    Fix:
+        Map an input of the layer to the Parameter, or the iteration number
+        (purpose="current_iteration") when that is what it should receive.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a Parameter."""
+        for wiring in context.wirings_with_body:
+            body = wiring.body
+            if not wiring.is_loop_op or body is None or wiring.section is None:
+                continue
+            taken = {item.entry.attributes.get("internal_layer_id") for item in wiring.inputs}
+            # An entry that names a wrong layer is the finding; its Parameter follows from it.
+            if any(item.inner is None or item.inner.type != "Parameter" for item in wiring.inputs):
+                continue
+            for layer in body.parameters:
+                if layer.id in taken or not body.is_used(layer) or self._has_edge(wiring, layer):
+                    continue
+                yield self.found(
+                    at_layer(layer),
+                    f"{describe(layer)} is used but gets no value",
+                    expected=f'an input entry with internal_layer_id="{layer.id}"',
+                    found="none",
+                    cause="the entry was lost; the Parameter would read uninitialised memory",
+                    fix=f"map an input of {wiring.owner.name} to it",
+                )
+
+    @staticmethod
+    def _has_edge(wiring: Wiring, layer: Layer) -> bool:
+        """IRL519 speaks of a state without an initial value."""
+        return any(target is layer for _, _, target in wiring.back_edges)

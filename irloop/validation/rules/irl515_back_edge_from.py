@@ -1,0 +1,51 @@
+"""IRL515: back edge does not start from a Result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_back_edge, describe
+from irloop.validation.rule import Rule
+
+
+class BackEdgeFrom(
+    Rule,
+    code="IRL515",
+    severity=Severity.ERROR,
+    title="back edge does not start from a Result",
+    requires=("IRL104",),
+):
+    """A back edge starts from a layer of the body that is no Result, or that does not exist.
+
+    What it does:
+        Checks `from-layer` of each back edge.
+    Why is this bad:
+        OpenVINO 2026.4 and 2021.4 stop with the bare exception "unordered_map::at". Back edges run
+        from Results to Parameters of the body.
+    Bad example:
+        <edge from-layer="2" to-layer="0"/> where layer 2 is an Add
+    Good example:
+        <edge from-layer="3" to-layer="0"/> where layer 3 is a Result
+    Fix:
+        Name the Result that is fed by the layer; add one when there is none.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a back edge."""
+        for wiring in context.loops:
+            for edge, source, _ in wiring.back_edges:
+                if edge.from_layer is None or wiring.body is None:
+                    continue
+                if source is not None and source.type == "Result":
+                    continue
+                what = "no layer" if source is None else describe(source)
+                yield self.found(
+                    at_back_edge(wiring.owner, edge),
+                    f"back edge of {describe(wiring.owner)} starts from {what}",
+                    expected="the id of a Result of the body",
+                    found=f'from-layer="{edge.from_layer}"',
+                    cause=context.elsewhere(wiring.body, edge.from_layer) if source is None else "",
+                    fix="name the Result that the value goes to",
+                )

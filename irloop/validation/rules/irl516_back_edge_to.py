@@ -1,0 +1,51 @@
+"""IRL516: back edge does not end in a Parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_back_edge, describe
+from irloop.validation.rule import Rule
+
+
+class BackEdgeTo(
+    Rule,
+    code="IRL516",
+    severity=Severity.ERROR,
+    title="back edge does not end in a Parameter",
+    requires=("IRL104",),
+):
+    """A back edge ends in a layer of the body that is no Parameter, or that does not exist.
+
+    What it does:
+        Checks `to-layer` of each back edge.
+    Why is this bad:
+        OpenVINO 2026.4 ignores the edge without a word: the state stays what it was at the start,
+        and the result is wrong.
+    Bad example:
+        <edge from-layer="3" to-layer="2"/> where layer 2 is an Add
+    Good example:
+        <edge from-layer="3" to-layer="0"/> where layer 0 is a Parameter
+    Fix:
+        Name the Parameter that holds the state.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a back edge."""
+        for wiring in context.loops:
+            for edge, _, target in wiring.back_edges:
+                if edge.to_layer is None or wiring.body is None:
+                    continue
+                if target is not None and target.type == "Parameter":
+                    continue
+                what = "no layer" if target is None else describe(target)
+                yield self.found(
+                    at_back_edge(wiring.owner, edge),
+                    f"back edge of {describe(wiring.owner)} ends in {what}",
+                    expected="the id of a Parameter of the body",
+                    found=f'to-layer="{edge.to_layer}"',
+                    cause=context.elsewhere(wiring.body, edge.to_layer) if target is None else "",
+                    fix="name the Parameter that holds the state",
+                )

@@ -1,0 +1,48 @@
+"""IRL518: back edge to a sliced Parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_back_edge, describe
+from irloop.validation.rule import Rule
+
+
+class BackEdgeToSliced(
+    Rule,
+    code="IRL518",
+    severity=Severity.ERROR,
+    title="back edge to a sliced Parameter",
+    requires=("IRL104",),
+):
+    """A back edge ends in a Parameter that receives slices of an input.
+
+    What it does:
+        Looks for back edges to Parameters whose input entry has an `axis`.
+    Why is this bad:
+        The axis wins: OpenVINO 2026.4 and 2021.4 ignore the back edge without a word.
+    Bad example:
+        <input external_port_id="0" internal_layer_id="0" axis="1"/> and
+        <edge from-layer="3" to-layer="0"/>
+    Good example:
+        the slices in one Parameter, the state in another
+    Fix:
+        Remove the axis when it is a state, or the back edge when it is sliced.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a back edge."""
+        for wiring in context.loops:
+            for edge, _, target in wiring.back_edges:
+                entry = None if target is None else wiring.entry_of.get(target.id or "")
+                if target is None or entry is None or not entry.has_axis:
+                    continue
+                yield self.found(
+                    at_back_edge(wiring.owner, edge),
+                    f"back edge to {describe(target)}, which receives slices",
+                    expected="either an axis or a back edge",
+                    found=f"both (the axis is in line {entry.entry.line})",
+                    fix="remove the axis when it is a state, the back edge when it is sliced",
+                )

@@ -1,0 +1,52 @@
+"""IRL521: purpose is unknown or has no effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_entry
+from irloop.validation.rule import Rule
+
+
+class UnknownPurpose(
+    Rule,
+    code="IRL521",
+    severity=Severity.WARNING,
+    title="purpose is unknown or has no effect",
+):
+    """An entry of a port map has a `purpose` that nobody looks at.
+
+    What it does:
+        Allows `current_iteration` on inputs and `execution_condition` on outputs of a Loop.
+    Why is this bad:
+        OpenVINO 2026.4 and 2021.4 ignore every other word, and every purpose in a TensorIterator
+        or If. With a misspelt execution_condition a Loop has no condition and is refused.
+    Bad example:
+        <output external_port_id="-1" internal_layer_id="5" purpose="exec_cond"/>
+    Good example:
+        <output external_port_id="-1" internal_layer_id="5" purpose="execution_condition"/>
+    Fix:
+        Correct the spelling, or remove the purpose.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an entry."""
+        branches = (w for _, _, both in context.branches for w in both)
+        for wiring in (*context.loops, *branches):
+            for entry in (*wiring.inputs, *wiring.outputs):
+                is_input = entry.entry.kind == "input"
+                allowed = "current_iteration" if is_input else "execution_condition"
+                purpose = entry.purpose
+                if not purpose or (wiring.is_loop and purpose == allowed):
+                    continue
+                assert wiring.section is not None
+                yield self.found(
+                    at_entry(wiring.owner, wiring.section, entry.entry),
+                    f"purpose {purpose!r} has no effect here",
+                    expected=allowed if wiring.is_loop else "no purpose",
+                    found=repr(purpose),
+                    cause="" if wiring.is_loop else f"{wiring.owner.type} knows no purpose",
+                    fix="correct or remove it",
+                )

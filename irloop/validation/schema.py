@@ -1,0 +1,111 @@
+"""The envelope of an IR against its XSD, libxml2's findings turned into stable codes.
+
+The only module of validation that imports lxml. libxml2 stops looking at the children of an
+element at the first one it does not expect; `check` therefore removes what it has reported
+from a copy and looks again, so that one unknown element hides nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+from lxml import etree
+
+__all__ = ["SchemaFinding", "check", "schema_file"]
+
+#: libxml2's name of an error -> our code. Everything else it can say is unknown content too.
+CODES = {
+    "SCHEMAV_CVC_COMPLEX_TYPE_4": "IRL103",
+    "SCHEMAV_CVC_COMPLEX_TYPE_3_2_1": "IRL107",
+    "SCHEMAV_CVC_COMPLEX_TYPE_3_2_2": "IRL107",
+    "SCHEMAV_ELEMENT_CONTENT": "IRL107",
+}
+#: One unknown element is found a round and parent; more than this is not an IR at all.
+ROUNDS = 16
+#: Finding the element of an entry walks the tree, so a file of nonsense is cut here.
+MOST = 1000
+_ATTRIBUTE = re.compile(r"attribute '([^']+)'")
+
+
+@dataclass(frozen=True)
+class SchemaFinding:
+    """One thing the schema objects to; `attribute` is empty when it is the element itself."""
+
+    code: str
+    element: etree._Element
+    attribute: str
+    message: str
+
+
+def schema_file(name: str = "ir-v10.xsd") -> Path:
+    """Where a schema is: ``schemas`` inside the package, in a checkout beside it."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "schemas" / name
+    return installed if installed.is_file() else package.parent / "schemas" / name
+
+
+@cache
+def _schema() -> etree.XMLSchema:
+    return etree.XMLSchema(etree.parse(str(schema_file())))
+
+
+def check(root: etree._Element) -> list[SchemaFinding]:
+    """Everything about `root` that the schema does not allow, in document order."""
+    schema = _schema()
+    if schema.validate(root):
+        return []
+    work = copy.deepcopy(root)
+    originals = dict(zip(work.iter(), root.iter(), strict=True))
+    found: dict[tuple[etree._Element, str], SchemaFinding] = {}
+    for _ in range(ROUNDS):
+        if schema.validate(work):
+            break
+        before = len(found)
+        unexpected = _collect(schema, work, originals, found)
+        if len(found) == before:
+            break
+        for element in unexpected:
+            parent = element.getparent()
+            if parent is not None:
+                parent.remove(element)
+    order = {element: index for index, element in enumerate(root.iter())}
+    return sorted(found.values(), key=lambda item: order[item.element])
+
+
+def _collect(
+    schema: etree.XMLSchema,
+    work: etree._Element,
+    originals: dict[etree._Element, etree._Element],
+    found: dict[tuple[etree._Element, str], SchemaFinding],
+) -> list[etree._Element]:
+    """Add what the last validation of `work` said to `found`; return the unexpected elements."""
+    tree = work.getroottree()
+    unexpected = []
+    entries: Iterable[etree._LogEntry] = schema.error_log  # type: ignore[assignment]
+    for entry in islice(entries, MOST):
+        places = tree.xpath(entry.path) if entry.path else []
+        if not isinstance(places, list) or not places:
+            continue
+        element = places[0]
+        assert isinstance(element, etree._Element)
+        match = _ATTRIBUTE.search(entry.message)
+        attribute = match.group(1) if match else ""
+        if not attribute and "Missing child" not in entry.message:
+            unexpected.append(element)
+        if not attribute and entry.type_name == "SCHEMAV_CVC_COMPLEX_TYPE_4":
+            attribute = _quoted(entry.message)
+        code = CODES.get(entry.type_name, "IRL107")
+        finding = SchemaFinding(code, originals[element], attribute, entry.message)
+        found.setdefault((finding.element, attribute), finding)
+    return unexpected
+
+
+def _quoted(message: str) -> str:
+    names = re.findall(r"'([^']+)'", message)
+    return names[-1] if names else ""

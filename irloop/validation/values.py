@@ -1,0 +1,152 @@
+"""The texts of an IR as OpenVINO reads them: numbers, dimensions, shapes, element types."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from irloop.graph.types import ElementType
+
+__all__ = [
+    "ELEMENT_NAMES",
+    "PRECISIONS",
+    "dim_problem",
+    "element_of",
+    "number_prefix",
+    "read_dims",
+    "shape_problem",
+    "show_dims",
+    "signed",
+    "static_shape",
+    "unsigned",
+]
+
+Dims = tuple[int | None, ...]
+
+_NAMES = """
+    f32 f16 bf16 f64 i8 i16 i32 i64 u8 u16 u32 u64 boolean i4 u4 u1 u2 u3 u6 string nf4
+    f8e4m3 f8e5m2 f8e8m0 f4e2m1 dynamic
+"""
+#: Canonical element type names, matched in any letter case in `data` attributes.
+ELEMENT_NAMES: dict[str, ElementType] = {name: ElementType(name) for name in _NAMES.split()}
+ELEMENT_NAMES["undefined"] = ElementType.DYNAMIC
+
+_UPPER = """
+    bf16 i64 i32 i16 i8 i4 u64 u32 u16 u8 u4 u3 u2 u6 u1 string nf4 f8e4m3 f8e5m2 f8e8m0 f4e2m1
+"""
+#: Names a port's `precision` may have; exactly these, letter case included.
+PRECISIONS: dict[str, ElementType] = {
+    **ELEMENT_NAMES,
+    **{name.upper(): ElementType(name) for name in _UPPER.split()},
+    "FP32": ElementType.F32,
+    "FP16": ElementType.F16,
+    "FP64": ElementType.F64,
+    "BIN": ElementType.U1,
+    "BOOL": ElementType.BOOLEAN,
+    "UNSPECIFIED": ElementType.DYNAMIC,
+}
+
+_INT_PREFIX = re.compile(r"\s*[+-]?\d+")
+_DIM_PREFIX = re.compile(r"\s*\d+")
+_RANGE = re.compile(r"(\d*)\.\.(\d*)")
+_LARGEST = 2**63 - 1
+
+
+def unsigned(text: str | None) -> int | None:
+    """An id, offset or size: decimal digits and nothing else; None when it is not one."""
+    if text is None or not text.isdigit() or not text.isascii():
+        return None
+    return int(text)
+
+
+def signed(text: str | None) -> int | None:
+    """A signed attribute of a port map, read up to the first character that is no digit."""
+    match = _INT_PREFIX.match(text) if text is not None else None
+    return None if match is None else int(match.group())
+
+
+def number_prefix(text: str) -> str | None:
+    """What OpenVINO takes of a sloppy integer, as in "2" for "2.7"; None when nothing."""
+    match = _INT_PREFIX.match(text)
+    return None if match is None else match.group().strip()
+
+
+def element_of(precision: str | None) -> ElementType | None:
+    """The element type a port declares, or None when it declares none that is known."""
+    found = None if precision is None else PRECISIONS.get(precision)
+    return None if found is ElementType.DYNAMIC else found
+
+
+def dim_problem(text: str) -> str | None:
+    """Why a `<dim>` cannot be read ("sloppy" when it can, but says something else)."""
+    if text.isdigit() and text.isascii():
+        return None if int(text) <= _LARGEST else "too large"
+    if text == "-1":
+        return None
+    if text == "":
+        return "empty"
+    if _DIM_PREFIX.match(text):
+        return "sloppy"
+    return "negative" if re.match(r"\s*-\d", text) else "no number"
+
+
+@lru_cache(maxsize=4096)
+def read_dims(texts: tuple[str, ...]) -> Dims | None:
+    """Declared dimensions, None for each that is dynamic; None when one is malformed."""
+    dims: list[int | None] = []
+    for text in texts:
+        if text == "-1":
+            dims.append(None)
+            continue
+        match = _DIM_PREFIX.match(text)
+        if match is None:
+            return None
+        dims.append(int(match.group()))
+    return tuple(dims)
+
+
+def show_dims(dims: Dims | None) -> str:
+    """Dimensions as people write them: ``[2,?,4]``."""
+    if dims is None:
+        return "[...]"
+    return "[" + ",".join("?" if dim is None else str(dim) for dim in dims) + "]"
+
+
+@lru_cache(maxsize=4096)
+def shape_problem(text: str) -> str | None:
+    """Why the `shape` of a Parameter or Const is malformed; None when it is well-formed."""
+    inner = text.strip()
+    if inner.startswith("[") and inner.endswith("]"):
+        inner = inner[1:-1].strip()
+    if inner in ("", "..."):
+        return None
+    for item in (part.strip() for part in inner.split(",")):
+        if item == "":
+            return "an empty dimension"
+        if item in ("?", "-1") or (item.isdigit() and item.isascii()):
+            continue
+        match = _RANGE.fullmatch(item)
+        if match is None:
+            return f"{item!r} is no dimension"
+        low, high = match.groups()
+        if low and high and int(low) > int(high):
+            return f"the range {item} is empty"
+        if not low and not high:
+            return f"{item!r} is no dimension"
+    return None
+
+
+@lru_cache(maxsize=4096)
+def static_shape(text: str | None) -> tuple[int, ...] | None:
+    """The dimensions of a `shape` text when all are numbers, else None."""
+    if text is None:
+        return None
+    inner = text.strip()
+    if inner.startswith("[") and inner.endswith("]"):
+        inner = inner[1:-1].strip()
+    if not inner:
+        return ()
+    parts = [part.strip() for part in inner.split(",")]
+    if not all(part.isdigit() and part.isascii() for part in parts):
+        return None
+    return tuple(int(part) for part in parts)

@@ -1,0 +1,74 @@
+"""The .bin as validation sees it: its size, its first bytes, and small or chunked reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from typing import BinaryIO
+
+__all__ = ["Weights"]
+
+#: How a file that is no weights begins, and what it is.
+_DISGUISES = (
+    (b"version https://git-lfs", "a Git LFS pointer"),
+    (b"<?xml", "an XML file"),
+    (b"<net", "an XML file"),
+    (b"<!DOCTYPE", "a web page"),
+    (b"<!doctype", "a web page"),
+    (b"<html", "a web page"),
+    (b"<HTML", "a web page"),
+)
+
+
+class Weights:
+    """A weights file that is opened at the first read and never read as a whole."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._file: BinaryIO | None = None
+
+    @cached_property
+    def size(self) -> int | None:
+        """The size in bytes, or None when there is no such file."""
+        try:
+            return os.stat(self.path).st_size if os.path.isfile(self.path) else None
+        except OSError:
+            return None
+
+    @cached_property
+    def disguise(self) -> str | None:
+        """What the file is instead of weights, judged by its first bytes; None for weights."""
+        if not self.size:
+            return None
+        head = self.read(0, 32)
+        head = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        return next((kind for start, kind in _DISGUISES if head.startswith(start)), None)
+
+    def read(self, offset: int, size: int) -> bytes:
+        """`size` bytes from `offset`; fewer when the file ends before or cannot be read."""
+        if self.size is None:
+            return b""
+        try:
+            if self._file is None:
+                self._file = open(self.path, "rb")  # noqa: SIM115 (closed by `close`)
+            self._file.seek(offset)
+            return self._file.read(size)
+        except (OSError, OverflowError, ValueError):
+            return b""
+
+    def chunks(self, offset: int, size: int, chunk: int = 1 << 20) -> Iterator[bytes]:
+        """The bytes of a range, a bounded piece at a time."""
+        end = offset + size
+        while offset < end:
+            data = self.read(offset, min(chunk, end - offset))
+            if not data:
+                return
+            yield data
+            offset += len(data)
+
+    def close(self) -> None:
+        """Close the file; a later read opens it again."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
