@@ -1,1 +1,269 @@
-"""irloop: OpenVINO IR to ONNX and back, loops included, proved by running both."""
+"""irloop: OpenVINO IR to ONNX and back, loops included, proved by running both.
+
+    import irloop
+
+    model = irloop.read_model("model.xml")
+    converted, notes = irloop.convert(model)
+    irloop.save_model(converted, "model.onnx")
+    assert irloop.compare("model.xml", "model.onnx").equal
+
+Everything here is stable; what a module below offers is for irloop's own use. Functions import
+what they need when they are called: ``import irloop`` and ``irloop.validate`` on an IR load
+neither NumPy nor the onnx package. Only the exceptions of `irloop.errors` leave.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import os
+
+    import numpy as np
+
+    from irloop.conversion.coverage import Coverage
+    from irloop.diagnostics import Diagnostic as Diagnostic
+    from irloop.diagnostics import Location as Location
+    from irloop.diagnostics import Report as Report
+    from irloop.diagnostics import Severity as Severity
+    from irloop.errors import ExecutionError as ExecutionError
+    from irloop.errors import InferenceError as InferenceError
+    from irloop.errors import IrloopError as IrloopError
+    from irloop.errors import LimitError as LimitError
+    from irloop.errors import ReadError as ReadError
+    from irloop.errors import UnsupportedError as UnsupportedError
+    from irloop.errors import UsageError as UsageError
+    from irloop.errors import VerifyError as VerifyError
+    from irloop.errors import WriteError as WriteError
+    from irloop.graph.model import Graph as Graph
+    from irloop.graph.model import Model as Model
+    from irloop.graph.model import Node as Node
+    from irloop.graph.model import Value as Value
+    from irloop.validation.rule import Rule
+
+    Path = str | os.PathLike[str]
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+#: Where each public class lives; loaded when it is first asked for.
+_CLASSES = {
+    "Diagnostic": "irloop.diagnostics",
+    "ExecutionError": "irloop.errors",
+    "Graph": "irloop.graph.model",
+    "InferenceError": "irloop.errors",
+    "IrloopError": "irloop.errors",
+    "LimitError": "irloop.errors",
+    "Location": "irloop.diagnostics",
+    "Model": "irloop.graph.model",
+    "Node": "irloop.graph.model",
+    "ReadError": "irloop.errors",
+    "Report": "irloop.diagnostics",
+    "Severity": "irloop.diagnostics",
+    "UnsupportedError": "irloop.errors",
+    "UsageError": "irloop.errors",
+    "Value": "irloop.graph.model",
+    "VerifyError": "irloop.errors",
+    "WriteError": "irloop.errors",
+}
+
+__all__ = [
+    "Comparison",
+    "Diagnostic",
+    "ExecutionError",
+    "Graph",
+    "InferenceError",
+    "IrloopError",
+    "LimitError",
+    "Limits",
+    "Location",
+    "Model",
+    "Node",
+    "ReadError",
+    "Report",
+    "Severity",
+    "UnsupportedError",
+    "UsageError",
+    "Value",
+    "VerifyError",
+    "WriteError",
+    "__version__",
+    "compare",
+    "convert",
+    "explain",
+    "infer",
+    "operations",
+    "read_model",
+    "rules",
+    "run",
+    "save_model",
+    "validate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("irloop")
+    if name in _CLASSES:
+        found = getattr(importlib.import_module(_CLASSES[name]), name)
+        globals()[name] = found
+        return found
+    raise AttributeError(f"module 'irloop' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def read_model(path: Path, weights: Path | None = None) -> Model:
+    """Read an OpenVINO IR (.xml, with its .bin) or an ONNX model (.onnx).
+
+    Weights are not read into memory: each constant is a window of its file.
+
+    Args:
+        path: the model; the suffix says the format, or the first bytes where it does not.
+        weights: the weights of an IR; by default the .bin of the same name beside it.
+
+    Raises:
+        UsageError: when a file cannot be opened, or `weights` are given for an ONNX model.
+        ReadError: when the file is not the model it claims to be.
+    """
+    from irloop.formats.detect import detect
+
+    if detect(path) == "openvino":
+        from irloop.formats.openvino import reader
+
+        return reader.read(path, weights)
+    if weights is not None:
+        from irloop.errors import UsageError
+
+        raise UsageError("an ONNX model names its weights itself; weights belong to an IR")
+    from irloop.formats.onnx import reader as onnx_reader
+
+    return onnx_reader.read(path)
+
+
+def save_model(
+    model: Model,
+    path: Path,
+    *,
+    ir_version: int | None = None,
+    weights: Literal["copy", "share"] = "copy",
+    external_data: bool | None = None,
+) -> tuple[str, ...]:
+    """Write a model in its own format: an IR as .xml and .bin, ONNX as .onnx.
+
+    All files are written beside their destination and then renamed: a failure leaves what was
+    there before.
+
+    Args:
+        model: what `read_model` or `convert` gave.
+        path: the .xml or .onnx to write; its suffix must fit the dialect of the model.
+        ir_version: 10 or 11 for an IR; by default that of the model.
+        weights: "share" lets an ONNX model point into the file that its weights come from
+            instead of copying them; that file must stay in the folder of `path`.
+        external_data: ONNX weights in a file of their own; by default only above 2 GB.
+
+    Returns:
+        The files written, the model first.
+
+    Raises:
+        UsageError: when the suffix does not fit or an option belongs to the other format.
+        WriteError: when a file cannot be written; nothing is left behind.
+    """
+    raise NotImplementedError
+
+
+def validate(
+    path: Path,
+    weights: Path | None = None,
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+) -> Report:
+    """Check a model file without running it, and report everything that is wrong with it.
+
+    Args:
+        path: an IR (.xml) of version 10 or 11, or an ONNX model (.onnx).
+        weights: the weights of an IR; by default the .bin of the same name beside it.
+        select: codes or groups ("IRL203", "IRL2") to report; empty means all.
+        ignore: codes or groups not to report.
+
+    Raises:
+        UsageError: for a code that does not exist or a file that cannot be opened. A file that
+            is not the model it claims to be is a finding.
+    """
+    from irloop.validation import engine
+
+    return engine.validate(path, weights=weights, select=select, ignore=ignore)
+
+
+def convert(
+    model: Model | Path,
+    target: Literal["onnx", "openvino"] | None = None,
+    *,
+    opset: int | None = None,
+    ir_version: int | None = None,
+) -> tuple[Model, list[Diagnostic]]:
+    """The same computation in the other format, and what the user should know about it.
+
+    Inputs and outputs keep their order and names. Nothing is computed; weights stay on disk.
+
+    Args:
+        model: a model, or the path of one.
+        target: the format wanted; by default the other one.
+        opset: the ai.onnx opset to write, or the newest OpenVINO opset allowed.
+        ir_version: 10 or 11, to OpenVINO only.
+
+    Raises:
+        UsageError: when the model already is in the format wanted.
+        UnsupportedError: naming every operation that cannot be said there, and why.
+    """
+    raise NotImplementedError
+
+
+def infer(model: Model) -> list[Diagnostic]:
+    """Complete the types of all values in `model`, bodies included, as far as they follow.
+
+    Returns:
+        One finding for each operation whose inputs contradict its specification; its outputs
+        keep the types that the file declares.
+    """
+    from irloop.graph.inference import Inference
+
+    inference = Inference(tolerant=True)
+    inference.run(model.graph)
+    return [item for error in inference.errors for item in error.diagnostics]
+
+
+def explain(code: str) -> str:
+    """What a code means: the page of a validation rule, or the meaning of an error's code.
+
+    Raises:
+        UsageError: for a code that does not exist.
+    """
+    from irloop import errors
+    from irloop.validation import engine
+
+    wanted = code.strip().upper()
+    for name in errors.__all__:
+        error = getattr(errors, name)
+        if error.code == wanted and wanted not in engine.rule_classes(wanted):
+            return f"{wanted}: {name}\n\n{error.__doc__}\n"
+    return engine.explain(code)
+
+
+def rules() -> tuple[type[Rule], ...]:
+    """Every validation rule: a class with `code`, `severity`, `title` and its page as docstring."""
+    from irloop.validation import engine
+
+    return tuple(engine.rule_classes().values())
+
+
+def operations() -> tuple[Coverage, ...]:
+    """What irloop can do with each operation: dialect, domain, type, since, infer, run, convert."""
+    from irloop.conversion import coverage
+
+    return coverage.operations()

@@ -1,0 +1,48 @@
+"""How long a small ``irloop validate`` process takes, as a ratio to its two imports.
+
+    python benchmarks/startup.py
+
+The baseline is ``python -c "import click, lxml.etree"`` with the same interpreter; both are
+started in turn, so that a busy machine slows both. The aim is a ratio of at most 1.6.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+MODEL = Path(__file__).resolve().parents[1] / "tests/fixtures/models/recurrent/model.xml"
+COMMANDS = {
+    "python": ["-c", "pass"],
+    "import click, lxml.etree": ["-c", "import click, lxml.etree"],
+    "irloop --help": ["-m", "irloop", "--help"],
+    "irloop validate model.xml": ["-m", "irloop", "validate", str(MODEL)],
+}
+ROUNDS = 15
+
+
+def seconds(arguments: list[str]) -> float:
+    """Wall time of one process; it must succeed."""
+    start = time.perf_counter()
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)  # noqa: S603
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    times: dict[str, list[float]] = {name: [] for name in COMMANDS}
+    for arguments in COMMANDS.values():
+        seconds(arguments)
+    for _ in range(ROUNDS):
+        for name, arguments in COMMANDS.items():
+            times[name].append(seconds(arguments))
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    base = medians["import click, lxml.etree"]
+    for name, median in medians.items():
+        print(f"{name:<28} {median * 1000:7.1f} ms  {median / base:5.2f}")
+
+
+if __name__ == "__main__":
+    main()

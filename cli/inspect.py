@@ -1,0 +1,189 @@
+"""``irloop inspect``: what is in a model, bodies, port maps and back edges included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import report_json
+from .console import clean, common_options
+
+if TYPE_CHECKING:
+    from irloop import Graph, Model, Node, Value
+
+__all__ = ["command"]
+
+EPILOG = """\
+\b
+Examples:
+  irloop inspect model.xml
+  irloop inspect model.onnx --depth 0
+  irloop inspect model.xml --json | jq .inputs
+"""
+
+
+@click.command("inspect", epilog=EPILOG)
+@click.argument("model", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "-w",
+    "--weights",
+    metavar="BIN",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The weights of an IR (default: beside it).",
+)
+@click.option("--depth", type=click.IntRange(min=0), help="Show bodies only down to this depth.")
+@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+@common_options
+def command(model: str, weights: str | None, depth: int | None, as_json: bool) -> None:
+    """Show MODEL as a tree: inputs, outputs and operations, bodies indented.
+
+    What enters and leaves a body, and how states are carried from one iteration to the next, is
+    said in words.
+    """
+    from irloop import infer, read_model
+
+    loaded = read_model(model, weights)
+    infer(loaded)
+    if as_json:
+        click.echo(report_json.dump(_tree(loaded, depth)))
+        return
+    for line in _lines(loaded, depth):
+        click.echo(clean(line))
+
+
+def _lines(model: Model, depth: int | None) -> Iterator[str]:
+    yield f"{model.source or '<model>'}: {_format(model)}"
+    yield f"  {_counts(model)}"
+    yield "inputs"
+    for index, value in enumerate(model.graph.inputs):
+        yield f"  {index}  {value.name}  {value.type}"
+    yield "outputs"
+    for index, (name, value) in enumerate(_outputs(model)):
+        yield f"  {index}  {name}  {value.type}"
+    yield "operations"
+    yield from _graph_lines(model.graph, "  ", depth)
+
+
+def _graph_lines(graph: Graph, indent: str, depth: int | None) -> Iterator[str]:
+    from irloop.graph.op import Constant
+
+    for node in graph.nodes:
+        if not isinstance(node.op, Constant):
+            yield from _node_lines(node, indent, depth)
+
+
+def _node_lines(node: Node, indent: str, depth: int | None) -> Iterator[str]:
+    from .words import attributes, iterations, operand, wires
+
+    inputs = ", ".join(operand(value) for value in node.inputs)
+    outputs = ", ".join(str(value.type) for value in node.outputs)
+    settings = ", ".join(f"{key}={_short(value)}" for key, value in attributes(node).items())
+    line = f'{indent}{node.op.label} "{node.name}" ({inputs}) -> {outputs}'
+    yield f"{line}  {{{settings}}}" if settings else line
+    inner = f"{indent}  "
+    often = iterations(node)
+    if often:
+        yield f"{inner}{often}"
+    for body in node.bodies:
+        yield f"{inner}{body.label}"
+        rows = list(wires(node, body))
+        width = max((len(what) for what, _ in rows), default=0)
+        for what, how in rows:
+            yield f"{inner}  {what:<{width}}  {how}"
+        if depth is None or depth > 0:
+            deeper = None if depth is None else depth - 1
+            yield from _graph_lines(body.graph, f"{inner}  ", deeper)
+
+
+def _format(model: Model) -> str:
+    name = f' "{model.graph.name}"' if model.graph.name else ""
+    if model.dialect == "openvino":
+        return f"OpenVINO IR v{model.version}{name}"
+    opsets = ", ".join(
+        f"{domain or 'ai.onnx'} {version}" for domain, version in sorted(model.opsets.items())
+    )
+    return f"ONNX IR v{model.version}, opset {opsets}{name}"
+
+
+def _counts(model: Model) -> str:
+    from irloop.graph.op import Constant
+    from irloop.graph.walk import all_nodes
+
+    operations = inside = constants = size = 0
+    for node in all_nodes(model.graph):
+        if isinstance(node.op, Constant):
+            constants += 1
+            size += node.op.tensor.nbytes
+        else:
+            operations += 1
+            inside += node.graph is not model.graph
+    return (
+        f"{operations} operations ({inside} of them in bodies), {constants} constants "
+        f"({size:,} bytes)"
+    )
+
+
+def _outputs(model: Model) -> Iterator[tuple[str, Value]]:
+    for node, value in zip(model.graph.results, model.graph.outputs, strict=True):
+        yield value.name if value.names else node.name, value
+
+
+def _short(value: Any) -> str:
+    text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def _tree(model: Model, depth: int | None) -> dict[str, Any]:
+    graph = model.graph
+    return {
+        "schema": "irloop-inspect/1",
+        "file": model.source,
+        "dialect": model.dialect,
+        "version": model.version,
+        "opsets": model.opsets,
+        "name": graph.name,
+        "inputs": [{"name": value.name, "type": str(value.type)} for value in graph.inputs],
+        "outputs": [{"name": name, "type": str(value.type)} for name, value in _outputs(model)],
+        "operations": _graph_tree(graph, depth),
+    }
+
+
+def _graph_tree(graph: Graph, depth: int | None) -> list[dict[str, Any]]:
+    return [_node_tree(node, depth) for node in graph.nodes]
+
+
+def _node_tree(node: Node, depth: int | None) -> dict[str, Any]:
+    from .words import attributes, iterations, wires
+
+    deeper = None if depth is None else depth - 1
+    tree: dict[str, Any] = {
+        "name": node.name,
+        "op": node.op.type or node.op.label,
+        "version": node.op.label,
+        "line": node.location.line,
+        "layer_id": node.location.layer_id,
+        "attributes": {key: _value(item) for key, item in attributes(node).items()},
+        "inputs": [None if value is None else value.name for value in node.inputs],
+        "outputs": [{"name": value.name, "type": str(value.type)} for value in node.outputs],
+    }
+    if node.bodies:
+        tree["iterations"] = iterations(node)
+        tree["bodies"] = [
+            {
+                "label": body.label,
+                "wires": [{"what": what, "how": how} for what, how in wires(node, body)],
+                "operations": [] if depth == 0 else _graph_tree(body.graph, deeper),
+            }
+            for body in node.bodies
+        ]
+    return tree
+
+
+def _value(item: Any) -> Any:
+    if isinstance(item, (str, int, float, bool)) or item is None:
+        return item
+    if isinstance(item, (list, tuple)):
+        return [_value(part) for part in item]
+    return str(item)

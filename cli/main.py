@@ -1,0 +1,121 @@
+"""The ``irloop`` command: finds the command asked for, runs it, turns failures into exit codes."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from irloop.errors import IrloopError, UsageError, VerifyError, WriteError
+
+from .console import clean, console_of
+from .exits import Exit
+
+__all__ = ["main"]
+
+#: Commands in the order of the help; each lives in the module of its name.
+COMMANDS = ("validate", "inspect", "explain", "rules", "ops")
+
+EPILOG = """\
+\b
+Examples:
+  irloop convert model.xml -o model.onnx --check
+  irloop convert model.onnx -o model.xml
+  irloop validate models/
+  irloop check model.xml model.onnx
+
+\b
+Exit status:
+  0  fine
+  1  findings: invalid, cannot be converted or run, not equal
+  2  could not look: wrong usage, nothing matched, unreadable file, internal error
+
+\b
+Shell completion (bash; zsh_source and fish_source for the others):
+  eval "$(_IRLOOP_COMPLETE=bash_source irloop)"
+"""
+
+
+class IrloopGroup(click.Group):
+    """Imports a command when it is asked for, and lets no exception of ours out as a traceback."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f".{cmd_name}", __package__)
+        command: click.Command = module.command
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except (KeyboardInterrupt, click.Abort):
+            _fail(ctx, "interrupted")
+        except (UsageError, WriteError) as error:
+            _fail(ctx, str(error.message), *(item.fix for item in error.diagnostics if item.fix))
+        except VerifyError as error:
+            _internal(ctx, error)
+        except IrloopError as error:
+            _findings(ctx, error)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                _reader_left()
+            _fail(ctx, f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}")
+        except Exception as error:
+            _internal(ctx, error)
+        else:
+            return result
+
+
+def _fail(ctx: click.Context, message: str, *hints: str) -> NoReturn:
+    click.echo(f"irloop: error: {clean(message)}", err=True)
+    for hint in hints:
+        click.echo(f"  fix: {clean(hint)}", err=True)
+    ctx.exit(Exit.COULD_NOT_LOOK)
+
+
+def _findings(ctx: click.Context, error: IrloopError) -> NoReturn:
+    from . import report_text
+
+    click.echo(report_text.render(error.diagnostics))
+    ctx.exit(Exit.FINDINGS)
+
+
+def _internal(ctx: click.Context, error: Exception) -> NoReturn:
+    if console_of(ctx).debug:
+        import traceback
+
+        traceback.print_exception(error)
+    first_line = (str(error).splitlines() or [""])[0]
+    _fail(
+        ctx,
+        f"internal error: {type(error).__name__}: {first_line}",
+        "this is a bug in irloop; report it with the model (or a part of it) and the output "
+        "of the same command with --debug",
+    )
+
+
+def _reader_left() -> NoReturn:
+    # What is still buffered has nowhere to go; without this the interpreter complains at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(Exit.COULD_NOT_LOOK)
+
+
+@click.group(
+    cls=IrloopGroup,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="irloop", prog_name="irloop")
+def main() -> None:
+    """OpenVINO IR to ONNX and back, loops included, proved by running both."""

@@ -1,0 +1,37 @@
+"""``irloop rules``: every code that validation can report."""
+
+from __future__ import annotations
+
+import click
+
+from . import report_json
+from .console import common_options
+
+__all__ = ["command"]
+
+EPILOG = """\
+\b
+Examples:
+  irloop rules
+  irloop rules --format json
+"""
+
+
+@click.command("rules", epilog=EPILOG)
+@click.option(
+    "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+@common_options
+def command(style: str) -> None:
+    """List the validation rules: code, severity, title."""
+    from irloop import rules
+
+    rows = [
+        {"code": rule.code, "severity": rule.severity.value, "title": rule.title}
+        for rule in rules()
+    ]
+    if style == "json":
+        click.echo(report_json.dump({"schema": "irloop-rules/1", "rules": rows}))
+        return
+    for row in rows:
+        click.echo(f"{row['code']}  {row['severity']:<7}  {row['title']}")

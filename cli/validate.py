@@ -1,0 +1,178 @@
+"""``irloop validate``: what is wrong with these models, statically."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.errors import ReadError, UsageError
+
+from . import report_json, report_text
+from .console import common_options, console_of
+from .exits import Exit
+
+__all__ = ["command", "find_models"]
+
+_SUFFIXES = (".xml", ".onnx")
+
+EPILOG = """\
+\b
+Examples:
+  irloop validate model.xml
+  irloop validate model.xml --weights other.bin
+  irloop validate models/ 'more/**/*.onnx' --fail-on warning
+  irloop validate model.xml --select IRL5 --ignore IRL513
+  irloop validate models/ --format json > report.json
+"""
+
+
+@click.command("validate", epilog=EPILOG)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.option(
+    "-w", "--weights", metavar="BIN", help="The weights of the one model given (default: beside)."
+)
+@click.option("--select", metavar="CODES", multiple=True, help="Only these codes or groups (IRL5).")
+@click.option("--ignore", metavar="CODES", multiple=True, help="Not these codes or groups.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning"]),
+    default="error",
+    show_default=True,
+    help="The mildest finding that makes the exit status 1.",
+)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How findings are written to stdout.",
+)
+@common_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    paths: tuple[str, ...],
+    weights: str | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    fail_on: str,
+    style: str,
+) -> None:
+    """Check models without running them.
+
+    PATH is a model (.xml, .onnx), a folder that is searched for models, or a pattern such as
+    'models/**/*.xml'. Every finding is reported, not only the first. The exit status is 2 when
+    nothing matches.
+    """
+    console = console_of(ctx)
+    models = find_models(paths)
+    if weights is not None:
+        _require_weights(weights, models)
+    findings: list[Diagnostic] = []
+    unreadable = 0
+    for number, model in enumerate(models, start=1):
+        console.progress(f"{number} of {len(models)}: {model}")
+        console.detail(f"validating {model}")
+        try:
+            findings += _validated(model, weights, _codes(select), _codes(ignore))
+        except UsageError as error:
+            # One file that cannot be opened must not hide what is wrong with the others.
+            console.done()
+            click.echo(f"irloop: error: {error.message}", err=True)
+            unreadable += 1
+    console.done()
+    if style == "json":
+        click.echo(report_json.report("validate", findings, files=models))
+    else:
+        if findings:
+            click.echo(report_text.render(findings) + "\n")
+        click.echo(report_text.summary(findings, len(models) - unreadable))
+    worst = min((item.severity.rank for item in findings), default=Severity.INFO.rank)
+    if unreadable:
+        ctx.exit(Exit.COULD_NOT_LOOK)
+    if worst <= Severity(fail_on).rank:
+        ctx.exit(Exit.FINDINGS)
+
+
+def find_models(paths: Sequence[str]) -> list[str]:
+    """The model files that files, folders and patterns stand for, each once, in order.
+
+    Raises:
+        UsageError: when one of them stands for nothing.
+    """
+    found: dict[str, str] = {}
+    for path in paths:
+        models = _models_of(path)
+        if not models:
+            raise UsageError(f"{path}: no model found", fix="give .xml or .onnx files")
+        for model in models:
+            found.setdefault(os.path.realpath(model), model)
+    return list(found.values())
+
+
+def _models_of(path: str) -> list[str]:
+    if os.path.isdir(path):
+        return _models_in(path)
+    if os.path.exists(path):
+        return [path]
+    if not glob.has_magic(path):
+        raise UsageError(f"{path}: no such file")
+    matches: list[str] = []
+    for match in sorted(glob.glob(path, recursive=True)):
+        if os.path.isfile(match) and Path(match).suffix.lower() in _SUFFIXES:
+            matches.append(match)
+        elif os.path.isdir(match) and "**" not in path:
+            matches += _models_in(match)
+    return matches
+
+
+def _models_in(folder: str) -> list[str]:
+    models = []
+    for place, folders, files in os.walk(folder):
+        folders.sort()
+        paths = (os.path.join(place, name) for name in sorted(files))
+        models += [path for path in paths if _looks_like_model(path)]
+    return models
+
+
+def _looks_like_model(path: str) -> bool:
+    suffix = Path(path).suffix.lower()
+    if suffix != ".xml":
+        return suffix in _SUFFIXES
+    # Folders hold other XML as well: an IR has its weights beside it or says <net at the start.
+    if os.path.exists(Path(path).with_suffix(".bin")):
+        return True
+    try:
+        with open(path, "rb") as file:
+            return b"<net" in file.read(4096)
+    except OSError:
+        return True
+
+
+def _require_weights(weights: str, models: Sequence[str]) -> None:
+    if len(models) != 1:
+        raise UsageError(f"--weights belongs to one model, and {len(models)} are given")
+    if not os.path.isfile(weights):
+        raise UsageError(f"{weights}: no such file")
+
+
+def _codes(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(code.strip().upper() for text in texts for code in text.split(",") if code.strip())
+
+
+def _validated(
+    model: str, weights: str | None, select: tuple[str, ...], ignore: tuple[str, ...]
+) -> list[Diagnostic]:
+    from irloop import validate
+
+    try:
+        report = validate(model, weights, select=select, ignore=ignore)
+    except ReadError as error:
+        return [item.in_file(model) for item in error.diagnostics]
+    return [item.in_file(model) for item in report.sorted()]

@@ -1,0 +1,162 @@
+"""Graphs in words: how a body is wired, what a value is, which attributes an operation has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from typing import Any
+
+from irloop.graph.loops import (
+    Carried,
+    Concatenated,
+    InputPort,
+    LastValue,
+    OutputPort,
+    ScanInput,
+    Sliced,
+)
+from irloop.graph.model import Body, Node, Value
+from irloop.graph.op import Constant, UnknownOp
+from irloop.graph.types import TensorType
+
+__all__ = ["attributes", "iterations", "operand", "wires"]
+
+_SHOWN = 8
+
+
+def operand(value: Value | None) -> str:
+    """How an input is written: its name, or a constant's value or type."""
+    if value is None:
+        return "-"
+    op = value.producer.op
+    if not isinstance(op, Constant):
+        return value.name
+    if op.tensor.count <= _SHOWN and op.tensor.element.bits >= 8:
+        try:
+            return str(op.tensor.numpy().tolist())
+        except (ValueError, OSError):
+            # The weights are missing or too short; the type still says something.
+            return f"const {op.tensor.type}"
+    return f"const {op.tensor.type}"
+
+
+def attributes(node: Node) -> dict[str, Any]:
+    """The attributes of an operation that do not have their default value."""
+    if isinstance(node.op, Constant):
+        return {}
+    if isinstance(node.op, UnknownOp):
+        return dict(node.op.attributes)
+    found = {}
+    # The type checker knows operations as dataclasses only by their transform.
+    op: Any = node.op
+    for item in fields(op):
+        value = getattr(op, item.name)
+        if item.default is MISSING or value != item.default:
+            found[item.metadata.get("name") or item.name] = value
+    return found
+
+
+def iterations(node: Node) -> str:
+    """How often the body of a loop runs, as far as it can be told without running."""
+    body = next((body for body in node.bodies if body.label == "body"), None)
+    if body is None:
+        return ""
+    for port in body.ports.inputs:
+        if isinstance(port, (Sliced, ScanInput)):
+            count = _slices(node, port)
+            if count is not None and node.op.type != "Loop":
+                return f"runs {count} times, once for each slice of input {port.external}"
+    if node.op.type != "Loop":
+        return ""
+    limit = _constant(node.inputs[0]) if node.inputs else None
+    until = "" if body.ports.condition is None else _stop(body)
+    if limit is None:
+        named = node.inputs[0] if node.inputs else None
+        at_most = "without a limit" if named is None else f"at most {operand(named)} times"
+        return f"runs {at_most}{until}"
+    return f"runs without a limit{until}" if limit < 0 else f"runs at most {limit} times{until}"
+
+
+def wires(node: Node, body: Body) -> Iterator[tuple[str, str]]:
+    """Every port map entry and back edge of `body` as (what, how)."""
+    ports = body.ports
+    for port in ports.inputs:
+        name = body.graph.parameters[port.parameter].name
+        yield name, _input(node, body, port)
+    if ports.iteration is not None:
+        yield body.graph.parameters[ports.iteration].name, "the iteration number, from 0"
+    for out in ports.outputs:
+        yield f"output {out.external}", _output(node, body, out)
+    if ports.condition is not None:
+        yield "condition", f"goes on while {_result(body, ports.condition)} is true"
+
+
+def _stop(body: Body) -> str:
+    assert body.ports.condition is not None
+    return f", while {_result(body, body.ports.condition)} is true"
+
+
+def _input(node: Node, body: Body, port: InputPort) -> str:
+    source = node.inputs[port.external] if port.external < len(node.inputs) else None
+    outer = f"input {port.external} ({operand(source)})"
+    if isinstance(port, Carried):
+        return f"state: starts from {outer}, next = {_result(body, port.result)}"
+    if isinstance(port, Sliced):
+        text = f"slices of {outer} along axis {port.axis}"
+        return text + _range(port.start, port.end, port.stride, port.part_size)
+    if isinstance(port, ScanInput):
+        text = f"elements of {outer} along axis {port.axis}"
+        return f"{text}, reversed" if port.reverse else text
+    return outer if body.label != "body" else f"{outer}, the same in every iteration"
+
+
+def _output(node: Node, body: Body, port: OutputPort) -> str:
+    result = _result(body, port.result)
+    if isinstance(port, LastValue):
+        return result if body.label != "body" else f"{result} after the last iteration"
+    if isinstance(port, Concatenated):
+        text = f"{result} of every iteration, joined along axis {port.axis}"
+        return text + _range(port.start, port.end, port.stride, port.part_size)
+    text = f"{result} of every iteration, stacked along a new axis {port.axis}"
+    return f"{text}, reversed" if port.reverse else text
+
+
+def _range(start: int, end: int, stride: int, part_size: int) -> str:
+    text = ", reversed" if stride < 0 else ""
+    if part_size != 1:
+        text += f", {part_size} elements each"
+    if abs(stride) != part_size:
+        text += f", every {abs(stride)}"
+    if (start, end) not in ((0, -1), (-1, 0)):
+        text += f", from {start} to {end}"
+    return text
+
+
+def _result(body: Body, position: int) -> str:
+    node = body.graph.results[position]
+    value = node.inputs[0]
+    made = "" if value is None else f" = {operand(value)}"
+    return f"result {position} ({node.name}{made})"
+
+
+def _slices(node: Node, port: Sliced | ScanInput) -> int | None:
+    value = node.inputs[port.external]
+    if value is None or not isinstance(value.type, TensorType) or value.type.shape.dims is None:
+        return None
+    dims = value.type.shape.dims
+    if not -len(dims) <= port.axis < len(dims):
+        return None
+    size = dims[port.axis]
+    if not isinstance(size, int):
+        return None
+    if isinstance(port, ScanInput):
+        return size
+    whole = (port.start, port.end) in ((0, -1), (-1, 0)) and port.stride
+    return size // abs(port.stride) if whole else None
+
+
+def _constant(value: Value | None) -> int | None:
+    op = None if value is None else value.producer.op
+    if not isinstance(op, Constant) or op.tensor.count != 1 or not op.tensor.element.is_integer:
+        return None
+    return int(op.tensor.numpy().reshape(-1)[0])

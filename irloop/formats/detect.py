@@ -1,0 +1,65 @@
+"""Which format a file holds: by its suffix, or by its first bytes where the suffix says nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from irloop.diagnostics import Location
+from irloop.errors import ReadError, UsageError
+
+__all__ = ["SUFFIXES", "detect", "first_bytes", "format_of_suffix"]
+
+#: What each suffix stands for; a dialect is named as in `Model.dialect`.
+SUFFIXES = {".xml": "openvino", ".onnx": "onnx"}
+
+_ENOUGH = 4096
+
+
+def format_of_suffix(path: str | os.PathLike[str]) -> str | None:
+    """The dialect that the suffix of `path` stands for, or None."""
+    return SUFFIXES.get(Path(path).suffix.lower())
+
+
+def first_bytes(path: str | os.PathLike[str], count: int = _ENOUGH) -> bytes:
+    """The first `count` bytes of a file.
+
+    Raises:
+        UsageError: when there is no such file or it cannot be opened.
+    """
+    try:
+        with open(path, "rb") as file:
+            return file.read(count)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UsageError(f"cannot open {os.fspath(path)}: {reason}") from error
+
+
+def detect(path: str | os.PathLike[str]) -> str:
+    """The dialect of the model in `path`: "openvino" or "onnx".
+
+    A known suffix decides; otherwise an XML file is OpenVINO IR and anything that starts
+    like a protobuf message of ONNX is ONNX.
+
+    Raises:
+        UsageError: when the file cannot be opened.
+        ReadError: when its suffix says nothing and neither do its first bytes.
+    """
+    head = first_bytes(path)
+    by_suffix = format_of_suffix(path)
+    if by_suffix is not None:
+        # The reader of that format knows best what else the file may be.
+        return by_suffix
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith((b"<", b"\xff\xfe", b"\xfe\xff")):
+        return "openvino"
+    # A ModelProto starts with its field 1, ir_version, in nearly every writer there is.
+    if head[:1] == b"\x08":
+        return "onnx"
+    raise ReadError(
+        "this is neither OpenVINO IR (.xml) nor ONNX (.onnx)",
+        location=Location(file=os.fspath(path)),
+        code="IRL101",
+        expected="an XML file or an ONNX protobuf message",
+        found=f"a file that starts with {head[:8]!r}" if head else "an empty file",
+    )

@@ -1,0 +1,193 @@
+"""The floors: a module imports only lower rows, and heavy packages stay where they belong."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: From the ground up. Packages of one row do not import each other.
+ROWS = (
+    ("diagnostics",),
+    ("errors",),
+    ("graph", "kernels"),
+    ("dialects",),
+    ("formats", "passes", "execution"),
+    ("validation",),
+    ("conversion", "comparison"),
+    ("irloop",),
+    ("cli",),
+)
+FLOOR = {name: height for height, row in enumerate(ROWS) for name in row}
+
+#: Where an outside package may be imported; a folder stands for everything in it.
+HOMES = {
+    "lxml": ("irloop/formats/openvino/", "irloop/validation/schema.py"),
+    "onnx": ("irloop/formats/onnx/",),
+    "click": ("cli/",),
+}
+
+#: Reading and validating an IR must not load NumPy, so these do not import it as they load.
+WITHOUT_NUMPY = (
+    "irloop/__init__.py",
+    "irloop/diagnostics.py",
+    "irloop/errors.py",
+    "irloop/graph/",
+    "irloop/dialects/",
+    "irloop/validation/",
+    "irloop/formats/__init__.py",
+    "irloop/formats/detect.py",
+    "irloop/formats/openvino/__init__.py",
+    "irloop/formats/openvino/xml.py",
+    "irloop/formats/openvino/reader.py",
+    "irloop/kernels/__init__.py",
+    "cli/",
+)
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module: where it stands and whether it happens as the module loads."""
+
+    file: str
+    line: int
+    name: str
+    at_load: bool
+    typing_only: bool
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} imports {self.name}"
+
+
+def _sources() -> list[Path]:
+    return sorted([*ROOT.glob("irloop/**/*.py"), *ROOT.glob("cli/**/*.py")])
+
+
+def _imports(path: Path) -> Iterator[Import]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    file = path.relative_to(ROOT).as_posix()
+    yield from _walk(tree, file, at_load=True, typing_only=False)
+
+
+def _walk(node: ast.AST, file: str, *, at_load: bool, typing_only: bool) -> Iterator[Import]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield Import(file, node.lineno, alias.name, at_load, typing_only)
+    elif isinstance(node, ast.ImportFrom):
+        module = _absolute(node, file)
+        for alias in node.names:
+            yield Import(file, node.lineno, f"{module}.{alias.name}", at_load, typing_only)
+    if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+        for statement in node.body:
+            yield from _walk(statement, file, at_load=False, typing_only=True)
+        for statement in node.orelse:
+            yield from _walk(statement, file, at_load=at_load, typing_only=typing_only)
+        return
+    inside = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+    for child in ast.iter_child_nodes(node):
+        yield from _walk(child, file, at_load=at_load and not inside, typing_only=typing_only)
+
+
+def _absolute(node: ast.ImportFrom, file: str) -> str:
+    if not node.level:
+        return node.module or ""
+    package = file.removesuffix(".py").split("/")[: -node.level]
+    return ".".join([*package, *([node.module] if node.module else [])])
+
+
+def _package(module: str) -> str | None:
+    """The name in `ROWS` that a module belongs to, or None for an outside one."""
+    parts = module.split(".")
+    if parts[0] in ("cli", "irloop_cli"):
+        return "cli"
+    if parts[0] != "irloop":
+        return None
+    return parts[1] if len(parts) > 1 and parts[1] in FLOOR else "irloop"
+
+
+def _package_of_file(file: str) -> str:
+    parts = file.removesuffix(".py").split("/")
+    if parts[0] == "cli" or parts == ["irloop", "__main__"]:
+        return "cli"
+    return parts[1] if parts[1] in FLOOR else "irloop"
+
+
+ALL_IMPORTS = [item for path in _sources() for item in _imports(path)]
+
+
+def test_every_package_has_a_floor() -> None:
+    packages = {
+        path.name
+        for path in (ROOT / "irloop").iterdir()
+        if path.is_dir() and (path / "__init__.py").exists()
+    }
+    assert packages <= set(FLOOR), "give the new package a row in ROWS"
+    modules = {path.stem for path in (ROOT / "irloop").glob("*.py")}
+    assert modules == {"__init__", "__main__", "diagnostics", "errors"}
+
+
+def test_modules_import_only_lower_rows() -> None:
+    wrong = []
+    for item in ALL_IMPORTS:
+        own, other = _package_of_file(item.file), _package(item.name)
+        if other is None or other == own:
+            continue
+        if FLOOR[other] >= FLOOR[own]:
+            wrong.append(f"{item} ({own} is not above {other})")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_command_line_speaks_to_the_api_and_its_data_types() -> None:
+    allowed = {"irloop", "cli", "errors", "diagnostics", "graph"}
+    wrong = [
+        str(item)
+        for item in ALL_IMPORTS
+        if item.file.startswith("cli/")
+        and (package := _package(item.name)) is not None
+        and package not in allowed
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("package", sorted(HOMES))
+def test_outside_packages_stay_in_their_homes(package: str) -> None:
+    wrong = [
+        str(item)
+        for item in ALL_IMPORTS
+        if item.name.split(".")[0] == package
+        and not item.typing_only
+        and not item.file.startswith(HOMES[package])
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_numpy_is_not_loaded_where_validation_passes() -> None:
+    wrong = [
+        str(item)
+        for item in ALL_IMPORTS
+        if item.at_load
+        and item.name.split(".")[0] in ("numpy", "ml_dtypes")
+        and item.file.startswith(WITHOUT_NUMPY)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_outside_packages_are_the_declared_ones() -> None:
+    import sys
+    import tomllib
+
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    texts = [*project["dependencies"], *project["optional-dependencies"]["engines"]]
+    declared = {text.split(">")[0].split("=")[0].strip() for text in texts}
+    found = {
+        item.name.split(".")[0]
+        for item in ALL_IMPORTS
+        if not item.typing_only and _package(item.name) is None
+    }
+    assert found - set(sys.stdlib_module_names) - {"__future__"} <= declared
