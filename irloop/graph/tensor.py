@@ -101,6 +101,16 @@ class MappedFile:
                 self._view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         return self._view[offset : offset + nbytes]
 
+    def release(self, offset: int, nbytes: int) -> None:
+        """Let go of the memory that holds these bytes; they are read again when needed."""
+        mapping = None if self._view is None else self._view.obj
+        if not isinstance(mapping, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
+            return
+        start = -(-offset // mmap.PAGESIZE) * mmap.PAGESIZE
+        length = min(offset + nbytes, self.size) - start
+        if length > 0:
+            mapping.madvise(mmap.MADV_DONTNEED, start, length)
+
 
 class MappedTensor(Tensor):
     """A window of a mapped file; nothing is read until it is asked for."""

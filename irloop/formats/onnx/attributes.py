@@ -25,7 +25,14 @@ from irloop.graph.op import Op
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import ElementType
 
-__all__ = ["FieldCodec", "Opaque", "codec_of", "from_fields", "op_from_attributes", "read_value"]
+__all__ = [
+    "FieldCodec",
+    "Opaque",
+    "codec_of",
+    "op_from_attributes",
+    "read_value",
+    "to_proto",
+]
 
 A = onnx.AttributeProto
 
@@ -186,16 +193,20 @@ class _OneOf:
         return value
 
 
-@cache
 def codec_of(cls: type[Op]) -> tuple[FieldCodec, ...]:
     """The attributes of an operation class, in the order of its fields.
 
     Raises:
         TypeError: when a field has a type that no attribute can have.
     """
+    return _codec_of(typing.cast("Any", cls))
+
+
+@cache
+def _codec_of(cls: type[Any]) -> tuple[FieldCodec, ...]:
     names = {"Tensor": Tensor, "ElementType": ElementType}
     hints = typing.get_type_hints(cls, localns=names)
-    fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(typing.cast("Any", cls))
+    fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(cls)
     return tuple(_field_codec(cls, field, hints[field.name]) for field in fields)
 
 
@@ -236,7 +247,7 @@ def op_from_attributes(
     """
     rest = dict(attributes)
     values = {}
-    for codec in codec_of(typing.cast("Any", cls)):
+    for codec in codec_of(cls):
         if codec.name in rest:
             place = f"{where}: attribute {codec.name!r}"
             values[codec.field] = codec.load(rest.pop(codec.name), place)
@@ -248,17 +259,7 @@ def op_from_attributes(
     return cls(**values), rest
 
 
-def from_fields(op: Op) -> dict[str, Any]:
-    """The attributes of an operation as plain Python values; None is left out."""
-    values = {}
-    for codec in codec_of(typing.cast("Any", type(op))):
-        value = getattr(op, codec.field)
-        if value is not None:
-            values[codec.name] = codec.dump(value)
-    return values
-
-
-def to_proto(name: str, value: Any, kind: int | None, where: str) -> onnx.AttributeProto:
+def to_proto(name: str, value: Any, kind: Any, where: str) -> onnx.AttributeProto:
     """The AttributeProto of a plain Python value that is no tensor.
 
     `kind` is the type of the schema, which decides where the value alone does not.
@@ -278,7 +279,7 @@ def to_proto(name: str, value: Any, kind: int | None, where: str) -> onnx.Attrib
     return proto
 
 
-def _fill(proto: onnx.AttributeProto, value: Any, kind: int | None) -> None:
+def _fill(proto: onnx.AttributeProto, value: Any, kind: Any) -> None:
     if isinstance(value, str | bytes):
         proto.type, proto.s = A.STRING, _bytes(value)
     elif isinstance(value, bool | int) and kind != A.FLOAT:
@@ -291,9 +292,9 @@ def _fill(proto: onnx.AttributeProto, value: Any, kind: int | None) -> None:
         raise TypeError(f"ONNX has no attribute of {type(value).__name__}")
 
 
-def _fill_list(proto: onnx.AttributeProto, values: list[Any], kind: int | None) -> None:
+def _fill_list(proto: onnx.AttributeProto, values: list[Any], kind: Any) -> None:
     if not values:
-        proto.type = A.INTS if kind is None else typing.cast("Any", kind)
+        proto.type = A.INTS if kind is None else kind
     elif all(isinstance(item, str | bytes) for item in values):
         proto.type = A.STRINGS
         proto.strings.extend(map(_bytes, values))

@@ -88,9 +88,10 @@ def _model(proto: onnx.ModelProto, files: ExternalFiles, location: Location) -> 
     graph = reader.graph(source, {}, ())
     metadata: dict[str, Any] = {
         name: getattr(proto, name)
-        for name in ("producer_name", "producer_version", "domain", "model_version", "doc_string")
-        if proto.HasField(name)
+        for name in ("producer_version", "domain", "model_version", "doc_string")
+        if getattr(proto, name)
     }
+    metadata["producer_name"] = proto.producer_name
     if proto.metadata_props:
         metadata["metadata_props"] = {item.key: item.value for item in proto.metadata_props}
     metadata.update(graph_notes(proto.graph))
@@ -177,6 +178,7 @@ class _Reader:
         for item in source.inputs:
             value = graph.add_parameter(item.name, UNKNOWN_TYPE, (item.name,), self._location)
             scope.define(item.name, value)
+            value.info = {}
             if item.HasField("type"):
                 scope.declare(value, item.type)
         for name in captures:
@@ -189,6 +191,9 @@ class _Reader:
         for item in proto.output:
             value = scope.values[item.name]
             graph.add_result(value, item.name, self._location)
+            if DECLARED in value.info:
+                # Outputs say their type themselves.
+                value.info = {key: kept for key, kept in value.info.items() if key != DECLARED}
             if item.HasField("type"):
                 scope.declare(value, item.type)
         return graph
@@ -207,7 +212,7 @@ class _Reader:
         value = scope.graph.add_constant(tensor, name, (name,), self._location)
         scope.define(name, value)
         if default:
-            value.info = {**value.info, DEFAULT: True}
+            value.info = {DEFAULT: True}
 
     def _node(self, scope: _Scope, source: NodeSource) -> None:
         proto = source.proto
@@ -219,13 +224,18 @@ class _Reader:
             self._constant_node(scope, proto, name, attributes, where)
             return
         cls = self._class(proto.op_type, domain, where)
+        outputs = list(proto.output)
+        while len(outputs) > 1 and not outputs[-1]:
+            outputs.pop()
         inputs = [scope.values[item] if item else None for item in proto.input]
+        while inputs and inputs[-1] is None:
+            inputs.pop()
         bodies = self._bodies(scope, source, cls, where)
         wiring = wire(
             cls,
             bodies,
             inputs,
-            len(proto.output),
+            len(outputs),
             attributes,
             where,
         )
@@ -237,7 +247,7 @@ class _Reader:
             name,
             tuple(inputs),
             wiring.n_outputs,
-            names=tuple((item,) if item else () for item in proto.output),
+            names=tuple((item,) if item else () for item in outputs),
             bodies=closed,
             location=self._location,
         )

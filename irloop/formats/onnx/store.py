@@ -1,0 +1,211 @@
+"""Where the weights of a written model go: into the file, next to it, or nowhere."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import onnx
+
+from irloop.errors import WriteError
+from irloop.formats.onnx.source import PROTOBUF_LIMIT
+from irloop.formats.onnx.tensors import tensor_to_proto
+from irloop.formats.onnx.wire import Piece, Tokens, size_of, splice
+from irloop.graph.tensor import MappedTensor, Tensor
+from irloop.graph.types import ElementType
+
+__all__ = ["Store"]
+
+#: Tensors of fewer bytes always stay in the protobuf: shapes, axes, scalars.
+SMALL = 1024
+#: External tensors of at least this size start on a page, so that they can be mapped.
+PAGED = 1 << 16
+PAGE = 4096
+ALIGNMENT = 64
+#: Bytes written at once.
+CHUNK = 1 << 22
+#: Room for everything in a protobuf that is no weight.
+MARGIN = 1 << 26
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A TensorProto of the model, the token in it, and the tensor that belongs there."""
+
+    proto: onnx.TensorProto
+    token: bytes
+    tensor: Tensor
+    where: str
+
+
+class Store:
+    """The weights of one model that is being written to `target`.
+
+    Weights are put into TensorProtos as tokens; `save` writes the data themselves, piece by
+    piece, so that a model of any size takes the memory of its description.
+    """
+
+    def __init__(self, target: Path | None, *, external: bool | None, share: bool) -> None:
+        self._target = target
+        self._external = external
+        self._share = share
+        self._tokens = Tokens()
+        self._entries: list[_Entry] = []
+
+    def put(self, proto: onnx.TensorProto, tensor: Tensor, name: str, where: str) -> None:
+        """Fill a TensorProto that is part of the model.
+
+        Raises:
+            WriteError: for an element type that ONNX does not have.
+        """
+        proto.CopyFrom(tensor_to_proto(tensor, name, where))
+        if tensor.element is ElementType.STRING:
+            return
+        if tensor.nbytes < SMALL:
+            proto.raw_data = bytes(tensor.raw())
+            return
+        token = self._tokens.new()
+        proto.raw_data = token
+        self._entries.append(_Entry(proto, token, tensor, where))
+
+    @contextmanager
+    def standing_in(self, folder: str) -> Iterator[None]:
+        """While it lasts, the weights are external data of a file of the right size in `folder`.
+
+        The file has no content and takes no room; the checker wants to see the size only.
+        """
+        size = max((entry.tensor.nbytes for entry in self._entries), default=0)
+        with open(os.path.join(folder, "weights"), "wb") as file:
+            file.truncate(size)
+        for entry in self._entries:
+            _make_external(entry, "weights", 0)
+        try:
+            yield
+        finally:
+            for entry in self._entries:
+                entry.proto.ClearField("data_location")
+                entry.proto.ClearField("external_data")
+                entry.proto.raw_data = entry.token
+
+    def fill(self) -> None:
+        """Put all weights into their TensorProtos."""
+        for entry in self._entries:
+            entry.proto.raw_data = bytes(entry.tensor.raw())
+
+    def save(self, proto: onnx.ModelProto) -> None:
+        """Write the model file, and the data file when there is one.
+
+        Raises:
+            WriteError: when that is not possible; the old files are still there.
+        """
+        assert self._target is not None
+        target = self._target
+        data: list[Piece] = []
+        if self._share:
+            self._point(target)
+        elif self._is_external():
+            data = self._lay_out(f"{target.name}.data")
+        weights = {entry.token: entry.tensor for entry in self._entries}
+        encoded = proto.SerializeToString(deterministic=True)
+        pieces = splice(encoded, self._tokens, weights)
+        size = sum(map(size_of, pieces))
+        if size > PROTOBUF_LIMIT:
+            raise WriteError(
+                f"{target} cannot hold the model: a protobuf ends at 2 GiB",
+                found=f"{size} bytes",
+                fix="store the weights as external data",
+            )
+        outputs: list[tuple[Path, Iterable[Piece]]] = [(target, pieces)]
+        if data:
+            # The data first: a model file never stands there without them.
+            outputs.insert(0, (target.with_name(f"{target.name}.data"), data))
+        _replace(outputs)
+
+    def _is_external(self) -> bool:
+        if self._external is not None:
+            return self._external
+        return sum(entry.tensor.nbytes for entry in self._entries) > PROTOBUF_LIMIT - MARGIN
+
+    def _lay_out(self, location: str) -> list[Piece]:
+        """Point all entries into one data file; returns its content."""
+        pieces: list[Piece] = []
+        offsets: dict[object, int] = {}
+        end = 0
+        for entry in self._entries:
+            tensor = entry.tensor
+            key: object = id(tensor)
+            if isinstance(tensor, MappedTensor):
+                key = (tensor.file.path, tensor.offset, tensor.nbytes)
+            if key not in offsets:
+                step = PAGE if tensor.nbytes >= PAGED else ALIGNMENT
+                start = -(-end // step) * step
+                if start > end:
+                    pieces.append(bytes(start - end))
+                offsets[key], end = start, start + tensor.nbytes
+                pieces.append(tensor)
+            _make_external(entry, location, offsets[key])
+        return pieces
+
+    def _point(self, target: Path) -> None:
+        """Point all entries that are mapped from a file into that file."""
+        folder = target.parent.resolve()
+        for entry in self._entries:
+            tensor = entry.tensor
+            if not isinstance(tensor, MappedTensor):
+                continue
+            path = Path(tensor.file.path).resolve()
+            if not path.is_relative_to(folder) or path == target.resolve():
+                raise WriteError(
+                    f"{entry.where} cannot share its weights with {path}",
+                    expected=f"a file in {folder}, not the one that is written",
+                    fix=f"write the model into {path.parent}, or copy the weights",
+                )
+            _make_external(entry, path.relative_to(folder).as_posix(), tensor.offset)
+
+
+def _make_external(entry: _Entry, location: str, offset: int) -> None:
+    proto = entry.proto
+    proto.ClearField("raw_data")
+    proto.data_location = onnx.TensorProto.EXTERNAL
+    places = {"location": location, "offset": str(offset), "length": str(entry.tensor.nbytes)}
+    for key, value in places.items():
+        proto.external_data.add(key=key, value=value)
+
+
+def _replace(outputs: list[tuple[Path, Iterable[Piece]]]) -> None:
+    """Write all files under other names, then put them into their places."""
+    written: list[tuple[Path, Path]] = []
+    try:
+        for target, pieces in outputs:
+            temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+            with open(temporary, "xb") as file:
+                written.append((temporary, target))
+                for piece in pieces:
+                    _write_piece(file, piece)
+        for temporary, target in written:
+            os.replace(temporary, target)
+    except OSError as error:
+        raise WriteError(
+            f"{outputs[-1][0]} cannot be written: {error.strerror or error}",
+            fix="give a place that exists, with enough room and the right to write there",
+        ) from None
+    finally:
+        for temporary, _ in written:
+            temporary.unlink(missing_ok=True)
+
+
+def _write_piece(file: BinaryIO, piece: Piece) -> None:
+    if not isinstance(piece, Tensor):
+        file.write(piece)
+        return
+    raw = piece.raw()
+    for start in range(0, len(raw), CHUNK):
+        file.write(raw[start : start + CHUNK])
+        if isinstance(piece, MappedTensor):
+            # What was copied need not stay in memory: weights may be bigger than it.
+            piece.file.release(piece.offset + start, CHUNK)

@@ -1,0 +1,169 @@
+"""The protobuf encoding, as far as weights need it.
+
+Big `raw_data` fields are cut out of a file before it is decoded (their bytes stay in the mapped
+file) and put into a file after it was encoded, so that no weight is ever held by a protobuf.
+In between a token stands in their place.
+"""
+
+from __future__ import annotations
+
+import secrets
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from irloop.graph.tensor import Tensor
+
+__all__ = ["Piece", "Tokens", "cut", "size_of", "splice"]
+
+#: Fields that can hold graphs and tensors, by message (onnx.proto); None is raw_data itself.
+_TENSOR: Mapping[int, Any] = {9: None}
+_GRAPH: dict[int, Any] = {5: _TENSOR}
+_ATTRIBUTE: Mapping[int, Any] = {5: _TENSOR, 6: _GRAPH, 10: _TENSOR, 11: _GRAPH}
+_GRAPH[1] = {5: _ATTRIBUTE}
+_MODEL: Mapping[int, Any] = {7: _GRAPH}
+
+#: Fields smaller than this are decoded as they are.
+CUT_LIMIT = 1 << 16
+
+#: Part of a file: bytes, or a tensor whose bytes are asked for when they are written.
+Piece = bytes | memoryview | Tensor
+#: The new content of a raw_data field at (start, end), or None to leave it alone.
+Replace = Callable[[int, int], Piece | None]
+
+
+def size_of(piece: Piece) -> int:
+    """The number of bytes of a piece."""
+    return len(piece) if isinstance(piece, bytes) else piece.nbytes
+
+
+class Tokens:
+    """Bytes that stand for data; no file can hold one, since nobody can guess the prefix."""
+
+    def __init__(self) -> None:
+        self.prefix = secrets.token_bytes(16)
+        self._count = 0
+
+    def new(self) -> bytes:
+        """A token of 24 bytes that was not given out before."""
+        self._count += 1
+        return self.prefix + self._count.to_bytes(8, "little")
+
+
+class _Walk:
+    """Rewrites one encoded message; everything that is not replaced stays byte for byte."""
+
+    def __init__(
+        self, data: memoryview, replace: Replace, enter: Callable[[int, int], bool]
+    ) -> None:
+        self._data = data
+        self._replace = replace
+        self._enter = enter
+
+    def message(
+        self, start: int, end: int, fields: Mapping[int, Any]
+    ) -> tuple[list[Piece], int] | None:
+        """The pieces and the length of the message at start..end, None when it is unchanged.
+
+        Raises:
+            ValueError: when this is no protobuf.
+        """
+        pieces: list[Piece] = []
+        done = at = start
+        while at < end:
+            tag_at = at
+            tag, at = self._varint(at, end)
+            kind = tag & 7
+            if kind != 2:
+                at = self._skip(kind, at, end)
+                continue
+            length, at = self._varint(at, end)
+            first, at = at, at + length
+            if at > end:
+                raise ValueError("a field ends behind its message")
+            number = tag >> 3
+            if number not in fields or not self._enter(first, at):
+                continue
+            changed = self._field(first, at, fields[number])
+            if changed is None:
+                continue
+            pieces += [self._data[done:tag_at], _varint_bytes(tag), _varint_bytes(changed[1])]
+            pieces += changed[0]
+            done = at
+        if not pieces:
+            return None
+        pieces.append(self._data[done:end])
+        return pieces, sum(map(size_of, pieces))
+
+    def _field(
+        self, start: int, end: int, fields: Mapping[int, Any] | None
+    ) -> tuple[list[Piece], int] | None:
+        if fields is not None:
+            return self.message(start, end, fields)
+        piece = self._replace(start, end)
+        return None if piece is None else ([piece], size_of(piece))
+
+    def _varint(self, at: int, end: int) -> tuple[int, int]:
+        value = shift = 0
+        while at < end and shift < 70:
+            byte = self._data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value, at
+            shift += 7
+        raise ValueError("a number does not end")
+
+    def _skip(self, kind: int, at: int, end: int) -> int:
+        if kind == 0:
+            return self._varint(at, end)[1]
+        if kind not in (1, 5):
+            raise ValueError("a field of a kind that ONNX does not use")
+        return at + (8 if kind == 1 else 4)
+
+
+def _varint_bytes(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def cut(data: memoryview, tokens: Tokens) -> tuple[bytes, dict[bytes, tuple[int, int]]]:
+    """An encoded model without its big raw data, and (offset, size) of those by token.
+
+    Raises:
+        ValueError: when this is no protobuf.
+    """
+    windows: dict[bytes, tuple[int, int]] = {}
+
+    def replace(start: int, end: int) -> Piece:
+        token = tokens.new()
+        windows[token] = (start, end - start)
+        return token
+
+    walk = _Walk(data, replace, lambda start, end: end - start >= CUT_LIMIT)
+    found = walk.message(0, len(data), _MODEL)
+    pieces = [data] if found is None else found[0]
+    return b"".join(piece for piece in pieces if not isinstance(piece, Tensor)), windows
+
+
+def splice(data: bytes, tokens: Tokens, weights: Mapping[bytes, Piece]) -> list[Piece]:
+    """The pieces of an encoded model with the data that its tokens stand for."""
+    places = []
+    at = data.find(tokens.prefix)
+    while at >= 0:
+        places.append(at)
+        at = data.find(tokens.prefix, at + 1)
+
+    def holds_token(start: int, end: int) -> bool:
+        index = bisect_left(places, start)
+        return index < len(places) and places[index] < end
+
+    def replace(start: int, end: int) -> Piece | None:
+        return weights.get(data[start:end])
+
+    found = _Walk(memoryview(data), replace, holds_token).message(0, len(data), _MODEL)
+    return [data] if found is None else found[0]

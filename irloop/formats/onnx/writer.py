@@ -1,0 +1,354 @@
+"""Writing ONNX: captures folded back, names unique, weights streamed, the file replaced at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import onnx
+
+from irloop.dialects.onnx import ONNX
+from irloop.errors import WriteError
+from irloop.formats.onnx.attributes import FieldCodec, codec_of, read_value, to_proto
+from irloop.formats.onnx.check import check_model
+from irloop.formats.onnx.control import FoldedBody, FoldedNode, fold
+from irloop.formats.onnx.external import ExternalFiles
+from irloop.formats.onnx.naming import Scope
+from irloop.formats.onnx.notes import (
+    DECLARED,
+    DEFAULT,
+    FORM,
+    NOTES,
+    TYPE,
+    apply_graph_notes,
+    apply_node_notes,
+)
+from irloop.formats.onnx.store import Store
+from irloop.formats.onnx.types import type_from_proto, type_to_proto
+from irloop.formats.onnx.versions import ir_version_for, schema_of
+from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.op import Constant, Op, UnknownOp
+from irloop.graph.tensor import Tensor
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+from irloop.graph.walk import node_path
+
+__all__ = ["to_proto_model", "write"]
+
+#: Every output of these gets a name: ONNX Runtime crashes on a Loop output without one.
+_NAMED = ("Loop", "Scan", "If")
+
+
+def write(
+    model: Model,
+    path: str | os.PathLike[str],
+    *,
+    external_data: bool | None = None,
+    weights: Literal["copy", "share"] = "copy",
+    check: bool = True,
+) -> None:
+    """Write a model of the ONNX dialect as an .onnx file, which is replaced at once.
+
+    `external_data` puts the weights into ``<name>.data`` next to the file; None does so when a
+    protobuf could not hold them. With `weights="share"` constants that are mapped from a file
+    of the same folder (the .bin of an IR) are not copied: the model points into that file.
+    `check` has the result judged by the ONNX checker first.
+
+    Raises:
+        WriteError: when the model is not valid in its opsets, the checker refuses it, or the
+            file cannot be written; the old file is then still there.
+    """
+    target = Path(path)
+    store = Store(target, external=external_data, share=weights == "share")
+    proto = _Writer(model, store).model()
+    if check:
+        check_model(proto, store, str(target))
+    store.save(proto)
+
+
+def to_proto_model(model: Model) -> onnx.ModelProto:
+    """The ModelProto of a model, its weights inside.
+
+    Raises:
+        WriteError: as `write`.
+    """
+    store = Store(None, external=False, share=False)
+    proto = _Writer(model, store).model()
+    store.fill()
+    return proto
+
+
+class _Writer:
+    """Builds the ModelProto of one model; `store` decides where each weight goes."""
+
+    def __init__(self, model: Model, store: Store) -> None:
+        self._model = model
+        self._store = store
+        self._version = model.version if model.version > 0 else ir_version_for(model.opsets)
+
+    def model(self) -> onnx.ModelProto:
+        """The whole model."""
+        model = self._model
+        if "" not in model.opsets:
+            raise WriteError("the model names no opset of ai.onnx to write")
+        proto = onnx.ModelProto()
+        proto.ir_version = self._version
+        for domain, version in model.opsets.items():
+            proto.opset_import.add(domain=domain, version=version)
+        if "producer_name" not in model.metadata:
+            proto.producer_name = "irloop"
+        for name in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
+            if model.metadata.get(name) not in (None, ""):
+                setattr(proto, name, model.metadata[name])
+        for key, value in model.metadata.get("metadata_props", {}).items():
+            proto.metadata_props.add(key=key, value=value)
+        scope = Scope()
+        outputs = scope.name_model(model.graph)
+        graph = proto.graph
+        graph.name = model.graph.name or "graph"
+        apply_graph_notes(graph, model.metadata)
+        for node in model.graph.parameters:
+            value = node.outputs[0]
+            self._value_info(graph.input.add(), scope.names[value], value)
+        self._nodes(graph, model.graph, scope)
+        for name, value in zip(outputs, model.graph.outputs, strict=True):
+            if scope.names[value] != name:
+                self._identity(graph, scope.names[value], name)
+            self._value_info(graph.output.add(), name, value)
+        self._declare(graph, model.graph, scope, outputs)
+        return proto
+
+    def _nodes(self, proto: onnx.GraphProto, graph: Graph, scope: Scope) -> None:
+        for node in graph.nodes:
+            if isinstance(node.op, Constant):
+                self._constant(proto, node, node.op.tensor, scope)
+            else:
+                self._node(proto.node.add(), node, scope)
+
+    def _constant(self, proto: onnx.GraphProto, node: Node, tensor: Tensor, scope: Scope) -> None:
+        value = node.outputs[0]
+        name = scope.names[value]
+        where = f"constant {node_path(node)!r}"
+        default = DEFAULT in value.info
+        notes = node.info.get(NOTES, {})
+        # IR versions before 4 take initializers that are graph inputs only.
+        if not default and (notes.get(FORM) == "node" or self._version < 4):
+            constant = proto.node.add(op_type="Constant", name=node.name, output=[name])
+            attribute = constant.attribute.add(name="value", type=onnx.AttributeProto.TENSOR)
+            self._store.put(attribute.t, tensor, "", where)
+            apply_node_notes(constant, notes)
+            return
+        self._store.put(proto.initializer.add(), tensor, name, where)
+        if default:
+            self._value_info(proto.input.add(), name, value)
+
+    def _node(self, proto: onnx.NodeProto, node: Node, scope: Scope) -> None:
+        self._require_valid(node)
+        folded = fold(node)
+        op = node.op
+        proto.op_type = op.name if isinstance(op, UnknownOp) else op.type
+        domain = _domain(node)
+        if domain:
+            proto.domain = domain
+        proto.name = node.name
+        inputs = ["" if value is None else scope.names[value] for value in folded.inputs]
+        while inputs and not inputs[-1]:
+            inputs.pop()
+        proto.input.extend(inputs)
+        proto.output.extend(self._outputs(node, folded, scope))
+        self._attributes(proto, node, folded)
+        notes = node.info.get(NOTES, {})
+        apply_node_notes(proto, notes)
+        for body in folded.bodies:
+            found = notes.get("graphs", {}).get(body.attribute, {})
+            self._body(_body_proto(proto, body.attribute), node, body, scope, found)
+
+    def _outputs(self, node: Node, folded: FoldedNode, scope: Scope) -> list[str]:
+        schema = schema_of(node.op.type, self._model.opsets.get("", 1), _domain(node))
+        optional = onnx.defs.OpSchema.FormalParameterOption.Optional
+        names = []
+        for index, value in enumerate(folded.outputs):
+            if value is None:
+                names.append(scope.fresh(f"{node.name}.unused"))
+                continue
+            may_omit = node.op.type not in _NAMED and (
+                schema is None
+                or (index < len(schema.outputs) and schema.outputs[index].option == optional)
+            )
+            omit = may_omit and not value.is_used and not value.names
+            names.append("" if omit else scope.names[value])
+        while len(names) > 1 and not names[-1]:
+            names.pop()
+        if names == [""]:
+            names = [scope.names[node.outputs[0]]]
+        return names
+
+    def _require_valid(self, node: Node) -> None:
+        op, domain = node.op, _domain(node)
+        opset = self._model.opsets.get(domain)
+        place = f"{op.label} {node_path(node)!r}"
+        if opset is None:
+            raise WriteError(
+                f"{place} is of the domain {domain!r}, which the model does not import",
+                location=node.location,
+            )
+        if isinstance(op, UnknownOp):
+            schema = schema_of(op.name, opset, domain)
+            valid = schema is None or str(schema.since_version) == op.version or domain != ""
+            valid = valid or op.version == str(opset)
+        else:
+            valid = ONNX.find(op.type, opset, domain) is type(op)
+        if not valid:
+            raise WriteError(
+                f"{place} is not what {op.type or op.label} means in opset {opset}",
+                location=node.location,
+                expected=f"an operation of opset {opset}",
+                found=op.label,
+            )
+
+    def _attributes(self, proto: onnx.NodeProto, node: Node, folded: FoldedNode) -> None:
+        op, domain = node.op, _domain(node)
+        where = f"{op.label} {node_path(node)!r}"
+        schema = schema_of(proto.op_type, self._model.opsets[domain], domain)
+        described = {} if schema is None else dict(schema.attributes)
+        values = {**_own_attributes(op, schema, where), **folded.attributes, **node.attributes}
+        for name, value in values.items():
+            kind = described[name].type if name in described else None
+            self._attribute(proto, name, value, kind, where)
+
+    def _attribute(
+        self, proto: onnx.NodeProto, name: str, value: Any, kind: Any, where: str
+    ) -> None:
+        if isinstance(value, Tensor):
+            attribute = proto.attribute.add(name=name, type=onnx.AttributeProto.TENSOR)
+            self._store.put(attribute.t, value, "", f"{where}: attribute {name!r}")
+        elif isinstance(value, list) and value and isinstance(value[0], Tensor):
+            attribute = proto.attribute.add(name=name, type=onnx.AttributeProto.TENSORS)
+            for tensor in value:
+                self._store.put(attribute.tensors.add(), tensor, "", where)
+        else:
+            proto.attribute.append(to_proto(name, value, kind, where))
+
+    def _body(
+        self,
+        proto: onnx.GraphProto,
+        node: Node,
+        folded: FoldedBody,
+        outer: Scope,
+        notes: Mapping[str, Any],
+    ) -> None:
+        graph = folded.body.graph
+        proto.name = graph.name or folded.body.label
+        apply_graph_notes(proto, dict(notes))
+        scope = Scope(outer)
+        scope.name_body(graph, {p: outer.names[v] for p, v in folded.captures.items()})
+        for index, parameter in enumerate(folded.parameters):
+            if parameter is None:
+                # Only a Loop has parameters nobody reads: the iteration and the condition.
+                element = (ElementType.I64, ElementType.BOOLEAN)[index]
+                type = type_to_proto(TensorType(element, Shape(())), "")
+                name = scope.fresh(("iteration", "condition")[index])
+                proto.input.add(name=name).type.CopyFrom(type)
+                continue
+            value = parameter.outputs[0]
+            self._value_info(proto.input.add(), scope.names[value], value)
+        self._nodes(proto, graph, scope)
+        outputs = []
+        for result in folded.results:
+            (result_value,) = result.inputs
+            assert result_value is not None
+            name = scope.names[result_value]
+            if result_value.producer in folded.captures:
+                # A body must not give an outer value itself (ONNX Runtime refuses it).
+                name = scope.fresh(result.name)
+                self._identity(proto, scope.names[result_value], name)
+            self._value_info(proto.output.add(), name, result_value)
+            outputs.append(name)
+        self._declare(proto, graph, scope, outputs)
+
+    def _identity(self, proto: onnx.GraphProto, source: str, name: str) -> None:
+        proto.node.add(op_type="Identity", name=name, input=[source], output=[name])
+
+    def _declare(
+        self, proto: onnx.GraphProto, graph: Graph, scope: Scope, outputs: list[str]
+    ) -> None:
+        given = set(outputs)
+        for node in graph.nodes:
+            for value in node.outputs:
+                if DECLARED in value.info and scope.names[value] not in given:
+                    self._value_info(proto.value_info.add(), scope.names[value], value)
+
+    def _value_info(self, proto: onnx.ValueInfoProto, name: str, value: Value) -> None:
+        proto.name = name
+        kept = value.info.get(TYPE)
+        if kept is not None:
+            type = onnx.TypeProto()
+            type.ParseFromString(kept)
+            if type_from_proto(type) == value.type:
+                proto.type.CopyFrom(type)
+                return
+        if _is_known(value.type):
+            proto.type.CopyFrom(type_to_proto(value.type, f"value {name!r}"))
+
+
+def _is_known(type: ValueType) -> bool:
+    while not isinstance(type, TensorType):
+        type = type.item
+    return type.element is not ElementType.DYNAMIC
+
+
+def _domain(node: Node) -> str:
+    return node.op.op_domain if isinstance(node.op, UnknownOp) else node.op.domain
+
+
+def _own_attributes(op: Op, schema: Any, where: str) -> dict[str, Any]:
+    """The attributes of an operation, those left out that say no more than their absence."""
+    if isinstance(op, UnknownOp):
+        return dict(op.attributes)
+    values = {}
+    for codec in codec_of(type(op)):
+        value = getattr(op, codec.field)
+        if value is None:
+            continue
+        described = None if schema is None else schema.attributes.get(codec.name)
+        if described is None and schema is not None and value != codec.default:
+            raise WriteError(
+                f"{where} has the attribute {codec.name!r}, which its opset does not know",
+                expected=", ".join(schema.attributes) or "no attribute",
+                found=repr(value)[:80],
+            )
+        if value != codec.default or _means_more(codec, described, where):
+            values[codec.name] = codec.dump(value)
+    return values
+
+
+def _means_more(codec: FieldCodec, described: Any, where: str) -> bool:
+    """True when the file has to say what is the class's default value."""
+    if described is None:
+        return False
+    if described.required:
+        return True
+    if not described.default_value.name:
+        return False
+    # Numbers of a file are f32: compared as the file would hold them.
+    files = ExternalFiles(None)
+    written = to_proto(codec.name, codec.dump(codec.default), described.type, where)
+    ours = read_value(written, files, where)
+    return bool(ours != read_value(described.default_value, files, where))
+
+
+def _body_proto(node: onnx.NodeProto, name: str) -> onnx.GraphProto:
+    stem, bracket, _ = name.partition("[")
+    if not bracket:
+        attribute = node.attribute.add(name=name, type=onnx.AttributeProto.GRAPH)
+        attribute.g.SetInParent()
+        graph: onnx.GraphProto = attribute.g
+        return graph
+    for attribute in node.attribute:
+        if attribute.name == stem:
+            break
+    else:
+        attribute = node.attribute.add(name=stem, type=onnx.AttributeProto.GRAPHS)
+    branch: onnx.GraphProto = attribute.graphs.add()
+    return branch
