@@ -1,18 +1,287 @@
-"""Elementwise operations in the other dialect."""
+"""Elementwise arithmetic in the other dialect.
+
+OpenVINO computes every function on integers as well; ONNX mostly on floats only.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from irloop.conversion import onnx_forms as forms
+from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.framework import Conversion, exports, imports
 from irloop.dialects.onnx import elementwise as onnx
 from irloop.dialects.openvino import elementwise as ov
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
+from irloop.graph.op import Op
+from irloop.graph.types import ElementType
+
+#: Functions without attributes: class, ONNX class, the opset from which ONNX takes bf16.
+FUNCTIONS: tuple[tuple[type[Op], type[Op], int], ...] = (
+    (ov.Acos, onnx.Acos, 22),
+    (ov.Acosh, onnx.Acosh, 22),
+    (ov.Asin, onnx.Asin, 22),
+    (ov.Asinh, onnx.Asinh, 22),
+    (ov.Atan, onnx.Atan, 22),
+    (ov.Atanh, onnx.Atanh, 22),
+    (ov.Cos, onnx.Cos, 22),
+    (ov.Cosh, onnx.Cosh, 22),
+    (ov.Erf, onnx.Erf, 13),
+    (ov.Exp, onnx.Exp, 13),
+    (ov.Log, onnx.Log, 13),
+    (ov.Sin, onnx.Sin, 22),
+    (ov.Sinh, onnx.Sinh, 22),
+    (ov.Sqrt, onnx.Sqrt, 13),
+    (ov.Tan, onnx.Tan, 22),
+    (ov.Tanh, onnx.Tanh, 13),
+)
+
+
+def function_rule(target: type[Op], bf16: int) -> Callable[..., Value]:
+    """A function of floats; integers are computed in floats and rounded to nearest."""
+
+    def rule(c: Conversion, op: Op, x: Value) -> Value:
+        element = element_of(x)
+        if not element.is_integer:
+            return forms.numeric(c, target(), x, bf16=bf16)
+        wide = ElementType.F64 if element.bits > 16 else ElementType.F32
+        result = c(target(), forms.cast(c, x, wide))
+        return forms.cast(c, c(onnx.Round(), result), element)
+
+    return rule
+
+
+def unary_rule(target: type[Op]) -> Callable[..., Value]:
+    """The same operation of the other dialect."""
+
+    def rule(c: Conversion, op: Op, x: Value) -> Value:
+        return c(target(), x)
+
+    return rule
+
+
+for _ov, _onnx, _bf16 in FUNCTIONS:
+    exports(_ov)(function_rule(_onnx, _bf16))
+    imports(_onnx)(unary_rule(_ov))
+
+
+def rounding_rule(target: type[Op]) -> Callable[..., Value]:
+    """A rounding of floats, which leaves integers as they are."""
+
+    def rule(c: Conversion, op: Op, x: Value) -> Value:
+        if element_of(x).is_integer:
+            return forms.identity(c, x)
+        return forms.numeric(c, target(), x)
+
+    return rule
+
+
+exports(ov.Floor)(rounding_rule(onnx.Floor))
+exports(ov.Ceiling)(rounding_rule(onnx.Ceil))
+imports(onnx.Floor)(unary_rule(ov.Floor))
+imports(onnx.Ceil)(unary_rule(ov.Ceiling))
+
+
+@exports(ov.Round)
+def export_round(c: Conversion, op: ov.Round, x: Value) -> Value:
+    """Ties away from zero: the whole part, one further where the rest is at least a half."""
+    if op.mode.lower() == "half_to_even" or element_of(x).is_integer:
+        return rounding_rule(onnx.Round)(c, op, x)
+    chosen = forms.stand_in(c, element_of(x), bf16=22)
+
+    def build(value: Value) -> Value:
+        size = c(onnx.Abs(), value)
+        whole = c(onnx.Floor(), size)
+        rest = forms.sub(c, size, whole)
+        below = forms.less(c, rest, forms.scalar(c, 0.5, value))
+        up = forms.add(c, whole, forms.scalar(c, 1, value))
+        return forms.mul(c, c(onnx.Sign(), value), forms.where(c, below, whole, up))
+
+    return forms.computed_in(c, chosen, build, x)
+
+
+@imports(onnx.Round)
+def import_round(c: Conversion, op: onnx.Round, x: Value) -> Value:
+    return c(ov.Round(mode="half_to_even"), x)
+
+
+@exports(ov.Abs)
+def export_abs(c: Conversion, op: ov.Abs, x: Value) -> Value:
+    return forms.numeric(c, onnx.Abs(), x, small=6)
+
+
+@exports(ov.Sign)
+def export_sign(c: Conversion, op: ov.Sign, x: Value) -> Value:
+    return forms.numeric(c, onnx.Sign(), x, small=9)
+
+
+@exports(ov.Negative)
+def export_negative(c: Conversion, op: ov.Negative, x: Value) -> Value:
+    """Neg knows no unsigned integers: 0 - x wraps as they do."""
+    if element_of(x).value.startswith("u"):
+        return forms.sub(c, forms.scalar(c, 0, x), x)
+    return forms.numeric(c, onnx.Neg(), x, small=6)
+
+
+imports(onnx.Abs)(unary_rule(ov.Abs))
+imports(onnx.Sign)(unary_rule(ov.Sign))
+imports(onnx.Neg)(unary_rule(ov.Negative))
+
+
+@imports(onnx.Reciprocal)
+def import_reciprocal(c: Conversion, op: onnx.Reciprocal, x: Value) -> Value:
+    return ov_forms.divide(c, ov_forms.scalar(c, 1, x), x)
+
+
+def aligned(c: Conversion, left: Value, right: Value, axis: int) -> Value:
+    """`right` with ones appended so that numpy broadcasting aligns it at `axis` of `left`."""
+    whole, part = shape_of(left).rank, shape_of(right).rank
+    if axis == -1 or whole is None or part is None:
+        if axis == -1:
+            return right
+        raise c.refuse("a rank is not known, which auto_broadcast pdpd needs")
+    missing = whole - axis - part
+    if missing <= 0:
+        return right
+    return forms.unsqueeze(c, right, list(range(part, part + missing)))
+
+
+def operands(c: Conversion, op: ov.Binary, left: Value, right: Value) -> tuple[Value, Value]:
+    """The operands as numpy broadcasting aligns them."""
+    return (left, aligned(c, left, right, op.pdpd_axis)) if op.is_pdpd else (left, right)
 
 
 @exports(ov.Add)
 def export_add(c: Conversion, op: ov.Add, left: Value, right: Value) -> Value:
-    return c(onnx.Add(), left, right)
+    return forms.add(c, *operands(c, op, left, right))
 
 
-@imports(onnx.Add)
-def import_add(c: Conversion, op: onnx.Add, left: Value, right: Value) -> Value:
-    return c(ov.Add(), left, right)
+@exports(ov.Subtract)
+def export_subtract(c: Conversion, op: ov.Subtract, left: Value, right: Value) -> Value:
+    return forms.sub(c, *operands(c, op, left, right))
+
+
+@exports(ov.Multiply)
+def export_multiply(c: Conversion, op: ov.Multiply, left: Value, right: Value) -> Value:
+    return forms.mul(c, *operands(c, op, left, right))
+
+
+@exports(ov.Maximum)
+def export_maximum(c: Conversion, op: ov.Maximum, left: Value, right: Value) -> Value:
+    return forms.maximum(c, *operands(c, op, left, right))
+
+
+@exports(ov.Minimum)
+def export_minimum(c: Conversion, op: ov.Minimum, left: Value, right: Value) -> Value:
+    return forms.minimum(c, *operands(c, op, left, right))
+
+
+@exports(ov.Divide)
+def export_divide(c: Conversion, op: ov.Divide, left: Value, right: Value) -> Value:
+    left, right = operands(c, op, left, right)
+    if op.m_pythondiv and element_of(left).is_integer:
+        return forms.floor_divide(c, left, right)
+    return forms.div(c, left, right)
+
+
+@exports(ov.Mod)
+def export_mod(c: Conversion, op: ov.Mod, left: Value, right: Value) -> Value:
+    return forms.numeric(c, onnx.Mod(fmod=True), *operands(c, op, left, right), small=10)
+
+
+@exports(ov.FloorMod)
+def export_floor_mod(c: Conversion, op: ov.FloorMod, left: Value, right: Value) -> Value:
+    """Floats: a - b * floor(a / b), as ONNX has the divisor's sign for integers only."""
+    left, right = operands(c, op, left, right)
+    if element_of(left).is_integer:
+        return forms.numeric(c, onnx.Mod(), left, right, small=10)
+
+    def build(a: Value, b: Value) -> Value:
+        quotient = c(onnx.Floor(), c(onnx.Div(), a, b))
+        return c(onnx.Sub(), a, c(onnx.Mul(), b, quotient))
+
+    return forms.computed_in(c, forms.stand_in(c, element_of(left)), build, left, right)
+
+
+@exports(ov.Power)
+def export_power(c: Conversion, op: ov.Power, base: Value, exponent: Value) -> Value:
+    """Pow takes i32 and i64 since 12; other integers are computed in i32 or in f64."""
+    base, exponent = operands(c, op, base, exponent)
+    element = element_of(base)
+    chosen = forms.stand_in(c, element, small=None)
+    if element.is_integer and (c.opset < 12 or element in (ElementType.U32, ElementType.U64)):
+        chosen = ElementType.F64
+    return forms.computed_in(c, chosen, lambda a, b: c(onnx.Pow(), a, b), base, exponent)
+
+
+@exports(ov.SquaredDifference)
+def export_squared_difference(
+    c: Conversion, op: ov.SquaredDifference, left: Value, right: Value
+) -> Value:
+    difference = forms.sub(c, *operands(c, op, left, right))
+    return forms.mul(c, difference, difference)
+
+
+def binary_rule(target: type[Op]) -> Callable[..., Value]:
+    """The same operation of OpenVINO, numpy broadcast."""
+
+    def rule(c: Conversion, op: Op, left: Value, right: Value) -> Value:
+        return c(target(), left, right)
+
+    return rule
+
+
+imports(onnx.Add)(binary_rule(ov.Add))
+imports(onnx.Sub)(binary_rule(ov.Subtract))
+imports(onnx.Mul)(binary_rule(ov.Multiply))
+
+
+@imports(onnx.Div)
+def import_div(c: Conversion, op: onnx.Div, left: Value, right: Value) -> Value:
+    return ov_forms.divide(c, left, right)
+
+
+@imports(onnx.Mod)
+def import_mod(c: Conversion, op: onnx.Mod, left: Value, right: Value) -> Value:
+    return c(ov.Mod() if op.fmod else ov.FloorMod(), left, right)
+
+
+@imports(onnx.Pow)
+def import_pow(c: Conversion, op: onnx.Pow, base: Value, exponent: Value) -> Value:
+    """Both operands have one type in OpenVINO: integers to a power of floats become floats."""
+    element, other = element_of(base), element_of(exponent)
+    if element is other:
+        return c(ov.Power(), base, exponent)
+    if element.is_integer and other.is_float:
+        wide = ov_forms.converted(c, base, other)
+        return ov_forms.converted(c, c(ov.Power(), wide, exponent), element)
+    return c(ov.Power(), base, ov_forms.converted(c, exponent, element))
+
+
+def folding_rule(target: type[Op]) -> Callable[..., Value]:
+    """Any number of operands as a chain of operations of two."""
+
+    def rule(c: Conversion, op: Op, first: Value, *others: Value) -> Value:
+        result = first
+        for other in others:
+            result = c(target(), result, other)
+        return result
+
+    return rule
+
+
+imports(onnx.Sum)(folding_rule(ov.Add))
+imports(onnx.Max)(folding_rule(ov.Maximum))
+imports(onnx.Min)(folding_rule(ov.Minimum))
+
+
+@imports(onnx.Mean)
+def import_mean(c: Conversion, op: onnx.Mean, *values: Value) -> Value:
+    total = folding_rule(ov.Add)(c, op, *values)
+    return ov_forms.divide(c, total, ov_forms.scalar(c, len(values), total))
+
+
+@exports(ov.ErfInv)
+def export_erf_inv(c: Conversion, op: ov.ErfInv, x: Value) -> Value:
+    raise c.refuse("ONNX has no inverse of the error function")

@@ -1,4 +1,4 @@
-"""Activation functions of ONNX as opset 6 and later define them (see `legacy` for before)."""
+"""Activation functions of ONNX (what opsets before 7 had otherwise is in `legacy`)."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class Activation(OnnxOp):
         return function
 
 
-class Relu(Activation, type="Relu", since=6, inputs=1):
-    """max(x, 0); signed integers too since 14 (Relu-6, 13, 14)."""
+class Relu(Activation, type="Relu", since=1, inputs=1):
+    """max(x, 0); signed integers too since 14 (Relu-1, 6, 13, 14)."""
 
     function: ClassVar[str] = "relu"
 
@@ -68,8 +68,8 @@ class Relu(Activation, type="Relu", since=6, inputs=1):
         return rules.same_as_first(args)
 
 
-class Sigmoid(Activation, type="Sigmoid", since=6, inputs=1):
-    """1 / (1 + exp(-x)) (Sigmoid-6, 13)."""
+class Sigmoid(Activation, type="Sigmoid", since=1, inputs=1):
+    """1 / (1 + exp(-x)) (Sigmoid-1, 6, 13)."""
 
     function: ClassVar[str] = "sigmoid"
 
@@ -139,8 +139,8 @@ class SwiGLU(Activation, type="SwiGLU", since=28, inputs=2):
         return kernels.activation.swiglu(self.alpha)
 
 
-class Elu(Activation, type="Elu", since=6, inputs=1):
-    """x above 0, alpha * (exp(x) - 1) below (Elu-6, 22)."""
+class Elu(Activation, type="Elu", since=1, inputs=1):
+    """x above 0, alpha * (exp(x) - 1) below (Elu-1, 6, 22)."""
 
     alpha: float = 1.0
 
@@ -167,8 +167,8 @@ class Selu(Activation, type="Selu", since=6, inputs=1):
         return kernels.activation.with_scalars(kernels.activation.selu, self.alpha, self.gamma)
 
 
-class HardSigmoid(Activation, type="HardSigmoid", since=6, inputs=1):
-    """max(0, min(1, alpha * x + beta)) (HardSigmoid-6, 22)."""
+class HardSigmoid(Activation, type="HardSigmoid", since=1, inputs=1):
+    """max(0, min(1, alpha * x + beta)) (HardSigmoid-1, 6, 22)."""
 
     alpha: float = 0.20000000298023224
     beta: float = 0.5
@@ -179,8 +179,8 @@ class HardSigmoid(Activation, type="HardSigmoid", since=6, inputs=1):
         )
 
 
-class LeakyRelu(Activation, type="LeakyRelu", since=6, inputs=1):
-    """x above 0, alpha * x below (LeakyRelu-6, 16)."""
+class LeakyRelu(Activation, type="LeakyRelu", since=1, inputs=1):
+    """x above 0, alpha * x below (LeakyRelu-1, 6, 16)."""
 
     alpha: float = 0.009999999776482582
 

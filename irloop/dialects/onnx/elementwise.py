@@ -1,4 +1,7 @@
-"""Elementwise arithmetic of ONNX as opset 7 and later define it (see `legacy` for before)."""
+"""Elementwise arithmetic of ONNX (binary operations before opset 7 are in `legacy`).
+
+`consumed_inputs` of opsets 1 to 5 says nothing about the result and is no attribute here.
+"""
 
 from __future__ import annotations
 
@@ -143,7 +146,10 @@ class Mod(Arithmetic, type="Mod", since=10, inputs=2):
 
 
 class Variadic(OnnxOp):
-    """Any number of operands of one type, numpy broadcast together; folded left to right."""
+    """Any number of operands of one type, folded left to right.
+
+    Numpy broadcast together since opset 8; before, a file has equal shapes.
+    """
 
     function: ClassVar[str] = ""
 
@@ -155,8 +161,8 @@ class Variadic(OnnxOp):
         return kernels.elementwise.fold(getattr(kernels.elementwise, self.function))
 
 
-class Max(Variadic, type="Max", since=8, inputs=(1, None)):
-    """The largest operand (Max-8, 12, 13)."""
+class Max(Variadic, type="Max", since=1, inputs=(1, None)):
+    """The largest operand (Max-1, 6, 8, 12, 13)."""
 
     function: ClassVar[str] = "maximum"
 
@@ -164,8 +170,8 @@ class Max(Variadic, type="Max", since=8, inputs=(1, None)):
         return rules.combined_dims(args, max) if len(args) == 2 else None
 
 
-class Min(Variadic, type="Min", since=8, inputs=(1, None)):
-    """The smallest operand (Min-8, 12, 13)."""
+class Min(Variadic, type="Min", since=1, inputs=(1, None)):
+    """The smallest operand (Min-1, 6, 8, 12, 13)."""
 
     function: ClassVar[str] = "minimum"
 
@@ -173,14 +179,14 @@ class Min(Variadic, type="Min", since=8, inputs=(1, None)):
         return rules.combined_dims(args, min) if len(args) == 2 else None
 
 
-class Sum(Variadic, type="Sum", since=8, inputs=(1, None)):
-    """The sum of the operands (Sum-8, 13)."""
+class Sum(Variadic, type="Sum", since=1, inputs=(1, None)):
+    """The sum of the operands (Sum-1, 6, 8, 13)."""
 
     function: ClassVar[str] = "add"
 
 
-class Mean(Variadic, type="Mean", since=8, inputs=(1, None)):
-    """The mean of the operands (Mean-8, 13)."""
+class Mean(Variadic, type="Mean", since=1, inputs=(1, None)):
+    """The mean of the operands (Mean-1, 6, 8, 13)."""
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.elementwise.mean
@@ -208,14 +214,14 @@ class FloatUnary(Unary):
         return rules.same_as_first(args)
 
 
-class Abs(Unary, type="Abs", since=6, inputs=1):
-    """The absolute value (Abs-6, 13)."""
+class Abs(Unary, type="Abs", since=1, inputs=1):
+    """The absolute value (Abs-1, 6, 13)."""
 
     function: ClassVar[str] = "absolute"
 
 
-class Neg(Unary, type="Neg", since=6, inputs=1):
-    """The number with its sign changed (Neg-6, 13)."""
+class Neg(Unary, type="Neg", since=1, inputs=1):
+    """The number with its sign changed (Neg-1, 6, 13)."""
 
     function: ClassVar[str] = "negative"
 
@@ -268,8 +274,8 @@ class Atanh(FloatUnary, type="Atanh", since=9, inputs=1):
     function: ClassVar[str] = "atanh"
 
 
-class Ceil(FloatUnary, type="Ceil", since=6, inputs=1):
-    """The smallest integer that is not below (Ceil-6, 13)."""
+class Ceil(FloatUnary, type="Ceil", since=1, inputs=1):
+    """The smallest integer that is not below (Ceil-1, 6, 13)."""
 
     function: ClassVar[str] = "ceiling"
 
@@ -286,26 +292,26 @@ class Cosh(FloatUnary, type="Cosh", since=9, inputs=1):
     function: ClassVar[str] = "cosh"
 
 
-class Exp(FloatUnary, type="Exp", since=6, inputs=1):
-    """The exponential function (Exp-6, 13)."""
+class Exp(FloatUnary, type="Exp", since=1, inputs=1):
+    """The exponential function (Exp-1, 6, 13)."""
 
     function: ClassVar[str] = "exp"
 
 
-class Floor(FloatUnary, type="Floor", since=6, inputs=1):
-    """The largest integer that is not above (Floor-6, 13)."""
+class Floor(FloatUnary, type="Floor", since=1, inputs=1):
+    """The largest integer that is not above (Floor-1, 6, 13)."""
 
     function: ClassVar[str] = "floor"
 
 
-class Log(FloatUnary, type="Log", since=6, inputs=1):
-    """The natural logarithm (Log-6, 13)."""
+class Log(FloatUnary, type="Log", since=1, inputs=1):
+    """The natural logarithm (Log-1, 6, 13)."""
 
     function: ClassVar[str] = "log"
 
 
-class Reciprocal(FloatUnary, type="Reciprocal", since=6, inputs=1):
-    """1 / x (Reciprocal-6, 13)."""
+class Reciprocal(FloatUnary, type="Reciprocal", since=1, inputs=1):
+    """1 / x (Reciprocal-1, 6, 13)."""
 
     function: ClassVar[str] = "reciprocal"
 
@@ -328,8 +334,8 @@ class Sinh(FloatUnary, type="Sinh", since=9, inputs=1):
     function: ClassVar[str] = "sinh"
 
 
-class Sqrt(FloatUnary, type="Sqrt", since=6, inputs=1):
-    """The square root (Sqrt-6, 13)."""
+class Sqrt(FloatUnary, type="Sqrt", since=1, inputs=1):
+    """The square root (Sqrt-1, 6, 13)."""
 
     function: ClassVar[str] = "sqrt"
 
@@ -340,7 +346,7 @@ class Tan(FloatUnary, type="Tan", since=7, inputs=1):
     function: ClassVar[str] = "tan"
 
 
-class Tanh(FloatUnary, type="Tanh", since=6, inputs=1):
-    """The hyperbolic tangent (Tanh-6, 13)."""
+class Tanh(FloatUnary, type="Tanh", since=1, inputs=1):
+    """The hyperbolic tangent (Tanh-1, 6, 13)."""
 
     function: ClassVar[str] = "tanh"

@@ -110,8 +110,8 @@ class BatchNormalization14(OnnxOp, type="BatchNormalization", since=14, inputs=5
         return kernels.normalization.batch_norm_training(self.epsilon, self.momentum, n_outputs)
 
 
-class InstanceNormalization(OnnxOp, type="InstanceNormalization", since=6, inputs=3):
-    """Each channel of each batch item normalised (InstanceNormalization-6, 22)."""
+class InstanceNormalization(OnnxOp, type="InstanceNormalization", since=1, inputs=3):
+    """Each channel of each batch item normalised (InstanceNormalization-1, 6, 22)."""
 
     epsilon: float = EPSILON
 

@@ -1,0 +1,348 @@
+"""ONNX forms that depend on the opset being written (`c.opset`) or on the element type.
+
+Each function appends nodes and returns the value that stands for the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from irloop.conversion.framework import Conversion
+from irloop.dialects.onnx import activation, comparison, convert, elementwise, reduction
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.op import Op
+from irloop.graph.types import ElementType
+
+__all__ = [
+    "add",
+    "cast",
+    "clip",
+    "compared",
+    "computed_in",
+    "div",
+    "equal",
+    "floor_divide",
+    "greater",
+    "identity",
+    "less",
+    "log_softmax",
+    "logical_not",
+    "maximum",
+    "minimum",
+    "mul",
+    "numeric",
+    "reduce",
+    "reduce_computed",
+    "require_element",
+    "scalar",
+    "softmax",
+    "stand_in",
+    "sub",
+    "where",
+]
+
+SMALL_INTEGERS = frozenset({ElementType.I8, ElementType.U8, ElementType.I16, ElementType.U16})
+TINY_INTEGERS = frozenset({ElementType.I4, ElementType.U4, ElementType.I2, ElementType.U2})
+TINY_FLOATS = frozenset(
+    {
+        ElementType.F8E4M3,
+        ElementType.F8E5M2,
+        ElementType.F8E4M3FNUZ,
+        ElementType.F8E5M2FNUZ,
+        ElementType.F8E8M0,
+        ElementType.F4E2M1,
+    }
+)
+
+#: The first opset whose Cast knows an element type that is not in all of them.
+ELEMENT_SINCE = {
+    ElementType.BF16: 13,
+    ElementType.F8E4M3: 19,
+    ElementType.F8E5M2: 19,
+    ElementType.F8E4M3FNUZ: 19,
+    ElementType.F8E5M2FNUZ: 19,
+    ElementType.I4: 21,
+    ElementType.U4: 21,
+    ElementType.F4E2M1: 23,
+    ElementType.F8E8M0: 24,
+    ElementType.I2: 25,
+    ElementType.U2: 25,
+}
+UNKNOWN_TO_ONNX = frozenset({ElementType.U1, ElementType.U3, ElementType.U6, ElementType.NF4})
+
+
+def require_element(c: Conversion, element: ElementType) -> None:
+    """Refuse an element type that the opset being written does not have.
+
+    Raises:
+        RefusedError: naming the opset that has it.
+    """
+    if element in UNKNOWN_TO_ONNX:
+        raise c.refuse(f"ONNX has no element type {element}", "convert the data to u8 or f16")
+    since = ELEMENT_SINCE.get(element, 1)
+    if c.opset < since:
+        raise c.refuse(
+            f"element type {element} needs opset {since}, {c.opset} is being written",
+            f"write opset {since} or newer",
+        )
+
+
+def cast(c: Conversion, value: Value, element: ElementType) -> Value:
+    """`value` as another element type; itself where it has that type already."""
+    if element_of(value) is element:
+        return value
+    require_element(c, element)
+    return c(convert.Cast6(element), value)
+
+
+def computed_in(
+    c: Conversion, element: ElementType, build: Callable[..., Value], *values: Value
+) -> Value:
+    """`build` of the values cast to `element`, cast back to the type of the first."""
+    original = element_of(values[0])
+    return cast(c, build(*(cast(c, value, element) for value in values)), original)
+
+
+def stand_in(
+    c: Conversion, element: ElementType, *, small: int | None = 14, bf16: int = 13
+) -> ElementType:
+    """The type to compute in: `element` itself where the operation knows it in this opset.
+
+    `small` is the opset from which it takes 8 and 16-bit integers (None: never), `bf16` that
+    from which it takes bf16.
+    """
+    if element in SMALL_INTEGERS and (small is None or c.opset < small):
+        return ElementType.I32
+    if element in TINY_INTEGERS:
+        return ElementType.I32
+    if element in TINY_FLOATS or (element is ElementType.BF16 and c.opset < bf16):
+        return ElementType.F32
+    return element
+
+
+def numeric(c: Conversion, op: Op, *values: Value, small: int | None = 14, bf16: int = 13) -> Value:
+    """`op` of numbers of one type, computed in a type that the operation knows."""
+    element = element_of(values[0])
+    chosen = stand_in(c, element, small=small, bf16=bf16)
+    if chosen is element:
+        return c(op, *values)
+    return computed_in(c, chosen, lambda *wide: c(op, *wide), *values)
+
+
+def identity(c: Conversion, value: Value) -> Value:
+    """`value` by a node of its own, for operations that change nothing."""
+    return c(convert.Identity(), value)
+
+
+def scalar(c: Conversion, number: float, like: Value) -> Value:
+    """A constant without dimensions of the element type of `like`."""
+    return c.constant(number, element_of(like))
+
+
+def add(c: Conversion, left: Value, right: Value) -> Value:
+    """left + right."""
+    return numeric(c, elementwise.Add(), left, right)
+
+
+def sub(c: Conversion, left: Value, right: Value) -> Value:
+    """left - right."""
+    return numeric(c, elementwise.Sub(), left, right)
+
+
+def mul(c: Conversion, left: Value, right: Value) -> Value:
+    """left * right."""
+    return numeric(c, elementwise.Mul(), left, right)
+
+
+def div(c: Conversion, left: Value, right: Value) -> Value:
+    """left / right; integers truncate."""
+    return numeric(c, elementwise.Div(), left, right)
+
+
+def maximum(c: Conversion, left: Value, right: Value) -> Value:
+    """The larger operand."""
+    return _extremum(c, elementwise.Max(), left, right)
+
+
+def minimum(c: Conversion, left: Value, right: Value) -> Value:
+    """The smaller operand."""
+    return _extremum(c, elementwise.Min(), left, right)
+
+
+def _extremum(c: Conversion, op: Op, left: Value, right: Value) -> Value:
+    if c.opset >= 12 or not element_of(left).is_integer:
+        return numeric(c, op, left, right, small=12)
+    # Before 12 only floats are compared; f64 holds what 32 bits and sizes of tensors need.
+    return computed_in(c, ElementType.F64, lambda *wide: c(op, *wide), left, right)
+
+
+def less(c: Conversion, left: Value, right: Value) -> Value:
+    """left < right."""
+    return compared(c, comparison.Less(), left, right)
+
+
+def greater(c: Conversion, left: Value, right: Value) -> Value:
+    """left > right."""
+    return compared(c, comparison.Greater(), left, right)
+
+
+def equal(c: Conversion, left: Value, right: Value) -> Value:
+    """left == right."""
+    return compared(c, comparison.Equal(), left, right)
+
+
+def compared(c: Conversion, op: Op, left: Value, right: Value, *, bf16: int = 13) -> Value:
+    """A comparison of numbers (or booleans) in a type that it knows."""
+    chosen = stand_in(c, element_of(left), small=9, bf16=bf16)
+    return c(op, cast(c, left, chosen), cast(c, right, chosen))
+
+
+def logical_not(c: Conversion, value: Value) -> Value:
+    """True where the operand is not."""
+    return c(comparison.Not(), value)
+
+
+def where(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
+    """The second operand where the first is true, else the third."""
+    chosen = stand_in(c, element_of(then), small=9, bf16=16)
+    values = (cast(c, item, chosen) for item in (then, otherwise))
+    return cast(c, c(comparison.Where(), condition, *values), element_of(then))
+
+
+def floor_divide(c: Conversion, left: Value, right: Value) -> Value:
+    """left / right of integers, rounded toward minus infinity.
+
+    q = left / right truncated; one less where the remainder is not 0 and differs in sign.
+    """
+
+    def build(a: Value, b: Value) -> Value:
+        quotient = c(elementwise.Div(), a, b)
+        remainder = c(elementwise.Mod(fmod=True), a, b)
+        zero = scalar(c, 0, a)
+        inexact = logical_not(c, c(comparison.Equal(), remainder, zero))
+        opposite = c(
+            comparison.Xor(), c(comparison.Less(), remainder, zero), c(comparison.Less(), b, zero)
+        )
+        down = c(comparison.And(), inexact, opposite)
+        return c(elementwise.Sub(), quotient, cast(c, down, element_of(a)))
+
+    element = element_of(left)
+    if element.value.startswith("u"):
+        return div(c, left, right)
+    return computed_in(c, stand_in(c, element), build, left, right)
+
+
+def clip(c: Conversion, value: Value, low: float | None, high: float | None) -> Value:
+    """min(max(value, low), high) with constant bounds; None for no bound."""
+    if low is None and high is None:
+        return value
+    chosen = stand_in(c, element_of(value), small=12)
+    if chosen.is_integer and c.opset < 12:
+        # Clip takes integers since 12.
+        chosen = ElementType.F64
+    if c.opset < 11:
+        limits = {"min": low, "max": high}
+        given = {name: item for name, item in limits.items() if item is not None}
+        return computed_in(c, chosen, lambda x: c(activation.Clip6(**given), x), value)
+
+    def build(x: Value) -> Value:
+        bounds = [None if item is None else scalar(c, item, x) for item in (low, high)]
+        return c(activation.Clip11(), x, *bounds)
+
+    return computed_in(c, chosen, build, value)
+
+
+_BY_ATTRIBUTE = {
+    "Sum": reduction.ReduceSum1,
+    "Mean": reduction.ReduceMean1,
+    "Prod": reduction.ReduceProd1,
+    "Max": reduction.ReduceMax1,
+    "Min": reduction.ReduceMin1,
+    "L1": reduction.ReduceL11,
+    "L2": reduction.ReduceL21,
+}
+_BY_INPUT = {
+    "Sum": reduction.ReduceSum13,
+    "Mean": reduction.ReduceMean18,
+    "Prod": reduction.ReduceProd18,
+    "Max": reduction.ReduceMax18,
+    "Min": reduction.ReduceMin18,
+    "L1": reduction.ReduceL118,
+    "L2": reduction.ReduceL218,
+}
+
+
+def reduce(
+    c: Conversion, kind: str, value: Value, axes: Sequence[int], *, keep: bool = True
+) -> Value:
+    """A reduction (Sum, Mean, Prod, Max, Min, L1, L2) over axes that are known and not empty."""
+
+    def build(x: Value) -> Value:
+        since = 13 if kind == "Sum" else 18
+        if c.opset >= since:
+            return c(_BY_INPUT[kind](keepdims=keep), x, c.i64(list(axes)))
+        return c(_BY_ATTRIBUTE[kind](axes=tuple(axes), keepdims=keep), x)
+
+    element = element_of(value)
+    small = 12 if kind in ("Max", "Min") and element.bits == 8 else None
+    return computed_in(c, stand_in(c, element, small=small), build, value)
+
+
+def reduce_computed(
+    c: Conversion, kind: str, value: Value, axes: Value, *, keep: bool = True
+) -> Value:
+    """A reduction over axes that are computed; an empty list reduces nothing."""
+    if c.opset < (13 if kind == "Sum" else 18):
+        fix = "write opset 18 or newer, or make the axes constant"
+        raise c.refuse("its axes are computed, which this opset does not allow", fix)
+    listed = cast(c, axes, ElementType.I64)
+    if shape_of(listed).rank == 0:
+        listed = reshape(c, listed, [1])
+
+    def build(x: Value) -> Value:
+        return c(_BY_INPUT[kind](keepdims=keep, noop_with_empty_axes=True), x, listed)
+
+    small = 12 if kind in ("Max", "Min") and element_of(value).bits == 8 else None
+    return computed_in(c, stand_in(c, element_of(value), small=small), build, value)
+
+
+def softmax(c: Conversion, value: Value, axis: int) -> Value:
+    """Softmax along one axis."""
+    return _along(c, activation.Softmax13, activation.Softmax1, value, axis)
+
+
+def log_softmax(c: Conversion, value: Value, axis: int) -> Value:
+    """The logarithm of softmax along one axis."""
+    return _along(c, activation.LogSoftmax13, activation.LogSoftmax1, value, axis)
+
+
+def _along(
+    c: Conversion,
+    newer: type[activation.OneAxis],
+    older: type[activation.Flattening],
+    value: Value,
+    axis: int,
+) -> Value:
+    def build(x: Value) -> Value:
+        if c.opset >= 13:
+            return c(newer(axis=axis), x)
+        return _along_last(c, older, x, axis)
+
+    return computed_in(c, stand_in(c, element_of(value)), build, value)
+
+
+def _along_last(
+    c: Conversion, older: type[activation.Flattening], value: Value, axis: int
+) -> Value:
+    # Before 13 all dimensions from the axis on are one: right only for the last axis.
+    rank = shape_of(value).rank
+    if rank is None:
+        raise c.refuse("its rank is not known", "write opset 13 or newer")
+    last = axis % rank == rank - 1
+    if last:
+        return c(older(axis=rank - 1), value)
+    order = list(range(rank))
+    order[axis % rank], order[-1] = order[-1], order[axis % rank]
+    moved = transpose(c, value, order)
+    return transpose(c, c(older(axis=rank - 1), moved), order)

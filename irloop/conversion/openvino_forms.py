@@ -1,0 +1,136 @@
+"""OpenVINO forms that rules of several families need.
+
+Each function appends nodes and returns the value that stands for the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.conversion.framework import Conversion
+from irloop.dialects.openvino import activation, comparison, elementwise, reduction
+from irloop.dialects.openvino import convert as conversions
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__ = [
+    "add",
+    "convert",
+    "converted",
+    "divide",
+    "equal",
+    "less",
+    "logical_not",
+    "maximum",
+    "minimum",
+    "multiply",
+    "reduce",
+    "scalar",
+    "select",
+    "softmax",
+    "subtract",
+]
+
+#: Element types of ONNX that OpenVINO's IR has no name for.
+UNKNOWN_TO_OPENVINO = frozenset(
+    {ElementType.F8E4M3FNUZ, ElementType.F8E5M2FNUZ, ElementType.C64, ElementType.C128}
+)
+
+
+def convert(c: Conversion, value: Value, element: ElementType) -> Value:
+    """`value` as `element`, by a layer of its own even where it has that type already."""
+    if element in UNKNOWN_TO_OPENVINO:
+        raise c.refuse(f"OpenVINO IR has no element type {element}")
+    return c(conversions.Convert(element), value)
+
+
+def converted(c: Conversion, value: Value, element: ElementType) -> Value:
+    """`value` as `element`; itself where it has that type already."""
+    return value if element_of(value) is element else convert(c, value, element)
+
+
+def scalar(c: Conversion, number: float, like: Value) -> Value:
+    """A constant without dimensions of the element type of `like`."""
+    return c.constant(number, element_of(like))
+
+
+def add(c: Conversion, left: Value, right: Value) -> Value:
+    """left + right."""
+    return c(elementwise.Add(), left, right)
+
+
+def subtract(c: Conversion, left: Value, right: Value) -> Value:
+    """left - right."""
+    return c(elementwise.Subtract(), left, right)
+
+
+def multiply(c: Conversion, left: Value, right: Value) -> Value:
+    """left * right."""
+    return c(elementwise.Multiply(), left, right)
+
+
+def divide(c: Conversion, left: Value, right: Value) -> Value:
+    """left / right; integers truncate."""
+    truncate = element_of(left).is_integer
+    return c(elementwise.Divide(m_pythondiv=not truncate), left, right)
+
+
+def maximum(c: Conversion, left: Value, right: Value) -> Value:
+    """The larger operand."""
+    return c(elementwise.Maximum(), left, right)
+
+
+def minimum(c: Conversion, left: Value, right: Value) -> Value:
+    """The smaller operand."""
+    return c(elementwise.Minimum(), left, right)
+
+
+def less(c: Conversion, left: Value, right: Value) -> Value:
+    """left < right."""
+    return c(comparison.Less(), left, right)
+
+
+def equal(c: Conversion, left: Value, right: Value) -> Value:
+    """left == right."""
+    return c(comparison.Equal(), left, right)
+
+
+def logical_not(c: Conversion, value: Value) -> Value:
+    """True where the operand is not."""
+    return c(comparison.LogicalNot(), value)
+
+
+def select(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
+    """The second operand where the first is true, else the third."""
+    return c(comparison.Select(), condition, then, otherwise)
+
+
+_REDUCTIONS = {
+    "Sum": reduction.ReduceSum,
+    "Mean": reduction.ReduceMean,
+    "Prod": reduction.ReduceProd,
+    "Max": reduction.ReduceMax,
+    "Min": reduction.ReduceMin,
+    "L1": reduction.ReduceL1,
+    "L2": reduction.ReduceL2,
+    "And": reduction.ReduceLogicalAnd,
+    "Or": reduction.ReduceLogicalOr,
+}
+
+
+def reduce(
+    c: Conversion, kind: str, value: Value, axes: Value | Sequence[int], *, keep: bool = True
+) -> Value:
+    """A reduction (Sum, Mean, Prod, Max, Min, L1, L2, And, Or) over axes that may be empty."""
+    listed = axes if isinstance(axes, Value) else c.i64(list(axes))
+    return c(_REDUCTIONS[kind](keep_dims=keep), value, listed)
+
+
+def softmax(c: Conversion, value: Value, axis: int) -> Value:
+    """Softmax along one axis, which opset8 allows to be negative."""
+    if c.opset >= 8:
+        return c(activation.SoftMax8(axis=axis), value)
+    if axis < 0:
+        raise c.refuse("a negative axis of unknown rank", "write opset8")
+    return c(activation.SoftMax1(axis=axis), value)

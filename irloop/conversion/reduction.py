@@ -1,0 +1,156 @@
+"""Reductions in the other dialect.
+
+An empty list of axes reduces nothing in OpenVINO and everything in ONNX.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from irloop.conversion import onnx_forms as forms
+from irloop.conversion import openvino_forms as ov_forms
+from irloop.conversion.framework import Conversion, exports, imports
+from irloop.dialects.onnx import elementwise as onnx_math
+from irloop.dialects.onnx import reduction as onnx
+from irloop.dialects.openvino import elementwise as ov_math
+from irloop.dialects.openvino import reduction as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+
+def known_axes(c: Conversion, axes: Value) -> list[int] | None:
+    """Axes that are constant, or None."""
+    array = c.constant_of(axes)
+    return None if array is None else [int(axis) for axis in array.reshape(-1)]
+
+
+def _export(kind: str) -> Callable[..., Value]:
+    def rule(c: Conversion, op: ov.Reduction, data: Value, axes: Value) -> Value:
+        known = known_axes(c, axes)
+        if known is None:
+            return forms.reduce_computed(c, kind, data, axes, keep=op.keep_dims)
+        if not known:
+            return _unreduced(c, kind, data)
+        return forms.reduce(c, kind, data, known, keep=op.keep_dims)
+
+    return rule
+
+
+def _unreduced(c: Conversion, kind: str, data: Value) -> Value:
+    """Each element reduced by itself."""
+    if kind in ("L1", "L2"):
+        return c(onnx_math.Abs(), data)
+    return forms.identity(c, data)
+
+
+exports(ov.ReduceSum)(_export("Sum"))
+exports(ov.ReduceMean)(_export("Mean"))
+exports(ov.ReduceProd)(_export("Prod"))
+exports(ov.ReduceMax)(_export("Max"))
+exports(ov.ReduceMin)(_export("Min"))
+exports(ov.ReduceL1)(_export("L1"))
+exports(ov.ReduceL2)(_export("L2"))
+
+
+def _export_logical(kind: str) -> Callable[..., Value]:
+    """Booleans are reduced as numbers: ReduceMin and ReduceMax take them since 20 only."""
+
+    def rule(c: Conversion, op: ov.Reduction, data: Value, axes: Value) -> Value:
+        numbers = forms.cast(c, data, ElementType.I32)
+        return forms.cast(c, _export(kind)(c, op, numbers, axes), ElementType.BOOLEAN)
+
+    return rule
+
+
+exports(ov.ReduceLogicalAnd)(_export_logical("Min"))
+exports(ov.ReduceLogicalOr)(_export_logical("Max"))
+
+
+def axes_of(
+    c: Conversion, op: onnx.ByAttribute | onnx.ByInput, data: Value, axes: Value | None
+) -> Value | None:
+    """The axes as OpenVINO wants them; None where nothing is reduced."""
+    if isinstance(op, onnx.ByAttribute):
+        return ov_forms.all_axes(c, data) if not op.axes else c.i64(list(op.axes))
+    known = [] if axes is None else known_axes(c, axes)
+    if axes is None or known == []:
+        return None if op.noop_with_empty_axes else ov_forms.all_axes(c, data)
+    if known is None and shape_of(axes).count() is None:
+        # An empty list would mean the opposite on the other side.
+        raise c.refuse("it is not known whether its list of axes is empty", "make it constant")
+    return axes
+
+
+def _import(kind: str) -> Callable[..., Value]:
+    """The same reduction; of booleans (Max and Min since 20) a logical one."""
+
+    def rule(
+        c: Conversion,
+        op: onnx.ByAttribute | onnx.ByInput,
+        data: Value,
+        axes: Value | None = None,
+    ) -> Value:
+        listed = axes_of(c, op, data, axes)
+        if listed is None:
+            return c(ov_math.Abs(), data) if kind in ("L1", "L2") else data
+        chosen = kind
+        if element_of(data) is ElementType.BOOLEAN:
+            chosen = "And" if kind == "Min" else "Or"
+        return ov_forms.reduce(c, chosen, data, listed, keep=op.keepdims)
+
+    return rule
+
+
+imports(onnx.ReduceSum1, onnx.ReduceSum13)(_import("Sum"))
+imports(onnx.ReduceMean1, onnx.ReduceMean18)(_import("Mean"))
+imports(onnx.ReduceProd1, onnx.ReduceProd18)(_import("Prod"))
+imports(onnx.ReduceMax1, onnx.ReduceMax18)(_import("Max"))
+imports(onnx.ReduceMin1, onnx.ReduceMin18)(_import("Min"))
+imports(onnx.ReduceL11, onnx.ReduceL118)(_import("L1"))
+imports(onnx.ReduceL21, onnx.ReduceL218)(_import("L2"))
+
+
+@imports(onnx.ReduceSumSquare1, onnx.ReduceSumSquare18)
+def import_sum_square(
+    c: Conversion,
+    op: onnx.ByAttribute | onnx.ByInput,
+    data: Value,
+    axes: Value | None = None,
+) -> Value:
+    return _import("Sum")(c, op, ov_forms.multiply(c, data, data), axes)
+
+
+@imports(onnx.ReduceLogSum1, onnx.ReduceLogSum18)
+def import_log_sum(
+    c: Conversion,
+    op: onnx.ByAttribute | onnx.ByInput,
+    data: Value,
+    axes: Value | None = None,
+) -> Value:
+    return c(ov_math.Log(), _import("Sum")(c, op, data, axes))
+
+
+@imports(onnx.ReduceLogSumExp1, onnx.ReduceLogSumExp18)
+def import_log_sum_exp(
+    c: Conversion,
+    op: onnx.ByAttribute | onnx.ByInput,
+    data: Value,
+    axes: Value | None = None,
+) -> Value:
+    """max + log(sum(exp(x - max))), so that nothing overflows.
+
+    Where the maximum is infinite 0 takes its place: x - max would be NaN.
+    """
+    listed = axes_of(c, op, data, axes)
+    if listed is None:
+        return data
+    peak = ov_forms.reduce(c, "Max", data, listed, keep=True)
+    infinite = ov_forms.equal(c, c(ov_math.Abs(), peak), ov_forms.scalar(c, math.inf, peak))
+    peak = ov_forms.select(c, infinite, ov_forms.scalar(c, 0, peak), peak)
+    powers = c(ov_math.Exp(), ov_forms.subtract(c, data, peak))
+    total = c(ov_math.Log(), ov_forms.reduce(c, "Sum", powers, listed, keep=op.keepdims))
+    if not op.keepdims:
+        peak = ov_forms.squeeze(c, peak, listed)
+    return ov_forms.add(c, total, peak)
