@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from functools import cache, lru_cache
+from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -317,8 +317,8 @@ def _text_forms(kind: Any) -> tuple[Callable[[str], Any], Callable[[Any], str]]:
 class Codec:
     """Reads and writes the attributes of one op class."""
 
-    def __init__(self, cls: type[Op]) -> None:
-        self.cls = cls
+    def __init__(self, cls: type[Any]) -> None:
+        self.cls: type[Op] = cls
         hints = get_type_hints(cls)
         self.fields = tuple(
             _Field(
@@ -373,7 +373,12 @@ class Codec:
         return texts
 
 
-@cache
+_CODECS: dict[type[Op], Codec] = {}
+
+
 def codec_of(cls: type[Op]) -> Codec:
     """The codec of an op class, made once."""
-    return Codec(cls)
+    codec = _CODECS.get(cls)
+    if codec is None:
+        codec = _CODECS[cls] = Codec(cls)
+    return codec
