@@ -1,14 +1,14 @@
 """Runs the rules over a model: `validate`, and `explain` for what a code means.
 
 Rules are found by their file names (``rules/irl203_unknown_port.py``); adding a file adds
-the rule. They run in the order of their codes, so a rule depends on lower codes only.
+the rule. They run in the order of their codes, those that a rule depends on before it.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +18,7 @@ from irloop.errors import ReadError, UsageError
 from irloop.formats.openvino.xml import parse
 from irloop.validation import rules as rule_package
 from irloop.validation.context import Context
-from irloop.validation.rule import FILE, LAYER, RULES, Rule
+from irloop.validation.rule import FILE, LAYER, NET, OWNER, RULES, Rule
 
 __all__ = ["explain", "rule_classes", "validate"]
 
@@ -134,18 +134,34 @@ def _run(
     context: Context, classes: dict[str, type[Rule]], selection: _Selection
 ) -> Iterator[Diagnostic]:
     """Run the rules in order; drop findings that depend on an error found before."""
-    wanted = [rule for code, rule in classes.items() if selection.wants(code)]
-    groups = {group for rule in wanted for group in rule.requires}
     errors = _Errors()
-    for code, rule in classes.items():
-        if not selection.wants(code) and not any(code.startswith(group) for group in groups):
-            continue
+    wanted = [code for code in classes if selection.wants(code)]
+    for rule in _in_order(wanted, classes):
         for finding in rule().check(context):
             if errors.silence(rule, finding.location):
                 continue
             if finding.severity is Severity.ERROR:
-                errors.add(code, finding.location)
+                errors.add(rule.code, finding.location)
             yield finding
+
+
+def _in_order(wanted: list[str], classes: dict[str, type[Rule]]) -> list[type[Rule]]:
+    """The wanted rules and all they depend on, what is depended on first."""
+    ordered: dict[str, type[Rule]] = {}
+    open_codes: set[str] = set()
+
+    def visit(code: str) -> None:
+        if code in ordered or code in open_codes:
+            return
+        open_codes.add(code)
+        for other in classes:
+            if other != code and other.startswith(classes[code].requires):
+                visit(other)
+        ordered[code] = classes[code]
+
+    for code in wanted:
+        visit(code)
+    return list(ordered.values())
 
 
 class _Errors:
@@ -163,12 +179,13 @@ class _Errors:
         """True when an error that `rule` requires the absence of reaches `place`."""
         if not self._codes or not rule.requires:
             return False
-        if rule.scope == FILE:
-            key = ""
-        else:
-            key = _layer_key(place) if rule.scope == LAYER else _net_key(place)
-        codes = self._codes.get(key, ())
+        codes = self._codes.get(_KEYS[rule.scope](place), ())
         return any(code.startswith(rule.requires) for code in codes if code != rule.code)
+
+
+def _owner_key(place: Location) -> str:
+    """The element path of the layer that owns the body of the innermost layer."""
+    return _net_key(place).rpartition("/")[0]
 
 
 def _layer_key(place: Location) -> str:
@@ -182,3 +199,11 @@ def _net_key(place: Location) -> str:
     element = place.element
     cut = max(element.rfind("/layers/"), element.rfind("/edges/"))
     return f"{element if cut < 0 else element[:cut]} net"
+
+
+_KEYS: dict[str, Callable[[Location], str]] = {
+    LAYER: _layer_key,
+    OWNER: _owner_key,
+    NET: _net_key,
+    FILE: lambda _: "",
+}

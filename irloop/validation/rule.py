@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from irloop.validation.context import Context
     from irloop.validation.operations import AttributeProblem
 
-__all__ = ["FILE", "LAYER", "NET", "RULES", "SECTIONS", "Rule"]
+__all__ = ["FILE", "LAYER", "NET", "OWNER", "RULES", "SECTIONS", "Rule"]
 
-#: How far an error reaches that a rule depends on: the layer, its whole net, or the file.
-LAYER, NET, FILE = "layer", "net", "file"
+#: Where an error that a rule depends on has to be to matter: in the same layer, in the layer
+#: that owns the body of the finding, in the same net, or anywhere in the file.
+LAYER, OWNER, NET, FILE = "layer", "owner", "net", "file"
 
 #: The sections every rule's docstring has, in this order.
 SECTIONS = ("What it does", "Why is this bad", "Bad example", "Good example", "Fix")
@@ -27,7 +28,7 @@ class Rule:
     """The base of every rule; subclasses register themselves.
 
     `requires` names codes (or groups, as "IRL1") whose errors make this rule's findings
-    meaningless; `scope` says where: in the same layer, the same net, or anywhere in the file.
+    meaningless; `scope` says where (`LAYER`, `OWNER`, `NET`, `FILE`).
     A finding is dropped when such an error was found there, and only then.
     """
 

@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.validation.context import Context
 from irloop.validation.places import at_edge
-from irloop.validation.rule import Rule
+from irloop.validation.rule import NET, Rule
 
 
 class EdgeFromUnknown(
-    Rule, code="IRL201", severity=Severity.ERROR, title="edge starts from an unknown layer"
+    Rule,
+    code="IRL201",
+    severity=Severity.ERROR,
+    title="edge starts from an unknown layer",
+    requires=("IRL105",),
+    scope=NET,
 ):
     """An edge starts from a layer that the net does not have.
 

@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.validation.context import Context
 from irloop.validation.places import at_edge
-from irloop.validation.rule import Rule
+from irloop.validation.rule import NET, Rule
 
 
 class EdgeToUnknown(
-    Rule, code="IRL202", severity=Severity.ERROR, title="edge ends in an unknown layer"
+    Rule,
+    code="IRL202",
+    severity=Severity.ERROR,
+    title="edge ends in an unknown layer",
+    requires=("IRL105",),
+    scope=NET,
 ):
     """An edge ends in a layer that the net does not have.
 

@@ -15,7 +15,7 @@ class UnreferencedBytes(
     code="IRL308",
     severity=Severity.INFO,
     title="bytes of the weights file that no constant uses",
-    requires=("IRL301", "IRL302", "IRL303", "IRL305"),
+    requires=("IRL104", "IRL110", "IRL301", "IRL302", "IRL303", "IRL305"),
     scope=FILE,
 ):
     """The .bin holds bytes that no constant refers to.

@@ -15,7 +15,7 @@ class PortMapMissing(
     code="IRL502",
     severity=Severity.ERROR,
     title="port map is missing or empty",
-    requires=("IRL501", "IRL701"),
+    requires=("IRL501",),
 ):
     """A TensorIterator, Loop or If has no port map, or one without entries.
 
@@ -38,6 +38,8 @@ class PortMapMissing(
         branches = (w for _, layer, both in context.branches if layer.outputs for w in both)
         for wiring in (*context.loops, *branches):
             section = wiring.section
+            if wiring.body is None:
+                continue
             if section is not None and (section.inputs or section.outputs):
                 continue
             tag = "port_map" if wiring.is_loop_op else f"{wiring.label}_port_map"

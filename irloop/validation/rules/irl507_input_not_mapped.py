@@ -36,9 +36,10 @@ class InputNotMapped(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding an input port."""
         for wiring in context.wirings_with_body:
-            if not wiring.is_loop_op:
-                continue
             mapped = {entry.position for entry in wiring.inputs}
+            # An entry without a readable number may be the one that is looked for.
+            if not wiring.is_loop_op or any(item.external is None for item in wiring.inputs):
+                continue
             connected = {edge.to_port for edge in wiring.outer.edges_into(wiring.owner)}
             for position, port in enumerate(wiring.owner.inputs):
                 free = wiring.is_loop and position < 2

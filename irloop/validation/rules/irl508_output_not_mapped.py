@@ -36,9 +36,10 @@ class OutputNotMapped(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding an output port."""
         for wiring in context.wirings_with_body:
-            if not wiring.is_loop_op:
-                continue
             mapped = {entry.position for entry in wiring.outputs}
+            # An entry without a readable number may be the one that is looked for.
+            if not wiring.is_loop_op or any(item.external is None for item in wiring.outputs):
+                continue
             read = {edge.from_port for edge in wiring.outer.edges_out_of(wiring.owner)}
             for position, port in enumerate(wiring.owner.outputs):
                 if position in mapped or port.id not in read:

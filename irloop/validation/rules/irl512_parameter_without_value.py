@@ -8,7 +8,7 @@ from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
 from irloop.validation.places import at_layer, describe
-from irloop.validation.rule import Rule
+from irloop.validation.rule import OWNER, Rule
 from irloop.validation.wiring import Wiring
 
 
@@ -18,6 +18,7 @@ class ParameterWithoutValue(
     severity=Severity.ERROR,
     title="body Parameter is used but gets no value",
     requires=("IRL502", "IRL509", "IRL510", "IRL511", "IRL516", "IRL519"),
+    scope=OWNER,
 ):
     """A Parameter of a loop body is used, but nothing is mapped to it.
 

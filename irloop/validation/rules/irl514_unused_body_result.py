@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.validation.context import Context
 from irloop.validation.places import at_layer, describe
-from irloop.validation.rule import Rule
+from irloop.validation.rule import OWNER, Rule
 
 
 class UnusedBodyResult(
@@ -16,6 +16,7 @@ class UnusedBodyResult(
     severity=Severity.INFO,
     title="body Result that is neither mapped nor carried back",
     requires=("IRL502", "IRL509", "IRL510", "IRL515"),
+    scope=OWNER,
 ):
     """A Result of a body is neither an output nor the start of a back edge.
 

@@ -1,0 +1,144 @@
+"""Every rule against its fixtures, and what every rule has to have.
+
+A fixture is an IR that says in comments what is wrong with it.
+``<!-- expect: IRL203 -->`` stands on the offending line or right before it; several codes are
+separated by commas. ``<!-- bin-size: 16 -->`` makes a .bin of zeros, ``<!-- bin: 05 00 -->`` one
+of these bytes and ``<!-- bin-text: ... -->`` one of this text; without any there is no .bin.
+A file that cannot hold a comment (no XML at all) begins its name with the code instead.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from inspect import cleandoc
+from pathlib import Path
+
+import pytest
+
+from irloop.errors import UsageError
+from irloop.validation.engine import explain, rule_classes, validate
+from irloop.validation.rule import SECTIONS, Rule
+
+RULES = Path(__file__).resolve().parents[1] / "fixtures" / "rules"
+
+_EXPECT = re.compile(r"<!--\s*expect:\s*([A-Z0-9, ]+?)\s*-->")
+_SIZE = re.compile(r"<!--\s*bin-size:\s*(\d+)\s*-->")
+_BYTES = re.compile(r"<!--\s*bin:\s*([0-9a-fA-F ]*?)\s*-->")
+_TEXT = re.compile(r"<!--\s*bin-text:\s*(.*?)\s*-->")
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """A fixture: its code (the folder's name), its file, what it expects by line."""
+
+    code: str
+    path: Path
+
+    @property
+    def is_bad(self) -> bool:
+        return self.path.name.startswith("bad")
+
+    @property
+    def name(self) -> str:
+        return f"{self.code.lower()}/{self.path.name}"
+
+    def expected(self) -> list[tuple[int, str]]:
+        """Line of the comment and code, for each expectation."""
+        text = self.path.read_text(encoding="utf-8", errors="replace")
+        found = []
+        for number, line in enumerate(text.splitlines(), 1):
+            for match in _EXPECT.finditer(line):
+                found += [(number, code.strip()) for code in match.group(1).split(",")]
+        return found
+
+    def weights(self, folder: Path) -> Path:
+        """The .bin, written into `folder`; a path that does not exist when there is none."""
+        text = self.path.read_text(encoding="utf-8", errors="replace")
+        target = folder / "model.bin"
+        for pattern in (_SIZE, _BYTES, _TEXT):
+            match = pattern.search(text)
+            if match is None:
+                continue
+            if pattern is _SIZE:
+                target.write_bytes(bytes(int(match.group(1))))
+            elif pattern is _BYTES:
+                target.write_bytes(bytes.fromhex(match.group(1)))
+            else:
+                target.write_text(match.group(1), encoding="utf-8")
+        return target
+
+
+def fixtures(suffix: str = ".xml") -> list[Fixture]:
+    """Every fixture of every rule, by code and name."""
+    return [
+        Fixture(folder.name.upper(), path)
+        for folder in sorted(RULES.iterdir())
+        if folder.is_dir()
+        for path in sorted(folder.iterdir())
+        if path.suffix == suffix
+    ]
+
+
+CLASSES = rule_classes()
+IR_FIXTURES = fixtures(".xml")
+
+
+@pytest.mark.parametrize("fixture", IR_FIXTURES, ids=lambda fixture: fixture.name)
+def test_fixture(fixture: Fixture, tmp_path: Path) -> None:
+    report = validate(fixture.path, weights=fixture.weights(tmp_path))
+    found = [(item.location.line, item.code) for item in report]
+    if not fixture.is_bad:
+        assert fixture.code not in [code for _, code in found], str(report.diagnostics)
+        assert not report.has_errors, str(report.diagnostics)
+        return
+    expected = fixture.expected()
+    assert fixture.code in [code for _, code in expected], "the fixture does not expect its rule"
+    for line, code in expected:
+        # The comment stands on the offending line or right before it.
+        place = next((item for item in found if item in ((line, code), (line + 1, code))), None)
+        assert place is not None, f"{code} expected near line {line}, found {found}"
+        found.remove(place)
+    assert not found, f"not expected: {[str(item) for item in report]}"
+
+
+@pytest.mark.parametrize("code", CLASSES)
+def test_rule_has_a_bad_and_a_good_fixture(code: str) -> None:
+    names = [path.name for path in (RULES / code.lower()).iterdir()]
+    assert any(name.startswith("bad_") for name in names)
+    assert any(name.startswith("good_") for name in names)
+
+
+@pytest.mark.parametrize("rule", CLASSES.values(), ids=CLASSES)
+def test_rule_explains_itself(rule: type[Rule]) -> None:
+    page = explain(rule.code)
+    assert page.startswith(f"{rule.code}: {rule.title} ({rule.severity.value})")
+    headings = re.findall(r"^(\w[\w ]+):$", cleandoc(rule.__doc__ or ""), flags=re.MULTILINE)
+    assert tuple(headings) == SECTIONS
+    for heading in SECTIONS:
+        start = page.index(f"\n{heading}:\n")
+        assert page[start:].splitlines()[2].startswith("    "), f"{heading} is empty"
+
+
+@pytest.mark.parametrize("rule", CLASSES.values(), ids=CLASSES)
+def test_file_is_named_by_the_code(rule: type[Rule]) -> None:
+    module = rule.__module__.rpartition(".")[2]
+    assert module.split("_")[0] == rule.code.lower()
+
+
+def test_dependencies_name_lower_codes_that_exist() -> None:
+    for code, rule in CLASSES.items():
+        for group in rule.requires:
+            codes = [other for other in CLASSES if other.startswith(group)]
+            assert codes, f"{code} requires {group}, which no rule has"
+
+
+def test_every_fixture_folder_belongs_to_a_rule() -> None:
+    assert {folder.name.upper() for folder in RULES.iterdir()} == set(CLASSES)
+
+
+def test_unknown_code_is_refused() -> None:
+    with pytest.raises(UsageError, match="IRL999"):
+        explain("IRL999")
+    with pytest.raises(UsageError, match="XYZ"):
+        validate("any.xml", select=["XYZ"])
