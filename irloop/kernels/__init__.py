@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from irloop.kernels import quantize as quantize
     from irloop.kernels import recurrent as recurrent
     from irloop.kernels import reduction as reduction
+    from irloop.kernels import sequence as sequence
     from irloop.kernels import special as special
 
 

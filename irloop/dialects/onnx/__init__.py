@@ -15,6 +15,7 @@ from irloop.dialects.onnx import (
     quantize,
     recurrent,
     reduction,
+    sequence,
 )
 from irloop.dialects.onnx.base import ONNX, OnnxOp
 
@@ -33,4 +34,5 @@ __all__ = [
     "quantize",
     "recurrent",
     "reduction",
+    "sequence",
 ]

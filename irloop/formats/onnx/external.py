@@ -25,6 +25,33 @@ class ExternalFiles:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._files: dict[str, MappedFile] = {}
+        self._own: MappedFile | None = None
+        self._windows: dict[bytes, tuple[int, int]] = {}
+
+    def keep(self, file: MappedFile, windows: dict[bytes, tuple[int, int]]) -> None:
+        """Weights of the model file itself: (offset, size) by the token that stands for them."""
+        self._own = file
+        self._windows = windows
+
+    def embedded(
+        self, token: bytes, element: ElementType, shape: tuple[int, ...], where: str
+    ) -> MappedTensor | None:
+        """The tensor that a token stands for; None when these bytes are the data themselves.
+
+        Raises:
+            ReadError: when there are more or fewer bytes than the shape asks for.
+        """
+        if token not in self._windows or self._own is None:
+            return None
+        offset, size = self._windows[token]
+        nbytes = element.nbytes(_count(shape))
+        if size != nbytes:
+            raise ReadError(
+                f"{where}: the data does not fit the shape {list(shape)} of {element}",
+                expected=f"{nbytes} bytes",
+                found=f"{size} bytes",
+            )
+        return MappedTensor(self._own, offset, element, shape)
 
     def tensor(
         self,

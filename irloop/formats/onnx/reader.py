@@ -21,6 +21,7 @@ from irloop.errors import IrloopError, ReadError
 from irloop.formats.onnx.attributes import Opaque, kind_of, op_from_attributes, read_value
 from irloop.formats.onnx.control import LABELS, ReadBody, Wiring, wire
 from irloop.formats.onnx.external import ExternalFiles
+from irloop.formats.onnx.functions import inline
 from irloop.formats.onnx.notes import DECLARED, DEFAULT, FORM, NOTES, TYPE, graph_notes, node_notes
 from irloop.formats.onnx.scopes import GraphSource, NodeSource, order_of, source_of
 from irloop.formats.onnx.source import load
@@ -48,9 +49,10 @@ def read(path: str | os.PathLike[str]) -> Model:
             installed onnx package.
     """
     file = Path(path)
+    files = ExternalFiles(file.parent)
     location = Location(file=os.fspath(file))
     try:
-        return _model(load(file), ExternalFiles(file.parent), location)
+        return _model(load(file, files), files, location)
     except IrloopError as error:
         raise _placed(error, location) from None
     except UnicodeDecodeError:
@@ -80,6 +82,9 @@ def _placed(error: IrloopError, location: Location) -> IrloopError:
 
 def _model(proto: onnx.ModelProto, files: ExternalFiles, location: Location) -> Model:
     check_readable(proto)
+    opsets = opsets_of(proto)
+    proto = inline(proto, opsets)
+    # What functions are made of may bring domains along.
     opsets = opsets_of(proto)
     reader = _Reader(opsets, files, location)
     source = source_of(proto.graph)

@@ -10,6 +10,9 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
+from irloop.formats.onnx.external import ExternalFiles
+from irloop.formats.onnx.wire import Tokens, cut
+from irloop.graph.tensor import MappedFile
 
 __all__ = ["load"]
 
@@ -34,9 +37,14 @@ _OTHERS: tuple[tuple[bytes, str, str], ...] = (
 #: Protobuf cannot address more.
 PROTOBUF_LIMIT = (1 << 31) - 1
 
+#: Files of fewer bytes are read as a whole.
+BIG = 1 << 20
 
-def load(path: Path) -> onnx.ModelProto:
+
+def load(path: Path, files: ExternalFiles) -> onnx.ModelProto:
     """The ModelProto in a file; external data is not touched.
+
+    Big weights stay in the file: tokens stand for them, which `files` knows.
 
     Raises:
         ReadError: when the file cannot be read or holds something else.
@@ -44,7 +52,10 @@ def load(path: Path) -> onnx.ModelProto:
     location = Location(file=os.fspath(path))
     try:
         size = path.stat().st_size
-        data = b"" if size > PROTOBUF_LIMIT else path.read_bytes()
+        if size > PROTOBUF_LIMIT or size < BIG:
+            data = b"" if size > PROTOBUF_LIMIT else path.read_bytes()
+        else:
+            data = _without_weights(path, size, files)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ReadError(f"{path} cannot be read: {reason}", location=location) from None
@@ -57,6 +68,19 @@ def load(path: Path) -> onnx.ModelProto:
             fix="store the weights as external data",
         )
     return parse(data, location)
+
+
+def _without_weights(path: Path, size: int, files: ExternalFiles) -> bytes:
+    file = MappedFile(path)
+    view = file.window(0, size)
+    tokens = Tokens()
+    try:
+        data, windows = cut(view, tokens)
+    except ValueError:
+        # No protobuf; what it is instead, its beginning says.
+        return bytes(view[:4096])
+    files.keep(file, windows)
+    return data
 
 
 def parse(data: bytes, location: Location) -> onnx.ModelProto:

@@ -97,8 +97,8 @@ class Store:
         for entry in self._entries:
             entry.proto.raw_data = bytes(entry.tensor.raw())
 
-    def save(self, proto: onnx.ModelProto) -> None:
-        """Write the model file, and the data file when there is one.
+    def save(self, proto: onnx.ModelProto) -> tuple[Path, ...]:
+        """Write the model file, and the data file when there is one; returns them.
 
         Raises:
             WriteError: when that is not possible; the old files are still there.
@@ -125,6 +125,7 @@ class Store:
             # The data first: a model file never stands there without them.
             outputs.insert(0, (target.with_name(f"{target.name}.data"), data))
         _replace(outputs)
+        return tuple(path for path, _ in reversed(outputs))
 
     def _is_external(self) -> bool:
         if self._external is not None:

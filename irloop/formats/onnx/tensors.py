@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["from_raw", "sparse_from_proto", "tensor_from_proto", "tensor_to_proto"]
+__all__ = ["sparse_from_proto", "tensor_from_proto", "tensor_to_proto"]
 
 #: A sparse tensor of more bytes than this is refused instead of being made dense.
 DENSE_LIMIT = 1 << 31
@@ -56,18 +56,13 @@ def tensor_from_proto(proto: onnx.TensorProto, files: ExternalFiles, where: str)
     if element is ElementType.STRING:
         return _strings(proto, shape, where)
     if proto.HasField("raw_data"):
-        return from_raw(proto.raw_data, element, shape, where)
+        raw = proto.raw_data
+        embedded = files.embedded(raw, element, shape, where)
+        return _from_raw(raw, element, shape, where) if embedded is None else embedded
     return _typed(proto, element, shape, where)
 
 
-def from_raw(
-    raw: bytes | memoryview, element: ElementType, shape: tuple[int, ...], where: str
-) -> Tensor:
-    """A tensor over raw bytes, which are not copied where their type allows it.
-
-    Raises:
-        ReadError: when there are more or fewer bytes than the shape asks for.
-    """
+def _from_raw(raw: bytes, element: ElementType, shape: tuple[int, ...], where: str) -> Tensor:
     expected = element.nbytes(_count(shape))
     if len(raw) != expected:
         raise ReadError(

@@ -47,13 +47,14 @@ def write(
     external_data: bool | None = None,
     weights: Literal["copy", "share"] = "copy",
     check: bool = True,
-) -> None:
+) -> tuple[Path, ...]:
     """Write a model of the ONNX dialect as an .onnx file, which is replaced at once.
 
     `external_data` puts the weights into ``<name>.data`` next to the file; None does so when a
     protobuf could not hold them. With `weights="share"` constants that are mapped from a file
     of the same folder (the .bin of an IR) are not copied: the model points into that file.
-    `check` has the result judged by the ONNX checker first.
+    `check` has the result judged by the ONNX checker first. Returns the files written, the
+    model first.
 
     Raises:
         WriteError: when the model is not valid in its opsets, the checker refuses it, or the
@@ -64,7 +65,7 @@ def write(
     proto = _Writer(model, store).model()
     if check:
         check_model(proto, store, str(target))
-    store.save(proto)
+    return store.save(proto)
 
 
 def to_proto_model(model: Model) -> onnx.ModelProto:

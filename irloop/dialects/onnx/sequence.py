@@ -1,0 +1,258 @@
+"""Sequence and optional operations of ONNX.
+
+SequenceMap has no class: it is a function of the standard, and the reader writes it out as the
+Loop that its definition says it is.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from irloop import kernels
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import (
+    UNKNOWN_DIM,
+    UNKNOWN_SHAPE,
+    UNKNOWN_TYPE,
+    Dim,
+    ElementType,
+    OptionalType,
+    SequenceType,
+    Shape,
+    TensorType,
+    ValueType,
+    widen_types,
+)
+
+__all__ = [
+    "ConcatFromSequence",
+    "Optional",
+    "OptionalGetElement",
+    "OptionalHasElement",
+    "SequenceAt",
+    "SequenceConstruct",
+    "SequenceEmpty",
+    "SequenceErase",
+    "SequenceInsert",
+    "SequenceLength",
+    "SplitToSequence",
+]
+
+_LENGTH = TensorType(ElementType.I64, Shape(()))
+_TRUTH = TensorType(ElementType.BOOLEAN, Shape(()))
+
+
+def _item(args: Arguments, position: int = 0) -> ValueType:
+    """The type of the items of a sequence input.
+
+    Raises:
+        InferenceError: when the input is known to be none.
+    """
+    type = args.type(position)
+    if isinstance(type, SequenceType):
+        return type.item
+    if type == UNKNOWN_TYPE:
+        return UNKNOWN_TYPE
+    raise args.error(f"input {position} is not a sequence", "a sequence", str(type))
+
+
+def _joined(args: Arguments, left: ValueType, right: ValueType) -> ValueType:
+    """What items of two types are in one sequence.
+
+    Raises:
+        InferenceError: when their element types differ.
+    """
+    if isinstance(left, TensorType) and isinstance(right, TensorType):
+        if ElementType.DYNAMIC in (left.element, right.element):
+            element = right.element if left.element is ElementType.DYNAMIC else left.element
+            return TensorType(element, left.shape.widen(right.shape))
+        if left.element is not right.element:
+            raise args.error(
+                "items of one sequence differ in element type",
+                str(left.element),
+                str(right.element),
+            )
+    return widen_types(left, right)
+
+
+def _require_scalar(args: Arguments, position: int) -> None:
+    if not args.has(position):
+        return
+    rank = args.rank(position)
+    if rank not in (None, 0) and args.shape(position).count() not in (None, 1):
+        raise args.error(f"input {position} is no scalar", "[]", str(args.shape(position)))
+
+
+class SequenceConstruct(OnnxOp, type="SequenceConstruct", since=11, inputs=(1, None)):
+    """A sequence of its inputs (SequenceConstruct-11)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        item = args.type(0)
+        for position in range(1, len(args)):
+            item = _joined(args, item, args.type(position))
+        return [SequenceType(item)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.sequence.construct
+
+
+class SequenceEmpty(OnnxOp, type="SequenceEmpty", since=11, inputs=0):
+    """A sequence of no tensors of element type `dtype` (SequenceEmpty-11)."""
+
+    dtype: ElementType = ElementType.F32
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [SequenceType(TensorType(self.dtype, UNKNOWN_SHAPE))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.sequence.empty
+
+
+class SequenceLength(OnnxOp, type="SequenceLength", since=11, inputs=1):
+    """The number of items of a sequence (SequenceLength-11)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _item(args)
+        return [_LENGTH]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.sequence.length
+
+
+class SequenceAt(OnnxOp, type="SequenceAt", since=11, inputs=2):
+    """One item of a sequence, negative positions counted from its end (SequenceAt-11)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _require_scalar(args, 1)
+        return [_item(args)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.sequence.at
+
+
+class SequenceInsert(OnnxOp, type="SequenceInsert", since=11, inputs=(2, 3)):
+    """A sequence with one item more, before a position or at its end (SequenceInsert-11)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _require_scalar(args, 2)
+        return [SequenceType(_joined(args, _item(args), args.type(1)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.sequence.insert
+
+
+class SequenceErase(OnnxOp, type="SequenceErase", since=11, inputs=(1, 2)):
+    """A sequence with one item less, that at a position or the last (SequenceErase-11)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _require_scalar(args, 1)
+        return [SequenceType(_item(args))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.sequence.erase
+
+
+class SplitToSequence(OnnxOp, type="SplitToSequence", since=11, inputs=(1, 2)):
+    """The parts of a tensor along an axis as a sequence (SplitToSequence-11, 24).
+
+    `split` (input 1) is one size for all parts or a list of sizes. Without it the parts have
+    size 1 and lose the axis when `keepdims` is 0; with it `keepdims` says nothing.
+    """
+
+    axis: int = 0
+    keepdims: int = 1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        type = args.tensor(0)
+        if type.shape.dims is None:
+            return [SequenceType(type)]
+        rank = len(type.shape.dims)
+        if not -rank <= self.axis < rank:
+            raise args.error("axis is out of range", f"{-rank}..{rank - 1}", str(self.axis))
+        axis = self.axis % rank
+        if not args.has(1) and not self.keepdims:
+            dims = (*type.shape.dims[:axis], *type.shape.dims[axis + 1 :])
+            return [SequenceType(TensorType(type.element, Shape(dims)))]
+        part = self._part(args, type.shape.dims[axis])
+        return [SequenceType(TensorType(type.element, type.shape.with_dim(axis, part)))]
+
+    def _part(self, args: Arguments, total: Dim) -> Dim:
+        """The size of every part; unknown when they differ."""
+        if not args.has(1):
+            return 1
+        sizes = args.ints(1)
+        if sizes is None:
+            return UNKNOWN_DIM
+        if args.rank(1) == 0:
+            fits = sizes[0] > 0 and isinstance(total, int) and total % sizes[0] == 0
+            return sizes[0] if fits else UNKNOWN_DIM
+        if isinstance(total, int) and (sum(sizes) != total or min(sizes, default=0) < 0):
+            raise args.error("the parts do not make up the axis", str(total), str(list(sizes)))
+        return sizes[0] if len(set(sizes)) == 1 else UNKNOWN_DIM
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return partial(kernels.sequence.split, axis=self.axis, keepdims=bool(self.keepdims))
+
+
+class ConcatFromSequence(OnnxOp, type="ConcatFromSequence", since=11, inputs=1):
+    """The items of a sequence joined, or with `new_axis` 1 stacked (ConcatFromSequence-11)."""
+
+    axis: int
+    new_axis: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        item = _item(args)
+        if not isinstance(item, TensorType):
+            raise args.error("the items are not tensors", "a sequence of tensors", str(item))
+        if item.shape.dims is None:
+            return [TensorType(item.element, UNKNOWN_SHAPE)]
+        dims = item.shape.dims
+        rank = len(dims) + (1 if self.new_axis else 0)
+        if not -rank <= self.axis < rank:
+            raise args.error("axis is out of range", f"{-rank}..{rank - 1}", str(self.axis))
+        axis = self.axis % rank
+        rest = dims[axis:] if self.new_axis else dims[axis + 1 :]
+        return [TensorType(item.element, Shape((*dims[:axis], UNKNOWN_DIM, *rest)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        new_axis = bool(self.new_axis)
+        return partial(kernels.sequence.concat, axis=self.axis, new_axis=new_axis)
+
+
+class Optional(OnnxOp, type="Optional", since=15, inputs=(0, 1)):
+    """An optional that holds its input, or without one nothing (Optional-15).
+
+    The attribute `type`, a declaration for the empty case, stays in the node's attributes.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [OptionalType(args.type(0))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.sequence.optional
+
+
+class OptionalHasElement(OnnxOp, type="OptionalHasElement", since=15, inputs=(0, 1)):
+    """Whether an optional holds something (OptionalHasElement-15, 18).
+
+    Since 18 a tensor or a sequence does, and an omitted input does not.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [_TRUTH]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.sequence.has_element
+
+
+class OptionalGetElement(OnnxOp, type="OptionalGetElement", since=15, inputs=1):
+    """What an optional holds; since 18 also a tensor or a sequence itself (-15, 18)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        type = args.type(0)
+        return [type.item if isinstance(type, OptionalType) else type]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.sequence.get_element

@@ -1,0 +1,140 @@
+"""Functions are written out: those of the model, and those of the standard on request.
+
+SequenceMap is such a function of the standard and always written out: as the Loop that its
+definition says it is (SequenceMap-17).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import onnx
+import onnx.inliner
+
+from irloop.errors import ReadError
+from irloop.formats.onnx.versions import domain_of, schema_of
+
+__all__ = ["expand_functions", "inline"]
+
+#: Nodes that functions may become; functions of functions multiply.
+NODE_LIMIT = 5_000_000
+
+_Key = tuple[str, str, str]
+
+
+def inline(model: onnx.ModelProto, opsets: dict[str, int]) -> onnx.ModelProto:
+    """The model without functions of its own and without SequenceMap.
+
+    Raises:
+        ReadError: for functions that call themselves, or that cannot be written out.
+    """
+    if model.functions:
+        model = _inline_local(model, opsets)
+    if any(_is_map(node) for node in all_nodes(model.graph.node)):
+        model = expand_functions(model, opsets, lambda name, _: name == "SequenceMap")
+    return model
+
+
+def expand_functions(
+    model: onnx.ModelProto, opsets: dict[str, int], should_expand: Callable[[str, str], bool]
+) -> onnx.ModelProto:
+    """The model with functions of the standard written out as their definition says.
+
+    `should_expand` is asked with the type and the domain of each operation that is one.
+
+    Raises:
+        ReadError: when onnx cannot write them out.
+    """
+    wanted = {
+        (domain_of(node.domain), node.op_type)
+        for node in all_nodes(model.graph.node)
+        if _is_function(node, opsets) and should_expand(node.op_type, domain_of(node.domain))
+    }
+    if not wanted:
+        return model
+    try:
+        return onnx.inliner.inline_selected_functions(
+            model, sorted(wanted), inline_schema_functions=True
+        )
+    except (RuntimeError, ValueError) as error:
+        raise _refused(", ".join(name for _, name in sorted(wanted)), error) from None
+
+
+def all_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """All nodes of a graph and of the bodies in it."""
+    for node in nodes:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from all_nodes(attribute.g.node)
+            for graph in attribute.graphs:
+                yield from all_nodes(graph.node)
+
+
+def _is_map(node: onnx.NodeProto) -> bool:
+    return node.op_type == "SequenceMap" and domain_of(node.domain) == ""
+
+
+def _is_function(node: onnx.NodeProto, opsets: dict[str, int]) -> bool:
+    domain = domain_of(node.domain)
+    if domain not in opsets:
+        return False
+    schema: Any = schema_of(node.op_type, opsets[domain], domain)
+    if schema is None:
+        return False
+    return bool(schema.has_function or schema.has_context_dependent_function)
+
+
+def _inline_local(model: onnx.ModelProto, opsets: dict[str, int]) -> onnx.ModelProto:
+    functions = {(domain_of(f.domain), f.name, f.overload): f for f in model.functions}
+    _require_finite(model, functions)
+    versions = [
+        opsets.get(domain_of(entry.domain), entry.version) == entry.version
+        for function in model.functions
+        for entry in function.opset_import
+    ]
+    try:
+        inlined = onnx.inliner.inline_local_functions(model, convert_version=not all(versions))
+    except (RuntimeError, ValueError) as error:
+        raise _refused("the functions of the model", error) from None
+    for node in all_nodes(inlined.graph.node):
+        if _key(node) in functions:
+            raise ReadError(
+                f"the function {node.op_type!r} of the model cannot be written out",
+                cause="it was made for another opset than the model's",
+                fix="export the model with one opset for all of it",
+            )
+    return inlined
+
+
+def _refused(what: str, error: Exception) -> ReadError:
+    return ReadError(f"{what} cannot be written out", found=str(error).strip()[:500])
+
+
+def _key(node: onnx.NodeProto) -> _Key:
+    return domain_of(node.domain), node.op_type, node.overload
+
+
+def _require_finite(model: onnx.ModelProto, functions: dict[_Key, onnx.FunctionProto]) -> None:
+    """Refuse functions that call themselves or become more nodes than a machine can hold."""
+    calls = {key: [_key(n) for n in all_nodes(f.node)] for key, f in functions.items()}
+    sizes: dict[_Key, int] = {}
+    for start in functions:
+        stack = [(start, iter(calls[start]))]
+        path = {start}
+        while stack:
+            key, rest = stack[-1]
+            callee = next((item for item in rest if item in functions and item not in sizes), None)
+            if callee is None:
+                sizes[key] = sum(sizes.get(item, 1) for item in calls[key])
+                path.discard(key)
+                stack.pop()
+            elif callee in path:
+                raise ReadError(f"the function {callee[1]!r} of the model calls itself")
+            else:
+                path.add(callee)
+                stack.append((callee, iter(calls[callee])))
+    total = sum(sizes.get(_key(node), 1) for node in all_nodes(model.graph.node))
+    if max(total, *sizes.values()) > NODE_LIMIT:
+        raise ReadError("the functions of the model become too many nodes", found=str(total))

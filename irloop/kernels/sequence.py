@@ -1,0 +1,138 @@
+"""Sequences and optionals of ONNX: a list of arrays is a sequence, None an empty optional.
+
+No list is ever changed: every kernel that adds or removes makes a new one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+__all__ = [
+    "at",
+    "concat",
+    "construct",
+    "empty",
+    "erase",
+    "get_element",
+    "has_element",
+    "insert",
+    "length",
+    "optional",
+    "split",
+]
+
+
+def construct(*items: Array) -> list[Any]:
+    """A sequence of these items."""
+    return list(items)
+
+
+def empty() -> list[Any]:
+    """A sequence of nothing."""
+    return []
+
+
+def length(sequence: list[Any]) -> Array:
+    """The number of items, as an i64 scalar."""
+    return np.array(len(sequence), dtype=np.int64)
+
+
+def at(sequence: list[Any], position: Array) -> Any:
+    """The item at `position`; a negative one counts from the end.
+
+    Raises:
+        ValueError: when there is no such item.
+    """
+    return sequence[_position(position, len(sequence), len(sequence) - 1)]
+
+
+def insert(sequence: list[Any], item: Any, position: Array | None = None) -> list[Any]:
+    """The sequence with `item` before `position`, at its end when that is omitted.
+
+    Raises:
+        ValueError: when `position` is not in -n..n.
+    """
+    count = len(sequence)
+    place = count if position is None else _position(position, count, count)
+    return [*sequence[:place], item, *sequence[place:]]
+
+
+def erase(sequence: list[Any], position: Array | None = None) -> list[Any]:
+    """The sequence without the item at `position`, the last one when that is omitted.
+
+    Raises:
+        ValueError: when there is no such item.
+    """
+    count = len(sequence)
+    place = _position(np.array(-1) if position is None else position, count, count - 1)
+    return [*sequence[:place], *sequence[place + 1 :]]
+
+
+def _position(position: Array, count: int, last: int) -> int:
+    place = int(position.reshape(-1)[0])
+    if not -count <= place <= last:
+        raise ValueError(f"position {place} of a sequence of {count}: expected {-count}..{last}")
+    return place + count if place < 0 else place
+
+
+def split(
+    data: Array, parts: Array | None = None, *, axis: int = 0, keepdims: bool = True
+) -> list[Any]:
+    """A sequence of the parts of `data` along `axis`.
+
+    `parts` is a scalar (parts of this size, the last one may be smaller) or a list of sizes;
+    without it every part has size 1, and loses the axis unless `keepdims`.
+
+    Raises:
+        ValueError: when the parts do not make up the axis.
+    """
+    total = data.shape[axis]
+    if parts is None:
+        first = np.moveaxis(data, axis, 0)
+        if keepdims:
+            first = np.expand_dims(first, axis % data.ndim + 1)
+        return [first[index, ...] for index in range(total)]
+    if parts.ndim == 0:
+        size = int(parts)
+        if size < 1:
+            raise ValueError(f"parts of size {size} make no axis of {total}")
+        return np.split(data, range(size, total, size), axis=axis) if total else []
+    if bool((parts < 0).any()) or int(parts.sum()) != total:
+        raise ValueError(f"parts of {parts.tolist()} do not make an axis of {total}")
+    return np.split(data, np.cumsum(parts)[:-1], axis=axis) if len(parts) else []
+
+
+def concat(sequence: list[Array], *, axis: int, new_axis: bool) -> Array:
+    """All items joined along an axis they have, or stacked along a new one.
+
+    Raises:
+        ValueError: for an empty sequence, whose result has no type.
+    """
+    if not sequence:
+        raise ValueError("the items of an empty sequence cannot be joined")
+    return np.stack(sequence, axis=axis) if new_axis else np.concatenate(sequence, axis=axis)
+
+
+def optional(value: Any = None) -> Any:
+    """An optional that holds `value`, or nothing."""
+    return value
+
+
+def has_element(value: Any = None) -> Array:
+    """True when an optional holds something; a value that is none always does."""
+    return np.array(value is not None)
+
+
+def get_element(value: Any) -> Any:
+    """What an optional holds; a value that is none itself.
+
+    Raises:
+        ValueError: when it holds nothing.
+    """
+    if value is None:
+        raise ValueError("the optional holds nothing")
+    return value
