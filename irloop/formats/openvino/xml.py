@@ -13,17 +13,23 @@ import os
 import re
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from functools import partial
 from xml.parsers import expat
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
+from irloop.formats.openvino.document import (
+    BackEdge,
+    Document,
+    Edge,
+    Extra,
+    Layer,
+    MapEntry,
+    Net,
+    Port,
+    PortMapSection,
+)
 from irloop.formats.openvino.recognise import recognised, refused
-
-if TYPE_CHECKING:
-    from lxml import etree
 
 __all__ = [
     "BackEdge",
@@ -44,165 +50,6 @@ MAX_DEPTH = 512
 MAX_BODIES = 100
 #: A description, weights apart, of a model of a million layers is smaller than this.
 MAX_BYTES = 1 << 30
-
-
-@dataclass(slots=True)
-class Extra:
-    """An element that is kept as it is: `rt_info`, `meta_data` and their like."""
-
-    tag: str
-    attributes: Mapping[str, str]
-    line: int
-    children: list[Extra] = field(default_factory=list)
-    #: Text directly inside, without the white space around it.
-    text: str = ""
-
-
-@dataclass(slots=True)
-class Port:
-    """A declared `<port>`; `dims` are the texts of its `<dim>` children."""
-
-    id: str | None
-    precision: str | None
-    names: str | None
-    dims: tuple[str, ...]
-    line: int
-    rt_info: Extra | None = None
-
-
-@dataclass(slots=True)
-class MapEntry:
-    """An `<input>` or `<output>` of a port map: its attributes as text."""
-
-    kind: str
-    attributes: Mapping[str, str]
-    line: int
-
-
-@dataclass(slots=True)
-class BackEdge:
-    """An `<edge>` of `<back_edges>`."""
-
-    from_layer: str | None
-    to_layer: str | None
-    line: int
-
-
-@dataclass(slots=True)
-class PortMapSection:
-    """A port map: `label` is body, then or else; entries in document order."""
-
-    label: str
-    inputs: list[MapEntry]
-    outputs: list[MapEntry]
-    line: int
-
-
-@dataclass(slots=True)
-class Layer:
-    """A `<layer>`; attributes are None when absent. `path` walks through bodies by name."""
-
-    id: str | None
-    name: str | None
-    type: str | None
-    version: str | None
-    line: int
-    net: Net
-    #: Every attribute of the element, the four above included.
-    attributes: Mapping[str, str]
-    #: Attributes of `<data>`; `data_line` is None when there is no such element.
-    data: Mapping[str, str]
-    data_line: int | None
-    inputs: list[Port]
-    outputs: list[Port]
-    #: By label: body, then, else.
-    bodies: dict[str, Net]
-    port_maps: dict[str, PortMapSection]
-    #: None when the section is absent.
-    back_edges: list[BackEdge] | None = None
-    rt_info: Extra | None = None
-
-    @property
-    def path(self) -> str:
-        """The way here through bodies, as in ``Loop_7/body/Mul_4``."""
-        own = self.name or f"layer {self.id}"
-        return f"{self.net.path}/{own}" if self.net.path else own
-
-    @property
-    def element_path(self) -> str:
-        """The path of the XML element, as in ``net/layers/layer[@id=4]``."""
-        return f"{self.net.element_path}/layers/layer[@id={self.id}]"
-
-
-@dataclass(slots=True)
-class Edge:
-    """An `<edge>` of `<edges>`."""
-
-    from_layer: str | None
-    from_port: str | None
-    to_layer: str | None
-    to_port: str | None
-    line: int
-
-
-@dataclass(slots=True)
-class Net:
-    """The root or a body: layers and edges in document order."""
-
-    line: int
-    #: The path of the owning layer and the label, empty at the root.
-    path: str
-    element_path: str
-    owner: Layer | None
-    layers: list[Layer] = field(default_factory=list)
-    edges: list[Edge] = field(default_factory=list)
-    #: `rt_info`, `meta_data`, `statistics`, `quantization_parameters`, `pre-process`.
-    sections: list[Extra] = field(default_factory=list)
-
-
-@dataclass
-class Document:
-    """A parsed .xml file."""
-
-    file: str
-    net: Net
-    version: str | None
-    name: str | None
-    data: bytes = field(repr=False)
-
-    @cached_property
-    def root(self) -> etree._Element:
-        """The file as an lxml tree, nothing resolved and nothing loaded.
-
-        `sourceline` of its elements is not exact in a long file; `line_of` is.
-
-        Raises:
-            ReadError: when libxml2 refuses what expat accepts.
-        """
-        from lxml import etree
-
-        # huge_tree lifts libxml2's limits; depth and size were checked against ours.
-        parser = etree.XMLParser(
-            resolve_entities=False, load_dtd=False, no_network=True, huge_tree=True
-        )
-        try:
-            return etree.fromstring(self.data, parser)
-        except (etree.XMLSyntaxError, ValueError) as error:
-            raise ReadError(
-                f"the XML is not well-formed: {error}", location=Location(self.file), code="IRL101"
-            ) from error
-
-    def line_of(self, element: etree._Element) -> int:
-        """The exact line of an element of `root`."""
-        return self._lines[element]
-
-    @cached_property
-    def _lines(self) -> dict[etree._Element, int]:
-        lines: list[int] = []
-        parser = expat.ParserCreate()
-        parser.StartElementHandler = lambda *_: lines.append(parser.CurrentLineNumber)
-        parser.Parse(self.data, True)
-        return dict(zip(self.root.iter("*"), lines, strict=True))
 
 
 _Table = dict[str, Callable[[dict[str, str]], "_Table"]]

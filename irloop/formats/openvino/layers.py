@@ -1,0 +1,170 @@
+"""What reading the root and all bodies of one IR has in common: ops, declared types, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from irloop.diagnostics import Location
+from irloop.dialects.openvino import OPENVINO
+from irloop.errors import ReadError
+from irloop.formats.openvino.attributes import (
+    AttributeProblem,
+    codec_of,
+    element_of_precision,
+    parse_dim,
+    parse_shape,
+    unsigned,
+)
+from irloop.formats.openvino.weights import Weights
+from irloop.formats.openvino.xml import Document, Layer, Net
+from irloop.graph.op import Op, UnknownOp
+from irloop.graph.types import UNKNOWN_SHAPE, Shape, TensorType
+
+__all__ = ["Shared"]
+
+#: opset1 to this one are known; a later one may have changed what a type means.
+LAST_OPSET = 17
+#: What files before opset6 call "experimental" or "extension"; OpenVINO takes opset6 for it.
+_ONCE_EXPERIMENTAL = frozenset(
+    {
+        "experimentaldetectrondetectionoutput",
+        "experimentaldetectrongenerateproposalssingleimage",
+        "experimentaldetectronpriorgridgenerator",
+        "experimentaldetectronroifeatureextractor",
+        "experimentaldetectrontopkrois",
+        "grucell",
+        "rnncell",
+        "proposal",
+    }
+)
+_NOTHING: Mapping[str, Any] = {}
+
+
+class Shared:
+    """What is shared by the root and all bodies."""
+
+    def __init__(self, document: Document, weights: Weights, *, has_info: bool) -> None:
+        self.file = document.file
+        self.weights = weights
+        #: Version 11: layers and ports have runtime information.
+        self.has_info = has_info
+        #: One op object for all layers with the same type, version and attributes.
+        self.ops: dict[Any, tuple[Op, Mapping[str, Any]]] = {}
+        self.types: dict[tuple[str, tuple[str, ...]], TensorType] = {}
+        self.is_static = _is_static(document.net)
+
+    def error(
+        self,
+        layer: Layer,
+        message: str,
+        code: str,
+        *,
+        line: int | None = None,
+        expected: str = "",
+        found: str = "",
+        cause: str = "",
+        fix: str = "",
+    ) -> ReadError:
+        """An error that names a layer; raise it."""
+        return ReadError(
+            f"{layer.type} {layer.path!r} (layer {layer.id}): {message}",
+            location=Location(
+                self.file, line or layer.line, layer.path, layer.id, layer.element_path
+            ),
+            code=code,
+            expected=expected,
+            found=found,
+            cause=cause,
+            fix=fix,
+        )
+
+    def problem(self, layer: Layer, problem: AttributeProblem) -> ReadError:
+        """The error for a text of the data of a layer; raise it."""
+        return self.error(
+            layer,
+            str(problem),
+            problem.code,
+            line=layer.data_line,
+            expected=problem.expected,
+            found=problem.found,
+        )
+
+    def op(self, layer: Layer) -> tuple[Op, Mapping[str, Any]]:
+        """The op of a layer and the attributes its class does not know."""
+        key = (layer.type, layer.version, *layer.data.items())
+        found = self.ops.get(key)
+        if found is None:
+            found = self.ops[key] = self._new_op(layer)
+        return found
+
+    def _new_op(self, layer: Layer) -> tuple[Op, Mapping[str, Any]]:
+        assert layer.type is not None
+        assert layer.version is not None
+        opset = _opset(layer.version, layer.type)
+        cls = None if opset is None else OPENVINO.find(layer.type, opset)
+        if cls is None:
+            return UnknownOp(layer.type, layer.version, dict(layer.data)), _NOTHING
+        try:
+            op, unknown = codec_of(cls).read(layer.data)
+        except AttributeProblem as problem:
+            raise self.problem(layer, problem) from None
+        return op, unknown or _NOTHING
+
+    def output_types(self, layer: Layer) -> tuple[TensorType, ...]:
+        """What the output ports of a layer declare."""
+        found = []
+        for port in layer.outputs:
+            key = (port.precision or "", port.dims)
+            type = self.types.get(key)
+            if type is None:
+                type = self.types[key] = self._declared(layer, *key)
+            found.append(type)
+        return tuple(found)
+
+    def _declared(self, layer: Layer, precision: str, texts: tuple[str, ...]) -> TensorType:
+        element = element_of_precision(precision)
+        if element is None:
+            raise self.error(
+                layer,
+                "the precision of an output port is not known",
+                "IRL111" if precision else "IRL103",
+                line=layer.outputs[0].line,
+                expected="a precision such as FP32 or I64",
+                found=repr(precision) if precision else "no precision",
+            )
+        if not texts and not self.is_static:
+            # Writers of models with unknown shapes leave the dimensions out for two reasons.
+            return TensorType(element, UNKNOWN_SHAPE)
+        dims = [parse_dim(text) for text in texts]
+        known = tuple(dim for dim in dims if dim is not None)
+        if len(known) != len(dims):
+            raise self.error(
+                layer,
+                "a dimension of an output port is no number",
+                "IRL113",
+                line=layer.outputs[0].line,
+                expected="a number, or -1 where it is not known",
+                found=repr(texts[dims.index(None)]),
+            )
+        return TensorType(element, Shape(known))
+
+
+def _opset(version: str, type_name: str) -> int | None:
+    """The number in ``opset7``; None for what is no opset of OpenVINO."""
+    if version in ("experimental", "extension") and type_name.lower() in _ONCE_EXPERIMENTAL:
+        return 6
+    number = unsigned(version.removeprefix("opset")) if version.startswith("opset") else None
+    return number if number is not None and 1 <= number <= LAST_OPSET else None
+
+
+def _is_static(net: Net) -> bool:
+    """True when no port of the root and no Parameter leaves a dimension open."""
+    for layer in net.layers:
+        if any("-1" in port.dims for port in layer.outputs):
+            return False
+        if layer.type == "Parameter":
+            shape = parse_shape(layer.data.get("shape", ""))
+            if shape is None or not shape.is_static:
+                return False
+    return True
