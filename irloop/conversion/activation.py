@@ -371,13 +371,21 @@ def import_log_softmax13(c: Conversion, op: onnx.LogSoftmax13, x: Value) -> Valu
 
 
 def by_rows(c: Conversion, x: Value, axis: int, build: Callable[[Value], Value]) -> Value:
-    """`build` of `x` as a matrix whose rows are all dimensions from `axis` on.
-
-    Where all but one of them are 1, or `axis` is the last, `x` needs no reshaping: the caller
-    has checked that. Shapes that are not known are computed when the model runs.
-    """
-    flat = ov_forms.flattened(c, x, axis)
-    return ov_forms.reshape_like(c, build(flat), x)
+    """`build` of `x` as a matrix, whose rows are all dimensions from `axis` on."""
+    shape = ov_forms.shape_of(c, x)
+    known = shape_of(x).static()
+    if known is not None and 0 not in known:
+        start = axis + len(known) if axis < 0 else axis
+        pattern = c.i64([math.prod(known[:start]), -1])
+    elif axis in (0, 1):
+        # 0 copies the dimension.
+        pattern = c.i64([1 - axis, -1])
+    else:
+        before = ov_forms.slice_(c, shape, [0], [axis], [0])
+        rows = ov_forms.reduce(c, "Prod", before, [0])
+        pattern = ov_forms.concat(c, [rows, c.i64([-1])], 0)
+    flat = ov_forms.reshape_to(c, x, pattern)
+    return ov_forms.reshape_to(c, build(flat), shape, special_zero=False)
 
 
 def _flattening(build: Callable[[Conversion, Value, int], Value]) -> Callable[..., Value]:

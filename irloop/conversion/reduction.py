@@ -68,15 +68,24 @@ exports(ov.ReduceLogicalAnd)(_export_logical("Min"))
 exports(ov.ReduceLogicalOr)(_export_logical("Max"))
 
 
+def all_axes(c: Conversion, data: Value) -> Value:
+    """The list of all axes of `data`, counted when the model runs if the rank is not known."""
+    rank = shape_of(data).rank
+    if rank is not None:
+        return c.i64(list(range(rank)))
+    count = ov_forms.shape_of(c, ov_forms.shape_of(c, data))
+    return ov_forms.range_(c, c.i64(0), ov_forms.as_scalar(c, count), c.i64(1))
+
+
 def axes_of(
     c: Conversion, op: onnx.ByAttribute | onnx.ByInput, data: Value, axes: Value | None
 ) -> Value | None:
     """The axes as OpenVINO wants them; None where nothing is reduced."""
     if isinstance(op, onnx.ByAttribute):
-        return ov_forms.all_axes(c, data) if not op.axes else c.i64(list(op.axes))
+        return all_axes(c, data) if not op.axes else c.i64(list(op.axes))
     known = [] if axes is None else known_axes(c, axes)
     if axes is None or known == []:
-        return None if op.noop_with_empty_axes else ov_forms.all_axes(c, data)
+        return None if op.noop_with_empty_axes else all_axes(c, data)
     if known is None and shape_of(axes).count() is None:
         # An empty list would mean the opposite on the other side.
         raise c.refuse("it is not known whether its list of axes is empty", "make it constant")
@@ -146,11 +155,13 @@ def import_log_sum_exp(
     listed = axes_of(c, op, data, axes)
     if listed is None:
         return data
-    peak = ov_forms.reduce(c, "Max", data, listed, keep=True)
-    infinite = ov_forms.equal(c, c(ov_math.Abs(), peak), ov_forms.scalar(c, math.inf, peak))
-    peak = ov_forms.select(c, infinite, ov_forms.scalar(c, 0, peak), peak)
-    powers = c(ov_math.Exp(), ov_forms.subtract(c, data, peak))
+    powers = c(ov_math.Exp(), ov_forms.subtract(c, data, _peak(c, data, listed, keep=True)))
     total = c(ov_math.Log(), ov_forms.reduce(c, "Sum", powers, listed, keep=op.keepdims))
-    if not op.keepdims:
-        peak = ov_forms.squeeze(c, peak, listed)
-    return ov_forms.add(c, total, peak)
+    return ov_forms.add(c, total, _peak(c, data, listed, keep=op.keepdims))
+
+
+def _peak(c: Conversion, data: Value, axes: Value, *, keep: bool) -> Value:
+    """The maximum, or 0 where it is infinite."""
+    peak = ov_forms.reduce(c, "Max", data, axes, keep=keep)
+    infinite = ov_forms.equal(c, c(ov_math.Abs(), peak), ov_forms.scalar(c, math.inf, peak))
+    return ov_forms.select(c, infinite, ov_forms.scalar(c, 0, peak), peak)

@@ -1,0 +1,190 @@
+"""Quantisation in the other dialect."""
+
+from __future__ import annotations
+
+from irloop.conversion import onnx_forms as forms
+from irloop.conversion import openvino_forms as ov_forms
+from irloop.conversion.activation import integer_range
+from irloop.conversion.framework import Conversion, exports, imports
+from irloop.dialects.onnx import elementwise as onnx_math
+from irloop.dialects.onnx import quantize as onnx
+from irloop.dialects.openvino import activation as ov_activation
+from irloop.dialects.openvino import elementwise as ov_math
+from irloop.dialects.openvino import quantize as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+
+@exports(ov.FakeQuantize)
+def export_fake_quantize(
+    c: Conversion,
+    op: ov.FakeQuantize,
+    x: Value,
+    low: Value,
+    high: Value,
+    out_low: Value,
+    out_high: Value,
+) -> Value:
+    """The definition, written out.
+
+    Equal input limits would divide by zero: where both are the same the step is not taken.
+    """
+
+    def build(x: Value, low: Value, high: Value, out_low: Value, out_high: Value) -> Value:
+        least, most = forms.minimum(c, low, high), forms.maximum(c, low, high)
+        steps = forms.scalar(c, op.levels - 1, x)
+        ratio = forms.div(c, forms.sub(c, x, low), forms.sub(c, high, low))
+        whole = c(onnx_math.Round(), forms.mul(c, ratio, steps))
+        span = forms.sub(c, out_high, out_low)
+        inner = forms.add(c, forms.mul(c, forms.div(c, whole, steps), span), out_low)
+        above = forms.where(c, forms.greater(c, x, most), out_high, inner)
+        inside = forms.greater(c, x, least)
+        return forms.where(c, inside, above, out_low)
+
+    values = (x, low, high, out_low, out_high)
+    element = element_of(x)
+    narrow = element in (ElementType.F16, ElementType.BF16)
+    return forms.computed_in(c, ElementType.F32 if narrow else element, build, *values)
+
+
+def _spread(c: Conversion, parameter: Value, x: Value, axis: int, block: int) -> Value:
+    """A scale or zero point so that it broadcasts to the data."""
+    rank = shape_of(parameter).rank
+    count = shape_of(parameter).count()
+    if rank == 0 or (count == 1 and rank is not None):
+        return ov_forms.as_scalar(c, parameter)
+    whole = shape_of(x).rank
+    if rank is None or whole is None:
+        raise c.refuse("the rank of its data is not known", "give the inputs shapes")
+    if block:
+        return _repeated(c, parameter, x, axis % whole, block)
+    behind = whole - axis % whole - 1
+    return ov_forms.unsqueeze(c, parameter, list(range(1, behind + 1))) if behind else parameter
+
+
+def _repeated(c: Conversion, parameter: Value, x: Value, axis: int, block: int) -> Value:
+    """Each element `block` times along `axis`, cut to the length of the data."""
+    dims, size = shape_of(parameter).static(), shape_of(x).dim(axis)
+    if dims is None or not isinstance(size, int):
+        raise c.refuse("blocks need a shape that is known", "give the inputs shapes")
+    wide = ov_forms.unsqueeze(c, parameter, [axis + 1])
+    target = [*dims[: axis + 1], block, *dims[axis + 1 :]]
+    repeated = ov_forms.broadcast(c, wide, c.i64(target))
+    merged = [*dims[:axis], dims[axis] * block, *dims[axis + 1 :]]
+    result = ov_forms.reshape(c, repeated, merged)
+    if merged[axis] == size:
+        return result
+    return ov_forms.slice_(c, result, [0], [size], [axis])
+
+
+def _saturated(c: Conversion, value: Value, element: ElementType) -> Value:
+    low, high = integer_range(element)
+    limited = c(ov_activation.Clamp(float(low), float(high)), value)
+    return ov_forms.convert(c, limited, element)
+
+
+def _require_integer(c: Conversion, element: ElementType) -> None:
+    if not element.is_integer:
+        raise c.refuse(f"OpenVINO quantises to integers, not to {element}", "quantise to i8 or u8")
+
+
+def _quantized(
+    c: Conversion, x: Value, scale: Value, zero: Value | None, element: ElementType
+) -> Value:
+    """round(x / scale) + zero point in f32, limited to `element`, as that type."""
+    wide = ov_forms.converted(c, x, ElementType.F32)
+    ratio = ov_forms.divide(c, wide, ov_forms.converted(c, scale, ElementType.F32))
+    rounded = round_even(c, ratio)
+    if zero is not None:
+        rounded = ov_forms.add(c, rounded, ov_forms.converted(c, zero, ElementType.F32))
+    return _saturated(c, rounded, element)
+
+
+def round_even(c: Conversion, value: Value) -> Value:
+    """The nearest integer, ties to even.
+
+    Raises:
+        RefusedError: before opset5, which has no Round.
+    """
+    if c.opset < 5:
+        raise c.refuse("Round exists since opset5", "write opset5 or newer")
+    return c(ov_math.Round(mode="half_to_even"), value)
+
+
+@imports(onnx.QuantizeLinear10)
+def import_quantize10(
+    c: Conversion, op: onnx.QuantizeLinear10, x: Value, scale: Value, zero: Value | None = None
+) -> Value:
+    element = ElementType.U8 if zero is None else element_of(zero)
+    _require_integer(c, element)
+    return _quantized(c, x, scale, zero, element)
+
+
+@imports(onnx.QuantizeLinear13)
+def import_quantize13(
+    c: Conversion, op: onnx.QuantizeLinear13, x: Value, scale: Value, zero: Value | None = None
+) -> Value:
+    element = op.default_element if zero is None else element_of(zero)
+    _require_integer(c, element)
+    if op.precision not in (ElementType.DYNAMIC, ElementType.F32):
+        raise c.refuse(f"a division in {op.precision}", "set precision to float")
+    factor = _spread(c, scale, x, op.axis, op.block_size)
+    offset = None if zero is None else _spread(c, zero, x, op.axis, op.block_size)
+    return _quantized(c, x, factor, offset, element)
+
+
+@imports(onnx.DequantizeLinear10)
+def import_dequantize10(
+    c: Conversion, op: onnx.DequantizeLinear10, x: Value, scale: Value, zero: Value | None = None
+) -> Value:
+    return _dequantized(c, x, scale, zero)
+
+
+@imports(onnx.DequantizeLinear13)
+def import_dequantize13(
+    c: Conversion, op: onnx.DequantizeLinear13, x: Value, scale: Value, zero: Value | None = None
+) -> Value:
+    factor = _spread(c, scale, x, op.axis, op.block_size)
+    offset = None if zero is None else _spread(c, zero, x, op.axis, op.block_size)
+    result = _dequantized(c, x, factor, offset)
+    if op.output_dtype is ElementType.DYNAMIC:
+        return result
+    return ov_forms.converted(c, result, op.output_dtype)
+
+
+def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> Value:
+    """(x - zero point) * scale; the difference of i32 needs i32, others are exact in f32."""
+    element = element_of(scale)
+    exact = ElementType.I32 if element_of(x) is ElementType.I32 else ElementType.F32
+    wide = ov_forms.converted(c, x, exact)
+    if zero is not None:
+        wide = ov_forms.subtract(c, wide, ov_forms.converted(c, zero, exact))
+    wide = ov_forms.converted(c, wide, ElementType.F32)
+    factor = ov_forms.converted(c, scale, ElementType.F32)
+    return ov_forms.converted(c, ov_forms.multiply(c, wide, factor), element)
+
+
+@imports(onnx.DynamicQuantizeLinear)
+def import_dynamic_quantize(c: Conversion, op: onnx.DynamicQuantizeLinear, x: Value) -> list[Value]:
+    """The range of x with 0 in it is spread over 0..255; a range of 0 gives scale 0."""
+    rank = shape_of(x).rank
+    if rank is None:
+        raise c.refuse("the rank of its data is not known", "give the inputs shapes")
+    nothing = ov_forms.scalar(c, 0, x)
+    low, high = (
+        combine(c, ov_forms.reduce(c, kind, x, range(rank), keep=False), nothing)
+        for combine, kind in ((ov_forms.minimum, "Min"), (ov_forms.maximum, "Max"))
+    )
+    scale = ov_forms.divide(c, ov_forms.subtract(c, high, low), ov_forms.scalar(c, 255, x))
+    # All elements 0 is the only way to a scale of 0, and then any divisor is right.
+    flat = ov_forms.equal(c, scale, nothing)
+    divisor = ov_forms.select(c, flat, ov_forms.scalar(c, 1, x), scale)
+    offset = round_even(c, ov_forms.divide(c, ov_forms.subtract(c, nothing, low), divisor))
+    zero = _saturated(c, offset, ElementType.U8)
+    codes = ov_forms.add(
+        c,
+        round_even(c, ov_forms.divide(c, x, divisor)),
+        ov_forms.converted(c, zero, ElementType.F32),
+    )
+    return [_saturated(c, codes, ElementType.U8), scale, zero]
