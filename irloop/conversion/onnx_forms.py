@@ -8,21 +8,50 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from irloop.conversion.framework import Conversion
+from irloop.conversion.onnx_shape_forms import (
+    as_i64,
+    as_list,
+    concat,
+    constant_of_shape,
+    expand,
+    gather,
+    identity,
+    pad,
+    range_,
+    reshape,
+    reshape_to,
+    shape,
+    slice_,
+    slice_by,
+    split,
+    squeeze,
+    tile,
+    topk,
+    transpose,
+    unsqueeze,
+)
 from irloop.dialects.onnx import activation, comparison, convert, elementwise, reduction
-from irloop.graph.builder import element_of, shape_of
+from irloop.graph.builder import element_of
+from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
 
 __all__ = [
     "add",
+    "as_i64",
+    "as_list",
     "cast",
     "clip",
     "compared",
     "computed_in",
+    "concat",
+    "constant_of_shape",
     "div",
     "equal",
+    "expand",
     "floor_divide",
+    "gather",
     "greater",
     "identity",
     "less",
@@ -32,13 +61,26 @@ __all__ = [
     "minimum",
     "mul",
     "numeric",
+    "pad",
+    "range_",
     "reduce",
     "reduce_computed",
     "require_element",
+    "reshape",
+    "reshape_to",
     "scalar",
+    "shape",
+    "slice_",
+    "slice_by",
     "softmax",
+    "split",
+    "squeeze",
     "stand_in",
     "sub",
+    "tile",
+    "topk",
+    "transpose",
+    "unsqueeze",
     "where",
 ]
 
@@ -128,11 +170,6 @@ def numeric(c: Conversion, op: Op, *values: Value, small: int | None = 14, bf16:
     if chosen is element:
         return c(op, *values)
     return computed_in(c, chosen, lambda *wide: c(op, *wide), *values)
-
-
-def identity(c: Conversion, value: Value) -> Value:
-    """`value` by a node of its own, for operations that change nothing."""
-    return c(convert.Identity(), value)
 
 
 def scalar(c: Conversion, number: float, like: Value) -> Value:
@@ -297,7 +334,7 @@ def reduce_computed(
         fix = "write opset 18 or newer, or make the axes constant"
         raise c.refuse("its axes are computed, which this opset does not allow", fix)
     listed = cast(c, axes, ElementType.I64)
-    if shape_of(listed).rank == 0:
+    if static_shape(listed).rank == 0:
         listed = reshape(c, listed, [1])
 
     def build(x: Value) -> Value:
@@ -336,7 +373,7 @@ def _along_last(
     c: Conversion, older: type[activation.Flattening], value: Value, axis: int
 ) -> Value:
     # Before 13 all dimensions from the axis on are one: right only for the last axis.
-    rank = shape_of(value).rank
+    rank = static_shape(value).rank
     if rank is None:
         raise c.refuse("its rank is not known", "write opset 13 or newer")
     last = axis % rank == rank - 1

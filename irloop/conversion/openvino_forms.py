@@ -8,6 +8,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irloop.conversion.framework import Conversion
+from irloop.conversion.openvino_shape_forms import (
+    as_i64,
+    as_list,
+    as_scalar,
+    broadcast,
+    concat,
+    gather,
+    non_negative,
+    pad,
+    range_,
+    reshape,
+    reshape_to,
+    shape_of,
+    size_of,
+    slice_,
+    slice_by,
+    split,
+    squeeze,
+    tile,
+    topk,
+    transpose,
+    unsqueeze,
+    variadic_split,
+)
 from irloop.dialects.openvino import activation, comparison, elementwise, reduction
 from irloop.dialects.openvino import convert as conversions
 from irloop.graph.builder import element_of
@@ -16,20 +40,42 @@ from irloop.graph.types import ElementType
 
 __all__ = [
     "add",
+    "as_i64",
+    "as_list",
+    "as_scalar",
+    "broadcast",
+    "concat",
     "convert",
     "converted",
     "divide",
     "equal",
+    "gather",
     "less",
     "logical_not",
     "maximum",
     "minimum",
     "multiply",
+    "non_negative",
+    "pad",
+    "range_",
     "reduce",
+    "reshape",
+    "reshape_to",
     "scalar",
     "select",
+    "shape_of",
+    "size_of",
+    "slice_",
+    "slice_by",
     "softmax",
+    "split",
+    "squeeze",
     "subtract",
+    "tile",
+    "topk",
+    "transpose",
+    "unsqueeze",
+    "variadic_split",
 ]
 
 #: Element types of ONNX that OpenVINO's IR has no name for.

@@ -1,0 +1,302 @@
+"""OpenVINO forms of operations on shapes, from operations up to the opset `c.opset`.
+
+Each function appends nodes and returns the value that stands for the result. `openvino_forms`
+offers them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.conversion.framework import Conversion
+from irloop.dialects.openvino import comparison, elementwise, generate, padding, search, slicing
+from irloop.dialects.openvino import convert as conversions
+from irloop.dialects.openvino import gather as gathers
+from irloop.dialects.openvino import shape as shapes
+from irloop.graph.builder import element_of
+from irloop.graph.builder import shape_of as static_shape
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__ = [
+    "as_i64",
+    "as_list",
+    "as_scalar",
+    "broadcast",
+    "concat",
+    "gather",
+    "non_negative",
+    "pad",
+    "range_",
+    "reshape",
+    "reshape_to",
+    "shape_of",
+    "size_of",
+    "slice_",
+    "slice_by",
+    "split",
+    "squeeze",
+    "tile",
+    "topk",
+    "transpose",
+    "unsqueeze",
+    "variadic_split",
+]
+
+#: Bounds at least this far out mean every element of any tensor.
+TO_THE_END = 2**31 - 1
+
+
+def as_i64(c: Conversion, value: Value) -> Value:
+    """An integer value as i64."""
+    if element_of(value) is ElementType.I64:
+        return value
+    return c(conversions.Convert(ElementType.I64), value)
+
+
+def as_list(c: Conversion, value: Value) -> Value:
+    """A scalar or list as a list."""
+    return value if static_shape(value).rank == 1 else reshape(c, value, [-1])
+
+
+def as_scalar(c: Conversion, value: Value) -> Value:
+    """A value of one element as a scalar."""
+    return value if static_shape(value).rank == 0 else reshape(c, value, [])
+
+
+def squeeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
+    """Remove axes of size 1."""
+    return c(shapes.Squeeze(), value, c.i64(list(axes)))
+
+
+def unsqueeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
+    """Insert axes of size 1 at positions of the result."""
+    return c(shapes.Unsqueeze(), value, c.i64(list(axes)))
+
+
+def reshape(c: Conversion, value: Value, dims: Sequence[int]) -> Value:
+    """The elements in another shape; 0 copies a dimension, -1 is what is left."""
+    return reshape_to(c, value, c.i64(list(dims)), special_zero=0 in dims)
+
+
+def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: bool = True) -> Value:
+    """The elements in the shape of an integer list; 0 copies a dimension with `special_zero`."""
+    return c(shapes.Reshape(special_zero=special_zero), value, pattern)
+
+
+def transpose(c: Conversion, value: Value, order: Sequence[int]) -> Value:
+    """Axes in another order; itself where it stays as it is."""
+    if list(order) == list(range(len(order))):
+        return value
+    return c(shapes.Transpose(), value, c.i64(list(order)))
+
+
+def concat(c: Conversion, values: Sequence[Value], axis: int) -> Value:
+    """Values one behind the other."""
+    return c(slicing.Concat(axis), *values)
+
+
+def split(c: Conversion, value: Value, axis: int, count: int) -> list[Value]:
+    """Equal parts along an axis."""
+    node = c.emit(slicing.Split(count), value, c.i64(axis), n_outputs=count)
+    return list(node.outputs)
+
+
+def variadic_split(c: Conversion, value: Value, axis: int, lengths: Sequence[int]) -> list[Value]:
+    """Parts of these lengths along an axis; one may be -1: what is left."""
+    node = c.emit(
+        slicing.VariadicSplit(), value, c.i64(axis), c.i64(list(lengths)), n_outputs=len(lengths)
+    )
+    return list(node.outputs)
+
+
+def slice_(
+    c: Conversion,
+    value: Value,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    axes: Sequence[int],
+    steps: Sequence[int] | None = None,
+) -> Value:
+    """Elements from `starts` to `ends` along `axes`.
+
+    Raises:
+        RefusedError: for a negative axis of a tensor of unknown rank before opset8.
+    """
+    strides = [1] * len(axes) if steps is None else list(steps)
+    if c.opset >= 8:
+        bounds = c.i64(list(starts)), c.i64(list(ends))
+        return slice_by(c, value, *bounds, axes, c.i64(strides))
+    return _strided(c, value, list(starts), list(ends), list(axes), strides)
+
+
+def slice_by(
+    c: Conversion,
+    value: Value,
+    starts: Value,
+    ends: Value,
+    axes: Sequence[int],
+    steps: Value,
+) -> Value:
+    """Elements between bounds that are integer lists.
+
+    Raises:
+        RefusedError: for a negative axis of a tensor of unknown rank before opset8.
+    """
+    if c.opset >= 8:
+        return c(slicing.Slice(), value, starts, ends, steps, c.i64(list(axes)))
+    known = [c.constant_of(bound) for bound in (starts, ends, steps)]
+    if all(bound is not None for bound in known):
+        numbers = [[int(item) for item in bound] for bound in known if bound is not None]
+        return _strided(c, value, numbers[0], numbers[1], list(axes), numbers[2])
+    return _strided_by(c, value, starts, ends, list(axes), steps)
+
+
+def _positions(c: Conversion, value: Value, axes: Sequence[int]) -> list[int]:
+    rank = static_shape(value).rank
+    if rank is None and any(axis < 0 for axis in axes):
+        raise c.refuse("a negative axis of a tensor of unknown rank", "write opset8")
+    return [axis % rank if rank is not None else axis for axis in axes]
+
+
+def _strided(
+    c: Conversion,
+    value: Value,
+    starts: list[int],
+    ends: list[int],
+    axes: list[int],
+    steps: list[int],
+) -> Value:
+    """A StridedSlice, whose bounds count from the first axis on and are masked where open."""
+    positions = _positions(c, value, axes)
+    count = max(positions, default=-1) + 1
+    begin, end, strides = [0] * count, [0] * count, [1] * count
+    begin_mask, end_mask = [1] * count, [1] * count
+    for start, stop, axis, step in zip(starts, ends, positions, steps, strict=True):
+        strides[axis] = step
+        if not _opens(start, step):
+            begin[axis], begin_mask[axis] = start, 0
+        if not _closes(stop, step):
+            end[axis], end_mask[axis] = stop, 0
+    masks = slicing.StridedSlice(begin_mask=tuple(begin_mask), end_mask=tuple(end_mask))
+    return c(masks, value, c.i64(begin), c.i64(end), c.i64(strides))
+
+
+def _opens(start: int, step: int) -> bool:
+    return start >= TO_THE_END if step < 0 else start == 0 or start <= -TO_THE_END
+
+
+def _closes(stop: int, step: int) -> bool:
+    return stop <= -TO_THE_END if step < 0 else stop >= TO_THE_END
+
+
+def _strided_by(
+    c: Conversion, value: Value, starts: Value, ends: Value, axes: list[int], steps: Value
+) -> Value:
+    positions = _positions(c, value, axes)
+    count = max(positions, default=-1) + 1
+    mask = tuple(int(at not in positions) for at in range(count))
+    masks = slicing.StridedSlice(begin_mask=mask, end_mask=mask)
+    begin, end = (_spread(c, bound, positions, count, 0) for bound in (starts, ends))
+    return c(masks, value, begin, end, _spread(c, steps, positions, count, 1))
+
+
+def _spread(c: Conversion, items: Value, positions: list[int], count: int, filler: int) -> Value:
+    """A list of `count` whose items at `positions` are given and whose others are `filler`."""
+    items = as_i64(c, items)
+    if positions == list(range(count)):
+        return items
+    source = concat(c, [items, c.i64([filler])], 0)
+    order = [positions.index(at) if at in positions else len(positions) for at in range(count)]
+    return c(gathers.Gather(), source, c.i64(order), c.i64(0))
+
+
+def gather(c: Conversion, value: Value, indices: Value, axis: int) -> Value:
+    """Slices of an axis at indices, negative ones counted from the end."""
+    if c.opset >= 8:
+        return c(gathers.Gather8(), value, indices, c.i64(axis))
+    positive = non_negative(c, indices, value, axis)
+    op = gathers.Gather7() if c.opset >= 7 else gathers.Gather()
+    return c(op, value, positive, c.i64(axis))
+
+
+def non_negative(c: Conversion, indices: Value, value: Value, axis: int) -> Value:
+    """Indices of an axis of `value`, those that count from the end turned around."""
+    known = c.constant_of(indices)
+    if known is not None and not (known < 0).any():
+        return indices
+    shape = static_shape(value)
+    dim = shape.dim(axis)
+    element = element_of(indices)
+    if known is not None and isinstance(dim, int):
+        return c.constant(known + dim * (known < 0), element)
+    size = size_of(c, value, axis)
+    if element is not ElementType.I64:
+        size = c(conversions.Convert(element), size)
+    negative = c(comparison.Less(), indices, c.constant(0, element))
+    moved = c(elementwise.Add(), indices, size)
+    return c(comparison.Select(), negative, moved, indices)
+
+
+def shape_of(c: Conversion, value: Value) -> Value:
+    """The dimensions as an i64 list."""
+    return c(shapes.ShapeOf3() if c.opset >= 3 else shapes.ShapeOf(), value)
+
+
+def size_of(c: Conversion, value: Value, axis: int) -> Value:
+    """One dimension as an i64 scalar.
+
+    Raises:
+        RefusedError: for a negative axis of a tensor of unknown rank before opset8.
+    """
+    dim = static_shape(value).dim(axis)
+    if isinstance(dim, int):
+        return c.i64(dim)
+    (at,) = _positions(c, value, [axis]) if c.opset < 8 else [axis]
+    op = gathers.Gather8() if c.opset >= 8 else gathers.Gather()
+    return c(op, shape_of(c, value), c.i64(at), c.i64(0))
+
+
+def broadcast(c: Conversion, value: Value, target: Value, mode: str = "numpy") -> Value:
+    """`value` repeated to the shape that an integer list gives; mode numpy or bidirectional."""
+    return c(shapes.Broadcast3(mode=mode), value, target)
+
+
+def tile(c: Conversion, value: Value, repeats: Value) -> Value:
+    """The whole of `value` repeated along each axis; `repeats` is an integer list."""
+    return c(shapes.Tile(), value, repeats)
+
+
+def pad(
+    c: Conversion,
+    value: Value,
+    begins: Value,
+    ends: Value,
+    fill: Value | None = None,
+    mode: str = "constant",
+) -> Value:
+    """`value` padded by integer lists that are not negative; `fill` is a scalar."""
+    return c(padding.Pad(mode), value, begins, ends, fill)
+
+
+def range_(
+    c: Conversion, start: Value, stop: Value, step: Value, element: ElementType = ElementType.I64
+) -> Value:
+    """Numbers from `start` to before `stop`, scalars, by steps of `step`."""
+    return c(generate.Range4(output_type=element), start, stop, step)
+
+
+def topk(
+    c: Conversion,
+    value: Value,
+    k: Value,
+    axis: int,
+    *,
+    mode: str = "max",
+    sort: str = "value",
+    element: ElementType = ElementType.I64,
+) -> tuple[Value, Value]:
+    """The largest (or smallest) elements along an axis and their positions; `k` is a scalar."""
+    op = search.TopK3(axis=axis, mode=mode, sort=sort, index_element_type=element)
+    values, indices = c.emit(op, value, k, n_outputs=2).outputs
+    return values, indices
