@@ -10,6 +10,7 @@ from pathlib import Path
 import onnx
 
 from irloop.errors import ReadError
+from irloop.formats.onnx.types import require_text
 from irloop.graph.tensor import MappedFile, MappedTensor
 from irloop.graph.types import ElementType
 
@@ -137,7 +138,9 @@ def _inside(folder: Path, location: str, where: str) -> Path:
 
 def entries_of(tensor: onnx.TensorProto) -> dict[str, str]:
     """The `external_data` entries of a TensorProto by key."""
-    return {entry.key: entry.value for entry in tensor.external_data}
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    require_text([*entries, *entries.values()], "an external data entry")
+    return entries
 
 
 def _number(entries: dict[str, str], key: str, where: str) -> int | None:

@@ -26,7 +26,7 @@ from irloop.formats.onnx.notes import DECLARED, DEFAULT, FORM, NOTES, TYPE, grap
 from irloop.formats.onnx.scopes import GraphSource, NodeSource, order_of, source_of
 from irloop.formats.onnx.source import load
 from irloop.formats.onnx.tensors import sparse_from_proto, tensor_from_proto
-from irloop.formats.onnx.types import type_from_proto, type_to_proto
+from irloop.formats.onnx.types import require_text, type_from_proto, type_to_proto
 from irloop.formats.onnx.versions import check_readable, domain_of, opsets_of, schema_of
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Op, UnknownOp
@@ -55,12 +55,6 @@ def read(path: str | os.PathLike[str]) -> Model:
         return _model(load(file, files), files, location)
     except IrloopError as error:
         raise _placed(error, location) from None
-    except UnicodeDecodeError:
-        raise ReadError(
-            "a name in the file is no UTF-8 text",
-            location=location,
-            cause="the file is damaged",
-        ) from None
 
 
 def from_proto(proto: onnx.ModelProto) -> Model:
@@ -69,10 +63,7 @@ def from_proto(proto: onnx.ModelProto) -> Model:
     Raises:
         ReadError: as `read`.
     """
-    try:
-        return _model(proto, ExternalFiles(None), NOWHERE)
-    except UnicodeDecodeError:
-        raise ReadError("a name in the model is no UTF-8 text") from None
+    return _model(proto, ExternalFiles(None), NOWHERE)
 
 
 def _placed(error: IrloopError, location: Location) -> IrloopError:
@@ -91,16 +82,23 @@ def _model(proto: onnx.ModelProto, files: ExternalFiles, location: Location) -> 
     if source.captures:
         raise _undefined(source, source.captures[0])
     graph = reader.graph(source, {}, ())
-    metadata: dict[str, Any] = {
-        name: getattr(proto, name)
-        for name in ("producer_version", "domain", "model_version", "doc_string")
-        if getattr(proto, name)
-    }
-    metadata["producer_name"] = proto.producer_name
-    if proto.metadata_props:
-        metadata["metadata_props"] = {item.key: item.value for item in proto.metadata_props}
+    metadata = _metadata(proto)
     metadata.update(graph_notes(proto.graph))
     return Model(graph, "onnx", int(proto.ir_version), opsets, metadata, location.file)
+
+
+def _metadata(proto: onnx.ModelProto) -> dict[str, Any]:
+    names = ("producer_version", "domain", "doc_string")
+    texts = {name: getattr(proto, name) for name in names if getattr(proto, name)}
+    texts["producer_name"] = proto.producer_name
+    properties = {item.key: item.value for item in proto.metadata_props}
+    require_text([*texts.values(), *properties, *properties.values()], "the metadata")
+    metadata: dict[str, Any] = texts
+    if proto.model_version:
+        metadata["model_version"] = int(proto.model_version)
+    if properties:
+        metadata["metadata_props"] = properties
+    return metadata
 
 
 def _undefined(source: GraphSource, name: str, path: str = "") -> ReadError:

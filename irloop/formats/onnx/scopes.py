@@ -13,6 +13,7 @@ import onnx
 
 from irloop.errors import ReadError
 from irloop.formats.onnx.attributes import kind_of
+from irloop.formats.onnx.types import require_text
 
 __all__ = ["GraphSource", "NodeSource", "order_of", "source_of"]
 
@@ -51,6 +52,7 @@ def source_of(proto: onnx.GraphProto, limit: int | None = None) -> GraphSource:
     Inputs behind the first `limit` are given nothing by the node that owns the graph. Files of
     some exporters have them, with names of outer values: they are captures then.
     """
+    _require_names(proto)
     nodes = [_node_source(node) for node in proto.node]
     own = {item.name for item in proto.initializer}
     own.update(item.values.name for item in proto.sparse_initializer)
@@ -64,6 +66,24 @@ def source_of(proto: onnx.GraphProto, limit: int | None = None) -> GraphSource:
     used.update(dict.fromkeys(item.name for item in proto.output))
     captures = tuple(name for name in used if name and name not in own)
     return GraphSource(proto, nodes, inputs, captures)
+
+
+def _require_names(proto: onnx.GraphProto) -> None:
+    names = [proto.name, proto.doc_string]
+    for items in (proto.input, proto.output, proto.value_info, proto.initializer):
+        names += [item.name for item in items]
+    names += [item.values.name for item in proto.sparse_initializer]
+    for entry in proto.metadata_props:
+        names += [entry.key, entry.value]
+    require_text(names, "a name of a graph")
+    for node in proto.node:
+        names = [node.name, node.op_type, node.domain, node.doc_string, node.overload]
+        names += [item.name for item in node.attribute]
+        for entry in node.metadata_props:
+            names += [entry.key, entry.value]
+        names += node.input
+        names += node.output
+        require_text(names, "a name of a node")
 
 
 def _node_source(proto: onnx.NodeProto) -> NodeSource:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import onnx
 
 from irloop.errors import ReadError, WriteError
@@ -25,6 +27,7 @@ __all__ = [
     "data_type_name",
     "data_type_of",
     "element_type",
+    "require_text",
     "type_from_proto",
     "type_to_proto",
 ]
@@ -60,6 +63,20 @@ ELEMENT_TYPES: dict[int, ElementType] = {
     26: ElementType.I2,
 }
 DATA_TYPES: dict[ElementType, int] = {element: code for code, element in ELEMENT_TYPES.items()}
+
+
+def require_text(strings: Iterable[str], where: str) -> None:
+    """Refuse names that are no text: protobuf gives bytes for a string that is no UTF-8.
+
+    Raises:
+        ReadError: when there is one.
+    """
+    try:
+        "".join(strings)
+    except TypeError:
+        raise ReadError(
+            f"{where} is no UTF-8 text", cause="the file is damaged, or no ONNX model"
+        ) from None
 
 
 def data_type_name(code: int) -> str:
@@ -123,6 +140,7 @@ def _dim(proto: onnx.TensorShapeProto.Dimension) -> Dim:
     if proto.HasField("dim_value") and proto.dim_value >= 0:
         return int(proto.dim_value)
     if proto.HasField("dim_param") and proto.dim_param:
+        require_text([proto.dim_param], "the name of a dimension")
         return DynamicDim(symbol=proto.dim_param)
     return UNKNOWN_DIM
 

@@ -7,6 +7,7 @@ from functools import cache
 import onnx
 
 from irloop.errors import ReadError
+from irloop.formats.onnx.types import require_text
 
 __all__ = ["check_readable", "domain_of", "ir_version_for", "opsets_of", "schema_of"]
 
@@ -24,6 +25,7 @@ def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
     """
     opsets: dict[str, int] = {}
     for entry in model.opset_import:
+        require_text([entry.domain], "the name of a domain")
         domain, version = domain_of(entry.domain), int(entry.version)
         if opsets.setdefault(domain, version) != version:
             raise ReadError(
@@ -66,7 +68,8 @@ def schema_of(type: str, opset: int, domain: str) -> onnx.defs.OpSchema | None:
     """The schema of an operation in an opset, or None where ONNX has none."""
     try:
         return onnx.defs.get_schema(type, opset, domain)
-    except onnx.defs.SchemaError:
+    except (onnx.defs.SchemaError, TypeError):
+        # TypeError: a name that is no UTF-8 text.
         return None
 
 

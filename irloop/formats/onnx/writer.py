@@ -91,8 +91,8 @@ class _Writer:
     def model(self) -> onnx.ModelProto:
         """The whole model."""
         model = self._model
-        if "" not in model.opsets:
-            raise WriteError("the model names no opset of ai.onnx to write")
+        if not model.opsets:
+            raise WriteError("the model names no opset to write")
         proto = onnx.ModelProto()
         proto.ir_version = self._version
         for domain, version in model.opsets.items():
@@ -269,6 +269,8 @@ class _Writer:
         self._declare(proto, graph, scope, outputs)
 
     def _identity(self, proto: onnx.GraphProto, source: str, name: str) -> None:
+        if "" not in self._model.opsets:
+            raise WriteError(f"{name!r} needs an Identity, but the model names no opset of ai.onnx")
         proto.node.add(op_type="Identity", name=name, input=[source], output=[name])
 
     def _declare(
