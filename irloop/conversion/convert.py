@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion import openvino_forms as ov_forms
-from irloop.conversion.framework import Conversion, exports, imports
+from irloop.conversion.framework import Conversion, Converted, exports, imports, takes_virtual
 from irloop.dialects.onnx import convert as onnx
 from irloop.dialects.openvino import convert as ov
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
-from irloop.graph.types import ElementType, TensorType
+from irloop.graph.types import ElementType
 
 
 @exports(ov.Convert)
@@ -62,11 +62,10 @@ def export_identity(c: Conversion, op: ov.Identity, x: Value) -> Value:
     return forms.identity(c, x)
 
 
+@takes_virtual
 @imports(onnx.Identity)
-def import_identity(c: Conversion, op: onnx.Identity, x: Value) -> Value:
+def import_identity(c: Conversion, op: onnx.Identity, x: Converted) -> Converted:
     """Nothing: readers of the result read the operand."""
-    if not isinstance(x.type, TensorType):
-        raise c.refuse("OpenVINO has no sequences and no optional values")
     return x
 
 

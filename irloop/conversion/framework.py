@@ -16,8 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from irloop.conversion.virtual import Virtual
 from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.errors import InferenceError, UnsupportedError
+from irloop.errors import InferenceError
 from irloop.graph.builder import Builder, Names
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Node, Value
@@ -26,12 +27,17 @@ from irloop.graph.walk import node_path
 
 __all__ = ["Conversion", "Converter", "RefusedError", "exports", "imports", "pairs"]
 
-Outputs = Value | Sequence[Value | None]
+#: What a source value has become: a target value, or something the target has no type for.
+Converted = Value | Virtual
+Outputs = Converted | Sequence[Converted | None]
 Rule = Callable[..., Outputs]
 RuleT = TypeVar("RuleT", bound=Rule)
 
 EXPORTS: dict[type[Op], Rule] = {}
 IMPORTS: dict[type[Op], Rule] = {}
+
+#: Rules that understand virtual inputs.
+_TAKES_VIRTUAL: set[Rule] = set()
 
 
 class RefusedError(Exception):
@@ -66,6 +72,12 @@ def imports(*classes: type[Op]) -> Callable[[RuleT], RuleT]:
     return _register(IMPORTS, classes)
 
 
+def takes_virtual(rule: RuleT) -> RuleT:
+    """Mark a rule that may be given sequences and optionals that exist only while converting."""
+    _TAKES_VIRTUAL.add(rule)
+    return rule
+
+
 def pairs(*couples: tuple[type[Op], type[Op]]) -> None:
     """Register (OpenVINO, ONNX) classes without attributes that mean the same."""
     for openvino, onnx in couples:
@@ -96,27 +108,6 @@ class Converter:
     #: What is known about the source graph (constants, partly known shapes).
     source: Inference = field(default_factory=Inference)
 
-    def convert(self, source: Graph, target: Conversion) -> None:
-        """Translate a whole graph: parameters, nodes and results keep order and names.
-
-        Raises:
-            UnsupportedError: with one finding for each node that cannot be said.
-        """
-        for node in (*source.parameters, *source.results):
-            target.names.reserve(node.name)
-        values = []
-        for node in source.parameters:
-            old = node.outputs[0]
-            target.location = node.location
-            values.append(target.graph.add_parameter(node.name, old.type, old.names, node.location))
-        results = target.convert_graph(source, values)
-        for node, value in zip(source.results, results, strict=True):
-            target.graph.add_result(value, node.name, node.location)
-        if self.refusals:
-            raise UnsupportedError(
-                f"{len(self.refusals)} operations cannot be converted", diagnostics=self.refusals
-            )
-
 
 class Conversion(Builder):
     """A builder of the target graph that knows the source node it is translating (`node`)."""
@@ -131,6 +122,8 @@ class Conversion(Builder):
     ) -> None:
         super().__init__(graph, names=names, inference=inference)
         self.converter = converter
+        #: True directly in the body of a TensorIterator, where OpenVINO allows no second one.
+        self.in_tensor_iterator = False
         self._node: Node | None = None
 
     @property
@@ -166,8 +159,19 @@ class Conversion(Builder):
 
         `parameters` are the target values of its parameters; the target values of its
         results are returned. Parameters and results themselves are the caller's to make.
+
+        Raises:
+            RefusedError: when a result is a sequence or an optional.
         """
-        values: dict[Value, Value] = dict(zip(source.inputs, parameters, strict=True))
+        results = self.convert_any(source, parameters)
+        for node, value in zip(source.results, results, strict=True):
+            if not isinstance(value, Value):
+                raise self.refuse(f"{node.name!r} is {value}; only tensors can leave a graph")
+        return [value for value in results if isinstance(value, Value)]
+
+    def convert_any(self, source: Graph, parameters: Sequence[Converted]) -> list[Converted]:
+        """As `convert_graph`, with sequences and optionals in and out allowed."""
+        values: dict[Value, Converted] = dict(zip(source.inputs, parameters, strict=True))
         outer = (self._node, self.location, self.prefix)
         for node in source.nodes:
             self._node, self.location, self.prefix = node, node.location, node.name
@@ -181,19 +185,24 @@ class Conversion(Builder):
         self._node, self.location, self.prefix = outer
         return [values[value] for value in source.outputs]
 
-    def _convert_node(self, node: Node, inputs: list[Value | None]) -> Sequence[Value | None]:
+    def _convert_node(
+        self, node: Node, inputs: list[Converted | None]
+    ) -> Sequence[Converted | None]:
         if isinstance(node.op, Constant):
             return [self.tensor(node.op.tensor, node.name)]
         rule = self.converter.rules.get(type(node.op))
         try:
             if rule is None:
                 raise RefusedError("irloop knows no way to say it in the other format")
+            virtual = next((item for item in inputs if isinstance(item, Virtual)), None)
+            if virtual is not None and rule not in _TAKES_VIRTUAL:
+                raise RefusedError(f"one of its inputs is {virtual}, and IR has tensors only")
             result = rule(self, node.op, *inputs)
         except (RefusedError, InferenceError) as error:
             self._refused(node, error)
             return self._placeholder(node)
-        outputs = (result,) if isinstance(result, Value) else result
-        first = next((value for value in outputs if value is not None), None)
+        outputs = (result,) if isinstance(result, Value | Virtual) else result
+        first = next((value for value in outputs if isinstance(value, Value)), None)
         if first is not None and first.producer.graph is self.graph and first not in inputs:
             self._take_node_name(node, first.producer)
         return outputs
@@ -229,6 +238,6 @@ class Conversion(Builder):
             target.name = self.names.fresh(source.name)
             target.info = source.info
 
-    def _take_names(self, old: Value, new: Value) -> None:
-        if old.names and not new.names:
+    def _take_names(self, old: Value, new: Converted) -> None:
+        if isinstance(new, Value) and old.names and not new.names:
             new.names = old.names

@@ -3,22 +3,54 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
-from irloop.conversion import elementwise
+from irloop.conversion import (
+    activation,
+    branch,
+    comparison,
+    convert,
+    elementwise,
+    loop,
+    normalization,
+    normalization_import,
+    quantize,
+    reduction,
+    scan,
+    sequence,
+)
+from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.framework import EXPORTS, IMPORTS, Conversion, Converter
 from irloop.diagnostics import Diagnostic
-from irloop.errors import UsageError
+from irloop.errors import UnsupportedError, UsageError
+from irloop.graph.builder import element_of
 from irloop.graph.inference import Inference
-from irloop.graph.model import Graph, Model
+from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.verify import verify
 
-__all__ = ["FAMILIES", "to_onnx", "to_openvino"]
+__all__ = ["DEFAULT_ONNX_OPSET", "FAMILIES", "to_onnx", "to_openvino"]
 
 #: The rules of a family register themselves when its module is imported.
-FAMILIES = (elementwise,)
+FAMILIES = (
+    activation,
+    branch,
+    comparison,
+    convert,
+    elementwise,
+    loop,
+    normalization,
+    normalization_import,
+    quantize,
+    reduction,
+    scan,
+    sequence,
+)
 
 #: Read by ONNX Runtime, TensorRT and DirectML of today.
 DEFAULT_ONNX_OPSET = 17
+
+#: Model Optimizer ends the name of a Result so.
+SINK_SUFFIX = "/sink_port_0"
 
 
 def to_onnx(model: Model, *, opset: int = DEFAULT_ONNX_OPSET) -> tuple[Model, list[Diagnostic]]:
@@ -26,14 +58,16 @@ def to_onnx(model: Model, *, opset: int = DEFAULT_ONNX_OPSET) -> tuple[Model, li
 
     Raises:
         UsageError: when `model` is not an OpenVINO model.
+        InferenceError: when the model contradicts itself.
         UnsupportedError: naming every operation that cannot be said in ONNX.
     """
     if model.dialect != "openvino":
         raise UsageError(f"expected an OpenVINO model, found dialect {model.dialect!r}")
     converter = Converter(EXPORTS, opset)
-    graph = _translate(model, converter)
-    result = Model(graph, "onnx", 8, {"": opset}, copy.deepcopy(model.metadata), model.source)
-    return result, converter.notes
+    names = _Names(model, onnx_input_name, onnx_output_name)
+    graph = _translate(model, converter, names, _as_it_is)
+    metadata = {"openvino": copy.deepcopy(model.metadata)}
+    return Model(graph, "onnx", 0, {"": opset}, metadata, model.source), converter.notes
 
 
 def to_openvino(model: Model, *, opset: int = 8) -> tuple[Model, list[Diagnostic]]:
@@ -41,20 +75,96 @@ def to_openvino(model: Model, *, opset: int = 8) -> tuple[Model, list[Diagnostic
 
     Raises:
         UsageError: when `model` is not an ONNX model.
+        InferenceError: when the model contradicts itself.
         UnsupportedError: naming every operation that cannot be said in OpenVINO IR.
     """
     if model.dialect != "onnx":
         raise UsageError(f"expected an ONNX model, found dialect {model.dialect!r}")
     converter = Converter(IMPORTS, opset)
-    graph = _translate(model, converter)
+    names = _Names(model, lambda node: node.name, lambda node: node.name)
+    graph = _translate(model, converter, names, _own_producer)
     return Model(graph, "openvino", 10, {}, {}, model.source), converter.notes
 
 
-def _translate(model: Model, converter: Converter) -> Graph:
-    inference = Inference()
-    inference.run(model.graph)
-    target = Conversion(Graph(model.graph.name), converter)
-    converter.source = inference
-    converter.convert(model.graph, target)
+def onnx_input_name(node: Node) -> str:
+    """The name of a Parameter's value: its first tensor name, or that of the layer."""
+    return node.outputs[0].names[0] if node.outputs[0].names else node.name
+
+
+def onnx_output_name(node: Node) -> str:
+    """The name of a Result's value: its first tensor name, or that of the layer."""
+    value = node.inputs[0]
+    if value is not None and value.names and value.producer.inputs:
+        return value.names[0]
+    return node.name.removesuffix(SINK_SUFFIX)
+
+
+class _Names:
+    """What the inputs and outputs of the new model are called: exactly as before, but unique."""
+
+    def __init__(
+        self, model: Model, input_name: Callable[[Node], str], output_name: Callable[[Node], str]
+    ) -> None:
+        self.taken: set[str] = set()
+        self.inputs = [self._unique(input_name(node)) for node in model.graph.parameters]
+        self.outputs = [self._unique(output_name(node)) for node in model.graph.results]
+
+    def _unique(self, wish: str) -> str:
+        name, number = wish, 0
+        while name in self.taken:
+            number += 1
+            name = f"{wish}_{number}"
+        self.taken.add(name)
+        return name
+
+
+def _translate(
+    model: Model,
+    converter: Converter,
+    names: _Names,
+    prepare_output: Callable[[Conversion, str, Value], Value],
+) -> Graph:
+    """Infer the source, translate it node by node, name inputs and outputs, verify."""
+    source = model.graph
+    converter.source = Inference()
+    converter.source.run(source)
+    target = Conversion(Graph(source.name), converter)
+    for name in names.taken:
+        target.names.reserve(name)
+    parameters = [
+        target.graph.add_parameter(name, node.outputs[0].type, (name,), node.location)
+        for name, node in zip(names.inputs, source.parameters, strict=True)
+    ]
+    values = target.convert_graph(source, parameters)
+    if converter.refusals:
+        raise UnsupportedError(
+            f"{len(converter.refusals)} operations cannot be converted",
+            diagnostics=converter.refusals,
+        )
+    for name, node, value in zip(names.outputs, source.results, values, strict=True):
+        target.location = node.location
+        target.graph.add_result(prepare_output(target, name, value), name, node.location)
     verify(target.graph)
     return target.graph
+
+
+def _as_it_is(c: Conversion, name: str, value: Value) -> Value:
+    """The value itself: the ONNX writer gives every output a name of its own."""
+    return value
+
+
+def _own_producer(c: Conversion, name: str, value: Value) -> Value:
+    """A value that carries `name` and has a layer of its own.
+
+    OpenVINO's reader of v10 refuses an input that is directly an output, one value that is two
+    outputs, and a name that stands on two of them.
+    """
+    producer = value.producer
+    is_input = producer in c.graph.parameters
+    if is_input or any(user.op.type == "Result" for user, _ in value.uses):
+        value = ov_forms.convert(c, value, element_of(value))
+        producer = value.producer
+    value.names = (name,)
+    if len(producer.outputs) == 1:
+        producer.name = name
+    return value

@@ -1,0 +1,338 @@
+"""What the conversions of Loop, TensorIterator and Scan share.
+
+`LoopPlan` sorts the wires of an OpenVINO body into what ONNX knows: states, captures, slices,
+last values without a state, joined outputs. `OnnxLoop` and `OnnxScan` assemble the target node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irloop.conversion import onnx_forms as forms
+from irloop.conversion import onnx_shape_forms as shape_forms
+from irloop.conversion.axis_forms import filled, merge_axes
+from irloop.conversion.framework import Conversion
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import (
+    Carried,
+    Concatenated,
+    InputPort,
+    Invariant,
+    LastValue,
+    OutputPort,
+    PortMap,
+    ScanInput,
+    ScanOutput,
+    Sliced,
+)
+from irloop.graph.model import Body, Node, Value
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+
+__all__ = [
+    "BOOL_SCALAR",
+    "I64_SCALAR",
+    "LoopPlan",
+    "OnnxLoop",
+    "OnnxScan",
+    "as_type",
+    "bind_constant_parameters",
+    "given",
+    "is_single",
+    "join_parts",
+    "scalar",
+    "zeros_like_type",
+]
+
+I64_SCALAR = TensorType(ElementType.I64, Shape(()))
+BOOL_SCALAR = TensorType(ElementType.BOOLEAN, Shape(()))
+
+
+def scalar(c: Conversion, value: Value) -> Value:
+    """`value`, which has one element, as a scalar: ONNX wants rank 0 where IR allows [1]."""
+    return value if shape_of(value).rank == 0 else shape_forms.reshape(c, value, [])
+
+
+def as_type(c: Conversion, value: Value, type: ValueType) -> Value:
+    """`value` cast to the element type of `type` where they differ."""
+    if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
+        return value
+    return value if element_of(value) is type.element else forms.cast(c, value, type.element)
+
+
+def zeros_like_type(c: Conversion, type: ValueType) -> Value:
+    """Zeros of a tensor type, a dimension that is not known being 0.
+
+    The value that a last output without a back edge has when there is no iteration: the
+    specification defines none.
+    """
+    if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
+        raise c.refuse("an output of the loop body has no known element type")
+    dims = type.shape.dims or ()
+    shape = [dim if isinstance(dim, int) else 0 for dim in dims]
+    return filled(c, 0, type.element, shape)
+
+
+def given(c: Conversion, inputs: tuple[Value | None, ...], position: int) -> Value:
+    """Input `position` of the source node.
+
+    Raises:
+        RefusedError: when it is not connected.
+    """
+    value = inputs[position] if position < len(inputs) else None
+    if value is None:
+        raise c.refuse(f"input {position} is not connected")
+    return value
+
+
+def is_single(dim: object, port: Concatenated) -> bool:
+    """True when each iteration adds one element to a concatenated output."""
+    return dim == 1 or (not isinstance(dim, int) and port.part_size == 1)
+
+
+@dataclass(slots=True)
+class LoopPlan:
+    """The wires of an OpenVINO loop body by what they become in ONNX."""
+
+    body: Body
+    carried: list[Carried] = field(default_factory=list)
+    invariant: list[Invariant] = field(default_factory=list)
+    sliced: list[Sliced] = field(default_factory=list)
+    #: Last values that no state carries (or carries in another element type).
+    extra: list[LastValue] = field(default_factory=list)
+    #: Position in `carried` for each other last value.
+    last: dict[int, int] = field(default_factory=dict)
+    joined: list[Concatenated] = field(default_factory=list)
+    #: Parameters that hold the condition, which is true in every iteration that runs.
+    always_true: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, body: Body, *, has_condition: bool) -> LoopPlan:
+        """Sort the port map of `body`."""
+        plan = cls(body)
+        lasts = [port for port in body.ports.outputs if isinstance(port, LastValue)]
+        shown = {port.result for port in lasts}
+        for port in body.ports.inputs:
+            if isinstance(port, Invariant):
+                plan.invariant.append(port)
+            elif isinstance(port, Sliced):
+                plan.sliced.append(port)
+            elif isinstance(port, Carried):
+                is_condition = (
+                    has_condition and port.external == 1 and port.result == body.ports.condition
+                )
+                if is_condition and port.result not in shown:
+                    plan.always_true.append(port.parameter)
+                else:
+                    plan.carried.append(port)
+        for out in lasts:
+            state = plan._state_of(out)
+            if state is None:
+                plan.extra.append(out)
+            else:
+                plan.last[out.external] = state
+        plan.joined = [port for port in body.ports.outputs if isinstance(port, Concatenated)]
+        return plan
+
+    def _state_of(self, out: LastValue) -> int | None:
+        made = self.result_type(out.result)
+        for index, port in enumerate(self.carried):
+            held = self.parameter_type(port.parameter)
+            if port.result == out.result and _element(held) is _element(made):
+                return index
+        return None
+
+    def parameter_type(self, index: int) -> ValueType:
+        """The type of a body parameter, valid for every iteration."""
+        return self.body.graph.inputs[index].type
+
+    def result_type(self, index: int) -> ValueType:
+        """The type of a body result."""
+        return self.body.graph.outputs[index].type
+
+    def parameter_name(self, index: int) -> str:
+        """The name of a body parameter."""
+        return self.body.graph.parameters[index].name
+
+
+def _element(type: ValueType) -> ElementType:
+    return type.element if isinstance(type, TensorType) else ElementType.DYNAMIC
+
+
+class OnnxLoop:
+    """Assembles an ONNX Loop: make all states, then captures, then `finish`."""
+
+    def __init__(self, c: Conversion, label: str) -> None:
+        self.c = c
+        self.inner = c.nested(label)
+        self.iteration = self.inner.parameter("iteration", I64_SCALAR)
+        self.inner.parameter("condition_in", BOOL_SCALAR)
+        self._initial: list[Value] = []
+        self._captured: dict[Value, Value] = {}
+
+    def state(self, initial: Value, type: ValueType, name: str) -> Value:
+        """A new state; the body's view of it."""
+        assert not self._captured, "states come before captures"
+        self._initial.append(initial)
+        return self.inner.parameter(name, type)
+
+    def capture(self, value: Value) -> Value:
+        """The body's view of an outer value that does not change."""
+        if value not in self._captured:
+            name = value.producer.name
+            self._captured[value] = self.inner.parameter(name, value.type)
+        return self._captured[value]
+
+    def finish(
+        self,
+        limit: Value | None,
+        starts: Value | None,
+        condition: Value,
+        states: list[Value],
+        scans: list[Value],
+    ) -> Node:
+        """The Loop node; its outputs are the states, then the stacked scans."""
+        for value in (condition, *states, *scans):
+            self.inner.result(value, self.inner.names.fresh(f"{value.producer.name}/out"))
+        return emit_loop(self.c, self.inner, limit, starts, self._initial, self._captured, scans)
+
+
+def emit_loop(
+    c: Conversion,
+    inner: Conversion,
+    limit: Value | None,
+    starts: Value | None,
+    initial: list[Value],
+    captured: dict[Value, Value],
+    scans: list[Value],
+) -> Node:
+    """An ONNX Loop node around a finished body."""
+    first_capture = 2 + len(initial)
+    inputs: list[InputPort] = [Carried(1, 1, 0)]
+    inputs += [Carried(2 + k, 2 + k, 1 + k) for k in range(len(initial))]
+    inputs += [Invariant(first_capture + k, first_capture + k) for k in range(len(captured))]
+    outputs: list[OutputPort] = [LastValue(1 + k, k) for k in range(len(initial))]
+    outputs += [ScanOutput(1 + len(initial) + k, len(initial) + k) for k in range(len(scans))]
+    ports = PortMap(tuple(inputs), tuple(outputs), iteration=0, condition=0)
+    node = c.graph.add_node(
+        onnx.Loop(),
+        c.names.fresh(f"{c.prefix}/Loop"),
+        (limit, starts, *initial, *captured),
+        len(outputs),
+        bodies=(Body("body", inner.graph, ports),),
+        location=c.location,
+    )
+    c.inference.visit(node)
+    return node
+
+
+class OnnxScan:
+    """Assembles an ONNX Scan: make all states, then scanned inputs, then captures, `finish`."""
+
+    def __init__(self, c: Conversion, label: str) -> None:
+        self.c = c
+        self.inner = c.nested(label)
+        self._initial: list[Value] = []
+        self._scanned: list[tuple[Value, int, bool]] = []
+        self._captured: dict[Value, Value] = {}
+
+    def state(self, initial: Value, type: ValueType, name: str) -> Value:
+        """A new state; the body's view of it."""
+        assert not self._scanned, "states come before scanned inputs"
+        assert not self._captured, "states come before captures"
+        self._initial.append(initial)
+        return self.inner.parameter(name, type)
+
+    def scan(self, value: Value, axis: int, reverse: bool, name: str) -> Value:
+        """The body's view of one element of `value` along `axis`."""
+        assert not self._captured, "scanned inputs come before captures"
+        self._scanned.append((value, axis, reverse))
+        shape = shape_of(value)
+        if shape.dims is not None:
+            shape = Shape(shape.dims[:axis] + shape.dims[axis + 1 :])
+        return self.inner.parameter(name, TensorType(element_of(value), shape))
+
+    def capture(self, value: Value) -> Value:
+        """The body's view of an outer value that does not change."""
+        if value not in self._captured:
+            self._captured[value] = self.inner.parameter(value.producer.name, value.type)
+        return self._captured[value]
+
+    def finish(self, states: list[Value], scans: list[tuple[Value, int, bool]]) -> Node:
+        """The Scan node; `scans` are (body value, new axis, reverse); outputs states, scans."""
+        for value in (*states, *(value for value, _, _ in scans)):
+            self.inner.result(value, self.inner.names.fresh(f"{value.producer.name}/out"))
+        held, seen = len(self._initial), len(self._scanned)
+        inputs: list[InputPort] = [Carried(k, k, k) for k in range(held)]
+        inputs += [
+            ScanInput(held + k, held + k, axis, reverse)
+            for k, (_, axis, reverse) in enumerate(self._scanned)
+        ]
+        first = held + seen
+        inputs += [Invariant(first + k, first + k) for k in range(len(self._captured))]
+        outputs: list[OutputPort] = [LastValue(k, k) for k in range(held)]
+        outputs += [
+            ScanOutput(held + k, held + k, axis, reverse)
+            for k, (_, axis, reverse) in enumerate(scans)
+        ]
+        ports = PortMap(tuple(inputs), tuple(outputs))
+        c = self.c
+        node = c.graph.add_node(
+            onnx.Scan(),
+            c.names.fresh(f"{c.prefix}/Scan"),
+            (*self._initial, *(value for value, _, _ in self._scanned), *self._captured),
+            len(outputs),
+            bodies=(Body("body", self.inner.graph, ports),),
+            location=c.location,
+        )
+        c.inference.visit(node)
+        return node
+
+
+def bind_constant_parameters(
+    inner: Conversion, plan: LoopPlan, bound: dict[int, Value], iteration: Value | None
+) -> list[Value]:
+    """All body parameters in order: the iteration number, the condition and what `bound` has.
+
+    Raises:
+        RefusedError: for a parameter that is used and gets no value.
+    """
+    if iteration is not None and plan.body.ports.iteration is not None:
+        index = plan.body.ports.iteration
+        number = as_type(inner, iteration, plan.parameter_type(index))
+        bound[index] = _shaped(inner, number, plan.parameter_type(index))
+    for index in plan.always_true:
+        truth = inner.constant(True, ElementType.BOOLEAN)
+        bound[index] = _shaped(inner, truth, plan.parameter_type(index))
+    for index, node in enumerate(plan.body.graph.parameters):
+        if index in bound:
+            continue
+        if node.outputs[0].is_used:
+            raise inner.refuse(
+                f"body parameter {node.name!r} gets no value",
+                "map it in the port map (rule IRL512)",
+            )
+        bound[index] = zeros_like_type(inner, TensorType(ElementType.F32, Shape(())))
+    return [bound[index] for index in range(len(bound))]
+
+
+def _shaped(inner: Conversion, value: Value, type: ValueType) -> Value:
+    rank = type.shape.rank if isinstance(type, TensorType) else None
+    return value if rank in (None, 0) else shape_forms.reshape(inner, value, [1] * rank)
+
+
+def join_parts(c: Conversion, stacked: Value, axis: int, *, merge: bool) -> Value:
+    """Stacked parts [n, ...] as OpenVINO concatenates them along `axis`.
+
+    With `merge` the parts still have the axis, else it was squeezed in the body.
+    """
+    if axis == 0 and not merge:
+        return stacked
+    rank = shape_of(stacked).rank
+    if rank is None:
+        raise c.refuse("the rank of a concatenated output is not known")
+    moved = stacked
+    if axis:
+        rest = list(range(1, rank))
+        moved = shape_forms.transpose(c, stacked, [*rest[:axis], 0, *rest[axis:]])
+    return merge_axes(c, moved, axis) if merge else moved

@@ -1,0 +1,232 @@
+"""Assembling OpenVINO Loops and TensorIterators that its CPU plugin computes right.
+
+Three hazards are written around: a state that is passed on unchanged into another state is
+copied first (back edges are carried out one after another and would alias); a state that the
+body does not read is read all the same where there may be no iteration (else its last value is
+uninitialised); parameters that nobody reads are left out (OpenVINO 2021 cannot read them).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irloop.conversion import openvino_forms as forms
+from irloop.conversion import openvino_shape_forms as shape_forms
+from irloop.conversion.framework import Conversion
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import (
+    Carried,
+    Concatenated,
+    InputPort,
+    Invariant,
+    LastValue,
+    OutputPort,
+    PortMap,
+    Sliced,
+)
+from irloop.graph.model import Body, Node, Value
+from irloop.graph.rewriter import Rewriter
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+
+__all__ = ["OpenVinoLoop", "Scanned", "copied"]
+
+#: Operations that may give the memory of their input as their output.
+VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Transpose", "Convert", "Identity"})
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """A body value whose values of all iterations are joined along `axis`, which it has."""
+
+    value: Value
+    axis: int
+    reverse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """An outer value, the body parameter that receives it, and how."""
+
+    external: Value
+    parameter: Value
+    axis: int | None = None
+    reverse: bool = False
+    state: int | None = None
+
+
+class OpenVinoLoop:
+    """Collects the wires of one loop body, then makes a Loop or a TensorIterator."""
+
+    def __init__(self, c: Conversion, label: str = "body") -> None:
+        self.c = c
+        self.inner = c.nested(label)
+        self._inputs: list[_Input] = []
+        self._invariants: dict[Value, Value] = {}
+        self._states = 0
+        self._iteration: Value | None = None
+
+    @property
+    def iteration(self) -> Value:
+        """The iteration number as an i64 scalar; only a Loop has one."""
+        if self._iteration is None:
+            scalar = TensorType(ElementType.I64, Shape(()))
+            self._iteration = self.inner.parameter("iteration", scalar)
+        return self._iteration
+
+    def state(self, initial: Value, type: ValueType, name: str) -> Value:
+        """A new state; the body's view of it."""
+        value = self.inner.parameter(name, type)
+        self._inputs.append(_Input(initial, value, state=self._states))
+        self._states += 1
+        return value
+
+    def invariant(self, value: Value) -> Value:
+        """The body's view of an outer value that does not change."""
+        if value not in self._invariants:
+            parameter = self.inner.parameter(value.producer.name, value.type)
+            self._invariants[value] = parameter
+            self._inputs.append(_Input(value, parameter))
+        return self._invariants[value]
+
+    def sliced(self, value: Value, axis: int, reverse: bool, name: str) -> Value:
+        """The body's view of one slice of `value`; the axis stays, of size 1."""
+        shape = shape_of(value).with_dim(axis, 1)
+        parameter = self.inner.parameter(name, TensorType(element_of(value), shape))
+        self._inputs.append(_Input(value, parameter, axis, reverse))
+        return parameter
+
+    def loop(
+        self,
+        trip: Value,
+        starts: Value,
+        condition: Value,
+        states: list[Value],
+        scans: list[Scanned],
+    ) -> Node:
+        """A Loop; its outputs are the last values of the states, then the joined scans."""
+        states = self._safe_states(states, may_be_empty=not self._runs(trip, starts))
+        fixed = [trip, starts]
+        return self._make(ov.Loop(), fixed, [condition], states, scans)
+
+    def tensor_iterator(self, states: list[Value], scans: list[Scanned]) -> Node:
+        """A TensorIterator; its outputs are the last values of the states, then the scans."""
+        states = self._safe_states(states, may_be_empty=False)
+        return self._make(ov.TensorIterator(), [], [], states, scans)
+
+    def _runs(self, trip: Value, starts: Value) -> bool:
+        """True when at least one iteration is certain."""
+        count, start = self.c.constant_of(trip), self.c.constant_of(starts)
+        if count is None or start is None:
+            return False
+        return int(count.reshape(-1)[0]) != 0 and bool(start.reshape(-1)[0])
+
+    def _safe_states(self, states: list[Value], *, may_be_empty: bool) -> list[Value]:
+        own = {item.state: item.parameter for item in self._inputs if item.state is not None}
+        moving = set(own.values())
+        return [
+            self._safe_state(value, own[index], moving, may_be_empty)
+            for index, value in enumerate(states)
+        ]
+
+    def _safe_state(
+        self, value: Value, own: Value, moving: set[Value], may_be_empty: bool
+    ) -> Value:
+        origin = _viewed(value)
+        if origin in moving and origin is not own:
+            return copied(self.inner, value)
+        if may_be_empty and not own.is_used and value is not own:
+            return self._with_read(value, own)
+        return value
+
+    def _with_read(self, value: Value, state: Value) -> Value:
+        """`value`, computed so that the body reads `state`, where their shapes allow it."""
+        if shape_of(value).static() is None or shape_of(value) != shape_of(state):
+            return value
+        # The condition is true whenever the body runs, but the plugin cannot know it.
+        truth = TensorType(ElementType.BOOLEAN, Shape(()))
+        one = self.c.constant(True, ElementType.BOOLEAN)
+        goes = self.inner.parameter("running", truth)
+        self._inputs.append(_Input(one, goes))
+        return forms.select(self.inner, goes, value, state)
+
+    def _make(
+        self,
+        op: ov.Loop | ov.TensorIterator,
+        fixed: list[Value],
+        condition: list[Value],
+        states: list[Value],
+        scans: list[Scanned],
+    ) -> Node:
+        c, inner = self.c, self.inner
+        for value in (*condition, *states, *(scan.value for scan in scans)):
+            inner.result(value, inner.names.fresh(f"{value.producer.name}/out"))
+        self._drop_unread()
+        position = {node.outputs[0]: at for at, node in enumerate(inner.graph.parameters)}
+        first_state = len(condition)
+        inputs: list[InputPort] = []
+        externals = list(fixed)
+        for item in self._inputs:
+            at = position[item.parameter]
+            inputs.append(_port(item, len(externals), at, first_state))
+            externals.append(item.external)
+        outputs: list[OutputPort] = [
+            LastValue(first_state + index, index) for index in range(len(states))
+        ]
+        for index, scan in enumerate(scans, start=len(states)):
+            start, end, stride = (-1, 0, -1) if scan.reverse else (0, -1, 1)
+            outputs.append(
+                Concatenated(first_state + index, index, scan.axis, start, end, stride, 1)
+            )
+        iteration = None if self._iteration is None else position[self._iteration]
+        ports = PortMap(
+            tuple(inputs), tuple(outputs), iteration, condition=0 if condition else None
+        )
+        node = c.graph.add_node(
+            op,
+            c.names.fresh(f"{c.prefix}/{op.type}"),
+            tuple(externals),
+            len(outputs),
+            bodies=(Body("body", inner.graph, ports),),
+            location=c.location,
+        )
+        c.inference.visit(node)
+        return node
+
+    def _drop_unread(self) -> None:
+        rewriter = Rewriter(self.inner.graph)
+        kept = []
+        for item in self._inputs:
+            if item.state is None and not item.parameter.is_used:
+                rewriter.erase_parameter(item.parameter.producer)
+            else:
+                kept.append(item)
+        self._inputs = kept
+        if self._iteration is not None and not self._iteration.is_used:
+            rewriter.erase_parameter(self._iteration.producer)
+            self._iteration = None
+
+
+def _port(item: _Input, external: int, parameter: int, first_state: int) -> InputPort:
+    if item.state is not None:
+        return Carried(external, parameter, first_state + item.state)
+    if item.axis is None:
+        return Invariant(external, parameter)
+    start, end, stride = (-1, 0, -1) if item.reverse else (0, -1, 1)
+    return Sliced(external, parameter, item.axis, start, end, stride, 1)
+
+
+def _viewed(value: Value) -> Value:
+    """The value whose memory `value` may share."""
+    while value.producer.op.type in VIEWS and value.producer.inputs[0] is not None:
+        value = value.producer.inputs[0]
+    return value
+
+
+def copied(inner: Conversion, value: Value) -> Value:
+    """`value` in memory of its own: a Concat of one input, which no plugin optimises away."""
+    rank = shape_of(value).rank
+    if rank == 0:
+        wide = shape_forms.concat(inner, [shape_forms.unsqueeze(inner, value, [0])], 0)
+        return shape_forms.squeeze(inner, wide, [0])
+    return shape_forms.concat(inner, [value], 0)

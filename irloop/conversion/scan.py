@@ -1,0 +1,232 @@
+"""TensorIterator and ONNX Scan in the other dialect, Scan-8 with its batch axis included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.conversion import onnx_forms, onnx_shape_forms
+from irloop.conversion import openvino_forms as forms
+from irloop.conversion import openvino_shape_forms as shape_forms
+from irloop.conversion.framework import Conversion, Converted, exports, imports
+from irloop.conversion.loop import without_iterations
+from irloop.conversion.loop_export import export_as_loop
+from irloop.conversion.loop_parts import LoopPlan, given
+from irloop.conversion.openvino_loops import OpenVinoLoop, Scanned
+from irloop.conversion.scan_export import can_scan, export_as_scan
+from irloop.dialects.loops import normal_axis, sliced_count
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import Carried, Invariant, ScanInput, ScanOutput
+from irloop.graph.model import Body, Node, Value
+from irloop.graph.types import ElementType
+
+__all__ = ["export_tensor_iterator", "import_scan", "import_scan8"]
+
+
+@exports(ov.TensorIterator)
+def export_tensor_iterator(
+    c: Conversion, op: ov.TensorIterator, *inputs: Value | None
+) -> list[Value | None]:
+    """TensorIterator -> Scan over its slices; Loop where there is nothing to scan."""
+    plan = LoopPlan.of(c.node.body(), has_condition=False)
+    if not plan.sliced or not can_scan(plan, inputs):
+        return export_as_loop(
+            c, plan, inputs, _trip_count(c, plan, inputs), c.constant(True, ElementType.BOOLEAN)
+        )
+    return export_as_scan(c, plan, inputs)
+
+
+def _trip_count(c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...]) -> Value:
+    """The number of iterations as an i64 scalar."""
+    for port in plan.sliced:
+        value = inputs[port.external]
+        assert value is not None
+        size = shape_of(value).dim(port.axis)
+        if isinstance(size, int):
+            return c.i64(sliced_count(port, size) or 0)
+        length = onnx_shape_forms.gather(c, onnx_shape_forms.shape(c, value), c.i64(port.axis), 0)
+        bounds = [
+            onnx_forms.add(c, length, c.i64(1 + bound)) if bound < 0 else c.i64(bound)
+            for bound in (port.start, port.end)
+        ]
+        low, high = bounds if port.stride > 0 else reversed(bounds)
+        return onnx_forms.div(c, onnx_forms.sub(c, high, low), c.i64(abs(port.stride)))
+    for out in plan.joined:
+        if out.start >= 0 and out.end >= 0 and out.stride:
+            return c.i64(abs(out.end - out.start) // abs(out.stride))
+    return c.i64(1)
+
+
+@imports(onnx.Scan)
+def import_scan(c: Conversion, op: onnx.Scan, *inputs: Value | None) -> Sequence[Converted | None]:
+    """Scan -> TensorIterator; -> Loop where the length may be 0 or a TensorIterator is around."""
+    body = c.node.body()
+    length = _length(c, body, inputs)
+    if length == 0:
+        return without_iterations(c, body, inputs)
+    as_loop = c.in_tensor_iterator or length is None
+    loop = OpenVinoLoop(c)
+    loop.inner.in_tensor_iterator = not as_loop
+    bound: list[Value] = []
+    for index, node in enumerate(body.graph.parameters):
+        port = body.ports.by_parameter[index]
+        value = given(c, inputs, port.external)
+        if isinstance(port, Carried):
+            bound.append(loop.state(value, node.outputs[0].type, node.name))
+        elif isinstance(port, ScanInput):
+            axis = _axis(c, port.axis, shape_of(value).rank)
+            piece = loop.sliced(value, axis, port.reverse, node.name)
+            bound.append(shape_forms.squeeze(loop.inner, piece, [axis]))
+        else:
+            bound.append(loop.invariant(value))
+    states, scans = _run_body(loop, body, bound)
+    if as_loop:
+        trip = _scan_length(c, body, inputs)
+        truth = ElementType.BOOLEAN
+        goes_on = loop.inner.constant(True, truth)
+        return list(loop.loop(trip, c.constant(True, truth), goes_on, states, scans).outputs)
+    return list(loop.tensor_iterator(states, scans).outputs)
+
+
+def _axis(c: Conversion, axis: int, rank: int | None) -> int:
+    normal = normal_axis(axis, rank)
+    if normal < 0:
+        raise c.refuse(
+            f"scan axis {axis} counts from the end of a tensor whose rank is not known",
+            "give the axis from the front, or the tensor a rank",
+        )
+    return normal
+
+
+def _scanned(body: Body) -> list[ScanInput]:
+    return [port for port in body.ports.inputs if isinstance(port, ScanInput)]
+
+
+def _length(c: Conversion, body: Body, inputs: tuple[Value | None, ...]) -> int | None:
+    for port in _scanned(body):
+        value = given(c, inputs, port.external)
+        shape = shape_of(value)
+        if shape.dims is not None:
+            dim = shape.dims[normal_axis(port.axis, len(shape.dims))]
+            if isinstance(dim, int):
+                return dim
+    return None
+
+
+def _scan_length(c: Conversion, body: Body, inputs: tuple[Value | None, ...]) -> Value:
+    port = _scanned(body)[0]
+    value = given(c, inputs, port.external)
+    axis = _axis(c, port.axis, shape_of(value).rank)
+    return shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64(axis), 0)
+
+
+def _run_body(
+    loop: OpenVinoLoop, body: Body, bound: list[Value]
+) -> tuple[list[Value], list[Scanned]]:
+    inner = loop.inner
+    results = inner.convert_graph(body.graph, bound)
+    scans = []
+    for out in body.ports.outputs:
+        if isinstance(out, ScanOutput):
+            rank = shape_of(results[out.result]).rank
+            axis = _axis(inner, out.axis, None if rank is None else rank + 1)
+            part = shape_forms.unsqueeze(inner, results[out.result], [axis])
+            scans.append(Scanned(part, axis, out.reverse))
+    return [results[port.result] for port in body.ports.carried], scans
+
+
+@imports(onnx.Scan8)
+def import_scan8(c: Conversion, op: onnx.Scan8, *inputs: Value | None) -> list[Value | None]:
+    """Scan-8 -> a Loop over the batch around a scan of each item, since items are independent."""
+    body = c.node.body()
+    lengths = inputs[0]
+    batch = OpenVinoLoop(c, "batch")
+    outer = batch.inner
+    items: dict[int, Value] = {}
+    for port in body.ports.inputs:
+        value = given(c, inputs, port.external)
+        name = body.graph.parameters[port.parameter].name
+        if isinstance(port, Invariant):
+            items[port.parameter] = batch.invariant(value)
+        else:
+            piece = batch.sliced(value, 0, False, name)
+            items[port.parameter] = shape_forms.squeeze(outer, piece, [0])
+    length = None
+    if lengths is not None:
+        length = shape_forms.squeeze(outer, batch.sliced(lengths, 0, False, "length"), [0])
+    made = _scan_item(outer, body, items, length)
+    joined = [
+        Scanned(
+            shape_forms.unsqueeze(outer, _padded(outer, body, items, value, index, length), [0]), 0
+        )
+        for index, value in enumerate(made.outputs)
+    ]
+    first = given(c, inputs, _scanned(body)[0].external)
+    size = shape_forms.gather(c, shape_forms.shape_of(c, first), c.i64(0), 0)
+    truth = ElementType.BOOLEAN
+    node = batch.loop(size, c.constant(True, truth), outer.constant(True, truth), [], joined)
+    return list(node.outputs)
+
+
+def _scan_item(
+    outer: Conversion, body: Body, items: dict[int, Value], length: Value | None
+) -> Node:
+    """The scan of one batch item; with `length` only that many elements of it."""
+    loop = OpenVinoLoop(outer, "body")
+    first = items[_scanned(body)[0].parameter]
+    as_loop = length is not None or not isinstance(shape_of(first).dim(0), int)
+    loop.inner.in_tensor_iterator = not as_loop
+    bound: list[Value] = []
+    for index, node in enumerate(body.graph.parameters):
+        port, value = body.ports.by_parameter[index], items[index]
+        if isinstance(port, Carried):
+            bound.append(loop.state(value, node.outputs[0].type, node.name))
+        elif isinstance(port, Invariant):
+            bound.append(loop.invariant(value))
+        elif isinstance(port, ScanInput) and port.reverse and length is not None:
+            bound.append(_element_from_end(loop, value, length))
+        else:
+            reverse = isinstance(port, ScanInput) and port.reverse
+            piece = loop.sliced(value, 0, reverse, node.name)
+            bound.append(shape_forms.squeeze(loop.inner, piece, [0]))
+    states, scans = _run_body(loop, body, bound)
+    if not as_loop:
+        return loop.tensor_iterator(states, scans)
+    if length is None:
+        length = shape_forms.gather(outer, shape_forms.shape_of(outer, first), outer.i64(0), 0)
+    truth = ElementType.BOOLEAN
+    starts, goes_on = outer.constant(True, truth), loop.inner.constant(True, truth)
+    return loop.loop(length, starts, goes_on, states, scans)
+
+
+def _element_from_end(loop: OpenVinoLoop, value: Value, length: Value) -> Value:
+    """Element length - 1 - iteration: a short sequence read backwards starts at its own end."""
+    inner = loop.inner
+    last = forms.subtract(inner, loop.invariant(length), inner.i64(1))
+    index = forms.subtract(inner, last, loop.iteration)
+    return shape_forms.gather(inner, loop.invariant(value), index, 0)
+
+
+def _padded(
+    outer: Conversion,
+    body: Body,
+    items: dict[int, Value],
+    value: Value,
+    index: int,
+    length: Value | None,
+) -> Value:
+    """A scan output filled with zeros up to the full length (what ONNX Runtime gives)."""
+    if length is None or index < len(body.ports.carried):
+        return value
+    whole = items[_scanned(body)[0].parameter]
+    full = shape_forms.gather(outer, shape_forms.shape_of(outer, whole), outer.i64([0]), 0)
+    shape = shape_forms.shape_of(outer, value)
+    missing = forms.subtract(outer, full, shape_forms.gather(outer, shape, outer.i64([0]), 0))
+    rank = shape_of(value).rank
+    if rank is None:
+        raise outer.refuse("the rank of a scan output with sequence lengths is not known")
+    rest = shape_forms.gather(outer, shape, outer.i64(list(range(1, rank))), 0)
+    padding = shape_forms.concat(outer, [missing, rest], 0) if rank > 1 else missing
+    zeros = shape_forms.broadcast(outer, outer.constant(0, element_of(value)), padding)
+    return shape_forms.concat(outer, [value, zeros], 0)

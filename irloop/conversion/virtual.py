@@ -1,0 +1,58 @@
+"""Sequences and optionals while they are converted: IR has tensors only.
+
+A sequence whose length is known is a list of tensors; one that a loop appends to becomes a tensor
+whose first axis counts the items; an optional is its item or nothing. None of them is ever
+written: operations that take them turn them into operations on tensors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irloop.graph.model import Value
+
+__all__ = ["Growing", "Items", "Maybe", "Stacked", "Virtual"]
+
+
+class Virtual:
+    """A value of the source that the target has no type for."""
+
+
+@dataclass(frozen=True)
+class Items(Virtual):
+    """A sequence of known length."""
+
+    values: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        return f"a sequence of {len(self.values)} tensors"
+
+
+@dataclass(frozen=True)
+class Stacked(Virtual):
+    """A sequence of tensors of one shape, stacked along a new first axis."""
+
+    tensor: Value
+
+    def __str__(self) -> str:
+        return "a sequence of tensors of one shape"
+
+
+@dataclass(frozen=True)
+class Growing(Virtual):
+    """A sequence inside a loop body that only appends to it; `appended` once it was done."""
+
+    appended: Value | None = None
+
+    def __str__(self) -> str:
+        return "a sequence that the loop appends to"
+
+
+@dataclass(frozen=True)
+class Maybe(Virtual):
+    """An optional that is known to hold something, or nothing."""
+
+    item: Value | Items | Stacked | None
+
+    def __str__(self) -> str:
+        return "an empty optional" if self.item is None else "an optional"
