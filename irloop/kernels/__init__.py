@@ -15,15 +15,21 @@ if TYPE_CHECKING:
     from irloop.kernels import convert as convert
     from irloop.kernels import convolution as convolution
     from irloop.kernels import elementwise as elementwise
+    from irloop.kernels import gather as gather
+    from irloop.kernels import generate as generate
     from irloop.kernels import geometry as geometry
     from irloop.kernels import matmul as matmul
     from irloop.kernels import normalization as normalization
+    from irloop.kernels import padding as padding
     from irloop.kernels import pooling as pooling
     from irloop.kernels import precision as precision
     from irloop.kernels import quantize as quantize
     from irloop.kernels import recurrent as recurrent
     from irloop.kernels import reduction as reduction
+    from irloop.kernels import search as search
     from irloop.kernels import sequence as sequence
+    from irloop.kernels import shape as shape
+    from irloop.kernels import slicing as slicing
     from irloop.kernels import special as special
 
 

@@ -1,0 +1,149 @@
+"""Shape inference of gathers and scatters, shared by both dialects."""
+
+from __future__ import annotations
+
+from irloop.dialects import rules
+from irloop.graph.inference import Arguments
+from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, ElementType, Shape
+
+__all__ = [
+    "gathered",
+    "gathered_elements",
+    "gathered_list",
+    "gathered_nd",
+    "integers",
+    "scattered_elements",
+    "scattered_nd",
+]
+
+
+def integers(args: Arguments, *positions: int) -> None:
+    """Refuse indices that are no integers.
+
+    Raises:
+        InferenceError: when an operand has another element type.
+    """
+    for position in positions:
+        element = args.element(position)
+        if not element.is_integer and element is not ElementType.DYNAMIC:
+            raise args.error(f"operand {position} is no integer", "i32 or i64", str(element))
+
+
+def gathered(
+    args: Arguments, data: Shape, indices: Shape, axis: int | None, batch_dims: int = 0
+) -> Shape:
+    """`data` with `axis` replaced by the dimensions of `indices`.
+
+    `axis` is None when it is not known. `batch_dims` may count from the rank of the indices.
+
+    Raises:
+        InferenceError: when the axis or the batch is out of range, or batches differ.
+    """
+    if data.dims is None or indices.dims is None:
+        return UNKNOWN_SHAPE
+    batch = batch_dims + len(indices.dims) if batch_dims < 0 else batch_dims
+    rank = len(data.dims)
+    if not 0 <= batch <= min(rank, len(indices.dims)):
+        raise args.error("batch_dims is out of range", f"{data} and {indices}", str(batch_dims))
+    if axis is None:
+        return Shape.of_rank(rank - 1 + len(indices.dims) - batch)
+    at = rules.axis_in(args, axis, rank)
+    assert at is not None
+    if at < batch:
+        raise args.error("axis is inside the batch", f"{batch} or more", str(axis))
+    lead = Shape(data.dims[:batch]).refine(Shape(indices.dims[:batch]))
+    if lead is None or lead.dims is None:
+        raise args.error("batches differ", str(data), str(indices))
+    return Shape((*lead.dims, *data.dims[batch:at], *indices.dims[batch:], *data.dims[at + 1 :]))
+
+
+def gathered_list(args: Arguments, axis: int | None) -> tuple[Dim, ...] | None:
+    """The elements picked from a list, as far as they are known."""
+    dims, indices = args.dims(0), args.ints(1)
+    rank = args.rank(1)
+    if dims is None or indices is None or args.rank(0) != 1 or rank is None or rank > 1:
+        return None
+    if axis not in (0, -1) or not all(-len(dims) <= at < len(dims) for at in indices):
+        return None
+    return tuple(dims[at] for at in indices)
+
+
+def gathered_elements(args: Arguments, axis: int) -> Shape:
+    """The shape of the indices, which have the rank of the data.
+
+    Raises:
+        InferenceError: when ranks differ or the axis is out of range.
+    """
+    data, indices = args.shape(0), args.shape(1)
+    if data.rank is not None and indices.rank is not None and data.rank != indices.rank:
+        raise args.error("ranks differ", str(data), str(indices))
+    rank = data.rank if indices.rank is None else indices.rank
+    rules.axis_in(args, axis, rank)
+    if indices.dims is None and rank is not None:
+        return Shape.of_rank(rank)
+    return indices
+
+
+def gathered_nd(args: Arguments, batch_dims: int, *, merge: bool = False) -> Shape:
+    """The batch, the indices without their last axis, and what the coordinates leave of data.
+
+    Raises:
+        InferenceError: when there are more coordinates than axes, or batches differ.
+    """
+    data, indices = args.shape(0).dims, args.shape(1).dims
+    if indices is None:
+        return UNKNOWN_SHAPE
+    if not indices or not 0 <= batch_dims < len(indices):
+        raise args.error("batch_dims is out of range", f"0 to {len(indices) - 1}", str(batch_dims))
+    depth = indices[-1]
+    if data is None or not isinstance(depth, int):
+        return UNKNOWN_SHAPE
+    if batch_dims + depth > len(data):
+        text = f"{depth} behind {batch_dims} batch axes"
+        raise args.error("more coordinates than axes", f"{len(data)} at most", text)
+    lead = Shape(data[:batch_dims]).refine(Shape(indices[:batch_dims]))
+    if lead is None or lead.dims is None:
+        raise args.error("batches differ", str(Shape(data)), str(Shape(indices)))
+    batch = lead.dims
+    if merge and batch_dims > 1:
+        count = lead.count()
+        batch = (UNKNOWN_DIM if count is None else count,)
+    return Shape((*batch, *indices[batch_dims:-1], *data[batch_dims + depth :]))
+
+
+def scattered_elements(args: Arguments, axis: int | None, *, updates: int = 2) -> Shape:
+    """The shape of the data; indices and updates have one shape and its rank.
+
+    Raises:
+        InferenceError: when ranks, or the shapes of indices and updates, differ.
+    """
+    data, indices, values = args.shape(0), args.shape(1), args.shape(updates)
+    if indices.refine(values) is None:
+        raise args.error("indices and updates differ in shape", str(indices), str(values))
+    if data.rank is not None and indices.rank is not None and data.rank != indices.rank:
+        raise args.error("ranks differ", str(data), str(indices))
+    if axis is not None:
+        rules.axis_in(args, axis, data.rank)
+    return data
+
+
+def scattered_nd(args: Arguments) -> Shape:
+    """The shape of the data; the updates are what the coordinates leave of it.
+
+    Raises:
+        InferenceError: when there are more coordinates than axes, or the updates do not fit.
+    """
+    data, indices = args.shape(0), args.shape(1).dims
+    if data.dims is None or indices is None:
+        return data
+    if not indices:
+        raise args.error("indices are a scalar", "rank 1 or more", "rank 0")
+    depth = indices[-1]
+    if not isinstance(depth, int):
+        return data
+    if depth > len(data.dims):
+        raise args.error("more coordinates than axes", f"{len(data.dims)} at most", str(depth))
+    expected = Shape((*indices[:-1], *data.dims[depth:]))
+    if expected.refine(args.shape(2)) is None:
+        raise args.error("updates do not fit", str(expected), str(args.shape(2)))
+    return data

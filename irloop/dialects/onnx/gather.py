@@ -1,0 +1,90 @@
+"""ONNX operations that pick elements by index."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import indexing, rules
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
+
+__all__ = ["Compress", "Gather", "GatherElements", "GatherND", "GatherND12"]
+
+
+class Gather(OnnxOp, type="Gather", since=1, inputs=2):
+    """The slices at indices of `axis`; negative ones count from the end (Gather-1, 11, 13)."""
+
+    axis: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        indexing.integers(args, 1)
+        shape = indexing.gathered(args, args.shape(0), args.shape(1), self.axis)
+        return [TensorType(args.element(0), shape)]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return indexing.gathered_list(args, self.axis)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.gather.gather_along(self.axis)
+
+
+class GatherElements(OnnxOp, type="GatherElements", since=11, inputs=2):
+    """The element at each index of `axis` (GatherElements-11, 13)."""
+
+    axis: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        indexing.integers(args, 1)
+        return [TensorType(args.element(0), indexing.gathered_elements(args, self.axis))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.gather.gather_elements(self.axis)
+
+
+class GatherND(OnnxOp, type="GatherND", since=11, inputs=2):
+    """The slices at coordinates that the last axis of the indices holds (GatherND-11)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        indexing.integers(args, 1)
+        return [TensorType(args.element(0), indexing.gathered_nd(args, 0))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.gather.gather_nd(0)
+
+
+class GatherND12(OnnxOp, type="GatherND", since=12, inputs=2):
+    """As GatherND-11; the first `batch_dims` axes are paired (GatherND-12, 13)."""
+
+    batch_dims: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        indexing.integers(args, 1)
+        return [TensorType(args.element(0), indexing.gathered_nd(args, self.batch_dims))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.gather.gather_nd(self.batch_dims)
+
+
+class Compress(OnnxOp, type="Compress", since=9, inputs=2):
+    """The slices of `axis` where a condition holds (Compress-9, 11, 28).
+
+    Without an axis the data is flat. The condition may be shorter than the axis.
+    """
+
+    axis: int | None = None
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.boolean(args, 1)
+        shape = args.shape(0)
+        condition = args.constant(1)
+        dim: Dim = UNKNOWN_DIM if condition is None else int(condition.sum())
+        if self.axis is None:
+            return [TensorType(args.element(0), Shape((dim,)))]
+        at = rules.axis_in(args, self.axis, shape.rank)
+        if at is None:
+            return [TensorType(args.element(0), UNKNOWN_SHAPE)]
+        return [TensorType(args.element(0), shape.with_dim(at, dim))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.gather.compress(self.axis)

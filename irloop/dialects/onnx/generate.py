@@ -1,0 +1,153 @@
+"""ONNX operations that make tensors from little: ranges, fills, one-hot codes, windows."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from irloop import kernels
+from irloop.dialects import ranges, rules, searches, shapes
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.tensor import Tensor
+from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
+
+__all__ = [
+    "BlackmanWindow",
+    "ConstantOfShape",
+    "EyeLike",
+    "HammingWindow",
+    "HannWindow",
+    "MelWeightMatrix",
+    "OneHot",
+    "Range",
+]
+
+
+class Range(OnnxOp, type="Range", since=11, inputs=3):
+    """Numbers from start to before limit by delta, scalars of one type (Range-11, 27)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
+        element = rules.same_element(args)
+        return [TensorType(element, Shape((ranges.length(args, element),)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.generate.range_of
+
+
+class ConstantOfShape(OnnxOp, type="ConstantOfShape", since=9, inputs=1):
+    """`value`, by default 0.0, in the shape of the input (ConstantOfShape-9, 20, 21, 23 to 25)."""
+
+    value: Tensor | None = None
+
+    @property
+    def element(self) -> ElementType:
+        """The element type of the result."""
+        return ElementType.F32 if self.value is None else self.value.element
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(self.element, shapes.shape_from(args, 0))]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        shape = args.dims(0)
+        count = shape[0] if shape is not None and len(shape) == 1 else None
+        if not isinstance(count, int) or self.value is None or not self.element.is_integer:
+            return None
+        return (int(self.value.numpy().reshape(-1)[0]),) * count
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        if self.value is None:
+            return kernels.generate.zeros
+        return kernels.generate.fill(self.value.numpy())
+
+
+class EyeLike(OnnxOp, type="EyeLike", since=9, inputs=1):
+    """Ones on diagonal `k` in the shape of a matrix, in its type or `dtype` (EyeLike-9, 22)."""
+
+    dtype: ElementType | None = None
+    k: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        shape = args.shape(0)
+        if shape.rank not in (None, 2):
+            raise args.error("the input is no matrix", "rank 2", str(shape))
+        element = args.element(0) if self.dtype is None else self.dtype
+        return [TensorType(element, shape if shape.rank == 2 else Shape.of_rank(2))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        dtype = None if self.dtype is None else self.dtype.numpy()
+        return kernels.generate.eye_like(self.k, dtype)
+
+
+class OneHot(OnnxOp, type="OneHot", since=9, inputs=3):
+    """Indices as a new axis of length depth (OneHot-9, 11, 28).
+
+    Inputs: indices, depth, [off, on]. Negative indices count from the end; one out of range is
+    off everywhere.
+    """
+
+    axis: int = -1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args, 0, 1)
+        if args.shape(2).count() not in (None, 2):
+            raise args.error("values are not off and on", "two elements", str(args.shape(2)))
+        shape = ranges.with_new_axis(args, args.shape(0), self.axis, self._depth(args))
+        return [TensorType(args.element(2), shape)]
+
+    def _depth(self, args: Arguments) -> Dim:
+        depth = args.constant(1)
+        return searches.counted(args, 1) if depth is None else int(depth.reshape(-1)[0])
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.generate.one_hot_values(self.axis)
+
+
+class _Window(OnnxOp):
+    """A window of cosines whose length is the input; periodic or symmetric."""
+
+    output_datatype: ElementType = ElementType.F32
+    periodic: bool = True
+    function: ClassVar[str] = ""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(self.output_datatype, Shape((searches.counted(args, 0),)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.generate.window(self.function, self.periodic, self.output_datatype.numpy())
+
+
+class HannWindow(_Window, type="HannWindow", since=17, inputs=1):
+    """0.5 - 0.5 cos(2 pi n / N) (HannWindow-17)."""
+
+    function: ClassVar[str] = "Hann"
+
+
+class HammingWindow(_Window, type="HammingWindow", since=17, inputs=1):
+    """25/46 - 21/46 cos(2 pi n / N) (HammingWindow-17)."""
+
+    function: ClassVar[str] = "Hamming"
+
+
+class BlackmanWindow(_Window, type="BlackmanWindow", since=17, inputs=1):
+    """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N) (BlackmanWindow-17)."""
+
+    function: ClassVar[str] = "Blackman"
+
+
+class MelWeightMatrix(OnnxOp, type="MelWeightMatrix", since=17, inputs=5):
+    """The matrix that maps a spectrum to mel bins, [dft // 2 + 1, bins] (MelWeightMatrix-17).
+
+    Inputs: number of bins, length of the DFT, sample rate, lower and upper edge in hertz.
+    """
+
+    output_datatype: ElementType = ElementType.F32
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        bins, dft = searches.counted(args, 0), searches.counted(args, 1)
+        rows: Dim = dft // 2 + 1 if isinstance(dft, int) else UNKNOWN_DIM
+        return [TensorType(self.output_datatype, Shape((rows, bins)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.generate.mel_weight_matrix(self.output_datatype.numpy())

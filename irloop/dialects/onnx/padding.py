@@ -1,0 +1,144 @@
+"""Padding of ONNX."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import pads, rules, shapes
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel, attribute
+from irloop.graph.types import UNKNOWN_SHAPE, Shape, TensorType, ValueType
+
+__all__ = ["CenterCropPad", "Pad1", "Pad2", "Pad11", "Pad18", "Pad19"]
+
+MODES = ("constant", "reflect", "edge")
+
+
+def _check_mode(args: Arguments, mode: str, modes: tuple[str, ...] = MODES) -> None:
+    if mode not in modes:
+        raise args.error("mode is not known", ", ".join(modes), mode)
+
+
+def _all_axes(args: Arguments) -> tuple[int, ...] | None:
+    rank = args.rank(0)
+    return None if rank is None else tuple(range(rank))
+
+
+class _FixedPad(OnnxOp):
+    """Padding by attributes."""
+
+    def padded(self, args: Arguments, numbers: tuple[int, ...], mode: str) -> list[ValueType]:
+        """The type of the result."""
+        _check_mode(args, mode)
+        shape = args.shape(0)
+        if shape.dims is None:
+            return [TensorType(args.element(0), Shape.of_rank(len(numbers) // 2))]
+        found = pads.padded_axes(args, shape, numbers, _all_axes(args))
+        return [TensorType(args.element(0), found)]
+
+
+class Pad1(_FixedPad, type="Pad", since=1, inputs=1):
+    """Elements added at both ends of each axis (Pad-1)."""
+
+    pads: tuple[int, ...] = attribute(name="paddings")
+    mode: str = "constant"
+    value: float = 0.0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return self.padded(args, self.pads, self.mode)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.padding.pad_fixed(self.pads, self.mode, self.value)
+
+
+class Pad2(_FixedPad, type="Pad", since=2, inputs=1):
+    """Elements added (or cut off) at both ends of each axis (Pad-2).
+
+    `pads` holds all begins and then all ends; `mode` is constant, reflect or edge.
+    """
+
+    pads: tuple[int, ...]
+    mode: str = "constant"
+    value: float = 0.0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return self.padded(args, self.pads, self.mode)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.padding.pad_fixed(self.pads, self.mode, self.value)
+
+
+def _by_input(args: Arguments, axes: tuple[int, ...] | None) -> list[ValueType]:
+    element = rules.same_element(args, 0, 2) if args.has(2) else args.element(0)
+    numbers = args.dims(1)
+    shape = args.shape(0)
+    length = shapes.length_of(args, 1)
+    if shape.dims is None and length is not None and not args.has(3):
+        return [TensorType(element, Shape.of_rank(length // 2))]
+    if shape.dims is None:
+        return [TensorType(element, UNKNOWN_SHAPE)]
+    return [TensorType(element, pads.padded_axes(args, shape, numbers, axes))]
+
+
+class Pad11(OnnxOp, type="Pad", since=11, inputs=(2, 3)):
+    """As Pad-2, with the numbers and the value as inputs (Pad-11, 13)."""
+
+    mode: str = "constant"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _check_mode(args, self.mode)
+        return _by_input(args, _all_axes(args))
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.padding.pad_by_input(self.mode)
+
+
+class Pad18(OnnxOp, type="Pad", since=18, inputs=(2, 4)):
+    """As Pad-11; input 3 may name the axes (Pad-18)."""
+
+    mode: str = "constant"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _check_mode(args, self.mode)
+        return _by_input(args, args.ints(3) if args.has(3) else _all_axes(args))
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.padding.pad_by_input(self.mode)
+
+
+class Pad19(OnnxOp, type="Pad", since=19, inputs=(2, 4)):
+    """As Pad-18, with the mode wrap (Pad-19, 21, 23, 24, 25)."""
+
+    mode: str = "constant"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _check_mode(args, self.mode, (*MODES, "wrap"))
+        return _by_input(args, args.ints(3) if args.has(3) else _all_axes(args))
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.padding.pad_by_input(self.mode)
+
+
+class CenterCropPad(OnnxOp, type="CenterCropPad", since=18, inputs=2):
+    """Cropped or padded with zeros around the centre to the sizes of input 1 (CenterCropPad-18)."""
+
+    axes: tuple[int, ...] | None = None
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        shape, sizes = args.shape(0), args.dims(1)
+        if shape.dims is None:
+            return [TensorType(args.element(0), shape)]
+        rank = len(shape.dims)
+        axes = tuple(range(rank)) if self.axes is None else self.axes
+        if sizes is None:
+            return [TensorType(args.element(0), Shape.of_rank(rank))]
+        if len(sizes) != len(axes):
+            raise args.error("not one size an axis", str(len(axes)), str(len(sizes)))
+        for axis, size in zip(axes, sizes, strict=True):
+            at = rules.axis_in(args, axis, rank)
+            assert at is not None
+            shape = shape.with_dim(at, size)
+        return [TensorType(args.element(0), shape)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.padding.center_crop_pad(self.axes)

@@ -1,0 +1,246 @@
+"""ONNX operations that read or change shapes."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import shapes
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import Dim, ElementType, Shape, TensorType, ValueType
+
+__all__ = [
+    "Expand",
+    "Flatten",
+    "Reshape",
+    "Reshape1",
+    "Reshape14",
+    "Shape1",
+    "Shape15",
+    "Size",
+    "Squeeze",
+    "Squeeze13",
+    "Tile",
+    "Tile1",
+    "Transpose",
+    "Unsqueeze",
+    "Unsqueeze13",
+]
+
+
+class Shape1(OnnxOp, type="Shape", since=1, inputs=1):
+    """The dimensions as i64 (Shape-1, 13)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(ElementType.I64, Shape.of(args.rank(0)))]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return args.shape(0).dims
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.shape_of(ElementType.I64.numpy())
+
+
+class Shape15(OnnxOp, type="Shape", since=15, inputs=1):
+    """The dimensions from `start` up to `end` as i64 (Shape-15, 19, 21, 23, 24, 25)."""
+
+    start: int = 0
+    end: int | None = None
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        dims = args.shape(0).dims
+        count = None if dims is None else len(dims[self.start : self.end])
+        return [TensorType(ElementType.I64, Shape.of(count))]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        dims = args.shape(0).dims
+        return None if dims is None else dims[self.start : self.end]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.shape_range(self.start, self.end)
+
+
+class Size(OnnxOp, type="Size", since=1, inputs=1):
+    """The number of elements as an i64 scalar (Size-1, 13, 19, 21, 23, 24, 25)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(ElementType.I64, Shape(()))]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        dims = args.shape(0).dims
+        return None if dims is None else (shapes.multiplied(dims),)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.size
+
+
+class _Reshaping(OnnxOp):
+    """An operation that keeps the elements and changes the shape."""
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return shapes.kept_dims(args)
+
+
+class Reshape1(_Reshaping, type="Reshape", since=1, inputs=1):
+    """The elements in the shape of an attribute, 0 copying, -1 the rest (Reshape-1)."""
+
+    shape: tuple[int, ...]
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        shape = shapes.reshaped(args, args.shape(0), self.shape, special_zero=True)
+        return [TensorType(args.element(0), shape)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        reshape_to, target = kernels.shape.reshape_to, list(self.shape)
+        return lambda data: reshape_to(data, target, True)
+
+
+class Reshape(_Reshaping, type="Reshape", since=5, inputs=2):
+    """The elements in the shape of input 1, 0 copying, -1 the rest (Reshape-5, 13)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        pattern = shapes.shape_from(args, 1).dims
+        shape = shapes.reshaped(args, args.shape(0), pattern, special_zero=True)
+        return [TensorType(args.element(0), shape)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.reshape(True)
+
+
+class Reshape14(_Reshaping, type="Reshape", since=14, inputs=2):
+    """As Reshape-5; with `allowzero` 0 is an empty dimension (Reshape-14, 19, 21, 23, 24, 25)."""
+
+    allowzero: bool = False
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        pattern = shapes.shape_from(args, 1).dims
+        if self.allowzero and pattern is not None and 0 in pattern and -1 in pattern:
+            raise args.error("0 and -1 together are ambiguous with allowzero", "one of them")
+        shape = shapes.reshaped(args, args.shape(0), pattern, special_zero=not self.allowzero)
+        return [TensorType(args.element(0), shape)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.reshape(not self.allowzero)
+
+
+class Flatten(_Reshaping, type="Flatten", since=1, inputs=1):
+    """A matrix of the dimensions before and from `axis` on (Flatten-1, 9, 11, 13, 21 to 25)."""
+
+    axis: int = 1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(args.element(0), shapes.flattened(args, args.shape(0), self.axis))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.flatten(self.axis)
+
+
+class Squeeze(_Reshaping, type="Squeeze", since=1, inputs=1):
+    """Dimensions of 1 removed: `axes`, or all without them (Squeeze-1, 11)."""
+
+    axes: tuple[int, ...] | None = None
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        axes = () if self.axes is None else self.axes
+        return [TensorType(args.element(0), shapes.squeezed(args, args.shape(0), axes))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.squeeze_fixed(self.axes)
+
+
+class Squeeze13(_Reshaping, type="Squeeze", since=13, inputs=(1, 2)):
+    """Dimensions of 1 removed: those of input 1, or all without it (Squeeze-13, 21 to 25)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        axes = args.ints(1) if args.has(1) else ()
+        if args.has(1) and axes == ():
+            return [args.tensor(0)]
+        return [TensorType(args.element(0), shapes.squeezed(args, args.shape(0), axes))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.squeeze_axes
+
+
+class Unsqueeze(_Reshaping, type="Unsqueeze", since=1, inputs=1):
+    """Dimensions of 1 inserted at positions of the result (Unsqueeze-1, 11)."""
+
+    axes: tuple[int, ...]
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(args.element(0), shapes.unsqueezed(args, args.shape(0), self.axes))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.unsqueeze_fixed(self.axes)
+
+
+class Unsqueeze13(_Reshaping, type="Unsqueeze", since=13, inputs=2):
+    """Dimensions of 1 inserted at positions of the result (Unsqueeze-13, 21, 23, 24, 25)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        count = shapes.length_of(args, 1)
+        shape = shapes.unsqueezed(args, args.shape(0), args.ints(1), count)
+        return [TensorType(args.element(0), shape)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.unsqueeze
+
+
+class Transpose(_Reshaping, type="Transpose", since=1, inputs=1):
+    """Axes in the order `perm`, reversed without it (Transpose-1, 13, 21, 23, 24, 25)."""
+
+    perm: tuple[int, ...] | None = None
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        order = () if self.perm is None else self.perm
+        return [TensorType(args.element(0), shapes.transposed(args, args.shape(0), order))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.transpose_by(self.perm)
+
+
+class Expand(OnnxOp, type="Expand", since=8, inputs=2):
+    """The first input repeated to the common shape of itself and input 1 (Expand-8, 13)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        target = shapes.shape_from(args, 1)
+        shape = shapes.broadcast_to(args, args.shape(0), target, both_ways=True)
+        return [TensorType(args.element(0), shape)]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        dims, type = args.dims(0), args.node.outputs[0].type
+        if dims is None or not isinstance(type, TensorType) or type.shape.rank != 1:
+            return None
+        count = type.shape.count()
+        if count is None or len(dims) == count:
+            return dims if count is not None else None
+        return dims * count if len(dims) == 1 else None
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.broadcast_bidirectional
+
+
+class Tile1(OnnxOp, type="Tile", since=1, inputs=3):
+    """The whole tensor repeated along one axis; tiles and axis are inputs (Tile-1)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        shape, tiles, axis = args.shape(0), args.ints(1), args.ints(2)
+        if shape.dims is None or tiles is None or axis is None:
+            rank = shape.rank
+            unknown = Shape(None) if rank is None else Shape.of_rank(rank)
+            return [TensorType(args.element(0), unknown)]
+        dim = shapes.multiplied((shape.dim(axis[0]), tiles[0]))
+        return [TensorType(args.element(0), shape.with_dim(axis[0], dim))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.tile_axis
+
+
+class Tile(OnnxOp, type="Tile", since=6, inputs=2):
+    """The whole tensor repeated along each axis (Tile-6, 13)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        repeats = shapes.shape_from(args, 1).dims
+        return [TensorType(args.element(0), shapes.tiled(args.shape(0), repeats))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.tile

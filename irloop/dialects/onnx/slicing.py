@@ -1,0 +1,212 @@
+"""ONNX operations that cut tensors apart and join them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from irloop import kernels
+from irloop.dialects import rules, shapes, slices
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
+
+__all__ = [
+    "Concat",
+    "Concat1",
+    "Slice",
+    "Slice10",
+    "Split",
+    "Split1",
+    "Split13",
+    "Split18",
+    "TensorScatter",
+]
+
+
+class _Joining(OnnxOp):
+    """The inputs one behind the other along an axis."""
+
+    def joined(self, args: Arguments, axis: int) -> list[ValueType]:
+        """The type of the result."""
+        element = rules.same_element(args)
+        return [TensorType(element, shapes.concatenated(args, axis))]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return shapes.joined_dims(args)
+
+
+class Concat1(_Joining, type="Concat", since=1, inputs=(1, None)):
+    """The inputs one behind the other along `axis`, by default 1 (Concat-1)."""
+
+    axis: int = 1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return self.joined(args, self.axis)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.slicing.concat(self.axis)
+
+
+class Concat(_Joining, type="Concat", since=4, inputs=(1, None)):
+    """The inputs one behind the other along `axis` (Concat-4, 11, 13)."""
+
+    axis: int
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return self.joined(args, self.axis)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.slicing.concat(self.axis)
+
+
+class Slice(OnnxOp, type="Slice", since=1, inputs=1):
+    """Elements from `starts` to `ends` along `axes`, the first ones without (Slice-1)."""
+
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+    axes: tuple[int, ...] | None = None
+
+    @property
+    def bounds(self) -> slices.SliceBounds:
+        """The bounds with their axes."""
+        axes = tuple(range(len(self.starts))) if self.axes is None else self.axes
+        return slices.SliceBounds(self.starts, self.ends, axes, (1,) * len(axes))
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(args.element(0), slices.sliced(args, args.shape(0), self.bounds))]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return slices.sliced_list(args.dims(0), self.bounds)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.slicing.slice_fixed(self.starts, self.ends, self.axes)
+
+
+class Slice10(OnnxOp, type="Slice", since=10, inputs=(3, 5)):
+    """Elements from starts to ends along axes by steps, all inputs (Slice-10, 11, 13)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        bounds = slices.SliceBounds.of_inputs(args, 1, 2, 3, 4)
+        return [TensorType(args.element(0), slices.sliced(args, args.shape(0), bounds))]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return slices.sliced_list(args.dims(0), slices.SliceBounds.of_inputs(args, 1, 2, 3, 4))
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.slicing.slice_
+
+
+class _Splitting(OnnxOp):
+    """Parts of a tensor along an axis."""
+
+    def parts(
+        self, args: Arguments, axis: int, lengths: tuple[Dim, ...] | None, count: int | None = None
+    ) -> list[ValueType]:
+        """The types of parts of these lengths, of `count` equal ones when there are none."""
+        shape = args.shape(0)
+        if lengths is None and count is not None:
+            found = slices.equal_parts(args, shape, axis, count)
+        else:
+            found = slices.parts(args, shape, axis, lengths)
+        return [TensorType(args.element(0), part) for part in found]
+
+
+class Split1(_Splitting, type="Split", since=1, inputs=(1, 2), outputs=None):
+    """Parts of the lengths of input 1 or of `split`, equal ones without either (Split-1)."""
+
+    axis: int = 0
+    split: tuple[int, ...] | None = None
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if args.has(1):
+            return self.parts(args, self.axis, args.dims(1))
+        return self.parts(args, self.axis, self.split, args.n_outputs)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        if self.split is not None:
+            fixed = kernels.slicing.split_sizes(self.axis, self.split)
+            chunks = kernels.slicing.split_chunks(self.axis, n_outputs)
+            return lambda data, sizes=None: fixed(data) if sizes is None else chunks(data, sizes)
+        return kernels.slicing.split_chunks(self.axis, n_outputs)
+
+
+class Split(_Splitting, type="Split", since=2, inputs=1, outputs=None):
+    """Parts of the lengths `split`, equal ones without (Split-2, 11)."""
+
+    axis: int = 0
+    split: tuple[int, ...] | None = None
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return self.parts(args, self.axis, self.split, args.n_outputs)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        if self.split is not None:
+            return kernels.slicing.split_sizes(self.axis, self.split)
+        return kernels.slicing.split_chunks(self.axis, n_outputs)
+
+
+class Split13(_Splitting, type="Split", since=13, inputs=(1, 2), outputs=None):
+    """Parts of the lengths of input 1, equal ones without (Split-13)."""
+
+    axis: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if args.has(1):
+            return self.parts(args, self.axis, args.dims(1))
+        return self.parts(args, self.axis, None, args.n_outputs)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.slicing.split_chunks(self.axis, n_outputs)
+
+
+class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
+    """Parts of the lengths of input 1, or `num_outputs` of which the last is smaller (Split-18).
+
+    One of both has to be there.
+    """
+
+    axis: int = 0
+    num_outputs: int | None = None
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if args.has(1):
+            return self.parts(args, self.axis, args.dims(1))
+        count = args.n_outputs if self.num_outputs is None else self.num_outputs
+        if count != args.n_outputs:
+            raise args.error("num_outputs is wrong", str(args.n_outputs), str(count))
+        return self.parts(args, self.axis, self._chunks(args, count))
+
+    def _chunks(self, args: Arguments, count: int) -> tuple[Dim, ...]:
+        at = rules.axis_in(args, self.axis, args.rank(0))
+        dim = UNKNOWN_DIM if at is None else args.shape(0).dim(at)
+        if not isinstance(dim, int):
+            return (dim if count == 1 else UNKNOWN_DIM,) * count
+        chunk = -(-dim // count)
+        return tuple(max(0, min(chunk, dim - chunk * part)) for part in range(count))
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.slicing.split_chunks(self.axis, n_outputs)
+
+
+class TensorScatter(OnnxOp, type="TensorScatter", since=24, inputs=(2, 3)):
+    """A cache with input 1 written behind each batch item's write index (TensorScatter-24).
+
+    Past the end of `axis` the mode circular goes on at 0; linear does not allow it.
+    """
+
+    axis: int = -2
+    mode: Literal["linear", "circular"] = "linear"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        element = rules.same_element(args, 0, 1)
+        shape = args.shape(0)
+        at = rules.axis_in(args, self.axis, shape.rank)
+        if at == 0:
+            raise args.error("axis is the batch", "another axis", "0")
+        if at is not None and shape.with_dim(at, UNKNOWN_DIM).refine(args.shape(1)) is None:
+            raise args.error("update does not fit the cache", str(shape), str(args.shape(1)))
+        return [TensorType(element, UNKNOWN_SHAPE if shape.dims is None else Shape(shape.dims))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.slicing.tensor_scatter(self.axis, self.mode == "circular")

@@ -1,0 +1,141 @@
+"""OpenVINO operations that pick elements by index."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import indexing, rules
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
+
+__all__ = [
+    "Gather",
+    "Gather7",
+    "Gather8",
+    "GatherElements",
+    "GatherND",
+    "GatherND8",
+    "GatherTree",
+]
+
+
+def _gather(args: Arguments, batch_dims: int = 0) -> list[ValueType]:
+    indexing.integers(args, 1, 2)
+    axis = args.ints(2)
+    if axis is not None and len(axis) != 1:
+        raise args.error("axis is no single number", "one element", str(list(axis)))
+    at = None if axis is None else axis[0]
+    shape = indexing.gathered(args, args.shape(0), args.shape(1), at, batch_dims)
+    return [TensorType(args.element(0), shape)]
+
+
+def _gather_list(args: Arguments) -> tuple[Dim, ...] | None:
+    axis = args.ints(2)
+    return None if axis is None or len(axis) != 1 else indexing.gathered_list(args, axis[0])
+
+
+class Gather(OpenVinoOp, type="Gather", since=1, inputs=3):
+    """The slices at indices of an axis; inputs data, indices, axis (Gather-1)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _gather(args)
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return _gather_list(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.gather.gather_plain
+
+
+class Gather7(OpenVinoOp, type="Gather", since=7, inputs=3):
+    """As Gather-1; the first `batch_dims` axes of data and indices are paired (Gather-7)."""
+
+    batch_dims: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _gather(args, self.batch_dims)
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return _gather_list(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.gather.gather_axis(self.batch_dims)
+
+
+class Gather8(OpenVinoOp, type="Gather", since=8, inputs=3):
+    """As Gather-7; negative indices count from the end (Gather-8)."""
+
+    batch_dims: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _gather(args, self.batch_dims)
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return _gather_list(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.gather.gather_axis(self.batch_dims)
+
+
+class GatherElements(OpenVinoOp, type="GatherElements", since=6, inputs=2):
+    """The element at each index of `axis` (GatherElements-6)."""
+
+    axis: int
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        indexing.integers(args, 1)
+        return [TensorType(args.element(0), indexing.gathered_elements(args, self.axis))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.gather.gather_elements(self.axis)
+
+
+class GatherND(OpenVinoOp, type="GatherND", since=5, inputs=2):
+    """The slices at coordinates (GatherND-5).
+
+    The first `batch_dims` axes are paired, and become one in the result.
+    """
+
+    batch_dims: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        indexing.integers(args, 1)
+        shape = indexing.gathered_nd(args, self.batch_dims, merge=True)
+        return [TensorType(args.element(0), shape)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.gather.gather_nd(self.batch_dims, merge=True)
+
+
+class GatherND8(OpenVinoOp, type="GatherND", since=8, inputs=2):
+    """As GatherND-5, the batch axes being kept (GatherND-8)."""
+
+    batch_dims: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        indexing.integers(args, 1)
+        return [TensorType(args.element(0), indexing.gathered_nd(args, self.batch_dims))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.gather.gather_nd(self.batch_dims)
+
+
+class GatherTree(OpenVinoOp, type="GatherTree", since=1, inputs=4):
+    """Full beams from the steps of a beam search (GatherTree-1).
+
+    Inputs: ids and parents [steps, batch, beams], the longest length of each batch item, and
+    the end token.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        element = rules.same_element(args)
+        shape = args.shape(0).refine(args.shape(1))
+        if shape is None:
+            raise args.error("ids and parents differ", str(args.shape(0)), str(args.shape(1)))
+        if shape.rank not in (None, 3):
+            raise args.error("ids are no steps of beams", "rank 3", str(shape))
+        return [TensorType(element, UNKNOWN_SHAPE if shape.dims is None else Shape(shape.dims))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.gather.gather_tree

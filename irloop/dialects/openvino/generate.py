@@ -1,0 +1,95 @@
+"""OpenVINO operations that make tensors from little: ranges, fills, one-hot codes."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import ranges, rules, searches, shapes
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+
+__all__ = ["Eye", "OneHot", "OneHot16", "Range", "Range4"]
+
+
+class Range(OpenVinoOp, type="Range", since=1, inputs=3):
+    """Numbers from start to before stop by step, scalars of one type (Range-1)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
+        element = rules.same_element(args)
+        return [TensorType(element, Shape((ranges.length(args, element),)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.generate.range_of
+
+
+class Range4(OpenVinoOp, type="Range", since=4, inputs=3):
+    """Numbers from start to before stop by step, all cast to `output_type` (Range-4)."""
+
+    output_type: ElementType
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
+        shape = Shape((ranges.length(args, self.output_type),))
+        return [TensorType(self.output_type, shape)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.generate.range_as(self.output_type.numpy())
+
+
+class Eye(OpenVinoOp, type="Eye", since=9, inputs=(3, 4)):
+    """Ones on a diagonal (Eye-9).
+
+    Inputs: rows, columns, which diagonal, and optionally the shape of a batch of matrices.
+    """
+
+    output_type: ElementType
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        batch = shapes.shape_from(args, 3) if args.has(3) else Shape(())
+        if batch.dims is None:
+            return [TensorType(self.output_type, batch)]
+        size = (searches.counted(args, 0), searches.counted(args, 1))
+        return [TensorType(self.output_type, Shape((*batch.dims, *size)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.generate.eye(self.output_type.numpy())
+
+
+def _one_hot(args: Arguments, axis: int) -> list[ValueType]:
+    element = rules.same_element(args, 2, 3)
+    shape = ranges.with_new_axis(args, args.shape(0), axis, searches.counted(args, 1))
+    return [TensorType(element, shape)]
+
+
+class OneHot(OpenVinoOp, type="OneHot", since=1, inputs=4):
+    """Indices as a new axis of length depth: on where it equals the index, else off (OneHot-1).
+
+    Inputs: indices, depth, on, off. An index out of range is off everywhere.
+    """
+
+    axis: int
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _one_hot(args, self.axis)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.generate.one_hot(self.axis, wrap=False)
+
+
+class OneHot16(OpenVinoOp, type="OneHot", since=16, inputs=4):
+    """As OneHot-1; `negative_indices_mode` normalize lets them count from the end (OneHot-16)."""
+
+    axis: int
+    negative_indices_mode: str = "ignore_negative"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if self.negative_indices_mode.lower() not in ("ignore_negative", "normalize"):
+            expected, found = "ignore_negative or normalize", self.negative_indices_mode
+            raise args.error("negative_indices_mode is not known", expected, found)
+        return _one_hot(args, self.axis)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        wrap = self.negative_indices_mode.lower() == "normalize"
+        return kernels.generate.one_hot(self.axis, wrap=wrap)

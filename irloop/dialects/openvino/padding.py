@@ -1,0 +1,52 @@
+"""Padding of OpenVINO."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import pads, rules
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import TensorType, ValueType
+
+__all__ = ["Pad", "Pad12"]
+
+MODES = ("constant", "edge", "reflect", "symmetric")
+
+
+def _infer(args: Arguments, mode: str, *, negative: bool) -> list[ValueType]:
+    element = rules.same_element(args, 0, 3) if args.has(3) else args.element(0)
+    if mode not in MODES:
+        raise args.error("pad_mode is not known", ", ".join(MODES), mode)
+    begins, ends = args.dims(1), args.dims(2)
+    given = [n for n in (*(begins or ()), *(ends or ())) if isinstance(n, int)]
+    if not negative and min(given, default=0) < 0:
+        raise args.error("padding is negative", "0 or more before opset12", str(min(given)))
+    return [TensorType(element, pads.padded(args, args.shape(0), begins, ends))]
+
+
+class Pad(OpenVinoOp, type="Pad", since=1, inputs=(3, 4)):
+    """Elements added at both ends of each axis; inputs data, begins, ends, value (Pad-1).
+
+    `pad_mode` is constant, edge, reflect or symmetric.
+    """
+
+    pad_mode: str
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _infer(args, self.pad_mode.lower(), negative=False)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.padding.openvino_pad(self.pad_mode.lower())
+
+
+class Pad12(OpenVinoOp, type="Pad", since=12, inputs=(3, 4)):
+    """As Pad-1; a negative number cuts elements off (Pad-12)."""
+
+    pad_mode: str
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _infer(args, self.pad_mode.lower(), negative=True)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.padding.openvino_pad(self.pad_mode.lower())

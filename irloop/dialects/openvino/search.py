@@ -1,0 +1,163 @@
+"""OpenVINO operations that sort, look for elements and accumulate."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules, searches
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
+
+__all__ = ["Bucketize", "CumSum", "NonZero", "SearchSorted", "TopK", "TopK3", "TopK11", "Unique"]
+
+
+class _TopK(OpenVinoOp):
+    """The k best elements along an axis and their positions."""
+
+    axis: int
+    mode: str
+    sort: str
+    index_element_type: ElementType = ElementType.I32
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args, 0)
+        if self.mode.lower() not in ("max", "min"):
+            raise args.error("mode is not known", "max or min", self.mode)
+        if self.sort.lower() not in ("none", "index", "value"):
+            raise args.error("sort is not known", "none, index or value", self.sort)
+        if self.index_element_type not in (ElementType.I32, ElementType.I64):
+            found = str(self.index_element_type)
+            raise args.error("index_element_type is not known", "i32 or i64", found)
+        shape = searches.best(args, args.shape(0), self.axis, searches.counted(args, 1))
+        return [
+            TensorType(args.element(0), shape),
+            TensorType(self.index_element_type, shape),
+        ]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        largest, by_index = self.mode.lower() == "max", self.sort.lower() == "index"
+        dtype = self.index_element_type.numpy()
+        return kernels.search.topk_by_input(self.axis, largest, by_index, dtype)
+
+
+class TopK(_TopK, type="TopK", since=1, inputs=2, outputs=2):
+    """The k best elements along `axis` and their i32 or i64 positions (TopK-1).
+
+    `mode` is max or min, `sort` none, index or value. Of equal elements the first is better.
+    """
+
+
+class TopK3(_TopK, type="TopK", since=3, inputs=2, outputs=2):
+    """As TopK-1; k may have any integer type (TopK-3)."""
+
+
+class TopK11(_TopK, type="TopK", since=11, inputs=2, outputs=2):
+    """As TopK-3; `stable` promises the order of equal elements (TopK-11)."""
+
+    stable: bool = False
+
+
+class NonZero(OpenVinoOp, type="NonZero", since=3, inputs=1):
+    """The coordinates of elements that are not 0, [rank, count] (NonZero-3)."""
+
+    output_type: ElementType = ElementType.I64
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(self.output_type, Shape.of(args.rank(0), None))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.search.nonzero(self.output_type.numpy())
+
+
+class CumSum(OpenVinoOp, type="CumSum", since=3, inputs=(1, 2)):
+    """Running sums along the axis of input 1, 0 without it (CumSum-3).
+
+    `exclusive` leaves out the element itself, `reverse` starts at the end.
+    """
+
+    exclusive: bool = False
+    reverse: bool = False
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args, 0)
+        axis = args.ints(1) if args.has(1) else (0,)
+        if axis is not None and len(axis) != 1:
+            raise args.error("axis is no single number", "one element", str(list(axis)))
+        if axis is not None:
+            rules.axis_in(args, axis[0], args.rank(0))
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.search.running_sum(self.exclusive, self.reverse)
+
+
+class Bucketize(OpenVinoOp, type="Bucketize", since=3, inputs=2):
+    """The bucket of each element between sorted bounds (Bucketize-3).
+
+    An element equal to a bound belongs below it with `with_right_bound`, else above.
+    """
+
+    output_type: ElementType = ElementType.I64
+    with_right_bound: bool = True
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if args.rank(1) not in (None, 1):
+            raise args.error("bounds are no list", "rank 1", str(args.shape(1)))
+        return [TensorType(self.output_type, args.shape(0))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.search.bucketize(self.with_right_bound, self.output_type.numpy())
+
+
+class SearchSorted(OpenVinoOp, type="SearchSorted", since=15, inputs=2):
+    """Where each value would be inserted into its own sorted row (SearchSorted-15).
+
+    Behind equal elements with `right_mode`, else before them.
+    """
+
+    right_mode: bool = False
+    output_type: ElementType = ElementType.I64
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.same_element(args, 0, 1)
+        return [TensorType(self.output_type, args.shape(1))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.search.search_sorted(self.right_mode, self.output_type.numpy())
+
+
+class Unique(OpenVinoOp, type="Unique", since=10, inputs=(1, 2), outputs=4):
+    """Different elements, or slices of the axis of input 1 (Unique-10).
+
+    Outputs: the values, where each stands first, which one each element is, how often it occurs.
+    """
+
+    sorted: bool = True
+    index_element_type: ElementType = ElementType.I64
+    count_element_type: ElementType = ElementType.I64
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        shape = args.shape(0)
+        values, length = Shape((UNKNOWN_DIM,)), Shape((_total(shape),))
+        if args.has(1):
+            axis = args.ints(1)
+            at = None if axis is None else rules.axis_in(args, axis[0], shape.rank)
+            values = Shape(None) if at is None else shape.with_dim(at, UNKNOWN_DIM)
+            length = Shape.of(None) if at is None else Shape((shape.dim(at),))
+        some = Shape.of(None)
+        return [
+            TensorType(args.element(0), values),
+            TensorType(self.index_element_type, some),
+            TensorType(self.index_element_type, length),
+            TensorType(self.count_element_type, some),
+        ]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        index, count = self.index_element_type.numpy(), self.count_element_type.numpy()
+        return kernels.search.unique_by_input(self.sorted, index, count)
+
+
+def _total(shape: Shape) -> Dim:
+    count = shape.count()
+    return UNKNOWN_DIM if count is None else count

@@ -1,0 +1,256 @@
+"""OpenVINO operations that read or change shapes."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules, shapes
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel, attribute
+from irloop.graph.types import UNKNOWN_SHAPE, Dim, ElementType, Shape, TensorType, ValueType
+
+__all__ = [
+    "Broadcast",
+    "Broadcast3",
+    "Reshape",
+    "ShapeOf",
+    "ShapeOf3",
+    "Squeeze",
+    "Squeeze15",
+    "Tile",
+    "Transpose",
+    "Unsqueeze",
+]
+
+
+def _shape_of(args: Arguments, element: ElementType) -> list[ValueType]:
+    rank = args.rank(0)
+    return [TensorType(element, Shape.of(rank))]
+
+
+class ShapeOf(OpenVinoOp, type="ShapeOf", since=1, inputs=1):
+    """The dimensions of a tensor of any type as i64 (ShapeOf-1)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _shape_of(args, ElementType.I64)
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return args.shape(0).dims
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.shape_of(ElementType.I64.numpy())
+
+
+class ShapeOf3(OpenVinoOp, type="ShapeOf", since=3, inputs=1):
+    """The dimensions of a tensor of any type as i32 or i64 (ShapeOf-3)."""
+
+    output_type: ElementType = ElementType.I64
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if self.output_type not in (ElementType.I32, ElementType.I64):
+            raise args.error("output_type is not known", "i32 or i64", str(self.output_type))
+        return _shape_of(args, self.output_type)
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return args.shape(0).dims
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.shape_of(self.output_type.numpy())
+
+
+class Reshape(OpenVinoOp, type="Reshape", since=1, inputs=2):
+    """The elements of the first input in the shape of the second (Reshape-1).
+
+    -1 is what is left over; 0 copies the dimension at its position with `special_zero`.
+    """
+
+    special_zero: bool = False
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        pattern = shapes.shape_from(args, 1).dims
+        shape = shapes.reshaped(args, args.shape(0), pattern, special_zero=self.special_zero)
+        return [TensorType(args.element(0), shape)]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return shapes.kept_dims(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.reshape(self.special_zero)
+
+
+class Squeeze(OpenVinoOp, type="Squeeze", since=1, inputs=(1, 2)):
+    """Dimensions of 1 removed: those listed, or all for an empty or absent list (Squeeze-1).
+
+    A listed axis of another size stays.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        axes = args.ints(1) if args.has(1) else ()
+        shape = shapes.squeezed(args, args.shape(0), axes, lenient=True)
+        return [TensorType(args.element(0), shape)]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return shapes.kept_dims(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.squeeze_lenient
+
+
+class Squeeze15(OpenVinoOp, type="Squeeze", since=15, inputs=(1, 2)):
+    """As Squeeze-1; `allow_axis_skip` leaves the rank open while a size is not known."""
+
+    allow_axis_skip: bool = False
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        axes = args.ints(1) if args.has(1) else ()
+        shape = args.shape(0)
+        if self.allow_axis_skip and self._may_skip(shape, axes):
+            return [TensorType(args.element(0), UNKNOWN_SHAPE)]
+        return [TensorType(args.element(0), shapes.squeezed(args, shape, axes, lenient=True))]
+
+    def _may_skip(self, shape: Shape, axes: tuple[int, ...] | None) -> bool:
+        rank = shape.rank
+        if rank is None or axes is None:
+            return True
+        return any(not isinstance(shape.dim(axis), int) for axis in axes if -rank <= axis < rank)
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return shapes.kept_dims(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.squeeze_lenient
+
+
+class Unsqueeze(OpenVinoOp, type="Unsqueeze", since=1, inputs=2):
+    """Dimensions of 1 inserted at positions of the result (Unsqueeze-1)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        count = shapes.length_of(args, 1)
+        shape = shapes.unsqueezed(args, args.shape(0), args.ints(1), count)
+        return [TensorType(args.element(0), shape)]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return shapes.kept_dims(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.unsqueeze
+
+
+class Transpose(OpenVinoOp, type="Transpose", since=1, inputs=2):
+    """Axes in another order; an empty order reverses them (Transpose-1)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        shape = shapes.transposed(args, args.shape(0), args.ints(1))
+        return [TensorType(args.element(0), shape)]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return shapes.kept_dims(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.transpose
+
+
+def _explicit(args: Arguments) -> Shape:
+    target = shapes.shape_from(args, 1)
+    mapping = args.ints(2)
+    dims = args.shape(0).dims
+    if mapping is None or dims is None or target.dims is None:
+        return target
+    if len(mapping) != len(dims):
+        raise args.error("axes_mapping does not name each axis", str(len(dims)), str(mapping))
+    for dim, axis in zip(dims, mapping, strict=True):
+        at = rules.axis_in(args, axis, len(target.dims))
+        wanted = target.dims[at] if at is not None else dim
+        if isinstance(dim, int) and isinstance(wanted, int) and dim not in (1, wanted):
+            raise args.error("shape cannot be broadcast", str(target), str(args.shape(0)))
+    return target
+
+
+class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
+    """The first input repeated to the shape of the second (Broadcast-1).
+
+    `mode` is numpy (aligned at the last dimension), none or explicit (axes stand where input
+    2 says), or pdpd (the first axis stands at `axis`).
+    """
+
+    mode: str = "numpy"
+    axis: int = attribute(default=0, name="mode.auto_broadcast_axis")
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        mode = self.mode.lower()
+        if mode not in ("numpy", "none", "explicit", "pdpd"):
+            raise args.error("mode is not known", "numpy, none, explicit or pdpd", self.mode)
+        return [TensorType(args.element(0), _broadcast_shape(args, mode, self.axis))]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return _repeated_dims(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return _broadcast_kernel(self.mode.lower(), self.axis)
+
+
+class Broadcast3(OpenVinoOp, type="Broadcast", since=3, inputs=(2, 3)):
+    """The first input repeated to the shape of the second (Broadcast-3).
+
+    `mode` is numpy, explicit (axes stand where input 2 says), bidirectional (ones of the
+    target give way) or pdpd (the first axis stands at `axis`).
+    """
+
+    mode: str = "numpy"
+    axis: int = attribute(default=0, name="mode.mode.axis")
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        mode = self.mode.lower()
+        if mode not in ("numpy", "explicit", "bidirectional", "pdpd"):
+            expected = "numpy, explicit, bidirectional or pdpd"
+            raise args.error("mode is not known", expected, self.mode)
+        return [TensorType(args.element(0), _broadcast_shape(args, mode, self.axis))]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return _repeated_dims(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return _broadcast_kernel(self.mode.lower(), self.axis)
+
+
+def _broadcast_shape(args: Arguments, mode: str, axis: int) -> Shape:
+    if mode in ("none", "explicit"):
+        if not args.has(2):
+            raise args.error("axes_mapping is missing", "a third input", "two inputs")
+        return _explicit(args)
+    shape, target = args.shape(0), shapes.shape_from(args, 1)
+    if mode == "pdpd":
+        shape = rules.aligned(args, shape, target.rank, axis)
+    return shapes.broadcast_to(args, shape, target, both_ways=mode == "bidirectional")
+
+
+def _broadcast_kernel(mode: str, axis: int) -> Kernel:
+    if mode in ("none", "explicit"):
+        return kernels.shape.broadcast_explicit
+    if mode == "pdpd":
+        return kernels.shape.broadcast_pdpd(axis)
+    if mode == "bidirectional":
+        return kernels.shape.broadcast_bidirectional
+    return kernels.shape.broadcast_numpy
+
+
+def _repeated_dims(args: Arguments) -> tuple[Dim, ...] | None:
+    dims, type = args.dims(0), args.node.outputs[0].type
+    if dims is None or len(dims) != 1 or not isinstance(type, TensorType) or type.shape.rank != 1:
+        return None
+    count = type.shape.count()
+    return None if count is None else dims * count
+
+
+class Tile(OpenVinoOp, type="Tile", since=1, inputs=2):
+    """The whole tensor repeated along each axis (Tile-1).
+
+    The shorter of shape and repeats is filled with ones in front.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        repeats = shapes.shape_from(args, 1).dims
+        return [TensorType(args.element(0), shapes.tiled(args.shape(0), repeats))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.shape.tile

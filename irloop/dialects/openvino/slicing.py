@@ -1,0 +1,191 @@
+"""OpenVINO operations that cut tensors apart and join them."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules, shapes, slices
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
+
+__all__ = ["Concat", "Slice", "SliceScatter", "Split", "StridedSlice", "VariadicSplit"]
+
+
+class Concat(OpenVinoOp, type="Concat", since=1, inputs=(1, None)):
+    """The inputs one behind the other along `axis` (Concat-1)."""
+
+    axis: int
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        element = rules.same_element(args)
+        return [TensorType(element, shapes.concatenated(args, self.axis))]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return shapes.joined_dims(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.slicing.concat(self.axis)
+
+
+def _axis(args: Arguments, position: int) -> int | None:
+    axis = args.ints(position)
+    if axis is not None and len(axis) != 1:
+        raise args.error("axis is no single number", "one element", str(list(axis)))
+    return None if axis is None else axis[0]
+
+
+class Split(OpenVinoOp, type="Split", since=1, inputs=2, outputs=None):
+    """`num_splits` equal parts along the axis of input 1 (Split-1)."""
+
+    num_splits: int
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        found = slices.equal_parts(args, args.shape(0), _axis(args, 1), self.num_splits)
+        return [TensorType(args.element(0), shape) for shape in found]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.slicing.split(self.num_splits)
+
+
+class VariadicSplit(OpenVinoOp, type="VariadicSplit", since=1, inputs=3, outputs=None):
+    """Parts of the lengths of input 2 along the axis of input 1 (VariadicSplit-1).
+
+    One length may be -1: what is left.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        found = slices.parts(args, args.shape(0), _axis(args, 1), args.dims(2))
+        return [TensorType(args.element(0), shape) for shape in found]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.slicing.split_lengths
+
+
+class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
+    """A slice from `begin` to `end` by `strides`, shaped by masks (StridedSlice-1).
+
+    A 1 in `begin_mask` or `end_mask` leaves the bound open; in `new_axis_mask` it inserts an
+    axis of 1, in `shrink_axis_mask` it takes one element and removes the axis, in
+    `ellipsis_mask` it stands for all axes not mentioned. Masks are filled up with zeros.
+    """
+
+    begin_mask: tuple[int, ...] = ()
+    end_mask: tuple[int, ...] = ()
+    new_axis_mask: tuple[int, ...] = ()
+    shrink_axis_mask: tuple[int, ...] = ()
+    ellipsis_mask: tuple[int, ...] = ()
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(args.element(0), self._shape(args))]
+
+    def _shape(self, args: Arguments) -> Shape:
+        count = self.length(args)
+        dims = args.shape(0).dims
+        if count is None or dims is None:
+            return UNKNOWN_SHAPE
+        begin, end = self._bounds(args, 1, count), self._bounds(args, 2, count)
+        strides: tuple[Dim, ...] = (1,) * count
+        if args.has(3):
+            strides = self._bounds(args, 3, count)
+        result: list[Dim] = []
+        at = 0
+        for position in range(count):
+            if self._is(self.ellipsis_mask, position):
+                left = sum(
+                    not self._is(self.new_axis_mask, later) for later in range(position + 1, count)
+                )
+                result += dims[at : len(dims) - left]
+                at = max(at, len(dims) - left)
+            elif self._is(self.new_axis_mask, position):
+                result.append(1)
+            elif at >= len(dims):
+                raise args.error("more positions than dimensions", str(len(dims)), str(count))
+            else:
+                if not self._is(self.shrink_axis_mask, position):
+                    first = None if self._is(self.begin_mask, position) else begin[position]
+                    last = None if self._is(self.end_mask, position) else end[position]
+                    result.append(slices.sliced_dim(dims[at], first, last, strides[position]))
+                at += 1
+        return Shape((*result, *dims[at:]))
+
+    @staticmethod
+    def _is(mask: tuple[int, ...], position: int) -> bool:
+        return position < len(mask) and mask[position] != 0
+
+    @staticmethod
+    def length(args: Arguments) -> int | None:
+        """The number of positions of `begin` and `end`, or None."""
+        for position in (1, 2):
+            count = shapes.length_of(args, position)
+            if count is not None:
+                return count
+        return None
+
+    @staticmethod
+    def _bounds(args: Arguments, position: int, count: int) -> tuple[Dim, ...]:
+        found = args.dims(position)
+        if found is None:
+            return (UNKNOWN_DIM,) * count
+        if len(found) != count:
+            raise args.error("begin, end and strides differ in length", str(count), str(found))
+        return found
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        dims = args.dims(0)
+        begin, end = args.ints(1), args.ints(2)
+        strides = args.ints(3) if args.has(3) else (1,)
+        if dims is None or args.rank(0) != 1 or begin is None or end is None or strides is None:
+            return None
+        if len(begin) != 1 or self._is(self.new_axis_mask, 0) or 0 in strides:
+            return None
+        if self._is(self.ellipsis_mask, 0):
+            return dims
+        if self._is(self.shrink_axis_mask, 0):
+            return (dims[begin[0]],) if -len(dims) <= begin[0] < len(dims) else None
+        first = None if self._is(self.begin_mask, 0) else begin[0]
+        last = None if self._is(self.end_mask, 0) else end[0]
+        return dims[first : last : strides[0]]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        masks = (
+            self.begin_mask,
+            self.end_mask,
+            self.new_axis_mask,
+            self.shrink_axis_mask,
+            self.ellipsis_mask,
+        )
+        acting = (tuple(item != 0 for item in mask) for mask in masks)
+        return kernels.slicing.strided_slice(kernels.slicing.Masks(*acting))
+
+
+class Slice(OpenVinoOp, type="Slice", since=8, inputs=(4, 5)):
+    """Elements from `start` to `stop` by `step` along `axes`, the first ones without (Slice-8)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        bounds = slices.SliceBounds.of_inputs(args, 1, 2, 4, 3)
+        return [TensorType(args.element(0), slices.sliced(args, args.shape(0), bounds))]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return slices.sliced_list(args.dims(0), slices.SliceBounds.of_inputs(args, 1, 2, 4, 3))
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.slicing.openvino_slice
+
+
+class SliceScatter(OpenVinoOp, type="SliceScatter", since=15, inputs=(5, 6)):
+    """The data with a slice of it replaced by input 1 (SliceScatter-15).
+
+    Inputs: data, updates, start, stop, step and optionally axes.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        element = rules.same_element(args, 0, 1)
+        bounds = slices.SliceBounds.of_inputs(args, 2, 3, 5, 4)
+        expected = slices.sliced(args, args.shape(0), bounds)
+        if expected.refine(args.shape(1)) is None:
+            raise args.error("updates do not fit the slice", str(expected), str(args.shape(1)))
+        return [TensorType(element, args.shape(0))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.slicing.slice_scatter

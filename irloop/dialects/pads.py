@@ -1,0 +1,58 @@
+"""Shape inference of padding, shared by both dialects."""
+
+from __future__ import annotations
+
+from irloop.dialects import rules, shapes
+from irloop.graph.inference import Arguments
+from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape
+
+__all__ = ["padded", "padded_axes"]
+
+
+def padded(
+    args: Arguments, shape: Shape, begins: tuple[Dim, ...] | None, ends: tuple[Dim, ...] | None
+) -> Shape:
+    """`shape` with elements added at both ends of each axis; None for what is not known.
+
+    Raises:
+        InferenceError: when there is not one number an axis, or less than nothing is left.
+    """
+    if shape.dims is None:
+        known = begins if begins is not None else ends
+        return UNKNOWN_SHAPE if known is None else Shape.of_rank(len(known))
+    for given in (begins, ends):
+        if given is not None and len(given) != len(shape.dims):
+            raise args.error("not one padding an axis", str(len(shape.dims)), str(len(given)))
+    if begins is None or ends is None:
+        return Shape.of_rank(len(shape.dims))
+    return Shape(tuple(_padded(args, *item) for item in zip(shape.dims, begins, ends, strict=True)))
+
+
+def _padded(args: Arguments, dim: Dim, begin: Dim, end: Dim) -> Dim:
+    result = shapes.total((dim, begin, end))
+    if isinstance(result, int) and result < 0:
+        raise args.error("more is cut off than there is", f"{dim} at most", f"{begin} and {end}")
+    return result
+
+
+def padded_axes(
+    args: Arguments, shape: Shape, pads: tuple[Dim, ...] | None, axes: tuple[int, ...] | None
+) -> Shape:
+    """`shape` padded by all begins and then all ends of some axes.
+
+    Raises:
+        InferenceError: when there are not two numbers an axis, or an axis is out of range.
+    """
+    if shape.dims is None or axes is None:
+        return shape if shape.dims is None else Shape.of_rank(len(shape.dims))
+    if pads is not None and len(pads) != 2 * len(axes):
+        raise args.error("not two paddings an axis", str(2 * len(axes)), str(len(pads)))
+    rank = len(shape.dims)
+    begins: list[Dim] = [0] * rank
+    ends: list[Dim] = [0] * rank
+    for index, axis in enumerate(axes):
+        at = rules.axis_in(args, axis, rank)
+        assert at is not None
+        begins[at] = UNKNOWN_DIM if pads is None else pads[index]
+        ends[at] = UNKNOWN_DIM if pads is None else pads[len(axes) + index]
+    return padded(args, shape, tuple(begins), tuple(ends))

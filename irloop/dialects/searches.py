@@ -1,0 +1,32 @@
+"""Shape inference of searches, shared by both dialects."""
+
+from __future__ import annotations
+
+from irloop.dialects import rules
+from irloop.graph.inference import Arguments
+from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape
+
+__all__ = ["best", "counted"]
+
+
+def best(args: Arguments, shape: Shape, axis: int, k: Dim) -> Shape:
+    """`shape` with `axis` cut down to the `k` best elements.
+
+    Raises:
+        InferenceError: when the axis is out of range or k larger than it.
+    """
+    at = rules.axis_in(args, axis, shape.rank)
+    if at is None:
+        return UNKNOWN_SHAPE
+    dim = shape.dim(at)
+    if isinstance(k, int) and k < 0:
+        raise args.error("k is negative", "0 or more", str(k))
+    if isinstance(k, int) and isinstance(dim, int) and k > dim:
+        raise args.error("k is larger than the axis", f"{dim} at most", str(k))
+    return shape.with_dim(at, k)
+
+
+def counted(args: Arguments, position: int) -> Dim:
+    """The only element of an integer input, as far as it is known."""
+    dims = args.dims(position)
+    return dims[0] if dims is not None and len(dims) == 1 else UNKNOWN_DIM

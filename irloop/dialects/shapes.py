@@ -1,0 +1,297 @@
+"""Shape inference shared by both dialects: reshaping, squeezing, broadcasting, joining."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from irloop.dialects import rules
+from irloop.graph.inference import Arguments
+from irloop.graph.types import (
+    UNKNOWN_DIM,
+    UNKNOWN_SHAPE,
+    Dim,
+    Shape,
+    broadcast_shapes,
+)
+
+__all__ = [
+    "broadcast_to",
+    "concatenated",
+    "flattened",
+    "joined_dims",
+    "kept_dims",
+    "known",
+    "length_of",
+    "multiplied",
+    "reshaped",
+    "shape_from",
+    "squeezed",
+    "tiled",
+    "total",
+    "transposed",
+    "unsqueezed",
+]
+
+
+def known(dims: tuple[Dim, ...] | None) -> tuple[int, ...] | None:
+    """Dimensions as numbers, or None when one is not known."""
+    return None if dims is None else Shape(dims).static()
+
+
+def multiplied(dims: Sequence[Dim]) -> Dim:
+    """The product of dimensions; a named one survives being multiplied by 1."""
+    number = math.prod(dim for dim in dims if isinstance(dim, int))
+    rest = [dim for dim in dims if not isinstance(dim, int)]
+    if number == 0 or not rest:
+        return number
+    return rest[0] if number == 1 and len(rest) == 1 else UNKNOWN_DIM
+
+
+def total(dims: Sequence[Dim]) -> Dim:
+    """The sum of dimensions; a named one survives adding 0."""
+    number = sum(dim for dim in dims if isinstance(dim, int))
+    rest = [dim for dim in dims if not isinstance(dim, int)]
+    if not rest:
+        return number
+    return rest[0] if number == 0 and len(rest) == 1 else UNKNOWN_DIM
+
+
+def length_of(args: Arguments, position: int) -> int | None:
+    """The number of elements of a list input (a scalar has one), or None.
+
+    Raises:
+        InferenceError: when the input is no list.
+    """
+    shape = args.shape(position)
+    if shape.rank is not None and shape.rank > 1:
+        raise args.error(f"input {position} is no list", "rank 0 or 1", str(shape))
+    return shape.count()
+
+
+def shape_from(args: Arguments, position: int) -> Shape:
+    """The shape that an integer list input names, as far as it is known."""
+    dims = args.dims(position)
+    if dims is not None:
+        return Shape(dims)
+    length = length_of(args, position)
+    return UNKNOWN_SHAPE if length is None else Shape.of_rank(length)
+
+
+def kept_dims(args: Arguments) -> tuple[Dim, ...] | None:
+    """The elements of the first input where the output holds the same as a list or scalar."""
+    rank = _output_rank(args)
+    return args.dims(0) if rank is not None and rank <= 1 else None
+
+
+def _output_rank(args: Arguments) -> int | None:
+    type = args.node.outputs[0].type
+    shape = getattr(type, "shape", UNKNOWN_SHAPE)
+    rank: int | None = shape.rank
+    return rank
+
+
+def reshaped(
+    args: Arguments, shape: Shape, pattern: tuple[Dim, ...] | None, *, special_zero: bool
+) -> Shape:
+    """`shape` after a reshape by `pattern`: -1 is what is left, 0 copies with `special_zero`.
+
+    Raises:
+        InferenceError: when the pattern is none, or the elements do not fit.
+    """
+    if pattern is None:
+        return UNKNOWN_SHAPE
+    text = ",".join(map(str, pattern))
+    wrong = [dim for dim in pattern if isinstance(dim, int) and dim < -1]
+    if wrong or sum(dim == -1 for dim in pattern) > 1:
+        raise args.error("shape is no pattern", "sizes and at most one -1", text)
+    copied = {at for at, dim in enumerate(pattern) if dim == 0} if special_zero else set()
+    if shape.rank is not None and copied and max(copied) >= shape.rank:
+        raise args.error("0 copies a dimension that the input lacks", f"{shape}", text)
+    dims = [shape.dim(at) if at in copied else dim for at, dim in enumerate(pattern)]
+    if shape.dims is None:
+        return Shape(tuple(UNKNOWN_DIM if dim == -1 else dim for dim in dims))
+    source = [dim for at, dim in enumerate(shape.dims) if at not in copied]
+    target = [dim for at, dim in enumerate(dims) if at not in copied and dim != -1]
+    if -1 in dims:
+        dims[dims.index(-1)] = _remaining(args, source, target, text)
+    elif _differ(multiplied(source), multiplied(target)):
+        raise args.error("elements do not fit", f"as many as in {shape}", f"[{text}]")
+    return Shape(tuple(dims))
+
+
+def _differ(left: Dim, right: Dim) -> bool:
+    return isinstance(left, int) and isinstance(right, int) and left != right
+
+
+def _remaining(args: Arguments, source: list[Dim], target: list[Dim], text: str) -> Dim:
+    """What -1 stands for: elements of `source` by elements of `target`, equal names cancelled."""
+    source, target = list(source), list(target)
+    for dim in list(target):
+        if not isinstance(dim, int) and dim.symbol is not None and dim in source:
+            source.remove(dim)
+            target.remove(dim)
+    if known(tuple(target)) is None:
+        return UNKNOWN_DIM
+    divisor = multiplied(target)
+    left = multiplied(source)
+    if not isinstance(divisor, int) or divisor == 0:
+        return 0 if left == 0 else UNKNOWN_DIM
+    if not isinstance(left, int):
+        return left if divisor == 1 else UNKNOWN_DIM
+    if left % divisor:
+        raise args.error("elements do not fit", f"a multiple of {divisor}", f"{left} for [{text}]")
+    return left // divisor
+
+
+def flattened(args: Arguments, shape: Shape, axis: int) -> Shape:
+    """The matrix of the dimensions before and from `axis` on.
+
+    Raises:
+        InferenceError: when the axis is outside the rank.
+    """
+    if shape.dims is None:
+        return Shape.of_rank(2)
+    rank = len(shape.dims)
+    if not -rank <= axis <= rank:
+        raise args.error("axis is out of range", f"{-rank} to {rank}", str(axis))
+    at = axis + rank if axis < 0 else axis
+    return Shape((multiplied(shape.dims[:at]), multiplied(shape.dims[at:])))
+
+
+def squeezed(
+    args: Arguments, shape: Shape, axes: tuple[int, ...] | None, *, lenient: bool = False
+) -> Shape:
+    """`shape` without `axes` of size 1; all such axes for an empty list.
+
+    `axes` is None when they are not known. With `lenient` a listed axis of another size stays.
+
+    Raises:
+        InferenceError: when an axis is outside the rank, or has another size than 1.
+    """
+    if shape.dims is None or axes is None:
+        return UNKNOWN_SHAPE
+    if not axes:
+        if shape.static() is None:
+            return UNKNOWN_SHAPE
+        return Shape(tuple(dim for dim in shape.dims if dim != 1))
+    chosen = {rules.axis_in(args, axis, len(shape.dims)) for axis in axes}
+    kept = []
+    for at, dim in enumerate(shape.dims):
+        other = isinstance(dim, int) and dim != 1
+        if at in chosen and other and not lenient:
+            raise args.error(f"axis {at} cannot be squeezed", "a dimension of 1", str(shape))
+        if at not in chosen or other:
+            kept.append(dim)
+    return Shape(tuple(kept))
+
+
+def unsqueezed(
+    args: Arguments, shape: Shape, axes: tuple[int, ...] | None, count: int | None = None
+) -> Shape:
+    """`shape` with ones inserted at `axes` of the result.
+
+    `axes` is None when they are not known; `count` then says how many there are.
+
+    Raises:
+        InferenceError: when an axis is outside the result, or listed twice.
+    """
+    if shape.dims is None:
+        return UNKNOWN_SHAPE
+    if axes is None:
+        return UNKNOWN_SHAPE if count is None else Shape.of_rank(len(shape.dims) + count)
+    rank = len(shape.dims) + len(axes)
+    chosen = {rules.axis_in(args, axis, rank) for axis in axes}
+    if len(chosen) != len(axes):
+        raise args.error("axes are not unique", "different axes", str(list(axes)))
+    dims = iter(shape.dims)
+    return Shape(tuple(1 if at in chosen else next(dims) for at in range(rank)))
+
+
+def transposed(args: Arguments, shape: Shape, order: tuple[int, ...] | None) -> Shape:
+    """`shape` with its axes in another order; None for an order that is not known.
+
+    Raises:
+        InferenceError: when the order is no permutation of the axes.
+    """
+    if order is None:
+        return UNKNOWN_SHAPE if shape.rank is None else Shape.of_rank(shape.rank)
+    if shape.dims is None:
+        return Shape.of_rank(len(order)) if order else UNKNOWN_SHAPE
+    if not order:
+        return Shape(shape.dims[::-1])
+    if sorted(order) != list(range(len(shape.dims))):
+        expected = f"a permutation of 0 to {len(shape.dims) - 1}"
+        raise args.error("the order is no permutation", expected, str(list(order)))
+    return Shape(tuple(shape.dims[axis] for axis in order))
+
+
+def broadcast_to(args: Arguments, shape: Shape, target: Shape, *, both_ways: bool) -> Shape:
+    """`shape` repeated to `target`; with `both_ways` dimensions of 1 in `target` give way.
+
+    Raises:
+        InferenceError: when they do not fit.
+    """
+    found = broadcast_shapes((shape, target))
+    if found is None:
+        raise args.error("shape cannot be broadcast", f"something for {target}", str(shape))
+    if both_ways or target.dims is None or shape.dims is None:
+        return found if both_ways else target
+    if len(shape.dims) > len(target.dims):
+        raise args.error("rank is too large", f"{len(target.dims)} at most", str(shape))
+    for dim, wanted in zip(reversed(shape.dims), reversed(target.dims), strict=False):
+        if isinstance(dim, int) and wanted == 1 and dim != 1:
+            raise args.error("shape cannot be broadcast", f"something for {target}", str(shape))
+    return target
+
+
+def tiled(shape: Shape, repeats: tuple[Dim, ...] | None) -> Shape:
+    """`shape` repeated along each axis; the shorter of both gets ones in front."""
+    if shape.dims is None or repeats is None:
+        return UNKNOWN_SHAPE
+    rank = max(len(shape.dims), len(repeats))
+    dims = (1,) * (rank - len(shape.dims)) + shape.dims
+    counts = (1,) * (rank - len(repeats)) + repeats
+    return Shape(tuple(multiplied(pair) for pair in zip(dims, counts, strict=True)))
+
+
+def concatenated(args: Arguments, axis: int) -> Shape:
+    """The shape of all inputs one behind the other.
+
+    Raises:
+        InferenceError: when ranks or other dimensions differ, or the axis is out of range.
+    """
+    shapes = [args.shape(position) for position in range(len(args))]
+    ranked = [shape.dims for shape in shapes if shape.dims is not None]
+    if not ranked:
+        return UNKNOWN_SHAPE
+    rank = len(ranked[0])
+    text = " and ".join(map(str, shapes))
+    if any(len(dims) != rank for dims in ranked):
+        raise args.error("ranks differ", f"rank {rank}", text)
+    at = rules.axis_in(args, axis, rank)
+    if at is None or rank == 0:
+        raise args.error("scalars cannot be joined", "rank 1 or more", text)
+    merged = Shape((*ranked[0][:at], UNKNOWN_DIM, *ranked[0][at + 1 :]))
+    for dims in ranked[1:]:
+        refined = merged.refine(Shape((*dims[:at], UNKNOWN_DIM, *dims[at + 1 :])))
+        if refined is None:
+            raise args.error(f"dimensions beside axis {at} differ", "equal ones", text)
+        merged = refined
+    if len(ranked) < len(shapes):
+        return merged
+    return merged.with_dim(at, total([dims[at] for dims in ranked]))
+
+
+def joined_dims(args: Arguments) -> tuple[Dim, ...] | None:
+    """The elements of lists one behind the other, as far as they are known."""
+    joined: list[Dim] = []
+    for position in range(len(args)):
+        dims = args.dims(position)
+        if dims is None:
+            count = args.shape(position).count() if args.rank(position) == 1 else None
+            if count is None or not args.element(position).is_integer:
+                return None
+            dims = (UNKNOWN_DIM,) * count
+        joined.extend(dims)
+    return tuple(joined)

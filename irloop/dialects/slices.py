@@ -1,0 +1,185 @@
+"""Shape inference of slices and splits, shared by both dialects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.dialects import rules, shapes
+from irloop.graph.inference import Arguments
+from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape
+
+__all__ = [
+    "TO_THE_END",
+    "SliceBounds",
+    "equal_parts",
+    "parts",
+    "sliced",
+    "sliced_dim",
+    "sliced_list",
+]
+
+#: Bounds at least this far out mean every element of any tensor.
+TO_THE_END = 2**31 - 1
+
+
+def sliced_dim(dim: Dim, start: Dim | None, end: Dim | None, step: Dim) -> Dim:
+    """The length of a slice of one axis; None for a bound that is left open."""
+    if not isinstance(step, int):
+        return UNKNOWN_DIM
+    if isinstance(dim, int):
+        if step == 0 or not all(b is None or isinstance(b, int) for b in (start, end)):
+            return UNKNOWN_DIM
+        first = start if isinstance(start, int) else None
+        last = end if isinstance(end, int) else None
+        if step < 0 and last is not None and last < -dim:
+            last = None
+        return len(range(*slice(first, last, step).indices(dim)))
+    if abs(step) != 1:
+        return UNKNOWN_DIM
+    return dim if _is_whole(start, end, step) else UNKNOWN_DIM
+
+
+def _is_whole(start: Dim | None, end: Dim | None, step: int) -> bool:
+    if step > 0:
+        opens = start is None or start == 0
+        return opens and (end is None or (isinstance(end, int) and end >= TO_THE_END))
+    opens = start is None or start == -1 or (isinstance(start, int) and start >= TO_THE_END)
+    return opens and (end is None or (isinstance(end, int) and end <= -TO_THE_END))
+
+
+class SliceBounds:
+    """The bounds of a slice with axes, as far as they are known."""
+
+    def __init__(
+        self,
+        starts: tuple[Dim, ...] | None,
+        ends: tuple[Dim, ...] | None,
+        axes: tuple[int, ...] | None,
+        steps: tuple[Dim, ...] | None,
+    ) -> None:
+        self.axes = axes
+        count = 0 if axes is None else len(axes)
+        self.starts = (UNKNOWN_DIM,) * count if starts is None else starts
+        self.ends = (UNKNOWN_DIM,) * count if ends is None else ends
+        self.steps = (UNKNOWN_DIM,) * count if steps is None else steps
+
+    @classmethod
+    def of_inputs(
+        cls, args: Arguments, starts: int, ends: int, axes: int, steps: int
+    ) -> SliceBounds:
+        """The bounds that inputs at these positions give; axes and steps may be omitted."""
+        count = next(
+            (n for n in (shapes.length_of(args, at) for at in (starts, ends)) if n is not None),
+            None,
+        )
+        if args.has(axes):
+            chosen = args.ints(axes)
+        else:
+            chosen = None if count is None else tuple(range(count))
+        strides = args.dims(steps) if args.has(steps) else (1,) * len(chosen or ())
+        return cls(args.dims(starts), args.dims(ends), chosen, strides)
+
+
+def sliced(args: Arguments, shape: Shape, bounds: SliceBounds) -> Shape:
+    """`shape` after a slice along axes.
+
+    Raises:
+        InferenceError: when lists differ in length, an axis is out of range or listed twice,
+            or a step is 0.
+    """
+    if shape.dims is None:
+        return UNKNOWN_SHAPE
+    axes = bounds.axes
+    if axes is None:
+        return Shape.of_rank(len(shape.dims))
+    lengths = {len(axes), len(bounds.starts), len(bounds.ends), len(bounds.steps)}
+    if len(lengths) != 1:
+        raise args.error("starts, ends, axes and steps differ in length", "equal ones")
+    if 0 in bounds.steps:
+        raise args.error("a step is 0", "another number", "0")
+    dims = list(shape.dims)
+    seen: set[int] = set()
+    for start, end, axis, step in zip(bounds.starts, bounds.ends, axes, bounds.steps, strict=True):
+        at = rules.axis_in(args, axis, len(dims))
+        assert at is not None
+        if at in seen:
+            raise args.error("axes are not unique", "different axes", str(list(axes)))
+        seen.add(at)
+        dims[at] = sliced_dim(dims[at], start, end, step)
+    return Shape(tuple(dims))
+
+
+def sliced_list(dims: tuple[Dim, ...] | None, bounds: SliceBounds) -> tuple[Dim, ...] | None:
+    """The elements of a slice of a list, as far as they are known."""
+    if dims is None or bounds.axes is None:
+        return None
+    if bounds.axes == ():
+        return dims
+    numbers = _numbers((*bounds.starts, *bounds.ends, *bounds.steps))
+    if len(bounds.axes) != 1 or numbers is None or len(numbers) != 3 or numbers[2] == 0:
+        return None
+    start, end, step = numbers
+    last = None if step < 0 and end < -len(dims) else end
+    return dims[start:last:step]
+
+
+def _numbers(dims: Sequence[Dim]) -> tuple[int, ...] | None:
+    found = tuple(dim for dim in dims if isinstance(dim, int))
+    return found if len(found) == len(dims) else None
+
+
+def equal_parts(args: Arguments, shape: Shape, axis: int | None, count: int) -> list[Shape]:
+    """The shapes of `count` equal parts.
+
+    Raises:
+        InferenceError: when the axis is out of range or cannot be divided.
+    """
+    if count < 1:
+        raise args.error("there are no parts", "1 or more", str(count))
+    if axis is None:
+        return [UNKNOWN_SHAPE if shape.rank is None else Shape.of_rank(shape.rank)] * count
+    at = rules.axis_in(args, axis, shape.rank)
+    if at is None:
+        return [UNKNOWN_SHAPE] * count
+    dim = shape.dim(at)
+    if not isinstance(dim, int):
+        return [shape.with_dim(at, dim if count == 1 else UNKNOWN_DIM)] * count
+    if dim % count:
+        raise args.error(f"axis {at} cannot be divided", f"a multiple of {count}", str(dim))
+    return [shape.with_dim(at, dim // count)] * count
+
+
+def parts(
+    args: Arguments, shape: Shape, axis: int | None, lengths: tuple[Dim, ...] | None
+) -> list[Shape]:
+    """The shapes of parts of given lengths, one of which may be -1.
+
+    Raises:
+        InferenceError: when the axis is out of range or the lengths do not make it up.
+    """
+    if axis is None:
+        unknown = UNKNOWN_SHAPE if shape.rank is None else Shape.of_rank(shape.rank)
+        return [unknown] * args.n_outputs
+    at = rules.axis_in(args, axis, shape.rank)
+    if at is None:
+        return [UNKNOWN_SHAPE] * args.n_outputs
+    if lengths is None:
+        return [shape.with_dim(at, UNKNOWN_DIM)] * args.n_outputs
+    if len(lengths) != args.n_outputs:
+        raise args.error("lengths and outputs differ", str(args.n_outputs), str(len(lengths)))
+    return [shape.with_dim(at, size) for size in _resolved(args, shape.dim(at), lengths)]
+
+
+def _resolved(args: Arguments, dim: Dim, lengths: tuple[Dim, ...]) -> list[Dim]:
+    text = ",".join(map(str, lengths))
+    numbers = _numbers(lengths)
+    if numbers is None:
+        return [UNKNOWN_DIM if size == -1 else size for size in lengths]
+    if numbers.count(-1) > 1 or any(size < -1 for size in numbers):
+        raise args.error("lengths are no parts", "sizes and at most one -1", text)
+    rest = sum(size for size in numbers if size != -1)
+    if not isinstance(dim, int):
+        return [UNKNOWN_DIM if size == -1 else size for size in numbers]
+    if rest > dim or (-1 not in numbers and rest != dim):
+        raise args.error("lengths do not make up the axis", str(dim), text)
+    return [dim - rest if size == -1 else size for size in numbers]

@@ -1,0 +1,126 @@
+"""The numbers of operations that pick elements by index."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "compress",
+    "gather_along",
+    "gather_axis",
+    "gather_batched",
+    "gather_elements",
+    "gather_nd",
+    "gather_plain",
+    "gather_tree",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def gather_along(axis: int) -> Callable[[Array, Array], Array]:
+    """Slices of `axis` at indices, which may be negative."""
+
+    def run(data: Array, indices: Array) -> Array:
+        return np.take(data, indices, axis)
+
+    return run
+
+
+def gather_plain(data: Array, indices: Array, axis: Array) -> Array:
+    """Slices at indices of an axis that is an input."""
+    return np.take(data, indices, int(axis.reshape(-1)[0]))
+
+
+def gather_axis(batch_dims: int) -> Callable[[Array, Array, Array], Array]:
+    """Slices at indices of an axis that is an input; the first `batch_dims` axes are paired."""
+    if batch_dims == 0:
+        return gather_plain
+
+    def run(data: Array, indices: Array, axis: Array) -> Array:
+        at = int(axis.reshape(-1)[0]) % data.ndim
+        batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
+        return gather_batched(data, indices, at, batch)
+
+    return run
+
+
+def gather_batched(data: Array, indices: Array, axis: int, batch_dims: int) -> Array:
+    """Slices at indices of `axis`, the first `batch_dims` axes of both being paired."""
+    if batch_dims == 0:
+        return np.take(data, indices, axis)
+    batch, before = data.shape[:batch_dims], data.shape[batch_dims:axis]
+    after = data.shape[axis + 1 :]
+    count = math.prod(batch)
+    flat = data.reshape(count, math.prod(before), data.shape[axis], math.prod(after))
+    chosen = indices.reshape(count, math.prod(indices.shape[batch_dims:]))
+    # The two index arrays stand apart, so NumPy puts their axes first.
+    found = flat[np.arange(count)[:, None], :, chosen].swapaxes(1, 2)
+    return found.reshape(batch + before + indices.shape[batch_dims:] + after)
+
+
+def gather_elements(axis: int) -> Callable[[Array, Array], Array]:
+    """The element at each index of `axis`, other coordinates being those of the index."""
+
+    def run(data: Array, indices: Array) -> Array:
+        where: list[Any] = list(np.ogrid[tuple(slice(dim) for dim in indices.shape)])
+        where[axis] = indices
+        found: Array = data[tuple(where)]
+        return found
+
+    return run
+
+
+def gather_nd(batch_dims: int, merge: bool = False) -> Callable[[Array, Array], Array]:
+    """The slices at coordinates that the last axis of the indices holds.
+
+    With `merge` several batch axes of the result become one (GatherND-5).
+    """
+
+    def run(data: Array, indices: Array) -> Array:
+        count = math.prod(data.shape[:batch_dims])
+        depth = indices.shape[-1]
+        inner = indices.shape[batch_dims:-1]
+        rows = indices.reshape(count, math.prod(inner), depth)
+        flat = data.reshape(count, *data.shape[batch_dims:])
+        batch = np.broadcast_to(np.arange(count)[:, None], rows.shape[:2])
+        found: Array = flat[(batch, *np.moveaxis(rows, -1, 0))]
+        lead = indices.shape[:batch_dims]
+        if merge and batch_dims > 1:
+            lead = (count,)
+        return found.reshape(*lead, *inner, *data.shape[batch_dims + depth :])
+
+    return run
+
+
+def gather_tree(ids: Array, parents: Array, lengths: Array, end_token: Array) -> Array:
+    """Full beams from the steps of a beam search (GatherTree-1).
+
+    `ids` and `parents` are [steps, batch, beams], `lengths` the longest beam of each batch
+    item. Whatever stands behind a beam's first end token becomes end tokens.
+    """
+    steps, batch, beams = ids.shape
+    end = end_token.reshape(-1)[0].astype(ids.dtype)
+    last = np.minimum(steps, lengths.reshape(-1, 1).astype(np.int64)) - 1
+    result = np.full_like(ids, end)
+    rows = np.arange(batch)[:, None]
+    beam = np.broadcast_to(np.arange(beams), (batch, beams))
+    for step in range(steps - 1, -1, -1):
+        active = step <= last
+        result[step] = np.where(active, ids[step][rows, beam], end)
+        beam = np.where(active, parents[step][rows, beam].astype(np.int64), beam)
+    ended = np.cumsum(result == end, axis=0) > 0
+    return np.where(ended, end, result)
+
+
+def compress(axis: int | None) -> Callable[[Array, Array], Array]:
+    """The slices of `axis` (of the flat data for None) where a condition holds."""
+
+    def run(data: Array, condition: Array) -> Array:
+        return np.compress(condition.reshape(-1), data, axis=axis)
+
+    return run

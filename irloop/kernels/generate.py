@@ -1,0 +1,164 @@
+"""The numbers of operations that make tensors from little: ranges, fills, windows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "eye",
+    "eye_like",
+    "fill",
+    "mel_weight_matrix",
+    "one_hot",
+    "one_hot_values",
+    "range_as",
+    "range_of",
+    "window",
+    "zeros",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def range_of(start: Array, limit: Array, delta: Array) -> Array:
+    """Numbers from `start` to before `limit` by `delta`, in their common type."""
+    dtype = start.dtype
+    first, last, step = start.reshape(-1)[0], limit.reshape(-1)[0], delta.reshape(-1)[0]
+    if dtype.kind in "iu":
+        count = len(range(int(first), int(last), int(step)))
+    else:
+        # The difference is taken in the type itself, so that 0.3 - 0.1 is what it stores.
+        count = max(0, math.ceil(float(last - first) / float(step)))
+    positions = np.arange(count).astype(dtype)
+    with np.errstate(over="ignore"):
+        return np.asarray(first + positions * step, dtype=dtype)
+
+
+def range_as(dtype: np.dtype[Any]) -> Callable[[Array, Array, Array], Array]:
+    """As `range_of`, all three cast to `dtype` first."""
+
+    def run(start: Array, stop: Array, step: Array) -> Array:
+        return range_of(start.astype(dtype), stop.astype(dtype), step.astype(dtype))
+
+    return run
+
+
+def fill(value: Array) -> Callable[[Array], Array]:
+    """A tensor of one value whose shape is an input."""
+    item = value.reshape(-1)[0]
+
+    def run(shape: Array) -> Array:
+        return np.full(tuple(shape.reshape(-1).tolist()), item, dtype=value.dtype)
+
+    return run
+
+
+def zeros(shape: Array) -> Array:
+    """f32 zeros in a shape that is an input."""
+    return np.zeros(tuple(shape.reshape(-1).tolist()), dtype=np.float32)
+
+
+def eye(dtype: np.dtype[Any]) -> Callable[..., Array]:
+    """Ones on a diagonal, for each matrix of a batch whose shape is an optional input."""
+
+    def run(rows: Array, columns: Array, shift: Array, batch: Array | None = None) -> Array:
+        height, width, k = (int(item.reshape(-1)[0]) for item in (rows, columns, shift))
+        matrix = np.eye(height, width, k, dtype=dtype)
+        if batch is None:
+            return matrix
+        return np.broadcast_to(matrix, (*batch.reshape(-1).tolist(), height, width))
+
+    return run
+
+
+def eye_like(k: int, dtype: np.dtype[Any] | None) -> Callable[[Array], Array]:
+    """Ones on a diagonal in the shape (and, for None, the type) of a matrix."""
+
+    def run(like: Array) -> Array:
+        rows, columns = like.shape
+        matrix: Array = np.eye(rows, columns, k, dtype=like.dtype if dtype is None else dtype)
+        return matrix
+
+    return run
+
+
+def one_hot(axis: int, wrap: bool) -> Callable[[Array, Array, Array, Array], Array]:
+    """`on` where a new axis of length `depth` equals the index, else `off`.
+
+    With `wrap` a negative index counts from the end, otherwise it is nowhere.
+    """
+
+    def run(indices: Array, depth: Array, on: Array, off: Array) -> Array:
+        size = int(depth.reshape(-1)[0])
+        at = axis % (indices.ndim + 1)
+        where = np.expand_dims(indices, at)
+        if wrap:
+            where = np.where(where < 0, where + size, where)
+        counter = np.arange(size).reshape([-1] + [1] * (indices.ndim - at))
+        hot = where == counter
+        return np.where(hot, on.reshape(()), off.reshape(())).astype(on.dtype, copy=False)
+
+    return run
+
+
+def one_hot_values(axis: int) -> Callable[[Array, Array, Array], Array]:
+    """As `one_hot`, with [off, on] as one input and negative indices from the end."""
+    run = one_hot(axis, wrap=True)
+
+    def pick(indices: Array, depth: Array, values: Array) -> Array:
+        whole = indices.astype(np.int64)
+        return run(whole, depth, values[1:2], values[0:1])
+
+    return pick
+
+
+_TERMS = {
+    "Hann": (0.5, 0.5, 0.0),
+    "Hamming": (25.0 / 46.0, 21.0 / 46.0, 0.0),
+    "Blackman": (0.42, 0.5, 0.08),
+}
+
+
+def window(name: str, periodic: bool, dtype: np.dtype[Any]) -> Callable[[Array], Array]:
+    """A window of cosines; its length is an input."""
+    first, second, third = _TERMS[name]
+
+    def run(size: Array) -> Array:
+        count = int(size.reshape(-1)[0])
+        period = count if periodic else count - 1
+        angle = 2 * np.pi * np.arange(count) / (period or 1)
+        wave = first - second * np.cos(angle) + third * np.cos(2 * angle)
+        return np.asarray(wave).astype(dtype)
+
+    return run
+
+
+def mel_weight_matrix(dtype: np.dtype[Any]) -> Callable[..., Array]:
+    """The matrix that maps a spectrum to mel bins (MelWeightMatrix-17).
+
+    Returns [dft_length // 2 + 1, bins].
+    """
+
+    def run(bins: Array, dft: Array, rate: Array, lower: Array, upper: Array) -> Array:
+        count, length = int(bins.reshape(-1)[0]), int(dft.reshape(-1)[0])
+        rows = length // 2 + 1
+        edges = np.array([float(lower.reshape(-1)[0]), float(upper.reshape(-1)[0])])
+        low, high = 2595 * np.log10(1 + edges / 700)
+        mels = low + np.arange(count + 2) * ((high - low) / (count + 2))
+        hertz = 700 * (np.power(10, mels / 2595) - 1)
+        points = ((length + 1) * hertz // int(rate.reshape(-1)[0])).astype(np.int64)
+        left, centre, right = points[:-2], points[1:-1], points[2:]
+        row = np.arange(rows)[:, None]
+        up = np.where(centre == left, row == centre, (row - left) / np.maximum(centre - left, 1))
+        down = (right - row) / np.maximum(right - centre, 1)
+        rising = (row >= left) & (row <= centre)
+        falling = (row >= centre) & (row < right) & (right != centre)
+        result = np.where(rising, up, 0.0)
+        result = np.where(falling, down, result)
+        return np.asarray(result).astype(dtype)
+
+    return run

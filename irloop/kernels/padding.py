@@ -1,0 +1,115 @@
+"""The numbers of padding and cropping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["center_crop_pad", "openvino_pad", "pad", "pad_by_input", "pad_fixed"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def pad(data: Array, begins: Sequence[int], ends: Sequence[int], mode: str, fill: Any) -> Array:
+    """`data` with elements added (or, for negative numbers, cut off) at both ends of each axis.
+
+    `mode` is constant, edge, reflect (the border is not repeated), symmetric (it is) or wrap;
+    what is added by the latter comes from the whole of `data`, even where it is cut.
+    """
+    if mode == "constant":
+        return _pad_constant(data, begins, ends, fill)
+    for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+        if begin or end:
+            size = data.shape[axis]
+            positions = np.arange(-begin, size + end)
+            data = np.take(data, _inside(positions, size, mode), axis)
+    return data
+
+
+def _inside(positions: Array, size: int, mode: str) -> Array:
+    """Where in an axis of `size` elements each padded position finds its own."""
+    if mode == "edge" or size == 1:
+        inside: Array = np.clip(positions, 0, size - 1)
+        return inside
+    # A period goes there and, unless it wraps, back; reflecting does not repeat the borders.
+    period = {"wrap": size, "reflect": 2 * size - 2, "symmetric": 2 * size}[mode]
+    folded: Array = positions % period
+    if mode == "wrap":
+        return folded
+    back = period - folded if mode == "reflect" else period - 1 - folded
+    return np.minimum(folded, back)
+
+
+def _pad_constant(data: Array, begins: Sequence[int], ends: Sequence[int], fill: Any) -> Array:
+    shape = [dim + b + e for dim, b, e in zip(data.shape, begins, ends, strict=True)]
+    result = np.full(shape, fill, dtype=data.dtype)
+    source, target = [], []
+    for size, begin, end in zip(data.shape, begins, ends, strict=True):
+        source.append(slice(max(0, -begin), max(0, size + min(0, end))))
+        first = max(0, begin)
+        target.append(slice(first, first + max(0, size + min(0, end) + min(0, begin))))
+    result[tuple(target)] = data[tuple(source)]
+    return result
+
+
+def openvino_pad(mode: str) -> Callable[..., Array]:
+    """Padding by inputs begins, ends and an optional fill."""
+
+    def run(data: Array, begins: Array, ends: Array, fill: Array | None = None) -> Array:
+        value = 0 if fill is None else fill.reshape(-1)[0]
+        return pad(data, begins.reshape(-1).tolist(), ends.reshape(-1).tolist(), mode, value)
+
+    return run
+
+
+def pad_fixed(pads: tuple[int, ...], mode: str, fill: float) -> Callable[[Array], Array]:
+    """Padding by all begins and then all ends, known beforehand."""
+    half = len(pads) // 2
+
+    def run(data: Array) -> Array:
+        return pad(data, pads[:half], pads[half:], mode, fill)
+
+    return run
+
+
+def pad_by_input(mode: str) -> Callable[..., Array]:
+    """Padding by an input of all begins and then all ends, an optional fill, optional axes."""
+
+    def run(
+        data: Array, pads: Array, fill: Array | None = None, axes: Array | None = None
+    ) -> Array:
+        numbers = pads.reshape(-1).tolist()
+        half = len(numbers) // 2
+        begins, ends = numbers[:half], numbers[half:]
+        if axes is not None:
+            chosen = [int(axis) % data.ndim for axis in axes.reshape(-1)]
+            begins, ends = (_spread(items, chosen, data.ndim) for items in (begins, ends))
+        value = 0 if fill is None or fill.size == 0 else fill.reshape(-1)[0]
+        return pad(data, begins, ends, mode, value)
+
+    return run
+
+
+def _spread(items: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
+    result = [0] * rank
+    for axis, item in zip(axes, items, strict=True):
+        result[axis] = item
+    return result
+
+
+def center_crop_pad(axes: tuple[int, ...] | None) -> Callable[[Array, Array], Array]:
+    """Crop or pad with zeros around the centre to the sizes of an input."""
+
+    def run(data: Array, sizes: Array) -> Array:
+        chosen = range(data.ndim) if axes is None else axes
+        begins, ends = [0] * data.ndim, [0] * data.ndim
+        for axis, size in zip(chosen, sizes.reshape(-1).tolist(), strict=True):
+            missing = size - data.shape[axis]
+            # An odd element is cut or added at the end.
+            begin = missing // 2 if missing > 0 else -(-missing // 2)
+            begins[axis], ends[axis] = begin, missing - begin
+        return pad(data, begins, ends, "constant", 0)
+
+    return run

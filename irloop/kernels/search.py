@@ -1,0 +1,182 @@
+"""The numbers of operations that sort, look for elements and accumulate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "arg_extreme",
+    "bucketize",
+    "nonzero",
+    "running_product",
+    "running_sum",
+    "search_sorted",
+    "topk",
+    "topk_by_input",
+    "unique",
+    "unique_by_input",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def _ranking(data: Array, axis: int, largest: bool) -> Array:
+    """Positions along `axis` from the best element to the worst, equal ones in their order."""
+    if not largest:
+        return np.argsort(data, axis, kind="stable")
+    turned = np.argsort(np.flip(data, axis), axis, kind="stable")
+    order: Array = data.shape[axis] - 1 - np.flip(turned, axis)
+    return order
+
+
+def topk(
+    axis: int, largest: bool, by_index: bool, index: np.dtype[Any]
+) -> Callable[[Array, int], tuple[Array, Array]]:
+    """The `k` best elements along `axis` and their positions.
+
+    Of equal elements the one that stands first is better. The result goes from best to worst,
+    or in the order of positions with `by_index`.
+    """
+
+    def run(data: Array, k: int) -> tuple[Array, Array]:
+        count = min(k, data.shape[axis])
+        chosen = np.take(_ranking(data, axis, largest), np.arange(count), axis)
+        if by_index:
+            chosen = np.sort(chosen, axis)
+        return np.take_along_axis(data, chosen, axis), chosen.astype(index)
+
+    return run
+
+
+def topk_by_input(
+    axis: int, largest: bool, by_index: bool, index: np.dtype[Any]
+) -> Callable[[Array, Array], tuple[Array, Array]]:
+    """As `topk`, with `k` an array of one element."""
+    run = topk(axis, largest, by_index, index)
+    return lambda data, k: run(data, int(k.reshape(-1)[0]))
+
+
+def arg_extreme(axis: int, largest: bool, keep: bool, last: bool) -> Callable[[Array], Array]:
+    """The i64 position of the largest or smallest element, the first or the last of equal ones."""
+    find: Callable[..., Array] = np.argmax if largest else np.argmin
+
+    def run(data: Array) -> Array:
+        if not last:
+            return find(data, axis, keepdims=keep)
+        turned: Array = data.shape[axis] - 1 - find(np.flip(data, axis), axis, keepdims=keep)
+        return turned
+
+    return run
+
+
+def nonzero(dtype: np.dtype[Any]) -> Callable[[Array], Array]:
+    """The coordinates of elements that are not 0, [rank, count]."""
+
+    def run(data: Array) -> Array:
+        if data.ndim == 0:
+            return np.zeros((0, int(bool(data))), dtype)
+        return np.array(np.nonzero(data), dtype=dtype)
+
+    return run
+
+
+def running_sum(exclusive: bool, reverse: bool) -> Callable[..., Array]:
+    """Running sums along an axis that is an input, the first axis without it."""
+    return _running(np.cumsum, 0, exclusive, reverse)
+
+
+def running_product(exclusive: bool, reverse: bool) -> Callable[..., Array]:
+    """Running products along an axis that is an input, the first axis without it."""
+    return _running(np.cumprod, 1, exclusive, reverse)
+
+
+def _running(
+    function: Callable[..., Array], neutral: int, exclusive: bool, reverse: bool
+) -> Callable[..., Array]:
+    def run(data: Array, axis: Array | None = None) -> Array:
+        at = 0 if axis is None else int(axis.reshape(-1)[0])
+        turned = np.flip(data, at) if reverse else data
+        with np.errstate(over="ignore", invalid="ignore"):
+            result = function(turned, axis=at, dtype=data.dtype)
+        if exclusive and data.shape[at]:
+            first = np.full_like(np.take(result, [0], at), neutral)
+            rest = np.take(result, np.arange(data.shape[at] - 1), at)
+            result = np.concatenate([first, rest], at)
+        return np.flip(result, at) if reverse else result
+
+    return run
+
+
+def bucketize(right: bool, dtype: np.dtype[Any]) -> Callable[[Array, Array], Array]:
+    """How many of the sorted bounds lie below each element (`right`) or not above it."""
+    side: Any = "left" if right else "right"
+
+    def run(data: Array, bounds: Array) -> Array:
+        common = np.result_type(data.dtype, bounds.dtype) if bounds.size else data.dtype
+        found = np.searchsorted(bounds.astype(common), data.astype(common), side=side)
+        return np.asarray(found).astype(dtype).reshape(data.shape)
+
+    return run
+
+
+def search_sorted(right: bool, dtype: np.dtype[Any]) -> Callable[[Array, Array], Array]:
+    """Where each value would be inserted into its own sorted row.
+
+    `table` is [..., n] sorted along the last axis (or one list for all), `values` [..., m].
+    """
+
+    def run(table: Array, values: Array) -> Array:
+        rows = np.broadcast_to(table, (*values.shape[:-1], table.shape[-1]))
+        low = np.zeros(values.shape, dtype=np.int64)
+        high = np.full(values.shape, table.shape[-1], dtype=np.int64)
+        while (low < high).any():
+            middle = (low + high) // 2
+            inside = np.minimum(middle, max(table.shape[-1] - 1, 0))
+            found = np.take_along_axis(rows, inside, -1)
+            behind = found <= values if right else found < values
+            open_ = low < high
+            low = np.where(open_ & behind, middle + 1, low)
+            high = np.where(open_ & ~behind, middle, high)
+        return low.astype(dtype)
+
+    return run
+
+
+def unique(
+    axis: int | None, in_order: bool, index: np.dtype[Any], count: np.dtype[Any]
+) -> Callable[[Array], tuple[Array, Array, Array, Array]]:
+    """Different elements (or slices of `axis`), where each stands first, which one each is,
+    how often it occurs.
+
+    They are sorted with `in_order`, else they keep the order of their first occurrence.
+    """
+
+    def run(data: Array) -> tuple[Array, Array, Array, Array]:
+        flat = data.reshape(-1) if axis is None else data
+        at = 0 if axis is None else axis
+        values, first, inverse, counts = np.unique(
+            flat, return_index=True, return_inverse=True, return_counts=True, axis=at
+        )
+        inverse = inverse.reshape(-1)
+        if not in_order:
+            order = np.argsort(first, kind="stable")
+            values, first, counts = np.take(values, order, at), first[order], counts[order]
+            inverse = np.argsort(order, kind="stable")[inverse]
+        return values, first.astype(index), inverse.astype(index), counts.astype(count)
+
+    return run
+
+
+def unique_by_input(
+    in_order: bool, index: np.dtype[Any], count: np.dtype[Any]
+) -> Callable[..., tuple[Array, Array, Array, Array]]:
+    """As `unique`, with the axis an optional input."""
+
+    def run(data: Array, axis: Array | None = None) -> tuple[Array, Array, Array, Array]:
+        at = None if axis is None else int(axis.reshape(-1)[0])
+        return unique(at, in_order, index, count)(data)
+
+    return run

@@ -1,0 +1,197 @@
+"""The numbers of operations that read or change shapes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "broadcast_bidirectional",
+    "broadcast_explicit",
+    "broadcast_numpy",
+    "broadcast_pdpd",
+    "flatten",
+    "reshape",
+    "reshape_to",
+    "shape_of",
+    "shape_range",
+    "size",
+    "squeeze_axes",
+    "squeeze_fixed",
+    "squeeze_lenient",
+    "tile",
+    "tile_axis",
+    "transpose",
+    "transpose_by",
+    "unsqueeze",
+    "unsqueeze_fixed",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def shape_of(dtype: np.dtype[Any]) -> Callable[[Array], Array]:
+    """The dimensions of an array in an integer type."""
+
+    def run(data: Array) -> Array:
+        return np.array(data.shape, dtype=dtype)
+
+    return run
+
+
+def shape_range(start: int, end: int | None) -> Callable[[Array], Array]:
+    """The dimensions from `start` up to `end`, negative ones counted from the rank."""
+
+    def run(data: Array) -> Array:
+        return np.array(data.shape[start:end], dtype=np.int64)
+
+    return run
+
+
+def size(data: Array) -> Array:
+    """The number of elements as an i64 scalar."""
+    return np.array(data.size, dtype=np.int64)
+
+
+def reshape_to(data: Array, target: list[int], special_zero: bool) -> Array:
+    """`data` in the shape `target`, where -1 is what is left and 0 may copy a dimension.
+
+    Raises:
+        ValueError: when the elements do not fit.
+    """
+    if special_zero and 0 in target:
+        copied = [at for at, dim in enumerate(target) if dim == 0]
+        left = [dim for at, dim in enumerate(data.shape) if at not in copied]
+        target = [data.shape[at] if dim == 0 else dim for at, dim in enumerate(target)]
+        if -1 in target and 0 in target:
+            # NumPy cannot divide by a zero that is on both sides; the copied ones cancel out.
+            rest = math.prod(d for at, d in enumerate(target) if at not in copied and d != -1)
+            target[target.index(-1)] = math.prod(left) // rest if rest else 0
+    return data.reshape(target)
+
+
+def reshape(special_zero: bool) -> Callable[[Array, Array], Array]:
+    """Reshape by a pattern that is an input."""
+
+    def run(data: Array, pattern: Array) -> Array:
+        return reshape_to(data, pattern.reshape(-1).tolist(), special_zero)
+
+    return run
+
+
+def flatten(axis: int) -> Callable[[Array], Array]:
+    """A matrix of the dimensions before and from `axis` on."""
+
+    def run(data: Array) -> Array:
+        at = axis + data.ndim if axis < 0 else axis
+        return data.reshape(math.prod(data.shape[:at]), math.prod(data.shape[at:]))
+
+    return run
+
+
+def squeeze_fixed(axes: tuple[int, ...] | None) -> Callable[[Array], Array]:
+    """Remove axes of size 1 (all of them for None)."""
+
+    def run(data: Array) -> Array:
+        return np.squeeze(data, axis=axes)
+
+    return run
+
+
+def squeeze_axes(data: Array, axes: Array | None = None) -> Array:
+    """Remove the axes given as an input, all of size 1 when it is omitted."""
+    return np.squeeze(data, axis=None if axes is None else tuple(axes.reshape(-1).tolist()))
+
+
+def squeeze_lenient(data: Array, axes: Array | None = None) -> Array:
+    """Remove the listed axes that have size 1, all such axes for an empty or omitted list."""
+    if axes is None or axes.size == 0:
+        return np.squeeze(data)
+    chosen = {int(axis) % data.ndim for axis in axes.reshape(-1)} if data.ndim else set()
+    return data.reshape([d for at, d in enumerate(data.shape) if at not in chosen or d != 1])
+
+
+def unsqueeze_fixed(axes: tuple[int, ...]) -> Callable[[Array], Array]:
+    """Insert axes of size 1 at these positions of the result."""
+
+    def run(data: Array) -> Array:
+        return np.expand_dims(data, axes)
+
+    return run
+
+
+def unsqueeze(data: Array, axes: Array) -> Array:
+    """Insert axes of size 1 at the positions given as an input."""
+    rank = data.ndim + axes.size
+    positions = {int(axis) % rank for axis in axes.reshape(-1)}
+    dims = iter(data.shape)
+    return data.reshape([1 if at in positions else next(dims, 1) for at in range(rank)])
+
+
+def transpose(data: Array, order: Array | None = None) -> Array:
+    """Reorder axes by an input; an empty one reverses them."""
+    if order is None or order.size == 0:
+        return data.transpose()
+    return data.transpose(order.reshape(-1).tolist())
+
+
+def transpose_by(order: tuple[int, ...] | None) -> Callable[[Array], Array]:
+    """Reorder axes; None reverses them."""
+
+    def run(data: Array) -> Array:
+        return data.transpose(order)
+
+    return run
+
+
+def broadcast_numpy(data: Array, target: Array) -> Array:
+    """Repeat `data`, aligned at its last dimension, to exactly the shape `target`."""
+    return np.broadcast_to(data, target.reshape(-1).tolist())
+
+
+def broadcast_bidirectional(data: Array, target: Array) -> Array:
+    """Repeat `data` to the common shape of itself and `target`."""
+    shape = np.broadcast_shapes(data.shape, tuple(target.reshape(-1).tolist()))
+    return np.broadcast_to(data, shape)
+
+
+def broadcast_explicit(data: Array, target: Array, mapping: Array) -> Array:
+    """Repeat `data`, its axes standing at the positions `mapping`, to the shape `target`."""
+    shape = target.reshape(-1).tolist()
+    aligned = [1] * len(shape)
+    for axis, dim in zip(mapping.reshape(-1).tolist(), data.shape, strict=True):
+        aligned[axis] = dim
+    return np.broadcast_to(data.reshape(aligned), shape)
+
+
+def broadcast_pdpd(axis: int) -> Callable[..., Array]:
+    """Repeat `data`, its first axis standing at `axis`, to the shape `target`.
+
+    -1 aligns it at the last dimension.
+    """
+
+    def run(data: Array, target: Array, unused: Array | None = None) -> Array:
+        shape = target.reshape(-1).tolist()
+        start = len(shape) - data.ndim if axis == -1 else axis
+        dims = list(data.shape)
+        while dims and start + len(dims) > len(shape) and dims[-1] == 1:
+            dims.pop()
+        aligned = [1] * start + dims + [1] * (len(shape) - start - len(dims))
+        return np.broadcast_to(data.reshape(aligned), shape)
+
+    return run
+
+
+def tile(data: Array, repeats: Array) -> Array:
+    """Repeat the whole of `data` along each axis; the shorter of shape and repeats gets ones."""
+    return np.tile(data, repeats.reshape(-1).tolist())
+
+
+def tile_axis(data: Array, tiles: Array, axis: Array) -> Array:
+    """Repeat the whole of `data` `tiles` times along one axis."""
+    repeats = [1] * data.ndim
+    repeats[int(axis.reshape(-1)[0])] = int(tiles.reshape(-1)[0])
+    return np.tile(data, repeats)

@@ -1,0 +1,226 @@
+"""The numbers of operations that cut tensors apart and join them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "Masks",
+    "concat",
+    "openvino_slice",
+    "slice_",
+    "slice_fixed",
+    "slice_scatter",
+    "split",
+    "split_chunks",
+    "split_lengths",
+    "split_sizes",
+    "strided_slice",
+    "tensor_scatter",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_ALL = slice(None)
+
+
+def concat(axis: int) -> Callable[..., Array]:
+    """Arrays one behind the other."""
+
+    def run(*arrays: Array) -> Array:
+        return np.concatenate(arrays, axis)
+
+    return run
+
+
+def _cut(
+    data: Array,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    axes: Sequence[int],
+    steps: Sequence[int],
+) -> tuple[slice, ...]:
+    index = [_ALL] * data.ndim
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        index[axis] = slice(start, _end(end, step, data.shape[axis]), step)
+    return tuple(index)
+
+
+def _end(end: int, step: int, dim: int) -> int | None:
+    # Counted from the end it would become the last element again: everything down to 0 is meant.
+    return None if step < 0 and end < -dim else end
+
+
+def slice_(
+    data: Array,
+    starts: Array,
+    ends: Array,
+    axes: Array | None = None,
+    steps: Array | None = None,
+) -> Array:
+    """Elements from `starts` to `ends` along `axes` (the first ones when omitted)."""
+    first = starts.reshape(-1).tolist()
+    chosen = range(len(first)) if axes is None else axes.reshape(-1).tolist()
+    strides = [1] * len(first) if steps is None else steps.reshape(-1).tolist()
+    return data[_cut(data, first, ends.reshape(-1).tolist(), chosen, strides)]
+
+
+def slice_fixed(
+    starts: tuple[int, ...], ends: tuple[int, ...], axes: tuple[int, ...] | None
+) -> Callable[[Array], Array]:
+    """Elements from `starts` to `ends` along `axes`, all known beforehand."""
+    chosen = tuple(range(len(starts))) if axes is None else axes
+
+    def run(data: Array) -> Array:
+        return data[_cut(data, starts, ends, chosen, [1] * len(starts))]
+
+    return run
+
+
+def openvino_slice(
+    data: Array, starts: Array, ends: Array, steps: Array, axes: Array | None = None
+) -> Array:
+    """As `slice_`, with the inputs in OpenVINO's order."""
+    return slice_(data, starts, ends, axes, steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Masks:
+    """The masks of a strided slice, one item a position of `begin`; True acts."""
+
+    begin: tuple[bool, ...] = ()
+    end: tuple[bool, ...] = ()
+    new_axis: tuple[bool, ...] = ()
+    shrink: tuple[bool, ...] = ()
+    ellipsis: tuple[bool, ...] = ()
+
+    def index(self, begin: Sequence[int], end: Sequence[int], strides: Sequence[int]) -> Any:
+        """What numpy is asked for."""
+        return tuple(
+            self._item(at, *bounds)
+            for at, bounds in enumerate(zip(begin, end, strides, strict=True))
+        )
+
+    def _item(self, at: int, begin: int, end: int, stride: int) -> Any:
+        if self.at(self.ellipsis, at):
+            return Ellipsis
+        if self.at(self.new_axis, at):
+            return None
+        if self.at(self.shrink, at):
+            return begin
+        first = None if self.at(self.begin, at) else begin
+        last = None if self.at(self.end, at) else end
+        return slice(first, last, stride)
+
+    @staticmethod
+    def at(mask: tuple[bool, ...], position: int) -> bool:
+        """The item of a mask; False behind its end."""
+        return position < len(mask) and mask[position]
+
+
+def strided_slice(masks: Masks) -> Callable[..., Array]:
+    """Slice, insert and remove axes as masks say."""
+
+    def run(data: Array, begin: Array, end: Array, strides: Array | None = None) -> Array:
+        first = begin.reshape(-1).tolist()
+        steps = [1] * len(first) if strides is None else strides.reshape(-1).tolist()
+        index = masks.index(first, end.reshape(-1).tolist(), steps)
+        found: Array = data[index]
+        return found
+
+    return run
+
+
+def _pieces(data: Array, axis: int, lengths: Sequence[int]) -> tuple[Array, ...]:
+    before = [_ALL] * (axis % data.ndim)
+    pieces, start = [], 0
+    for length in lengths:
+        pieces.append(data[(*before, slice(start, start + length))])
+        start += length
+    if start != data.shape[axis]:
+        raise ValueError(f"parts of {list(lengths)} do not make {data.shape[axis]}")
+    return tuple(pieces)
+
+
+def _one_or_all(pieces: tuple[Array, ...]) -> Any:
+    return pieces[0] if len(pieces) == 1 else pieces
+
+
+def split(count: int) -> Callable[[Array, Array], Any]:
+    """`count` equal parts along an axis that is an input."""
+
+    def run(data: Array, axis: Array) -> Any:
+        at = int(axis.reshape(-1)[0])
+        return _one_or_all(_pieces(data, at, [data.shape[at] // count] * count))
+
+    return run
+
+
+def split_lengths(data: Array, axis: Array, lengths: Array) -> Any:
+    """Parts of these lengths, one of which may be -1: what is left."""
+    at = int(axis.reshape(-1)[0])
+    sizes = lengths.reshape(-1).tolist()
+    if -1 in sizes:
+        rest = sum(size for size in sizes if size != -1)
+        sizes[sizes.index(-1)] = data.shape[at] - rest
+    return _one_or_all(_pieces(data, at, sizes))
+
+
+def split_sizes(axis: int, sizes: tuple[int, ...]) -> Callable[[Array], Any]:
+    """Parts of sizes known beforehand."""
+
+    def run(data: Array) -> Any:
+        return _one_or_all(_pieces(data, axis, sizes))
+
+    return run
+
+
+def split_chunks(axis: int, count: int) -> Callable[..., Any]:
+    """`count` parts of the sizes of an input; without it equal ones, the last one smaller."""
+
+    def run(data: Array, sizes: Array | None = None) -> Any:
+        if sizes is not None:
+            return _one_or_all(_pieces(data, axis, sizes.reshape(-1).tolist()))
+        dim = data.shape[axis]
+        chunk = -(-dim // count)
+        chunks = [max(0, min(chunk, dim - chunk * part)) for part in range(count)]
+        return _one_or_all(_pieces(data, axis, chunks))
+
+    return run
+
+
+def slice_scatter(
+    data: Array,
+    updates: Array,
+    starts: Array,
+    ends: Array,
+    steps: Array,
+    axes: Array | None = None,
+) -> Array:
+    """`data` with a slice of it replaced by `updates`."""
+    first = starts.reshape(-1).tolist()
+    chosen = range(len(first)) if axes is None else axes.reshape(-1).tolist()
+    result = np.array(data)
+    index = _cut(data, first, ends.reshape(-1).tolist(), chosen, steps.reshape(-1).tolist())
+    result[index] = updates
+    return result
+
+
+def tensor_scatter(axis: int, circular: bool) -> Callable[..., Array]:
+    """A cache with `update` written behind each batch item's write index, along `axis`."""
+
+    def run(cache: Array, update: Array, indices: Array | None = None) -> Array:
+        at = axis % cache.ndim
+        batch, length = cache.shape[0], update.shape[at]
+        starts = np.zeros(batch, dtype=np.int64) if indices is None else indices
+        positions = starts[:, None] + np.arange(length)
+        if circular:
+            positions = positions % cache.shape[at]
+        result = np.moveaxis(np.array(cache), at, 1)
+        result[np.arange(batch)[:, None], positions] = np.moveaxis(update, at, 1)
+        return np.moveaxis(result, 1, at)
+
+    return run
