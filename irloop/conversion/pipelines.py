@@ -10,11 +10,16 @@ from irloop.conversion import (
     branch,
     comparison,
     convert,
+    convolution,
+    convolution_transposed,
     elementwise,
     loop,
+    matmul,
     normalization,
     normalization_import,
     quantize,
+    recurrent,
+    recurrent_import,
     reduction,
     scan,
     sequence,
@@ -44,6 +49,11 @@ FAMILIES = (
     reduction,
     scan,
     sequence,
+    recurrent,
+    recurrent_import,
+    matmul,
+    convolution,
+    convolution_transposed,
 )
 
 #: Read by ONNX Runtime, TensorRT and DirectML of today.

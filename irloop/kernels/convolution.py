@@ -23,6 +23,7 @@ __all__ = [
     "Function",
     "WindowOptions",
     "binary",
+    "binary_signs",
     "causal_with_state",
     "convolution",
     "padded",
@@ -139,19 +140,28 @@ def convolution(
     return apply
 
 
+def binary_signs(w: Array) -> Array:
+    """One-bit filter weights as -1 and 1, the bits of each byte in reverse order.
+
+    The file packs the first weight into the lowest bit of a byte, other than a constant's
+    elements, which start at the highest.
+    """
+    codes = w.reshape(-1)
+    whole = np.zeros(-(-codes.size // 8) * 8, dtype=np.uint8)
+    whole[: codes.size] = codes
+    bits = whole.reshape(-1, 8)[:, ::-1].reshape(-1)[: codes.size].reshape(w.shape)
+    signs: Array = 2 * bits.astype(np.float32) - 1
+    return signs
+
+
 def binary(options: WindowOptions, pad_value: float) -> Function:
     """Convolution of {0, 1} data with one-bit filters, both read as {-1, 1}.
 
-    Padding contributes `pad_value` itself. The file packs the first filter weight into the
-    lowest bit of a byte, other than a constant's elements, which start at the highest.
+    Padding contributes `pad_value` itself.
     """
 
     def apply(x: Array, w: Array) -> Any:
-        codes = w.reshape(-1)
-        whole = np.zeros(-(-codes.size // 8) * 8, dtype=np.uint8)
-        whole[: codes.size] = codes
-        bits = whole.reshape(-1, 8)[:, ::-1].reshape(-1)[: codes.size].reshape(w.shape)
-        signs = 2 * bits.astype(np.float32) - 1
+        signs = binary_signs(w)
         data = 2 * (widened(x) != 0).astype(np.float32) - 1
         window = options.window(w.shape[2:])
         return _correlate(data, signs, window, 1, fill=pad_value).astype(x.dtype, copy=False)

@@ -97,7 +97,8 @@ class Recurrent(OnnxOp):
         if self.batch_first():
             every = (batch, steps, count, size)
         last = TensorType(element, Shape(state))
-        return [TensorType(element, Shape(every)), *[last] * self.STATES][: args.n_outputs]
+        types: list[ValueType] = [TensorType(element, Shape(every)), *[last] * self.STATES]
+        return types[: args.n_outputs]
 
     def _turned(self, count: int, batch: Dim, size: Dim) -> tuple[Dim, ...]:
         return (batch, count, size) if self.batch_first() else (count, batch, size)
