@@ -135,6 +135,19 @@ class Case:
             found.append((given, load_arrays(str(outputs), "out")))
         return found
 
+    def ir_files(self, folder: Path) -> tuple[Path, ...]:
+        """The .xml, and the .bin where the corpus tells how to make it instead of holding it."""
+        if (self.folder / "model.bin").exists() or not self.meta.get("bin_recipe"):
+            return (self.xml,)
+        import sys
+
+        sys.path.insert(0, str(self.folder.parents[1]))
+        from check import make_bin
+
+        made = folder / "model.bin"
+        made.write_bytes(make_bin(self.meta["bin_recipe"]))
+        return self.xml, made
+
     def order(self, kind: str, names: list[str]) -> list[int]:
         """For each of the IR's `names` (inputs or outputs) the number of its array."""
         listed = [item["name"] for item in self.meta["ir"][kind]]
@@ -151,7 +164,7 @@ def check_onnx(path: Path) -> None:
 def convert_case(case: Case, direction: str, folder: Path) -> tuple[Path, Any]:
     """The converted file and the source model."""
     if direction.startswith("ir2onnx"):
-        source = ir_reader.read(case.xml)
+        source = ir_reader.read(*case.ir_files(folder))
         path = folder / "converted.onnx"
         onnx_writer.write(to_onnx(source)[0], path)
         check_onnx(path)

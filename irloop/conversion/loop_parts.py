@@ -260,6 +260,12 @@ class OnnxScan:
 
     def finish(self, states: list[Value], scans: list[tuple[Value, int, bool]]) -> Node:
         """The Scan node; `scans` are (body value, new axis, reverse); outputs states, scans."""
+        # ONNX Runtime swaps the buffers of states: one that is passed on unchanged is lost.
+        parameters = set(self.inner.graph.inputs)
+        states = [
+            shape_forms.identity(self.inner, value) if value in parameters else value
+            for value in states
+        ]
         for value in (*states, *(value for value, _, _ in scans)):
             self.inner.result(value, self.inner.names.fresh(f"{value.producer.name}/out"))
         held, seen = len(self._initial), len(self._scanned)
