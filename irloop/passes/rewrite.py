@@ -84,7 +84,8 @@ class _Run:
         self._rewrite = rewrite
         self._dispatch = dispatch
         self._config = config
-        self._inference = Inference()
+        self._inference = Inference(tolerant=True)
+        self._inference.run(model.graph)
         self._names = Names()
         for graph in all_graphs(model.graph):
             for node in (*graph.parameters, *graph.nodes, *graph.results):

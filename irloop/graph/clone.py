@@ -1,0 +1,85 @@
+"""Copies of graphs, and of a body's nodes into the graph around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.graph.model import Body, Graph, Node, Value, link, make_node
+from irloop.graph.rewriter import Rewriter
+
+__all__ = ["clone_graph", "clone_into"]
+
+
+def clone_graph(graph: Graph) -> Graph:
+    """A copy of a graph and its bodies; constants share their data."""
+    copy = Graph(graph.name)
+    values: dict[Value, Value] = {}
+    for node in graph.parameters:
+        old = node.outputs[0]
+        values[old] = copy.add_parameter(node.name, old.type, old.names, node.location)
+        _keep(node, copy.parameters[-1])
+    for node in graph.nodes:
+        new = _clone_node(node, values, node.name)
+        link(copy, new, before=None)
+    for node in graph.results:
+        old_value = node.inputs[0]
+        assert old_value is not None
+        _keep(node, copy.add_result(values[old_value], node.name, node.location))
+    return copy
+
+
+def clone_into(
+    source: Graph,
+    rewriter: Rewriter,
+    parameters: Sequence[Value],
+    *,
+    before: Node | None,
+    suffix: str = "",
+) -> list[Value]:
+    """Copy the nodes of `source` into the rewriter's graph, before a node or at the end.
+
+    `parameters` stand for the parameters of `source`; what its results read is returned.
+    `suffix` ends the names of the copies.
+    """
+    values: dict[Value, Value] = dict(zip(source.inputs, parameters, strict=True))
+    for node in source.nodes:
+        inputs = tuple(None if value is None else values[value] for value in node.inputs)
+        new = rewriter.insert(
+            node.op,
+            inputs,
+            before=before,
+            name=node.name + suffix,
+            n_outputs=len(node.outputs),
+            types=tuple(value.type for value in node.outputs),
+            bodies=_clone_bodies(node),
+        )
+        _keep(node, new)
+        values.update(zip(node.outputs, new.outputs, strict=True))
+    return [values[value] for value in source.outputs]
+
+
+def _clone_node(node: Node, values: dict[Value, Value], name: str) -> Node:
+    new = make_node(
+        node.op,
+        name,
+        tuple(None if value is None else values[value] for value in node.inputs),
+        len(node.outputs),
+        tuple(value.type for value in node.outputs),
+        tuple(value.names for value in node.outputs),
+        _clone_bodies(node),
+        node.location,
+    )
+    _keep(node, new)
+    values.update(zip(node.outputs, new.outputs, strict=True))
+    return new
+
+
+def _clone_bodies(node: Node) -> tuple[Body, ...]:
+    return tuple(Body(body.label, clone_graph(body.graph), body.ports) for body in node.bodies)
+
+
+def _keep(old: Node, new: Node) -> None:
+    new.info = old.info
+    new.attributes = old.attributes
+    for before, after in zip(old.outputs, new.outputs, strict=True):
+        after.info = before.info

@@ -1,0 +1,51 @@
+"""Puts the branch that a constant condition takes in place of the If."""
+
+from __future__ import annotations
+
+from irloop.dialects.onnx.control_flow import If as OnnxIf
+from irloop.dialects.openvino.control_flow import If as OpenVinoIf
+from irloop.graph.clone import clone_into
+from irloop.passes.base import MatcherPass
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.rewriter import MatchRewriter
+
+__all__ = ["InlineConstantIf"]
+
+
+class InlineConstantIf(MatcherPass):
+    """Removes branches that are never taken.
+
+    Given::
+
+        If(Const true, x):  then y = x + 1   else y = x * 2
+
+    Result::
+
+        y = x + 1
+    """
+
+    name = "inline_constant_if"
+
+    def pattern(self) -> Pattern:
+        return wrap_type((OnnxIf, OpenVinoIf))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        condition = node.inputs[0]
+        known = None if condition is None else rewriter.inference.constant(condition)
+        if known is None or known.size != 1:
+            return False
+        body = node.body("then" if bool(known.reshape(-1)[0]) else "else")
+        parameters = []
+        for index in range(len(body.graph.parameters)):
+            port = body.ports.by_parameter.get(index)
+            value = None if port is None else node.inputs[port.external]
+            if value is None:
+                return False
+            parameters.append(value)
+        results = clone_into(body.graph, rewriter, parameters, before=node)
+        given = {port.external: results[port.result] for port in body.ports.outputs}
+        if len(given) != len(node.outputs):
+            return False
+        rewriter.replace_node(node, [given[at] for at in range(len(given))])
+        return True
