@@ -1,1 +1,1 @@
-"""execution."""
+"""Execution: a graph is compiled once to a flat program and run with NumPy alone."""

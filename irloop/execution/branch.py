@@ -1,0 +1,51 @@
+"""If: one of two bodies, in either dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from irloop.execution.failure import StepError
+from irloop.execution.program import Context, Program
+from irloop.graph.loops import PortMap
+from irloop.graph.model import Node
+
+__all__ = ["Branches", "truth"]
+
+
+def truth(node: Node, value: Any, what: str) -> bool:
+    """The truth of a condition: one element of any shape.
+
+    Raises:
+        StepError: when there is not exactly one element.
+    """
+    array = np.asarray(value)
+    if array.size != 1:
+        raise StepError(
+            node, f"{what} is not one value", expected="one element", found=str(array.shape)
+        )
+    return bool(array.reshape(-1)[0])
+
+
+class Branches:
+    """Runs the branch that the condition (input 0) takes (If-8; ONNX If-1 ... If-25)."""
+
+    def __init__(self, node: Node, programs: Mapping[str, Program]) -> None:
+        self._node = node
+        self._programs = programs
+        self._ports: dict[str, PortMap] = {body.label: body.ports for body in node.bodies}
+
+    def __call__(self, context: Context, *inputs: Any) -> Any:
+        label = "then" if truth(self._node, inputs[0], "the condition") else "else"
+        context.took(self._node, label)
+        program, ports = self._programs[label], self._ports[label]
+        arguments: list[Any] = [None] * len(program.inputs)
+        for port in ports.inputs:
+            arguments[port.parameter] = inputs[port.external]
+        results = program.call(context, arguments)
+        outputs: list[Any] = [None] * len(self._node.outputs)
+        for out in ports.outputs:
+            outputs[out.external] = results[out.result]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)

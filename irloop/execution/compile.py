@@ -1,0 +1,252 @@
+"""From a graph to a program: attributes bound, constants in place, dead values let go.
+
+In the body of a loop, what depends on nothing that changes is moved into the prologue, which
+runs once for each execution of the loop. Nodes that nothing reads are left out, Assign apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.dialects.onnx import control_flow as onnx_flow
+from irloop.dialects.openvino import control_flow as openvino_flow
+from irloop.errors import UnsupportedError
+from irloop.execution.branch import Branches
+from irloop.execution.loops import Loop, LoopBody
+from irloop.execution.memory import expands, room_needed, value_bytes
+from irloop.execution.onnx_loops import BatchedScan, OnnxLoop, OnnxScan
+from irloop.execution.openvino_loops import OpenVinoLoop, TensorIterator
+from irloop.execution.program import CONTEXT, FIRST_FREE, NOTHING, Context, Program, Step
+from irloop.execution.state import STATEFUL, stateful_kernel
+from irloop.execution.types import body_types
+from irloop.graph.loops import Carried, Invariant
+from irloop.graph.model import Body, Graph, Node, Value
+from irloop.graph.op import Constant, Kernel, UnknownOp
+from irloop.graph.types import ValueType
+from irloop.graph.walk import all_nodes, node_path
+
+__all__ = ["compile_graph", "missing"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_LOOPS: dict[type, type[Loop]] = {
+    openvino_flow.Loop: OpenVinoLoop,
+    openvino_flow.TensorIterator: TensorIterator,
+    onnx_flow.Loop: OnnxLoop,
+    onnx_flow.Scan: OnnxScan,
+    onnx_flow.Scan8: BatchedScan,
+}
+_BRANCHES = (openvino_flow.If, onnx_flow.If)
+
+
+def compile_graph(graph: Graph, *, hoist: bool = True) -> Program:
+    """The program of a graph and everything below it.
+
+    Without `hoist` every node of a body runs in every iteration, which is what a trace shows.
+
+    Raises:
+        UnsupportedError: naming every operation that cannot be run, its count and its places.
+    """
+    findings = missing(graph)
+    if findings:
+        names = ", ".join(item.found for item in findings)
+        raise UnsupportedError(f"operations that cannot be run: {names}", diagnostics=findings)
+    return _Compiler(hoist, body_types(graph)).program(graph)
+
+
+def missing(graph: Graph) -> list[Diagnostic]:
+    """One finding for each operation type without a kernel: how often it occurs, and where."""
+    places: dict[str, list[Node]] = {}
+    for node in all_nodes(graph):
+        if not _runs(node):
+            places.setdefault(node.op.label, []).append(node)
+    return [
+        Diagnostic(
+            "RUN003",
+            Severity.ERROR,
+            f"{label} cannot be run ({len(nodes)} in the model: {_some(nodes)})",
+            nodes[0].location,
+            expected="an operation that irloop has a kernel for",
+            found=label,
+        )
+        for label, nodes in places.items()
+    ]
+
+
+def _runs(node: Node) -> bool:
+    if isinstance(node.op, UnknownOp):
+        return False
+    if node.bodies or isinstance(node.op, Constant):
+        return isinstance(node.op, (*_LOOPS, *_BRANCHES, Constant))
+    if node.op.type in STATEFUL:
+        return True
+    try:
+        node.op.kernel(len(node.outputs))
+    except NotImplementedError:
+        return False
+    return True
+
+
+def _some(nodes: list[Node]) -> str:
+    names = ", ".join(node_path(node) for node in nodes[:5])
+    return names if len(nodes) <= 5 else f"{names}, ..."
+
+
+def needed(graph: Graph) -> set[Node]:
+    """The nodes that a result or a state depends on."""
+    pending = [value.producer for node in graph.results for value in node.inputs if value]
+    pending += [node for node in graph.nodes if keeps_state(node)]
+    found: set[Node] = set()
+    while pending:
+        node = pending.pop()
+        if node not in found:
+            found.add(node)
+            pending += [value.producer for value in node.inputs if value is not None]
+    return found
+
+
+def keeps_state(node: Node) -> bool:
+    """True for an operation that reads or writes a variable, in its bodies too."""
+    if node.op.type in STATEFUL:
+        return True
+    return any(inner.op.type in STATEFUL for body in node.bodies for inner in all_nodes(body.graph))
+
+
+def repeatable(node: Node) -> bool:
+    """True when the same inputs always give the same outputs."""
+    inner = (item for body in node.bodies for item in all_nodes(body.graph))
+    return node.op.pure and not keeps_state(node) and all(item.op.pure for item in inner)
+
+
+@dataclass(slots=True)
+class _Frame:
+    """Slots of one graph while it is being compiled."""
+
+    slot_of: dict[Value, int] = field(default_factory=dict)
+    template: list[Any] = field(default_factory=lambda: [None] * FIRST_FREE)
+
+    def new(self, value: Value, content: Any = None) -> int:
+        """A slot for a value."""
+        self.slot_of[value] = len(self.template)
+        self.template.append(content)
+        return self.slot_of[value]
+
+
+class _Compiler:
+    def __init__(self, hoist: bool, types: Mapping[Value, ValueType]) -> None:
+        self._hoist = hoist
+        self._types = types
+
+    def program(self, graph: Graph, body: Body | None = None) -> Program:
+        """The program of a graph, or of a loop's body when `body` says how it is wired."""
+        frame = _Frame()
+        fixed: set[int] = set()
+        for index, value in enumerate(graph.inputs):
+            slot = frame.new(value)
+            if body is not None and self._hoist and _stays(body, index, frame):
+                fixed.add(slot)
+        prologue: list[Step] = []
+        steps: list[Step] = []
+        wanted = needed(graph)
+        for node in graph.nodes:
+            if node not in wanted:
+                continue
+            if isinstance(node.op, Constant):
+                fixed.add(frame.new(node.outputs[0], _constant(node)))
+                continue
+            if self._hoist and _passes_on(node) and node.inputs[0] is not None:
+                frame.slot_of[node.outputs[0]] = frame.slot_of[node.inputs[0]]
+                continue
+            step = self._step(node, frame, inside=body is not None)
+            once = body is not None and self._hoist and repeatable(node)
+            if once and all(slot in fixed or slot in (NOTHING, CONTEXT) for slot in step.ins):
+                prologue.append(step)
+                fixed.update(step.outs)
+            else:
+                steps.append(step)
+        outputs = tuple(frame.slot_of[value] for value in graph.outputs)
+        keep = {*outputs, *fixed, NOTHING, CONTEXT}
+        inputs = tuple(frame.slot_of[value] for value in graph.inputs)
+        return Program(
+            inputs,
+            outputs,
+            _with_frees(steps, keep),
+            frame.template,
+            _with_frees(prologue, keep | {slot for step in prologue for slot in step.outs}),
+            frozenset(fixed),
+        )
+
+    def _step(self, node: Node, frame: _Frame, *, inside: bool) -> Step:
+        ins = tuple(NOTHING if v is None else frame.slot_of[v] for v in node.inputs)
+        outs = tuple(frame.new(value) for value in node.outputs)
+        if node.bodies:
+            return Step(self._control(node), (CONTEXT, *ins), outs, (), node, 0)
+        if node.op.type in STATEFUL:
+            return Step(stateful_kernel(node), (CONTEXT, *ins), outs, (), node, 0)
+        kernel = node.op.kernel(len(node.outputs))
+        size = value_bytes(self._types, node.outputs)
+        if size is None and inside and expands(node):
+            # The later iterations of a loop are not looked after, so this one looks itself.
+            return Step(_guarded(node, kernel), (CONTEXT, *ins), outs, (), node, 0)
+        return Step(kernel, ins, outs, (), node, size)
+
+    def _control(self, node: Node) -> Kernel:
+        if isinstance(node.op, _BRANCHES):
+            bodies = {body.label: self.program(body.graph) for body in node.bodies}
+            return Branches(node, bodies)
+        (body,) = node.bodies
+        program = self.program(body.graph, body)
+        results = body.graph.outputs
+        types = tuple(self._types.get(value, value.type) for value in results)
+        parameters = tuple(self._types.get(v, v.type) for v in body.graph.inputs)
+        return _LOOPS[type(node.op)](node, LoopBody(program, body.ports, parameters, types))
+
+
+def _stays(body: Body, parameter: int, frame: _Frame) -> bool:
+    """True when a body parameter has the same value in every iteration."""
+    port = body.ports.by_parameter.get(parameter)
+    if isinstance(port, Invariant):
+        return True
+    if not isinstance(port, Carried):
+        return False
+    value = body.graph.results[port.result].inputs[0]
+    while value is not None and _passes_on(value.producer):
+        value = value.producer.inputs[0]
+    return value is body.graph.inputs[parameter]
+
+
+def _passes_on(node: Node) -> bool:
+    return node.op.type == "Identity" and len(node.inputs) == 1 and len(node.outputs) == 1
+
+
+def _constant(node: Node) -> Array:
+    assert isinstance(node.op, Constant)
+    array = node.op.tensor.numpy()
+    # A window at an odd offset would be copied by every operation that reads it.
+    return array if array.flags.aligned else array.copy()
+
+
+def _guarded(node: Node, kernel: Kernel) -> Kernel:
+    def run(context: Context, *values: Any) -> Any:
+        room = room_needed(node, list(values), context.limits.memory_bytes)
+        if room:
+            context.check_memory(node, room)
+        return kernel(*values)
+
+    return run
+
+
+def _with_frees(steps: Sequence[Step], keep: Iterable[int]) -> tuple[Step, ...]:
+    """The steps, each with the slots that nothing behind it reads."""
+    seen = set(keep)
+    found = []
+    for step in reversed(steps):
+        slots = dict.fromkeys((*step.ins, *step.outs))
+        found.append(step._replace(frees=tuple(slot for slot in slots if slot not in seen)))
+        seen.update(slots)
+    return tuple(reversed(found))

@@ -1,0 +1,79 @@
+"""How an error finds its way out of nested programs, collecting where it happened."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from irloop.errors import ExecutionError, IrloopError, LimitError
+from irloop.graph.model import Node
+from irloop.graph.walk import node_path
+
+__all__ = ["StepError", "failure_of"]
+
+
+class StepError(Exception):
+    """A node failed. Never leaves the executor: a run ends with `as_error()` of it.
+
+    Every loop on the way out adds itself and its iteration in front of `iterations`.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        message: str,
+        *,
+        expected: str = "",
+        found: str = "",
+        fix: str = "",
+        limit: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.node = node
+        self.message = message
+        self.expected = expected
+        self.found = found
+        self.fix = fix
+        self.limit = limit
+        self.iterations: list[tuple[Node, int]] = []
+
+    def inside(self, loop: Node, iteration: int) -> StepError:
+        """The same failure, seen from the loop whose body it happened in."""
+        self.iterations.insert(0, (loop, iteration))
+        return self
+
+    def as_error(self) -> ExecutionError:
+        """The exception that leaves: it names the node's path and the iterations."""
+        path = node_path(self.node)
+        where = f"{self.node.op.label} {path!r}"
+        if len(self.iterations) == 1:
+            where += f", iteration {self.iterations[0][1]}"
+        elif self.iterations:
+            steps = ", ".join(f"{index} of {loop.name!r}" for loop, index in self.iterations)
+            where += f", iterations {steps}"
+        kind = LimitError if self.limit else ExecutionError
+        return kind(
+            f"{where}: {self.message}",
+            location=replace(self.node.location, path=path),
+            expected=self.expected,
+            found=self.found,
+            fix=self.fix,
+        )
+
+
+def failure_of(node: Node, error: Exception) -> StepError:
+    """What a kernel raised, as a failure of its node."""
+    if isinstance(error, IrloopError):
+        first = error.diagnostics[0]
+        return StepError(
+            node,
+            error.message,
+            expected=first.expected,
+            found=first.found,
+            fix=first.fix,
+            limit=isinstance(error, LimitError),
+        )
+    if isinstance(error, MemoryError):
+        return StepError(node, f"not enough memory: {error}", limit=True)
+    return StepError(
+        node, f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    )

@@ -1,0 +1,205 @@
+"""The iterations of one execution of a loop.
+
+An iteration is run in one of two ways. The careful way looks at memory, time and the trace at
+every step. Once a careful iteration has shown that little memory is needed, the following ones
+only compute; a state that changes its size brings the care back for an iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from irloop.execution.branch import truth
+from irloop.execution.failure import StepError
+from irloop.execution.program import Context, Program, run
+from irloop.graph.model import Node
+
+__all__ = ["Counter", "Feed", "Gather", "Iterations", "Plan"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: Bodies whose values of one iteration take less than this many bytes need no care.
+SMALL = 16 * 2**20
+
+#: So many iterations may pass before the clock is looked at again.
+CHECK_EVERY = 64
+
+
+class Feed(NamedTuple):
+    """A body parameter that gets `source[i, ...]` in iteration i; `name` is for messages."""
+
+    slot: int
+    source: Array
+    name: str
+
+
+class Gather(NamedTuple):
+    """A body result that is handed on with the number of the iteration."""
+
+    slot: int
+    add: Callable[[int, Any], None]
+
+
+class Counter(NamedTuple):
+    """The body parameter that gets the number of the iteration."""
+
+    slot: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    def value(self, index: int) -> Array:
+        """The number in the type and shape of the parameter."""
+        number = np.array(index, self.dtype)
+        return number.reshape(self.shape) if self.shape else number
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is the same in every execution of a loop.
+
+    `carries` are the (parameter, result) slots of the states, `growing` the result slots whose
+    size may change. With `converts` a state that comes back in another element type is
+    converted to the one it started with.
+    """
+
+    node: Node
+    program: Program
+    compute: Callable[[list[Any]], None]
+    carries: tuple[tuple[int, int], ...]
+    growing: tuple[int, ...]
+    counter: Counter | None
+    converts: bool
+
+
+class Iterations:
+    """One execution: from iteration 0 until the condition or `stop` ends it."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        context: Context,
+        slots: list[Any],
+        feeds: Sequence[Feed],
+        gathers: Sequence[Gather],
+        condition: int | None,
+        stop: int | None,
+    ) -> None:
+        self._plan = plan
+        self._context = context
+        self._slots = slots
+        self._feeds = feeds
+        self._gathers = gathers
+        self._condition = condition
+        self._stop = stop
+        self._dtypes = {to: getattr(slots[to], "dtype", None) for to, _ in plan.carries}
+        self._casts = False
+
+    def run(self) -> tuple[int, bool]:
+        """The number of iterations run, and whether the condition ended them.
+
+        Raises:
+            StepError: with the iteration it happened in.
+        """
+        index, ended = 0, False
+        while not ended and (self._stop is None or index < self._stop):
+            try:
+                small = self._careful(index)
+                ended = self._finish()
+            except StepError as failure:
+                raise failure.inside(self._plan.node, index) from failure.__cause__
+            index += 1
+            if small and not ended and self._context.trace is None and not self._casts:
+                index, ended = self._quick(index)
+        return index, ended
+
+    def _careful(self, index: int) -> bool:
+        """Run the body once, looked after; True when the next iterations need no care."""
+        slots, plan = self._slots, self._plan
+        self._context.iterations[-1] = index
+        for slot, source, _ in self._feeds:
+            slots[slot] = source[index, ...]
+        if plan.counter is not None:
+            slots[plan.counter.slot] = plan.counter.value(index)
+        produced = run(plan.program.steps, slots, self._context)
+        for slot, add in self._gathers:
+            add(index, slots[slot])
+        if index == 0 and plan.converts:
+            self._casts = any(
+                getattr(slots[at], "dtype", None) != self._dtypes[to] for to, at in plan.carries
+            )
+        return produced < SMALL
+
+    def _finish(self) -> bool:
+        """Look at the condition and hand the states on; True when the condition ends it."""
+        slots, node = self._slots, self._plan.node
+        if self._condition is not None:
+            condition = slots[self._condition]
+            if not truth(node, condition, "the condition that the body gives"):
+                return True
+        # All are read before the first is written: back edges are simultaneous.
+        values = [slots[at] for _, at in self._plan.carries]
+        for (to, _), value in zip(self._plan.carries, values, strict=True):
+            dtype = self._dtypes[to]
+            slots[to] = np.asarray(value).astype(dtype) if self._casts and dtype else value
+        return False
+
+    def _quick(self, index: int) -> tuple[int, bool]:
+        """Iterations from `index` on that only compute, until something asks for care."""
+        stop = self._stop
+        try:
+            while stop is None or index < stop:
+                end = index + CHECK_EVERY if stop is None else min(index + CHECK_EVERY, stop)
+                self._context.check_time(self._plan.node)
+                reached, ended = self._stretch(index, end)
+                if ended or reached < end:
+                    return reached, ended
+                index = end
+        except StepError as failure:
+            if not failure.iterations or failure.iterations[0][0] is not self._plan.node:
+                failure.inside(self._plan.node, index)
+            raise
+        return index, False
+
+    def _stretch(self, first: int, end: int) -> tuple[int, bool]:
+        """Iterations `first` to `end` without a look at anything but the sizes of states."""
+        plan, slots, feeds, gathers = self._plan, self._slots, self._feeds, self._gathers
+        compute, counter, condition = plan.compute, plan.counter, self._condition
+        carries, index = plan.carries, first
+        results = [at for _, at in carries]
+        alone = not {to for to, _ in carries} & set(results)
+        sizes = [(slot, _size(slots[slot])) for slot in plan.growing]
+        try:
+            for index in range(first, end):
+                for slot, source, _ in feeds:
+                    slots[slot] = source[index, ...]
+                if counter is not None:
+                    slots[counter.slot] = counter.value(index)
+                compute(slots)
+                for slot, add in gathers:
+                    add(index, slots[slot])
+                for slot, size in sizes:
+                    if _size(slots[slot]) != size:
+                        return index + 1, self._finish()
+                if condition is not None and not slots[condition]:
+                    return index + 1, True
+                if alone:
+                    for to, at in carries:
+                        slots[to] = slots[at]
+                else:
+                    values = [slots[at] for at in results]
+                    for (to, _), value in zip(carries, values, strict=True):
+                        slots[to] = value
+        except StepError as failure:
+            raise failure.inside(plan.node, index) from failure.__cause__
+        return end, False
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.nbytes
+    # A sequence that grows has no size of its own worth watching: it is always looked after.
+    return -1 if value is None else -2 - len(value)

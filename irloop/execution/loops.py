@@ -1,0 +1,226 @@
+"""What all loops have in common: how a body is fed, what is gathered, what zero iterations give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.execution.branch import truth
+from irloop.execution.failure import StepError
+from irloop.execution.iterations import Counter, Feed, Gather, Iterations, Plan
+from irloop.execution.program import Context, Program, run, sweep
+from irloop.execution.stack import Stack, empty_value, join, nothing_joined
+from irloop.graph.loops import Carried, Concatenated, LastValue, PortMap, ScanOutput
+from irloop.graph.model import Node
+from irloop.graph.types import ElementType, TensorType, ValueType
+from irloop.graph.walk import node_path
+
+__all__ = ["Loop", "LoopBody", "Outcome", "integer"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBody:
+    """A compiled body, its wires, and the types of its parameters and results."""
+
+    program: Program
+    ports: PortMap
+    parameters: tuple[ValueType, ...]
+    results: tuple[ValueType, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a loop that ran left behind: the body's results, the count, what was gathered."""
+
+    results: list[Any]
+    count: int
+    gathered: dict[int, Array]
+
+
+class Loop:
+    """One loop node, ready to be called with a context and the node's inputs.
+
+    A subclass says how often to run and what to feed; the rest is the same for all.
+    """
+
+    #: A state that comes back in another element type is converted to the one it started with.
+    converts = False
+
+    def __init__(self, node: Node, body: LoopBody) -> None:
+        self.node = node
+        self.body = body
+        self.ports = body.ports
+        self.program = body.program
+        self.stacked = tuple(port for port in body.ports.outputs if not isinstance(port, LastValue))
+        self._starts = {port.result: port for port in reversed(body.ports.carried)}
+        self._plan = self._planned()
+
+    def _planned(self) -> Plan:
+        program, ports = self.program, self.ports
+        carried = [p for p in ports.carried if program.inputs[p.parameter] not in program.fixed]
+        growing = [p.result for p in carried if not _is_static(self.body.results[p.result])]
+        if ports.condition is not None and not _is_static(self.body.results[ports.condition]):
+            growing.append(ports.condition)
+        return Plan(
+            self.node,
+            program,
+            sweep(program.steps),
+            tuple((program.inputs[p.parameter], program.outputs[p.result]) for p in carried),
+            tuple(program.outputs[result] for result in growing),
+            self._counter(),
+            self.converts,
+        )
+
+    def _counter(self) -> Counter | None:
+        if self.ports.iteration is None:
+            return None
+        slot = self.program.inputs[self.ports.iteration]
+        if slot not in self.program.outputs and not self.program.reads(slot):
+            return None
+        type = self.body.parameters[self.ports.iteration]
+        known = isinstance(type, TensorType) and type.element is not ElementType.DYNAMIC
+        dtype = type.element.numpy() if known and isinstance(type, TensorType) else np.dtype("i8")
+        rank = type.shape.rank if isinstance(type, TensorType) else 0
+        return Counter(slot, dtype, (1,) * (rank or 0))
+
+    def __call__(self, context: Context, *inputs: Any) -> Any:
+        """The outputs of the loop: one value, or a tuple of several.
+
+        Raises:
+            StepError: of a node in the body, or of the loop itself.
+        """
+        raise NotImplementedError
+
+    def initial(self, port: Carried, inputs: Sequence[Any]) -> Any:
+        """The value that a state starts from."""
+        return inputs[port.external]
+
+    def finish(self, context: Context, outcome: Outcome) -> Any:
+        """The outputs of the node after at least one iteration."""
+        found: list[Any] = [None] * len(self.node.outputs)
+        for port in self.ports.outputs:
+            if isinstance(port, LastValue):
+                found[port.external] = outcome.results[port.result]
+            else:
+                found[port.external] = join(outcome.gathered[port.external], port)
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def without_iterations(self, context: Context, inputs: Sequence[Any]) -> Any:
+        """The outputs when the body never runs: states as they came, nothing gathered."""
+        context.counted(self.node, 0)
+        found: list[Any] = [None] * len(self.node.outputs)
+        for port in self.ports.outputs:
+            type = self.body.results[port.result]
+            if isinstance(port, Concatenated | ScanOutput):
+                found[port.external] = nothing_joined(port, type)
+            elif port.result in self._starts:
+                found[port.external] = self.initial(self._starts[port.result], inputs)
+            else:
+                found[port.external] = empty_value(type)
+                context.notes.append(self._undefined(port.external))
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def execute(
+        self,
+        context: Context,
+        values: Mapping[int, Any],
+        feeds: Sequence[Feed],
+        trip: int | None,
+    ) -> Outcome:
+        """Run at least once, from `values` by parameter; a `trip` of None sets no limit."""
+        slots = self.program.slots(context)
+        for parameter, value in values.items():
+            slots[self.program.inputs[parameter]] = value
+        before = context.live
+        context.iterations.append(0)
+        try:
+            return self._iterate(context, slots, feeds, trip)
+        finally:
+            context.iterations.pop()
+            context.live = before
+
+    def _iterate(
+        self, context: Context, slots: list[Any], feeds: Sequence[Feed], trip: int | None
+    ) -> Outcome:
+        try:
+            run(self.program.prologue, slots, context)
+        except StepError as failure:
+            raise failure.inside(self.node, 0) from failure.__cause__
+        ports = self.ports
+        condition = None if ports.condition is None else self.program.outputs[ports.condition]
+        if condition is not None and condition in self.program.fixed:
+            # Nothing in the loop changes it: it ends the loop at once or never.
+            trip = trip if truth(self.node, slots[condition], "the condition") else 1
+            condition = None
+        exact = trip if condition is None else None
+        stacks = {
+            port.external: Stack(self.node, self.node.outputs[port.external].name, context, exact)
+            for port in self.stacked
+        }
+        gathers = [
+            Gather(self.program.outputs[port.result], stacks[port.external].add)
+            for port in self.stacked
+        ]
+        slices = min((len(feed.source) for feed in feeds), default=None)
+        bounds = [n for n in (trip, slices, context.limits.iterations) if n is not None]
+        stop = min(bounds, default=None)
+        count, ended = Iterations(self._plan, context, slots, feeds, gathers, condition, stop).run()
+        if not ended and count != trip:
+            raise self._stopped(context, feeds, count, slices)
+        context.counted(self.node, count)
+        gathered = {external: stack.parts(count) for external, stack in stacks.items()}
+        return Outcome([slots[slot] for slot in self.program.outputs], count, gathered)
+
+    def _stopped(
+        self, context: Context, feeds: Sequence[Feed], count: int, slices: int | None
+    ) -> StepError:
+        if count == slices:
+            feed = min(feeds, key=lambda item: len(item.source))
+            return StepError(
+                self.node,
+                f"more iterations than slices of {feed.name}",
+                expected=f"at most {count} iterations",
+                found=f"iteration {count} is due",
+            )
+        return StepError(
+            self.node,
+            f"the limit of {context.limits.iterations} iterations is reached",
+            fix="allow more iterations, or look why the condition stays true",
+            limit=True,
+        )
+
+    def _undefined(self, output: int) -> Diagnostic:
+        path = node_path(self.node)
+        return Diagnostic(
+            "RUN004",
+            Severity.WARNING,
+            f"output {output} of {path!r} has no value after zero iterations",
+            Location(path=path),
+            found="zeros are given",
+            cause="it is the last value of a body result that no back edge carries",
+        )
+
+
+def integer(node: Node, value: Any, what: str) -> int:
+    """A trip count or a length: one whole number of any shape.
+
+    Raises:
+        StepError: when there is not exactly one element, or it is no integer.
+    """
+    array = np.asarray(value)
+    if array.size != 1 or array.dtype.kind not in "iu":
+        found = f"{array.dtype.name}{list(array.shape)}"
+        raise StepError(
+            node, f"{what} is not one whole number", expected="one integer", found=found
+        )
+    return int(array.reshape(-1)[0])
+
+
+def _is_static(type: ValueType) -> bool:
+    return isinstance(type, TensorType) and type.shape.is_static

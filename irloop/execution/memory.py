@@ -1,0 +1,143 @@
+"""How much an operation is going to allocate, known before it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from irloop.errors import IrloopError
+from irloop.graph.inference import FOLD_LIMIT, Arguments, Inference
+from irloop.graph.model import Node, Value
+from irloop.graph.op import UnknownOp
+from irloop.graph.types import (
+    UNKNOWN_TYPE,
+    Dim,
+    SequenceType,
+    Shape,
+    TensorType,
+    ValueType,
+    element_type_of,
+)
+
+__all__ = ["expands", "owned_bytes", "room_needed", "static_bytes", "type_of", "value_bytes"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: Operations whose output may be far larger than all their inputs together: a few numbers in
+#: an input decide about it. Others are bounded by the product of their input sizes.
+_EXPANDING = frozenset(
+    {
+        "AlignTensorTypes",
+        "BatchToSpace",
+        "Bernoulli",
+        "Broadcast",
+        "CenterCropPad",
+        "ConstantFill",
+        "ConstantOfShape",
+        "Expand",
+        "Eye",
+        "EyeLike",
+        "Interpolate",
+        "OneHot",
+        "Pad",
+        "RandomUniform",
+        "Range",
+        "Resize",
+        "SpaceToBatch",
+        "Tile",
+        "Upsample",
+    }
+)
+
+#: An element of an output is at most so wide.
+_WIDEST = 16
+
+
+def expands(node: Node) -> bool:
+    """True when the size of the output is not bounded by the sizes of the inputs."""
+    return node.op.type in _EXPANDING
+
+
+def owned_bytes(value: Any) -> int:
+    """Bytes that a value holds itself; a view of another array holds none."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes if value.base is None else 0
+    if isinstance(value, list):
+        return sum(owned_bytes(item) for item in value)
+    return 0
+
+
+def static_bytes(types: list[ValueType]) -> int | None:
+    """Bytes of values of these types, None where one of them is not known."""
+    total = 0
+    for item in types:
+        count = item.shape.count() if isinstance(item, TensorType) else None
+        if count is None or not isinstance(item, TensorType) or item.element.bits == 0:
+            return None
+        total += count * max(1, item.element.bits // 8)
+    return total
+
+
+def type_of(value: Any) -> ValueType:
+    """The type of a value that is there."""
+    if value is None:
+        return UNKNOWN_TYPE
+    if isinstance(value, list):
+        return SequenceType(type_of(value[0]) if value else UNKNOWN_TYPE)
+    return TensorType(element_type_of(value.dtype), Shape(tuple(map(int, value.shape))))
+
+
+def room_needed(node: Node, values: list[Any], allowed: int | None) -> int:
+    """Bytes that the outputs of `node` will take; 0 where they are certainly few."""
+    if allowed is None or node.bodies or isinstance(node.op, UnknownOp):
+        return 0
+    if not expands(node) and _product(values) * _WIDEST <= allowed // 16:
+        return 0
+    return _inferred(node, values)
+
+
+def _product(values: list[Any]) -> int:
+    total = 1
+    for value in values:
+        if isinstance(value, np.ndarray):
+            total *= max(1, value.size)
+    return total
+
+
+def _inferred(node: Node, values: list[Any]) -> int:
+    try:
+        types = node.op.infer(_Given(node, values))
+    except (IrloopError, ValueError):
+        # The kernel will say what is wrong, better than a size could.
+        return 0
+    return static_bytes(types) or 0
+
+
+class _Given(Arguments):
+    """Arguments whose values are all there."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, node: Node, values: list[Any]) -> None:
+        super().__init__(node, Inference())
+        self._values = values
+        self.types = tuple(None if value is None else type_of(value) for value in values)
+
+    def constant(self, position: int) -> Array | None:
+        value = self._values[position] if position < len(self._values) else None
+        if not isinstance(value, np.ndarray | np.generic) or value.size > FOLD_LIMIT:
+            return None
+        return np.asarray(value)
+
+    def dims(self, position: int) -> tuple[Dim, ...] | None:
+        array = self.constant(position)
+        if array is None or array.dtype.kind not in "iu" or array.ndim > 1:
+            return None
+        return tuple(int(item) for item in array.reshape(-1))
+
+
+def value_bytes(types: Mapping[Value, ValueType], values: tuple[Value, ...]) -> int | None:
+    """Bytes of the outputs of a node as far as inference knows them."""
+    return static_bytes([types.get(value, value.type) for value in values])

@@ -1,0 +1,154 @@
+"""Loop and TensorIterator of OpenVINO."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from irloop.dialects.loops import normal_axis, sliced_count
+from irloop.execution.branch import truth
+from irloop.execution.failure import StepError
+from irloop.execution.iterations import Feed
+from irloop.execution.loops import Loop, integer
+from irloop.execution.program import Context
+from irloop.graph.loops import Carried, Concatenated, Sliced
+from irloop.graph.types import ElementType, TensorType
+
+__all__ = ["OpenVinoLoop", "TensorIterator"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class _OpenVino(Loop):
+    """What both have in common: slices that keep their axis, states that are converted."""
+
+    converts = True
+
+    def values(self, inputs: Sequence[Any]) -> dict[int, Any]:
+        """What body parameters hold before the first iteration, by parameter."""
+        return {
+            port.parameter: self.entering(port.parameter, inputs[port.external])
+            for port in self.ports.inputs
+            if not isinstance(port, Sliced)
+        }
+
+    def entering(self, parameter: int, value: Any) -> Any:
+        """A value as the body parameter sees it."""
+        return value
+
+    def source(self, port: Sliced, value: Any) -> tuple[Array, int]:
+        """The input as an array and the axis that is sliced.
+
+        Raises:
+            StepError: when there is no such axis.
+        """
+        array = np.asarray(self.entering(port.parameter, value))
+        axis = normal_axis(port.axis, array.ndim)
+        if not 0 <= axis < array.ndim:
+            raise StepError(
+                self.node,
+                f"input {port.external} has no axis {port.axis} to slice",
+                found=f"shape {list(array.shape)}",
+            )
+        return array, axis
+
+    def feed(self, port: Sliced, slices: Array) -> Feed:
+        """The slices [n, ...] of an input, ready to be given out one by one."""
+        return Feed(self.program.inputs[port.parameter], slices, f"input {port.external}")
+
+
+class OpenVinoLoop(_OpenVino):
+    """Loop-5. Input 0 is the trip count (-1: no limit), input 1 the first condition.
+
+    Slices do not limit the count; `start` and `end` of a sliced input are not looked at.
+    """
+
+    def __call__(self, context: Context, *inputs: Any) -> Any:
+        trip = integer(self.node, inputs[0], "the trip count")
+        if trip < -1:
+            raise StepError(
+                self.node, "the trip count is negative", expected="-1 or more", found=str(trip)
+            )
+        if trip == 0 or not truth(self.node, inputs[1], "the condition (input 1)"):
+            return self.without_iterations(context, inputs)
+        feeds = [
+            self.feed(port, self._slices(port, inputs[port.external]))
+            for port in self.ports.inputs
+            if isinstance(port, Sliced)
+        ]
+        limit = None if trip == -1 else trip
+        return self.finish(context, self.execute(context, self.values(inputs), feeds, limit))
+
+    def _slices(self, port: Sliced, value: Any) -> Array:
+        array, axis = self.source(port, value)
+        part = max(1, port.part_size)
+        whole = array.shape[axis] // part * part
+        # Backwards, an incomplete slice is left over at the front.
+        first = 0 if port.stride > 0 else array.shape[axis] - whole
+        return _cut(array, axis, first, first + whole, part, backwards=port.stride < 0)
+
+
+class TensorIterator(_OpenVino):
+    """TensorIterator-1. As many iterations as slices, or as the range of an output says."""
+
+    def entering(self, parameter: int, value: Any) -> Any:
+        type = self.body.parameters[parameter]
+        if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
+            return value
+        dtype = type.element.numpy()
+        return value if value.dtype == dtype else np.asarray(value).astype(dtype)
+
+    def initial(self, port: Carried, inputs: Sequence[Any]) -> Any:
+        return self.entering(port.parameter, inputs[port.external])
+
+    def __call__(self, context: Context, *inputs: Any) -> Any:
+        sliced = [port for port in self.ports.inputs if isinstance(port, Sliced)]
+        feeds = [self.feed(port, self._slices(port, inputs[port.external])) for port in sliced]
+        counts = {feed.name: len(feed.source) for feed in feeds}
+        if len(set(counts.values())) > 1:
+            raise StepError(
+                self.node,
+                "sliced inputs ask for different numbers of iterations",
+                expected="the same number for all",
+                found=", ".join(f"{name}: {count}" for name, count in counts.items()),
+            )
+        count = len(feeds[0].source) if feeds else self._range()
+        return self.finish(context, self.execute(context, self.values(inputs), feeds, count))
+
+    def _slices(self, port: Sliced, value: Any) -> Array:
+        array, axis = self.source(port, value)
+        size = array.shape[axis]
+        if sliced_count(port, size) is None:
+            raise StepError(
+                self.node,
+                f"input {port.external} cannot be sliced",
+                expected=f"a range of whole steps of {abs(port.stride)} within {size} elements",
+                found=f"{port.start}..{port.end}",
+            )
+        low, high = sorted(size + 1 + v if v < 0 else v for v in (port.start, port.end))
+        return _cut(array, axis, low, high, abs(port.stride), backwards=port.stride < 0)
+
+    def _range(self) -> int:
+        """Iterations without a sliced input: the range of a concatenated output, else one."""
+        for port in self.ports.outputs:
+            if isinstance(port, Concatenated) and port.start >= 0 and port.end >= 0:
+                length, step = abs(port.end - port.start), abs(port.stride)
+                if step == 0 or length == 0 or length % step:
+                    raise StepError(
+                        self.node,
+                        f"the range of output {port.external} is no number of iterations",
+                        expected=f"whole steps of {step}",
+                        found=f"{port.start}..{port.end}",
+                    )
+                return length // step
+        return 1
+
+
+def _cut(array: Array, axis: int, low: int, high: int, part: int, *, backwards: bool) -> Array:
+    """Slices [n, ..., part, ...] of elements low..high; elements in a slice keep their order."""
+    moved = np.moveaxis(array, axis, 0)[low:high]
+    parts = moved.reshape((-1, part, *moved.shape[1:])) if len(moved) else moved[:, None]
+    ordered = parts[::-1] if backwards else parts
+    return np.moveaxis(ordered, 1, axis + 1)

@@ -1,0 +1,252 @@
+"""A compiled graph: a flat list of bound steps over numbered slots.
+
+Slot 0 always holds None (an omitted input) and slot 1 the `Context` of the run, which control
+flow and state take as their first argument. There are two ways to run the same steps: `run`
+looks at memory, time and the trace at every step; `sweep` does nothing but compute and is used
+for the later iterations of loops whose sizes the first one has shown to be small.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from irloop.diagnostics import Diagnostic
+from irloop.execution.failure import StepError, failure_of
+from irloop.execution.limits import Limits
+from irloop.execution.memory import owned_bytes, room_needed
+from irloop.execution.trace import TraceEvent, Tracer
+from irloop.graph.model import Node
+from irloop.graph.op import Kernel
+
+__all__ = ["CONTEXT", "NOTHING", "Context", "Program", "Step", "sweep"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: The slots with a fixed meaning, and the first one that is free.
+NOTHING, CONTEXT, FIRST_FREE = 0, 1, 2
+
+
+class Step(NamedTuple):
+    """One operation: `fn` of the slots `ins` fills `outs`; then `frees` are needed no more.
+
+    `size` is the number of bytes that the outputs take, where that is known beforehand.
+    """
+
+    fn: Kernel
+    ins: tuple[int, ...]
+    outs: tuple[int, ...]
+    frees: tuple[int, ...]
+    node: Node
+    size: int | None = None
+
+
+@dataclass(slots=True)
+class Context:
+    """What one run shares with all nested programs."""
+
+    limits: Limits
+    trace: Tracer | None = None
+    variables: dict[str, Array] = field(default_factory=dict)
+    notes: list[Diagnostic] = field(default_factory=list)
+    iterations: list[int] = field(default_factory=list)
+    counts: dict[Node, set[int]] = field(default_factory=dict)
+    branches: dict[Node, set[str]] = field(default_factory=dict)
+    live: int = 0
+    deadline: float | None = None
+
+    def start(self) -> None:
+        """Start the clock."""
+        seconds = self.limits.seconds
+        self.deadline = None if seconds is None else time.monotonic() + seconds
+
+    def counted(self, loop: Node, count: int) -> None:
+        """Remember how often a loop ran."""
+        self.counts.setdefault(loop, set()).add(count)
+
+    def took(self, node: Node, label: str) -> None:
+        """Remember which branch was taken."""
+        self.branches.setdefault(node, set()).add(label)
+
+    def check_time(self, node: Node) -> None:
+        """Fail when the time is over."""
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise StepError(
+                node,
+                f"the time limit of {self.limits.seconds:g} seconds is over",
+                fix="allow more seconds, or look for a loop that does not end",
+                limit=True,
+            )
+
+    def check_memory(self, node: Node, more: int) -> None:
+        """Fail when `more` bytes do not fit any longer."""
+        allowed = self.limits.memory_bytes
+        if allowed is not None and self.live + more > allowed:
+            raise StepError(
+                node,
+                "the memory limit would be exceeded",
+                expected=f"at most {allowed} bytes in use",
+                found=f"{self.live} in use and {more} more needed",
+                fix="allow more memory if the sizes are meant to be so",
+                limit=True,
+            )
+
+
+@dataclass(slots=True)
+class Program:
+    """Steps over slots. `template` is the state of the slots at the start, constants filled in.
+
+    `prologue` are the steps of a body that give the same in every iteration; `fixed` are the
+    slots that keep their value through all iterations.
+    """
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    steps: tuple[Step, ...]
+    template: list[Any]
+    prologue: tuple[Step, ...] = ()
+    fixed: frozenset[int] = frozenset()
+
+    def reads(self, slot: int) -> bool:
+        """True when some step needs the value of `slot`."""
+        return any(slot in step.ins for step in (*self.prologue, *self.steps))
+
+    @property
+    def n_slots(self) -> int:
+        """The number of slots."""
+        return len(self.template)
+
+    def slots(self, context: Context) -> list[Any]:
+        """Fresh slots for one execution."""
+        slots = self.template.copy()
+        slots[CONTEXT] = context
+        return slots
+
+    def call(self, context: Context, arguments: Sequence[Any]) -> list[Any]:
+        """Run once from the values of the inputs to those of the outputs."""
+        slots = self.slots(context)
+        for slot, value in zip(self.inputs, arguments, strict=True):
+            slots[slot] = value
+        before = context.live
+        run(self.steps, slots, context)
+        outputs = [slots[slot] for slot in self.outputs]
+        context.live = before
+        return outputs
+
+
+def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
+    """Run `steps` with memory, time and trace looked after; returns the bytes they produced.
+
+    Raises:
+        StepError: of the first step that fails.
+    """
+    produced = 0
+    for step in steps:
+        fn, ins, outs, frees, node, size = step
+        values = [slots[slot] for slot in ins]
+        context.check_time(node)
+        try:
+            if size is None:
+                size = room_needed(node, values, context.limits.memory_bytes)
+            if size:
+                context.check_memory(node, size)
+            result = fn(*values)
+        except StepError:
+            raise
+        except Exception as error:
+            # Whatever a kernel stumbles over is an error of this node: only ours may leave.
+            raise failure_of(node, error) from error
+        _store(result, outs, slots, node)
+        if context.trace is not None:
+            _tell(context, context.trace, node, ins, slots, outs)
+        made = sum(owned_bytes(slots[slot]) for slot in outs)
+        produced += made
+        context.live += made
+        for slot in frees:
+            context.live -= owned_bytes(slots[slot])
+            slots[slot] = None
+        context.check_memory(node, 0)
+    return produced
+
+
+def _store(result: Any, outs: tuple[int, ...], slots: list[Any], node: Node) -> None:
+    if len(outs) == 1:
+        slots[outs[0]] = _as_value(result)
+        return
+    if not isinstance(result, tuple) or len(result) < len(outs):
+        found = len(result) if isinstance(result, tuple) else 1
+        raise StepError(node, f"its kernel gave {found} values for {len(outs)} outputs")
+    for slot, value in zip(outs, result, strict=False):
+        slots[slot] = _as_value(value)
+
+
+def _as_value(value: Any) -> Any:
+    """Strings and Python numbers that slipped through a kernel become arrays again."""
+    if value is None or isinstance(value, np.ndarray | np.generic | list):
+        return value
+    return np.asarray(value, dtype=object if isinstance(value, str | bytes) else None)
+
+
+def _tell(
+    context: Context,
+    trace: Tracer,
+    node: Node,
+    ins: tuple[int, ...],
+    slots: list[Any],
+    outs: tuple[int, ...],
+) -> None:
+    trace(
+        TraceEvent(
+            node,
+            tuple(context.iterations),
+            tuple(slots[slot] for slot in ins if slot != CONTEXT),
+            tuple(slots[slot] for slot in outs),
+        )
+    )
+
+
+def sweep(steps: Sequence[Step]) -> Callable[[list[Any]], None]:
+    """One function that runs `steps` over slots without looking at anything.
+
+    Raises (when called):
+        StepError: of the step that fails.
+    """
+    table = tuple(_entry(step) for step in steps)
+    nodes = {entry[3]: step.node for entry, step in zip(table, steps, strict=True)}
+
+    def compute(slots: list[Any]) -> None:
+        out = -1
+        try:
+            for fn, first, second, out, others in table:
+                if second >= 0:
+                    slots[out] = fn(slots[first], slots[second])
+                elif first >= 0:
+                    slots[out] = fn(slots[first])
+                else:
+                    values = fn(*[slots[slot] for slot in others[0]])
+                    if len(others[1]) == 1:
+                        slots[out] = values
+                    else:
+                        for slot, value in zip(others[1], values, strict=False):
+                            slots[slot] = value
+        except StepError:
+            raise
+        except Exception as error:
+            # As in `run`: a kernel's own exception is an error of its node.
+            raise failure_of(nodes[out], error) from error
+
+    return compute
+
+
+_Entry = tuple[Kernel, int, int, int, tuple[tuple[int, ...], tuple[int, ...]]]
+
+
+def _entry(step: Step) -> _Entry:
+    """A step in the form `sweep` reads fastest: one or two inputs and one output are plain."""
+    first = step.ins[0] if len(step.ins) in (1, 2) and len(step.outs) == 1 else -1
+    second = step.ins[1] if len(step.ins) == 2 and len(step.outs) == 1 else -1
+    return step.fn, first, second, step.outs[0], (step.ins, step.outs)

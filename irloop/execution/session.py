@@ -1,0 +1,233 @@
+"""Running a model: what goes in is checked, what comes out is named."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from irloop.diagnostics import Diagnostic, Location
+from irloop.errors import ExecutionError, UsageError
+from irloop.execution.compile import compile_graph
+from irloop.execution.failure import StepError
+from irloop.execution.limits import Limits
+from irloop.execution.program import Context
+from irloop.execution.trace import Tracer
+from irloop.graph.model import Graph, Model, Node
+from irloop.graph.types import (
+    DynamicDim,
+    ElementType,
+    OptionalType,
+    SequenceType,
+    Shape,
+    TensorType,
+    ValueType,
+)
+
+__all__ = ["Session", "input_names", "output_names", "run"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Inputs = Mapping[str, Any] | Sequence[Any]
+
+
+def run(
+    model: Model,
+    inputs: Inputs,
+    *,
+    limits: Limits | None = None,
+    trace: Tracer | None = None,
+) -> dict[str, Any]:
+    """The outputs of `model` by name, in the order of the model.
+
+    Args:
+        model: a model of either dialect; each runs as its own specification says.
+        inputs: arrays by parameter or tensor name, or by position. Lists and numbers become
+            arrays of the declared type; arrays must have it already.
+        limits: bounds on iterations, memory and time.
+        trace: called after every node, in every iteration.
+
+    Raises:
+        UsageError: for an input that is missing, unknown, or of another type or shape.
+        UnsupportedError: naming every operation that cannot be run.
+        ExecutionError: naming the node and the iteration in which running went wrong.
+        LimitError: when a limit is reached.
+    """
+    return Session(model.graph, hoist=trace is None).run(inputs, limits=limits, trace=trace)
+
+
+class Session:
+    """A compiled model and the variables that it keeps from run to run."""
+
+    def __init__(self, graph: Graph, *, hoist: bool = True) -> None:
+        """Compile `graph`; without `hoist` each node runs where it stands (for a trace).
+
+        Raises:
+            UnsupportedError: naming every operation that cannot be run.
+        """
+        self._graph = graph
+        self._program = compile_graph(graph, hoist=hoist)
+        self._outputs = output_names(graph)
+        self._variables: dict[str, Array] = {}
+        self.notes: tuple[Diagnostic, ...] = ()
+        self.counts: dict[Node, set[int]] = {}
+        self.branches: dict[Node, set[str]] = {}
+
+    def reset(self) -> None:
+        """Forget the variables."""
+        self._variables.clear()
+
+    def run(
+        self, inputs: Inputs, *, limits: Limits | None = None, trace: Tracer | None = None
+    ) -> dict[str, Any]:
+        """The outputs by name; `notes`, `counts` and `branches` tell about this run.
+
+        Raises:
+            UsageError: for an input that is missing, unknown, or of another type or shape.
+            ExecutionError: naming the node and the iteration in which running went wrong.
+        """
+        arguments = _bound(self._graph, inputs)
+        context = Context(limits or Limits(), trace, self._variables)
+        context.start()
+        try:
+            # Overflow and division by zero are values here, not events.
+            with np.errstate(all="ignore"):
+                results = self._program.call(context, arguments)
+        except StepError as failure:
+            raise failure.as_error() from failure.__cause__
+        except RecursionError as error:
+            raise ExecutionError("bodies are nested too deeply to be run") from error
+        self.notes = tuple(context.notes)
+        self.counts, self.branches = context.counts, context.branches
+        return dict(zip(self._outputs, map(_output, results), strict=True))
+
+
+def input_names(graph: Graph) -> tuple[str, ...]:
+    """The names of the inputs, in order."""
+    return tuple(node.name for node in graph.parameters)
+
+
+def output_names(graph: Graph) -> tuple[str, ...]:
+    """The names of the outputs, in order; a name that stands twice is numbered."""
+    names = [node.name for node in graph.results]
+    twice = {name for name, count in Counter(names).items() if count > 1}
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        found.append(f"{name}#{seen[name]}" if name in twice else name)
+        seen[name] += 1
+    return tuple(found)
+
+
+def _output(value: Any) -> Any:
+    if value is None or isinstance(value, list):
+        return value
+    return np.asarray(value)
+
+
+def _bound(graph: Graph, inputs: Inputs) -> list[Any]:
+    """The values of the parameters, in order, checked against their types."""
+    if isinstance(inputs, Mapping):
+        found = _by_name(graph, inputs)
+    else:
+        found = list(inputs)
+        if len(found) != len(graph.parameters):
+            raise UsageError(
+                "the number of inputs is not that of the model",
+                expected=f"{len(graph.parameters)} ({', '.join(input_names(graph))})",
+                found=str(len(found)),
+            )
+    return [_checked(node, value) for node, value in zip(graph.parameters, found, strict=True)]
+
+
+def _by_name(graph: Graph, inputs: Mapping[str, Any]) -> list[Any]:
+    left = dict(inputs)
+    found: list[Any] = []
+    missing = []
+    for node in graph.parameters:
+        name = next((name for name in (node.name, *node.outputs[0].names) if name in left), None)
+        found.append(None if name is None else left.pop(name))
+        if name is None and not isinstance(node.outputs[0].type, OptionalType):
+            missing.append(node.name)
+    if missing or left:
+        raise UsageError(
+            "the inputs are not those of the model",
+            expected=", ".join(input_names(graph)) or "no inputs",
+            found=_difference(missing, left),
+        )
+    return found
+
+
+def _difference(missing: list[str], left: Iterable[str]) -> str:
+    parts = [f"missing: {', '.join(missing)}"] if missing else []
+    extra = ", ".join(left)
+    return "; ".join([*parts, f"unknown: {extra}"] if extra else parts)
+
+
+def _checked(node: Node, value: Any) -> Any:
+    return _conform(node, value, node.outputs[0].type)
+
+
+def _conform(node: Node, value: Any, type: ValueType) -> Any:
+    if isinstance(type, OptionalType):
+        return None if value is None else _conform(node, value, type.item)
+    if isinstance(type, SequenceType):
+        if not isinstance(value, list | tuple):
+            raise _refused(node, type, value)
+        return [_conform(node, item, type.item) for item in value]
+    if isinstance(value, list) and type.element is ElementType.DYNAMIC:
+        # A type nobody declared: a list of arrays can only be a sequence.
+        return value
+    if value is None:
+        raise _refused(node, type, value)
+    array = _as_array(node, value, type)
+    if not _fits(type.shape, array.shape):
+        raise _refused(node, type, array)
+    return array
+
+
+def _as_array(node: Node, value: Any, type: TensorType) -> Array:
+    known = type.element is not ElementType.DYNAMIC
+    if not isinstance(value, np.ndarray | np.generic):
+        try:
+            return np.asarray(value, dtype=type.element.numpy() if known else None)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise _refused(node, type, value) from error
+    array = np.asarray(value)
+    if type.element is ElementType.STRING and array.dtype.kind in "US":
+        return array.astype(object)
+    if known and array.dtype != type.element.numpy():
+        raise _refused(node, type, array)
+    return (
+        array
+        if array.flags.aligned and array.dtype.isnative
+        else array.astype(array.dtype.newbyteorder("="))
+    )
+
+
+def _refused(node: Node, type: ValueType, value: Any) -> UsageError:
+    if isinstance(value, np.ndarray):
+        found = f"{value.dtype.name}{list(value.shape)}"
+    else:
+        found = "nothing" if value is None else f"{value!r:.60}"
+    return UsageError(
+        f"input {node.name!r} does not fit the model",
+        location=Location(node.location.file, node.location.line, node.name),
+        expected=str(type),
+        found=found,
+    )
+
+
+def _fits(shape: Shape, found: tuple[int, ...]) -> bool:
+    if shape.dims is None:
+        return True
+    if len(shape.dims) != len(found):
+        return False
+    return all(map(_dim_fits, shape.dims, found))
+
+
+def _dim_fits(dim: int | DynamicDim, size: int) -> bool:
+    if isinstance(dim, int):
+        return dim == size
+    return dim.low <= size and (dim.high is None or size <= dim.high)

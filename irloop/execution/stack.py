@@ -1,0 +1,122 @@
+"""Outputs that gather one part from every iteration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irloop.dialects.loops import normal_axis
+from irloop.execution.failure import StepError
+from irloop.execution.program import Context
+from irloop.graph.loops import Concatenated, ScanOutput
+from irloop.graph.model import Node
+from irloop.graph.types import ElementType, TensorType, ValueType
+
+__all__ = ["Stack", "empty_value", "join", "nothing_joined"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: How many parts to make room for when nobody knows how many will come.
+FIRST_ROOM = 16
+
+
+class Stack:
+    """Parts of one shape, written into one array [n, ...] as they come."""
+
+    __slots__ = ("_buffer", "_context", "_exact", "_name", "_node", "_shape")
+
+    def __init__(self, node: Node, name: str, context: Context, exact: int | None) -> None:
+        """`exact` is the number of parts where it is certain."""
+        self._node = node
+        self._name = name
+        self._context = context
+        self._exact = exact
+        self._buffer: Array | None = None
+        self._shape: tuple[int, ...] = ()
+
+    def add(self, index: int, part: Any) -> None:
+        """Write part `index`; parts come in order.
+
+        Raises:
+            StepError: when its shape is not that of the first part, or memory is short.
+        """
+        buffer = self._buffer
+        if buffer is None:
+            buffer = self._first(part)
+        if part.shape != self._shape:
+            raise StepError(
+                self._node,
+                f"output {self._name!r} gathers parts of different shapes",
+                expected=f"{list(self._shape)} as in the first iteration",
+                found=f"{list(part.shape)} in iteration {index}",
+            )
+        if index == len(buffer):
+            buffer = self._grow(buffer)
+        buffer[index] = part
+
+    def parts(self, count: int) -> Array:
+        """The first `count` parts (at least one was added) as one array [count, ...]."""
+        buffer = self._buffer
+        assert buffer is not None
+        return buffer if len(buffer) == count else buffer[:count].copy()
+
+    def _first(self, part: Any) -> Array:
+        if not isinstance(part, np.ndarray | np.generic):
+            raise StepError(self._node, f"output {self._name!r} gathers values that are no tensors")
+        self._shape = part.shape
+        self._buffer = self._room(FIRST_ROOM if self._exact is None else self._exact, part.dtype)
+        return self._buffer
+
+    def _grow(self, old: Array) -> Array:
+        self._buffer = self._room(2 * len(old), old.dtype)
+        self._buffer[: len(old)] = old
+        self._context.live -= old.nbytes
+        return self._buffer
+
+    def _room(self, count: int, dtype: np.dtype[Any]) -> Array:
+        size = count * dtype.itemsize
+        for dim in self._shape:
+            size *= dim
+        self._context.check_memory(self._node, size)
+        self._context.live += size
+        return np.empty((count, *self._shape), dtype)
+
+
+def join(parts: Array, port: Concatenated | ScanOutput) -> Array:
+    """The output that `parts` [n, ...] make: stacked along a new axis or joined along one."""
+    if isinstance(port, ScanOutput):
+        ordered = parts[::-1] if port.reverse else parts
+        return np.moveaxis(ordered, 0, normal_axis(port.axis, parts.ndim))
+    ordered = parts[::-1] if port.stride < 0 else parts
+    if parts.ndim == 1:
+        return ordered
+    axis = normal_axis(port.axis, parts.ndim - 1)
+    shape = list(parts.shape[1:])
+    shape[axis] *= parts.shape[0]
+    return np.moveaxis(ordered, 0, axis).reshape(shape)
+
+
+def nothing_joined(port: Concatenated | ScanOutput, type: ValueType) -> Array:
+    """The output of a loop that ran zero times; dimensions that nobody knows are 0."""
+    if not isinstance(type, TensorType) or type.shape.dims is None:
+        return np.zeros((0,), _dtype(type))
+    dims = [dim if isinstance(dim, int) else 0 for dim in type.shape.dims]
+    if isinstance(port, ScanOutput):
+        dims.insert(normal_axis(port.axis, len(dims) + 1), 0)
+    elif dims:
+        dims[normal_axis(port.axis, len(dims))] = 0
+    else:
+        dims = [0]
+    return np.zeros(dims, _dtype(type))
+
+
+def empty_value(type: ValueType) -> Array:
+    """Zeros of a declared shape; unknown dimensions are 0."""
+    dims = type.shape.dims if isinstance(type, TensorType) else None
+    return np.zeros([dim if isinstance(dim, int) else 0 for dim in dims or (0,)], _dtype(type))
+
+
+def _dtype(type: ValueType) -> np.dtype[Any]:
+    known = isinstance(type, TensorType) and type.element is not ElementType.DYNAMIC
+    return type.element.numpy() if known and isinstance(type, TensorType) else np.dtype(np.float32)

@@ -1,0 +1,91 @@
+"""Watching a run: every node, in every iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+import numpy as np
+
+from irloop.graph.model import Node
+from irloop.graph.walk import node_path
+
+__all__ = ["TextTracer", "TraceEvent", "Tracer"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceEvent:
+    """One node was run. `iterations` holds the number of each loop around it, outermost first.
+
+    Values are arrays, lists of arrays (sequences) or None (an omitted input).
+    """
+
+    node: Node
+    iterations: tuple[int, ...]
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+
+    @property
+    def path(self) -> str:
+        """The way to the node through bodies, as in ``Loop_7/body/Mul_4``."""
+        return node_path(self.node)
+
+
+Tracer = Callable[[TraceEvent], None]
+
+
+class TextTracer:
+    """Writes one line for each output: path, iteration, type, shape, range, NaN.
+
+    A NaN whose node had none in its inputs is marked as born there.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __call__(self, event: TraceEvent) -> None:
+        place = event.path
+        if event.iterations:
+            place += "[" + ",".join(map(str, event.iterations)) + "]"
+        clean = not any(_has_nan(value) for value in event.inputs)
+        for index, value in enumerate(event.outputs):
+            port = f".{index}" if len(event.outputs) > 1 else ""
+            self._stream.write(
+                f"{place}{port} {event.node.op.label} {describe(value, clean=clean)}\n"
+            )
+
+
+def describe(value: Any, *, clean: bool = True) -> str:
+    """Shape, type and range of a value in one line."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, list):
+        return f"sequence of {len(value)}"
+    array = np.asarray(value)
+    text = f"{array.dtype.name}{list(array.shape)}"
+    if array.size == 0 or array.dtype.kind in "OSU":
+        return text
+    if array.dtype.kind in "bc":
+        return f"{text} first {array.reshape(-1)[0]}"
+    numbers = array if array.dtype.kind in "iuf" else array.astype(np.float32)
+    found = int(np.isnan(numbers).sum()) if numbers.dtype.kind == "f" else 0
+    known = numbers[~np.isnan(numbers)] if found else numbers
+    if known.size:
+        text += f" min {known.min()} max {known.max()}"
+    if found:
+        text += f" NaN {found} of {numbers.size}" + (", born here" if clean else "")
+    return text
+
+
+def _has_nan(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(_has_nan(item) for item in value)
+    if value is None:
+        return False
+    array = np.asarray(value)
+    if array.dtype.kind in "biuOSU":
+        return False
+    return bool(np.isnan(array.astype(np.complex64 if array.dtype.kind == "c" else float)).any())

@@ -1,0 +1,35 @@
+"""Types of body values as inference finds them, without leaving a trace in the model."""
+
+from __future__ import annotations
+
+from irloop.graph.inference import Inference
+from irloop.graph.model import Graph, Value
+from irloop.graph.types import ValueType
+from irloop.graph.walk import all_graphs, all_nodes
+
+__all__ = ["body_types"]
+
+
+def body_types(graph: Graph) -> dict[Value, ValueType]:
+    """The types of all values of a model that has loops; of others what is declared suffices.
+
+    A loop that runs zero times gives outputs whose shape only inference knows.
+    """
+    if not any(node.bodies for node in graph.nodes):
+        return {}
+    declared = {value: value.type for value in _values(graph)}
+    try:
+        Inference(tolerant=True).run(graph)
+        return {value: value.type for value in declared}
+    finally:
+        for value, kept in declared.items():
+            value.type = kept
+
+
+def _values(graph: Graph) -> list[Value]:
+    values: list[Value] = []
+    for inner in all_graphs(graph):
+        values.extend(inner.inputs)
+    for node in all_nodes(graph):
+        values.extend(node.outputs)
+    return values
