@@ -138,6 +138,8 @@ class _Scope:
         Raises:
             ReadError: when the graph has the name already.
         """
+        if not name:
+            raise ReadError(f"graph {self.graph.name!r} has an input or a constant without a name")
         if name in self.values:
             raise ReadError(
                 f"{name!r} is made twice in graph {self.graph.name!r}",
@@ -192,6 +194,8 @@ class _Reader:
         for node in order_of(source):
             self._node(scope, node)
         for item in proto.output:
+            if not item.name:
+                raise ReadError(f"graph {proto.name!r} has an output without a name")
             value = scope.values[item.name]
             graph.add_result(value, item.name, self._location)
             if DECLARED in value.info:

@@ -11,10 +11,9 @@ import onnx
 
 from irloop.dialects.onnx import ONNX
 from irloop.errors import WriteError
-from irloop.formats.onnx.attributes import FieldCodec, codec_of, read_value, to_proto
+from irloop.formats.onnx.attributes import codec_of, to_proto
 from irloop.formats.onnx.check import check_model
 from irloop.formats.onnx.control import FoldedBody, FoldedNode, fold
-from irloop.formats.onnx.external import ExternalFiles
 from irloop.formats.onnx.naming import Scope
 from irloop.formats.onnx.notes import (
     DECLARED,
@@ -321,24 +320,11 @@ def _own_attributes(op: Op, schema: Any, where: str) -> dict[str, Any]:
                 expected=", ".join(schema.attributes) or "no attribute",
                 found=repr(value)[:80],
             )
-        if value != codec.default or _means_more(codec, described, where):
+        required = described is not None and described.required
+        # Absence reads as the default again; only what the file must have is said anyway.
+        if required or value != codec.default:
             values[codec.name] = codec.dump(value)
     return values
-
-
-def _means_more(codec: FieldCodec, described: Any, where: str) -> bool:
-    """True when the file has to say what is the class's default value."""
-    if described is None:
-        return False
-    if described.required:
-        return True
-    if not described.default_value.name:
-        return False
-    # Numbers of a file are f32: compared as the file would hold them.
-    files = ExternalFiles(None)
-    written = to_proto(codec.name, codec.dump(codec.default), described.type, where)
-    ours = read_value(written, files, where)
-    return bool(ours != read_value(described.default_value, files, where))
 
 
 def _body_proto(node: onnx.NodeProto, name: str) -> onnx.GraphProto:
