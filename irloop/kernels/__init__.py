@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from irloop.kernels import quantize as quantize
     from irloop.kernels import recurrent as recurrent
     from irloop.kernels import reduction as reduction
+    from irloop.kernels import reorder as reorder
+    from irloop.kernels import scatter as scatter
     from irloop.kernels import search as search
     from irloop.kernels import sequence as sequence
     from irloop.kernels import shape as shape

@@ -39,7 +39,8 @@ def _inside(positions: Array, size: int, mode: str) -> Array:
     if mode == "wrap":
         return folded
     back = period - folded if mode == "reflect" else period - 1 - folded
-    return np.minimum(folded, back)
+    nearer: Array = np.minimum(folded, back)
+    return nearer
 
 
 def _pad_constant(data: Array, begins: Sequence[int], ends: Sequence[int], fill: Any) -> Array:

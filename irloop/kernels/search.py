@@ -72,13 +72,16 @@ def arg_extreme(axis: int, largest: bool, keep: bool, last: bool) -> Callable[[A
     return run
 
 
-def nonzero(dtype: np.dtype[Any]) -> Callable[[Array], Array]:
-    """The coordinates of elements that are not 0, [rank, count]."""
+def nonzero(dtype: np.dtype[Any], *, scalar_is_list: bool) -> Callable[[Array], Array]:
+    """The coordinates of elements that are not 0, [rank, count].
+
+    A scalar counts as a list for `scalar_is_list`, else it has no coordinates.
+    """
 
     def run(data: Array) -> Array:
-        if data.ndim == 0:
+        if data.ndim == 0 and not scalar_is_list:
             return np.zeros((0, int(bool(data))), dtype)
-        return np.array(np.nonzero(data), dtype=dtype)
+        return np.array(np.nonzero(np.atleast_1d(data)), dtype=dtype)
 
     return run
 

@@ -147,12 +147,15 @@ def transpose_by(order: tuple[int, ...] | None) -> Callable[[Array], Array]:
     return run
 
 
-def broadcast_numpy(data: Array, target: Array) -> Array:
-    """Repeat `data`, aligned at its last dimension, to exactly the shape `target`."""
+def broadcast_numpy(data: Array, target: Array, unused: Array | None = None) -> Array:
+    """Repeat `data`, aligned at its last dimension, to exactly the shape `target`.
+
+    OpenVINO writes a mapping of axes even where the mode does not use it.
+    """
     return np.broadcast_to(data, target.reshape(-1).tolist())
 
 
-def broadcast_bidirectional(data: Array, target: Array) -> Array:
+def broadcast_bidirectional(data: Array, target: Array, unused: Array | None = None) -> Array:
     """Repeat `data` to the common shape of itself and `target`."""
     shape = np.broadcast_shapes(data.shape, tuple(target.reshape(-1).tolist()))
     return np.broadcast_to(data, shape)

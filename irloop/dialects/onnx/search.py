@@ -130,7 +130,7 @@ class NonZero(OnnxOp, type="NonZero", since=9, inputs=1):
         return [TensorType(I64, Shape.of(args.rank(0), None))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.search.nonzero(I64.numpy())
+        return kernels.search.nonzero(I64.numpy(), scalar_is_list=False)
 
 
 class _Cumulative(OnnxOp):

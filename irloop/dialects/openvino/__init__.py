@@ -18,9 +18,12 @@ from irloop.dialects.openvino import (
     quantize,
     recurrent,
     reduction,
+    reorder,
+    scatter,
     search,
     shape,
     slicing,
+    state,
 )
 from irloop.dialects.openvino.base import OPENVINO, OpenVinoOp
 
@@ -42,7 +45,10 @@ __all__ = [
     "quantize",
     "recurrent",
     "reduction",
+    "reorder",
+    "scatter",
     "search",
     "shape",
     "slicing",
+    "state",
 ]

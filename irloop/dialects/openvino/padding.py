@@ -31,7 +31,7 @@ class Pad(OpenVinoOp, type="Pad", since=1, inputs=(3, 4)):
     `pad_mode` is constant, edge, reflect or symmetric.
     """
 
-    pad_mode: str
+    pad_mode: str = "constant"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return _infer(args, self.pad_mode.lower(), negative=False)
@@ -43,7 +43,7 @@ class Pad(OpenVinoOp, type="Pad", since=1, inputs=(3, 4)):
 class Pad12(OpenVinoOp, type="Pad", since=12, inputs=(3, 4)):
     """As Pad-1; a negative number cuts elements off (Pad-12)."""
 
-    pad_mode: str
+    pad_mode: str = "constant"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return _infer(args, self.pad_mode.lower(), negative=True)

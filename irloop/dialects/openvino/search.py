@@ -59,15 +59,20 @@ class TopK11(_TopK, type="TopK", since=11, inputs=2, outputs=2):
 
 
 class NonZero(OpenVinoOp, type="NonZero", since=3, inputs=1):
-    """The coordinates of elements that are not 0, [rank, count] (NonZero-3)."""
+    """The coordinates of elements that are not 0, [rank, count] (NonZero-3).
+
+    A scalar counts as a list.
+    """
 
     output_type: ElementType = ElementType.I64
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return [TensorType(self.output_type, Shape.of(args.rank(0), None))]
+        rank = args.rank(0)
+        rows = 1 if rank == 0 else rank
+        return [TensorType(self.output_type, Shape.of(rows, None))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.search.nonzero(self.output_type.numpy())
+        return kernels.search.nonzero(self.output_type.numpy(), scalar_is_list=True)
 
 
 class CumSum(OpenVinoOp, type="CumSum", since=3, inputs=(1, 2)):

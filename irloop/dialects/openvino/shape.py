@@ -173,7 +173,7 @@ class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
     2 says), or pdpd (the first axis stands at `axis`).
     """
 
-    mode: str = "numpy"
+    mode: str = "none"
     axis: int = attribute(default=0, name="mode.auto_broadcast_axis")
 
     def infer(self, args: Arguments) -> list[ValueType]:

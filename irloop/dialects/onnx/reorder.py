@@ -1,0 +1,46 @@
+"""ONNX operations that reverse sequences and keep triangles."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import ValueType
+
+__all__ = ["ReverseSequence", "Trilu"]
+
+
+class ReverseSequence(OnnxOp, type="ReverseSequence", since=10, inputs=2):
+    """The first elements along `time_axis` reversed (ReverseSequence-10, 28).
+
+    Input 1 says for each batch item how many. The axes are 0 and 1, in either order.
+    """
+
+    batch_axis: int = 1
+    time_axis: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if sorted((self.batch_axis, self.time_axis)) != [0, 1]:
+            text = f"{self.batch_axis} and {self.time_axis}"
+            raise args.error("batch_axis and time_axis are not the first two", "0 and 1", text)
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.reorder.reverse_sequence(self.batch_axis, self.time_axis)
+
+
+class Trilu(OnnxOp, type="Trilu", since=14, inputs=(1, 2)):
+    """The upper or lower triangles of matrices; input 1 moves the diagonal (Trilu-14)."""
+
+    upper: bool = True
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rank = args.rank(0)
+        if rank is not None and rank < 2:
+            raise args.error("the input holds no matrices", "rank 2 or more", str(args.shape(0)))
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.reorder.triangle(self.upper)

@@ -1,0 +1,93 @@
+"""ONNX operations that write elements by index."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from irloop import kernels
+from irloop.dialects import indexing, rules
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import TensorType, ValueType
+
+__all__ = ["Scatter", "ScatterElements", "ScatterElements16", "ScatterND", "ScatterND16"]
+
+Reduction = Literal["none", "add", "mul", "min", "max"]
+
+
+def _elements(args: Arguments, axis: int) -> list[ValueType]:
+    indexing.integers(args, 1)
+    rules.same_element(args, 0, 2)
+    return [TensorType(args.element(0), indexing.scattered_elements(args, axis))]
+
+
+def _coordinates(args: Arguments) -> list[ValueType]:
+    indexing.integers(args, 1)
+    rules.same_element(args, 0, 2)
+    return [TensorType(args.element(0), indexing.scattered_nd(args))]
+
+
+class Scatter(OnnxOp, type="Scatter", since=9, until=10, inputs=3):
+    """The old name of ScatterElements (Scatter-9)."""
+
+    axis: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _elements(args, self.axis)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.scatter.scatter_elements(self.axis)
+
+
+class ScatterElements(OnnxOp, type="ScatterElements", since=11, inputs=3):
+    """Data with updates written at indices of `axis` (ScatterElements-11, 13)."""
+
+    axis: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _elements(args, self.axis)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.scatter.scatter_elements(self.axis)
+
+
+class ScatterElements16(OnnxOp, type="ScatterElements", since=16, inputs=3):
+    """As ScatterElements-11; combined with what stands there by `reduction` (16, 18).
+
+    none, add, mul, and since 18 min or max.
+    """
+
+    axis: int = 0
+    reduction: Reduction = "none"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _elements(args, self.axis)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.scatter.scatter_elements(self.axis, self.reduction)
+
+
+class ScatterND(OnnxOp, type="ScatterND", since=11, inputs=3):
+    """Data with updates written at coordinates (ScatterND-11, 13)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _coordinates(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.scatter.scatter_nd()
+
+
+class ScatterND16(OnnxOp, type="ScatterND", since=16, inputs=3):
+    """As ScatterND-11; combined with what stands there by `reduction` (ScatterND-16, 18).
+
+    none, add, mul, and since 18 min or max.
+    """
+
+    reduction: Reduction = "none"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _coordinates(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.scatter.scatter_nd(self.reduction)

@@ -1,0 +1,69 @@
+"""OpenVINO operations that reverse and roll axes."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import ElementType, ValueType
+
+__all__ = ["Reverse", "ReverseSequence", "Roll"]
+
+
+class Reverse(OpenVinoOp, type="Reverse", since=1, until=1, inputs=2):
+    """Axes from the last element to the first: a list, or a mask of all axes (Reverse-1)."""
+
+    mode: str
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        mode = self.mode.lower()
+        if mode not in ("index", "mask"):
+            raise args.error("mode is not known", "index or mask", self.mode)
+        axes = args.ints(1) if mode == "index" else None
+        for axis in axes or ():
+            rules.axis_in(args, axis, args.rank(0))
+        if mode == "mask" and args.element(1) not in (ElementType.BOOLEAN, ElementType.DYNAMIC):
+            raise args.error("the mask is not boolean", "boolean", str(args.element(1)))
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        if self.mode.lower() == "mask":
+            return kernels.reorder.reverse_masked
+        return kernels.reorder.reverse_axes
+
+
+class ReverseSequence(OpenVinoOp, type="ReverseSequence", since=1, inputs=2):
+    """The first elements along `seq_axis` reversed, as many as input 1 says for each batch item.
+
+    The lengths may be floats (ReverseSequence-1).
+    """
+
+    batch_axis: int = 0
+    seq_axis: int = 1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rank = args.rank(0)
+        batch = rules.axis_in(args, self.batch_axis, rank)
+        if batch is not None and batch == rules.axis_in(args, self.seq_axis, rank):
+            raise args.error("batch_axis and seq_axis are the same", "two axes", str(batch))
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.reorder.reverse_sequence(self.batch_axis, self.seq_axis)
+
+
+class Roll(OpenVinoOp, type="Roll", since=7, inputs=3):
+    """Elements moved around along axes; inputs data, shifts, axes (Roll-7).
+
+    One shift is for all axes; shifts of an axis that is listed twice add up.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        for axis in args.ints(2) or ():
+            rules.axis_in(args, axis, args.rank(0))
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.reorder.roll

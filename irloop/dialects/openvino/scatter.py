@@ -1,0 +1,116 @@
+"""OpenVINO operations that write elements by index."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import indexing, rules
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import TensorType, ValueType
+
+__all__ = [
+    "ScatterElementsUpdate",
+    "ScatterElementsUpdate12",
+    "ScatterNDUpdate",
+    "ScatterNDUpdate15",
+    "ScatterUpdate",
+]
+
+
+def _check(args: Arguments) -> None:
+    indexing.integers(args, 1)
+    rules.same_element(args, 0, 2)
+
+
+def _reduction(args: Arguments, reduction: str, known: tuple[str, ...]) -> None:
+    if reduction.lower() not in known:
+        raise args.error("reduction is not known", ", ".join(known), reduction)
+
+
+def _elements(args: Arguments) -> list[ValueType]:
+    _check(args)
+    axis = args.ints(3)
+    at = axis[0] if axis is not None and len(axis) == 1 else None
+    return [TensorType(args.element(0), indexing.scattered_elements(args, at))]
+
+
+class ScatterElementsUpdate(OpenVinoOp, type="ScatterElementsUpdate", since=3, inputs=4):
+    """Data with updates written at indices of an axis; the last of duplicates stays.
+
+    Inputs: data, indices, updates, axis (ScatterElementsUpdate-3).
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _elements(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.scatter.scatter_elements_by_axis()
+
+
+class ScatterElementsUpdate12(OpenVinoOp, type="ScatterElementsUpdate", since=12, inputs=4):
+    """As ScatterElementsUpdate-3; duplicates combined by `reduction` (ScatterElementsUpdate-12).
+
+    none, sum, prod, min, max or mean; the element that stood there takes part with
+    `use_init_val`.
+    """
+
+    reduction: str = "none"
+    use_init_val: bool = True
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _reduction(args, self.reduction, ("none", "sum", "prod", "min", "max", "mean"))
+        return _elements(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.scatter.scatter_elements_by_axis(self.reduction.lower(), self.use_init_val)
+
+
+class ScatterNDUpdate(OpenVinoOp, type="ScatterNDUpdate", since=4, inputs=3):
+    """Data with updates written at coordinates; inputs data, indices, updates (ScatterNDUpdate-3).
+
+    Files know this class since opset4.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _check(args)
+        return [TensorType(args.element(0), indexing.scattered_nd(args))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.scatter.scatter_nd()
+
+
+class ScatterNDUpdate15(OpenVinoOp, type="ScatterNDUpdate", since=15, inputs=3):
+    """As ScatterNDUpdate-3; combined with what stands there by `reduction` (ScatterNDUpdate-15).
+
+    none, sum, sub, prod, min or max.
+    """
+
+    reduction: str = "none"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _reduction(args, self.reduction, ("none", "sum", "sub", "prod", "min", "max"))
+        _check(args)
+        return [TensorType(args.element(0), indexing.scattered_nd(args))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.scatter.scatter_nd(self.reduction.lower())
+
+
+class ScatterUpdate(OpenVinoOp, type="ScatterUpdate", since=3, inputs=4):
+    """Data with its slices of an axis at indices replaced (ScatterUpdate-3).
+
+    Inputs: data, indices, updates of the shape that a gather would give, axis.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _check(args)
+        axis = args.ints(3)
+        at = axis[0] if axis is not None and len(axis) == 1 else None
+        expected = indexing.gathered(args, args.shape(0), args.shape(1), at)
+        if at is not None and expected.refine(args.shape(2)) is None:
+            raise args.error("updates do not fit", str(expected), str(args.shape(2)))
+        return [args.tensor(0)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.scatter.scatter_slices

@@ -1,0 +1,70 @@
+"""Variables of OpenVINO, which live from one run of a model to the next.
+
+What they hold is no function of their inputs: the executor runs them itself.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from irloop.dialects import rules
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.types import UNKNOWN_SHAPE, ElementType, Shape, TensorType, ValueType
+
+__all__ = ["Assign", "Assign6", "ReadValue", "ReadValue6"]
+
+
+class ReadValue(OpenVinoOp, type="ReadValue", since=3, inputs=1):
+    """The value of a variable; before the first Assign that of the input (ReadValue-3)."""
+
+    variable_id: str
+    pure: ClassVar[bool] = False
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return rules.same_as_first(args)
+
+
+class ReadValue6(OpenVinoOp, type="ReadValue", since=6, inputs=(0, 1)):
+    """As ReadValue-3, with the type of the variable; without an input it starts as zeros
+    (ReadValue-6).
+    """
+
+    variable_id: str
+    variable_type: ElementType = ElementType.DYNAMIC
+    variable_shape: Shape = UNKNOWN_SHAPE
+    pure: ClassVar[bool] = False
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        declared = TensorType(self.variable_type, self.variable_shape)
+        if not args.has(0):
+            return [declared]
+        found = args.tensor(0)
+        if self.variable_type is ElementType.DYNAMIC:
+            return [found]
+        if found.element not in (self.variable_type, ElementType.DYNAMIC):
+            raise args.error("the initial value has another type", str(declared), str(found))
+        # The variable may change its shape later: only what it declares holds for all runs.
+        return [declared]
+
+
+class Assign(OpenVinoOp, type="Assign", since=3, inputs=1):
+    """Sets a variable, and gives the value on (Assign-3)."""
+
+    variable_id: str
+    pure: ClassVar[bool] = False
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return rules.same_as_first(args)[: args.n_outputs]
+
+
+class Assign6(OpenVinoOp, type="Assign", since=6, inputs=1):
+    """As Assign-3, with the type of the variable (Assign-6)."""
+
+    variable_id: str
+    variable_type: ElementType = ElementType.DYNAMIC
+    variable_shape: Shape = UNKNOWN_SHAPE
+    pure: ClassVar[bool] = False
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return rules.same_as_first(args)[: args.n_outputs]

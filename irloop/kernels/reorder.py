@@ -1,0 +1,54 @@
+"""The numbers of reversing, rolling and keeping triangles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["reverse_axes", "reverse_masked", "reverse_sequence", "roll", "triangle"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def reverse_axes(data: Array, axes: Array) -> Array:
+    """The elements of listed axes from the last to the first."""
+    return np.flip(data, tuple(axes.reshape(-1).tolist()))
+
+
+def reverse_masked(data: Array, mask: Array) -> Array:
+    """The elements of axes whose mask holds from the last to the first."""
+    return np.flip(data, tuple(np.flatnonzero(mask).tolist()))
+
+
+def reverse_sequence(batch: int, time: int) -> Callable[[Array, Array], Array]:
+    """The first elements along `time` reversed, each batch item as many as its length says."""
+
+    def run(data: Array, lengths: Array) -> Array:
+        batch_axis, time_axis = batch % data.ndim, time % data.ndim
+        steps = np.arange(data.shape[time_axis])
+        count = lengths.reshape(-1, 1).astype(np.int64)
+        order = np.where(steps < count, count - 1 - steps, steps)
+        if batch_axis > time_axis:
+            order = order.T
+        shape = [1] * data.ndim
+        shape[batch_axis], shape[time_axis] = data.shape[batch_axis], data.shape[time_axis]
+        return np.take_along_axis(data, order.reshape(shape), time_axis)
+
+    return run
+
+
+def roll(data: Array, shift: Array, axes: Array) -> Array:
+    """Elements moved around along axes; shifts of an axis that is listed twice add up."""
+    return np.roll(data, tuple(shift.reshape(-1).tolist()), tuple(axes.reshape(-1).tolist()))
+
+
+def triangle(upper: bool) -> Callable[..., Array]:
+    """The matrices in the last two axes with zeros on one side of a diagonal."""
+    keep: Callable[..., Array] = np.triu if upper else np.tril
+
+    def run(data: Array, k: Array | None = None) -> Array:
+        return keep(data, 0 if k is None else int(k.reshape(-1)[0]))
+
+    return run

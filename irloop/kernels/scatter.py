@@ -1,0 +1,138 @@
+"""The numbers of operations that write elements by index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "scatter_elements",
+    "scatter_elements_by_axis",
+    "scatter_nd",
+    "scatter_slices",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Index = tuple[Any, ...]
+
+#: Names of reductions in either dialect.
+_FUNCTIONS: dict[str, Any] = {
+    "sum": np.add,
+    "add": np.add,
+    "sub": np.subtract,
+    "prod": np.multiply,
+    "mul": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+_LOGICAL: dict[str, Any] = {
+    "sum": np.logical_or,
+    "add": np.logical_or,
+    "prod": np.logical_and,
+    "mul": np.logical_and,
+    "min": np.logical_and,
+    "max": np.logical_or,
+}
+
+
+def _combine(result: Array, where: Index, updates: Array, reduction: str) -> None:
+    """Write updates into `result`, duplicates one after the other."""
+    if reduction == "none":
+        result[where] = updates
+        return
+    functions = _LOGICAL if result.dtype == np.bool_ else _FUNCTIONS
+    with np.errstate(over="ignore", invalid="ignore"):
+        functions[reduction].at(result, where, updates)
+
+
+def _neutral(dtype: np.dtype[Any], reduction: str) -> Any:
+    if reduction in ("prod", "mul"):
+        return 1
+    if reduction in ("sum", "add", "mean"):
+        return 0
+    if dtype == np.bool_:
+        return reduction == "min"
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return limits.max if reduction == "min" else limits.min
+    return np.inf if reduction == "min" else -np.inf
+
+
+def _mean(result: Array, where: Index, updates: Array, with_initial: bool) -> None:
+    """Replace touched elements by the mean of what was written there (integers: rounded down)."""
+    counts = np.zeros(result.shape, dtype=np.int64)
+    np.add.at(counts, where, 1)
+    touched = counts > 0
+    _combine(result, where, updates, "sum")
+    divisor = counts[touched] + int(with_initial)
+    if result.dtype.kind in "iu":
+        result[touched] = result[touched] // divisor.astype(result.dtype)
+    else:
+        result[touched] = result[touched] / divisor.astype(result.dtype)
+
+
+def scatter_elements(
+    axis: int, reduction: str = "none", with_initial: bool = True
+) -> Callable[[Array, Array, Array], Array]:
+    """`data` with updates written at indices of `axis`, other coordinates being their own.
+
+    Duplicates are combined by `reduction` (none: the last one stays); without `with_initial`
+    the element that stood there does not take part.
+    """
+
+    def run(data: Array, indices: Array, updates: Array) -> Array:
+        where: list[Any] = list(np.ogrid[tuple(slice(dim) for dim in indices.shape)])
+        where[axis] = indices
+        result = np.array(data)
+        index = tuple(where)
+        if reduction != "none" and not with_initial:
+            result[index] = _neutral(result.dtype, reduction)
+        if reduction == "mean":
+            _mean(result, index, updates, with_initial)
+        else:
+            _combine(result, index, updates, reduction)
+        return result
+
+    return run
+
+
+def scatter_elements_by_axis(
+    reduction: str = "none", with_initial: bool = True
+) -> Callable[[Array, Array, Array, Array], Array]:
+    """As `scatter_elements`, the axis being an input."""
+
+    def run(data: Array, indices: Array, updates: Array, axis: Array) -> Array:
+        at = int(axis.reshape(-1)[0])
+        return scatter_elements(at, reduction, with_initial)(data, indices, updates)
+
+    return run
+
+
+def scatter_nd(reduction: str = "none") -> Callable[[Array, Array, Array], Array]:
+    """`data` with updates written at the coordinates in the last axis of the indices."""
+
+    def run(data: Array, indices: Array, updates: Array) -> Array:
+        result = np.array(data)
+        depth = indices.shape[-1]
+        if depth == 0:
+            # No coordinate names the whole of the data, once for each row of indices.
+            stacked = updates.reshape(-1, *data.shape)
+            where: Index = (np.zeros(len(stacked), dtype=np.int64),)
+            whole = result[None]
+            _combine(whole, where, stacked, reduction)
+            found: Array = whole[0]
+            return found
+        _combine(result, tuple(np.moveaxis(indices, -1, 0)), updates, reduction)
+        return result
+
+    return run
+
+
+def scatter_slices(data: Array, indices: Array, updates: Array, axis: Array) -> Array:
+    """`data` with its slices of an axis at indices replaced; the axis is an input."""
+    at = int(axis.reshape(-1)[0]) % data.ndim
+    result = np.array(data)
+    result[(slice(None),) * at + (indices,)] = updates
+    return result
