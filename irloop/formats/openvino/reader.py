@@ -23,7 +23,7 @@ from irloop.formats.openvino.weights import Weights, default_weights
 from irloop.formats.openvino.xml import Document, parse
 from irloop.graph.model import Model
 
-__all__ = ["read"]
+__all__ = ["read", "read_document"]
 
 VERSIONS = (10, 11)
 
@@ -40,9 +40,18 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
         ReadError: when one of the files is not there, is damaged, or is something else.
     """
     with _no_collection():
-        document = parse(path)
+        return read_document(parse(path), weights or default_weights(path))
+
+
+def read_document(document: Document, weights: str | os.PathLike[str]) -> Model:
+    """The model of a document that is parsed already.
+
+    Raises:
+        ReadError: as `read`.
+    """
+    with _no_collection():
         version = _version(document)
-        shared = Shared(document, Weights(weights or default_weights(path)), has_info=version >= 11)
+        shared = Shared(document, Weights(weights), has_info=version >= 11)
         graph = NetReader(shared, document.net).graph(document.name or "")
         return Model(
             graph, "openvino", version, metadata=dict(_sections(document)), source=document.file
