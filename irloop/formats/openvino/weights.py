@@ -1,10 +1,14 @@
-"""The .bin of an IR: constants as windows into it, checked before they are made."""
+"""The .bin of an IR: constants as windows into it, checked before they are made; and writing it."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
@@ -12,7 +16,7 @@ from irloop.formats.openvino.attributes import AttributeProblem
 from irloop.graph.tensor import MappedFile, MappedTensor, StringTensor, Tensor
 from irloop.graph.types import ElementType
 
-__all__ = ["Weights", "default_weights"]
+__all__ = ["Weights", "WeightsWriter", "default_weights"]
 
 _LFS = b"version https://git-lfs"
 _MARKUP = (b"<?xml", b"<net", b"<html", b"<!doctype")
@@ -151,3 +155,77 @@ def _bad_table(found: str) -> AttributeProblem:
         found=found,
         code="IRL303",
     )
+
+
+class WeightsWriter:
+    """Appends constants to a .bin that is being written; equal bytes are stored once.
+
+    Bytes are compared whatever type and shape they have, as OpenVINO's own writer does it. No
+    constant is ever in memory as a whole.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._end = 0
+        #: Tensors by what they look like from outside; told apart by digests where that is equal.
+        self._seen: dict[_Look, _Entry] = {}
+        self._digests: dict[tuple[_Look, bytes], int] = {}
+
+    def place(self, tensor: Tensor) -> tuple[int, int]:
+        """Offset and size of the constant, which is written when it is not there yet."""
+        raw = tensor.raw()
+        size = len(raw)
+        if size == 0:
+            return 0, 0
+        look = (size, bytes(raw[:_SAMPLE]), bytes(raw[-_SAMPLE:]))
+        known = self._seen.get(look)
+        if known is None:
+            self._seen[look] = _Entry(tensor, offset := self._append(tensor, raw))
+            return offset, size
+        if size <= 2 * _SAMPLE or known.tensor is tensor:
+            return known.offset, size
+        if not known.has_digest:
+            known.has_digest = True
+            self._digests[look, _digest(known.tensor, known.tensor.raw())] = known.offset
+        key = look, _digest(tensor, raw)
+        if key not in self._digests:
+            self._digests[key] = self._append(tensor, raw)
+        return self._digests[key], size
+
+    def _append(self, tensor: Tensor, raw: memoryview) -> int:
+        # Aligned data can be used in place by whoever maps the file.
+        step = 64 if len(raw) >= 4096 else 8
+        start = -(-self._end // step) * step
+        self._stream.write(bytes(start - self._end))
+        for chunk in _chunks(tensor, raw):
+            self._stream.write(chunk)
+        self._end = start + len(raw)
+        return start
+
+
+#: Bytes at both ends of a constant that are compared before anything is hashed.
+_SAMPLE = 64
+_CHUNK = 1 << 22
+_Look = tuple[int, bytes, bytes]
+
+
+@dataclass(slots=True)
+class _Entry:
+    tensor: Tensor
+    offset: int
+    has_digest: bool = False
+
+
+def _chunks(tensor: Tensor, raw: memoryview) -> Iterator[memoryview]:
+    for start in range(0, len(raw), _CHUNK):
+        yield raw[start : start + _CHUNK]
+        if isinstance(tensor, MappedTensor):
+            # What was used need not stay in memory: weights may be bigger than it.
+            tensor.file.release(tensor.offset + start, _CHUNK)
+
+
+def _digest(tensor: Tensor, raw: memoryview) -> bytes:
+    state = hashlib.blake2b(digest_size=32)
+    for chunk in _chunks(tensor, raw):
+        state.update(chunk)
+    return state.digest()

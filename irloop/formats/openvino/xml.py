@@ -32,6 +32,7 @@ from irloop.formats.openvino.document import (
 from irloop.formats.openvino.recognise import recognised, refused
 
 __all__ = [
+    "SECTIONS",
     "BackEdge",
     "Document",
     "Edge",
@@ -56,7 +57,8 @@ _Table = dict[str, Callable[[dict[str, str]], "_Table"]]
 
 #: Inside an element nobody looks into.
 _SKIP: _Table = {}
-_SECTIONS = ("rt_info", "meta_data", "statistics", "quantization_parameters", "pre-process")
+#: What may follow the edges of the root, and is kept as it is.
+SECTIONS = ("rt_info", "meta_data", "statistics", "quantization_parameters", "pre-process")
 _LABELS = {"": "body", "then_": "then", "else_": "else"}
 
 
@@ -117,7 +119,7 @@ class _Builder:
             "layers": lambda _: self._layers,
             "edges": lambda _: self._edges,
         }
-        for tag in _SECTIONS:
+        for tag in SECTIONS:
             self._net_table[tag] = partial(self._open_extra, tag, self._net_section)
         # The same entries, told apart from the root's by identity when a body is closed.
         self._body_table: _Table = dict(self._net_table)

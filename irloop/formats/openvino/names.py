@@ -1,0 +1,97 @@
+"""Names of inputs and outputs that version 10 can have.
+
+Reading a version 10 file, OpenVINO adds the layer name of each Parameter, and of the layer
+before each Result, to the tensor names of the model's inputs and outputs, and refuses a model
+in which one name then means two of them, or in which a value with tensor names is two of them.
+Version 11 has no such rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irloop.graph.model import Graph, Node, Value
+from irloop.graph.op import Parameter
+
+__all__ = ["Names", "public_names"]
+
+
+@dataclass(slots=True)
+class Names:
+    """What is to be written in the place of some layer names and tensor names."""
+
+    layers: dict[Node, str] = field(default_factory=dict)
+    values: dict[Value, tuple[str, ...]] = field(default_factory=dict)
+
+
+def public_names(graph: Graph) -> Names:
+    """The changes that let OpenVINO read `graph` from a version 10 file; mostly none."""
+    return _Chooser(graph).choose()
+
+
+class _Chooser:
+    def __init__(self, graph: Graph) -> None:
+        self.names = Names()
+        self.taken: dict[str, Value] = {}
+        places = (*graph.inputs, *graph.outputs)
+        self.count = _counted(places)
+        # Layer names that stand for a later choice must not become somebody else's.
+        self.layer_names = {value.producer.name for value in self.count}
+
+    def choose(self) -> Names:
+        for value in self.count:
+            if isinstance(value.producer.op, Parameter) and not value.names:
+                self.taken.setdefault(value.producer.name, value)
+        for value, count in self.count.items():
+            self._tensor_names(value, count)
+        for node in dict.fromkeys(value.producer for value in self.count):
+            self._layer_name(node)
+        return self.names
+
+    def _tensor_names(self, value: Value, count: int) -> None:
+        if count > 1:
+            # Its layer's name is then the only one it can have.
+            if value.names:
+                self.names.values[value] = ()
+            return
+        kept = tuple(n for n in value.names if self.taken.setdefault(n, value) is value)
+        if kept != value.names:
+            self.names.values[value] = kept
+
+    def _layer_name(self, node: Node) -> None:
+        values = [value for value in node.outputs if value in self.count]
+        wishes = [node.name]
+        shared = len(node.outputs) == 1 and self.count[values[0]] > 1
+        own = [name for value in values for name in value.names]
+        if shared and own and node.name not in own and not isinstance(node.op, Parameter):
+            wishes.insert(0, own[0])
+        elif isinstance(node.op, Parameter):
+            wishes += own
+        name = next((wish for wish in wishes if self._is_free(values, wish)), None)
+        number = 0
+        while name is None:
+            number += 1
+            wish = f"{node.name}_{number}"
+            if wish not in self.layer_names and self._is_free(values, wish):
+                name = wish
+        for value in values:
+            self.taken[_public(value, name)] = value
+        if name != node.name:
+            self.names.layers[node] = name
+
+    def _is_free(self, values: list[Value], name: str) -> bool:
+        return all(self.taken.get(_public(value, name), value) is value for value in values)
+
+
+def _counted(values: tuple[Value, ...]) -> dict[Value, int]:
+    count: dict[Value, int] = {}
+    for value in values:
+        count[value] = count.get(value, 0) + 1
+    return count
+
+
+def _public(value: Value, layer_name: str) -> str:
+    """The name that OpenVINO makes of the layer's for one of its outputs."""
+    if len(value.producer.outputs) == 1:
+        return layer_name
+    return f"{layer_name}.{value.index}"

@@ -1,0 +1,319 @@
+"""From a model to an IR (.xml and .bin), streamed: no weight is ever in memory as a whole."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from irloop.diagnostics import Location
+from irloop.dialects.openvino import OPENVINO
+from irloop.errors import UsageError, WriteError
+from irloop.formats.openvino.attributes import codec_of, precision_of, shape_text
+from irloop.formats.openvino.markup import (
+    attributes_text,
+    escape,
+    extra_lines,
+    extras_of,
+    info_of_attributes,
+    names_text,
+)
+from irloop.formats.openvino.names import Names, public_names
+from irloop.formats.openvino.port_maps import Wires, wires_of
+from irloop.formats.openvino.weights import WeightsWriter, default_weights
+from irloop.formats.openvino.xml import SECTIONS
+from irloop.graph.model import Body, Graph, Model, Node, Value
+from irloop.graph.op import Constant, Op, Parameter, Result, UnknownOp
+from irloop.graph.types import TensorType
+from irloop.graph.verify import verify
+from irloop.graph.walk import node_path
+
+__all__ = ["write"]
+
+VERSIONS = (10, 11)
+
+
+def write(
+    model: Model,
+    path: str | os.PathLike[str],
+    *,
+    version: int | None = None,
+    weights: str | os.PathLike[str] | None = None,
+) -> tuple[Path, Path]:
+    """Write an IR: the .xml, and the .bin of the same name beside it.
+
+    Both are written under other names and then renamed, so a failure leaves what was there
+    before. The model may have been read from the very files that are written.
+
+    Args:
+        model: a model of the OpenVINO dialect.
+        path: the .xml.
+        version: 10 or 11; by default the model's own. Version 10 has no runtime information
+            of layers and ports.
+        weights: the .bin, where it is to have another name.
+
+    Returns:
+        The .xml and the .bin.
+
+    Raises:
+        UsageError: for another version or dialect.
+        VerifyError: when the graph breaks its own rules.
+        WriteError: when an IR cannot hold the model, or a file cannot be written.
+    """
+    wanted = model.version if version is None else version
+    if wanted not in VERSIONS:
+        raise UsageError(
+            "an IR is written as version 10 or 11", expected="10 or 11", found=str(wanted)
+        )
+    if model.dialect != "openvino":
+        raise UsageError(
+            "only a model of the OpenVINO dialect is written as IR",
+            found=model.dialect,
+            fix="convert it first",
+        )
+    verify(model.graph)
+    xml, binary = Path(path), Path(weights or default_weights(path))
+
+    def write_both(xml_stream: BinaryIO, binary_stream: BinaryIO) -> None:
+        writer = _Writer(xml_stream, WeightsWriter(binary_stream), wanted)
+        writer.model(model)
+
+    _replace(xml, binary, write_both)
+    return xml, binary
+
+
+def _replace(xml: Path, binary: Path, write_both: Callable[[BinaryIO, BinaryIO], None]) -> None:
+    """Write both files under other names, then put them into their places."""
+    token = secrets.token_hex(6)
+    temporary = [(path.with_name(f".{path.name}.{token}.tmp"), path) for path in (xml, binary)]
+    made: list[Path] = []
+    try:
+        with open(temporary[0][0], "xb") as xml_stream:
+            made.append(temporary[0][0])
+            with open(temporary[1][0], "xb") as binary_stream:
+                made.append(temporary[1][0])
+                write_both(xml_stream, binary_stream)
+        # The weights first: the description never stands there without them.
+        for source, target in reversed(temporary):
+            os.replace(source, target)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise WriteError(
+            f"the IR cannot be written: {reason}",
+            location=Location(os.fspath(xml)),
+            cause="the folder is not there or not writable, the disk is full, or weights that "
+            "the model reads from have changed",
+        ) from error
+    finally:
+        for leftover in made:
+            leftover.unlink(missing_ok=True)
+
+
+class _Writer:
+    """Writes the layers and edges of a graph and of all bodies in it."""
+
+    def __init__(self, stream: BinaryIO, weights: WeightsWriter, version: int) -> None:
+        self._stream = stream
+        self._weights = weights
+        self._has_info = version >= 11
+        self._version = version
+        self._names = Names()
+        self._types: dict[tuple[TensorType, int], tuple[str, str]] = {}
+
+    def model(self, model: Model) -> None:
+        """Write the whole file."""
+        graph = model.graph
+        if not self._has_info:
+            self._names = public_names(graph)
+        name = f' name="{escape(graph.name)}"' if graph.name else ""
+        self._line(0, '<?xml version="1.0"?>')
+        self._line(0, f'<net{name} version="{self._version}">')
+        self._net(graph, 1, [])
+        for tag in SECTIONS:
+            for extra in extras_of(str(model.metadata.get(tag, ""))):
+                if extra.tag != tag:
+                    raise WriteError(
+                        f"the metadata {tag!r} hold another section",
+                        expected=f"<{tag}>",
+                        found=f"<{extra.tag}>",
+                    )
+                for line in extra_lines(extra, 1):
+                    self._line(0, line)
+        self._line(0, "</net>")
+
+    def _line(self, depth: int, text: str) -> None:
+        self._stream.write(f"{_TABS[depth]}{text}\n".encode())
+
+    def _net(self, graph: Graph, depth: int, doubled: list[int]) -> None:
+        """Parameters, nodes, results; `doubled` results are written once more at the end."""
+        places: dict[Value, tuple[int, int]] = {}
+        edges: list[str] = []
+        results = graph.results + [graph.results[index] for index in doubled]
+        self._line(depth, "<layers>")
+        for number, node in enumerate(_in_order(graph, results)):
+            inputs = _connected(node)
+            wires = wires_of(node, inputs) if node.bodies else Wires(inputs, node.outputs)
+            for port, value in enumerate(wires.inputs):
+                source, source_port = places[value]
+                edges.append(
+                    f'<edge from-layer="{source}" from-port="{source_port}" '
+                    f'to-layer="{number}" to-port="{port}"/>'
+                )
+            for index, value in enumerate(wires.outputs):
+                places[value] = (number, len(wires.inputs) + index)
+            self._layer(node, number, wires, depth + 1)
+        self._line(depth, "</layers>")
+        if edges:
+            indent = _TABS[depth + 1]
+            self._line(depth, "<edges>")
+            self._stream.write("".join([f"{indent}{edge}\n" for edge in edges]).encode())
+            self._line(depth, "</edges>")
+        else:
+            self._line(depth, "<edges/>")
+
+    def _layer(self, node: Node, number: int, wires: Wires, depth: int) -> None:
+        op = node.op
+        kind, version = _type_of(node)
+        name = self._names.layers.get(node, node.name)
+        names = node.attributes.get("output_names")
+        extra = ""
+        if isinstance(op, Result) and self._has_info and names is not None:
+            extra = f' output_names="{escape(str(names))}"'
+        self._line(
+            depth,
+            f'<layer id="{number}" name="{escape(name)}" type="{escape(kind)}" '
+            f'version="{escape(version)}"{extra}>',
+        )
+        data = self._data(node, op)
+        if data:
+            self._line(depth + 1, f"<data{attributes_text(data)}/>")
+        for line in wires.lines:
+            self._line(depth + 1, line)
+        if wires.inputs:
+            self._ports("input", node, wires.inputs, 0, depth + 1)
+        if wires.outputs:
+            self._ports("output", node, wires.outputs, len(wires.inputs), depth + 1)
+        for body in node.bodies:
+            self._body(body, wires.doubled.get(body.label, []), depth + 1)
+        if self._has_info and node.info:
+            self._info(node.info, depth + 1)
+        self._line(depth, "</layer>")
+
+    def _body(self, body: Body, doubled: list[int], depth: int) -> None:
+        tag = "body" if body.label == "body" else f"{body.label}_body"
+        self._line(depth, f"<{tag}>")
+        self._net(body.graph, depth + 1, doubled)
+        self._line(depth, f"</{tag}>")
+
+    def _data(self, node: Node, op: Op) -> dict[str, str]:
+        others = {name: str(text) for name, text in node.attributes.items()}
+        if isinstance(op, Parameter):
+            declared = _tensor_type(node, node.outputs[0])
+            known = {"shape": shape_text(declared.shape), "element_type": str(declared.element)}
+            return known | others
+        if isinstance(op, Constant):
+            offset, size = self._weights.place(op.tensor)
+            shape = ",".join(map(str, op.tensor.shape))
+            known = {
+                "element_type": str(op.tensor.element),
+                "shape": shape,
+                "offset": str(offset),
+                "size": str(size),
+            }
+            return known | others
+        if isinstance(op, Result):
+            return {name: text for name, text in others.items() if name != "output_names"}
+        if isinstance(op, UnknownOp):
+            return {name: str(text) for name, text in op.attributes.items()} | others
+        return codec_of(type(op)).write(op) | others
+
+    def _ports(
+        self, tag: str, node: Node, values: tuple[Value, ...], first: int, depth: int
+    ) -> None:
+        self._line(depth, f"<{tag}>")
+        for port, value in enumerate(values, first):
+            precision, dims = self._type_lines(node, value, depth + 1)
+            names = self._names.values.get(value, value.names) if tag == "output" else ()
+            text = f' names="{escape(names_text(names))}"' if names else ""
+            head = f'<port id="{port}" precision="{precision}"{text}'
+            info: Mapping[str, Any] = value.info if tag == "output" and self._has_info else {}
+            extra = info_of_attributes(info) if info else None
+            if not dims and extra is None:
+                self._line(depth + 1, f"{head}/>")
+                continue
+            self._line(depth + 1, f"{head}>")
+            self._stream.write(dims.encode())
+            if extra is not None:
+                for line in extra_lines(extra, depth + 2):
+                    self._line(0, line)
+            self._line(depth + 1, "</port>")
+        self._line(depth, f"</{tag}>")
+
+    def _type_lines(self, node: Node, value: Value, depth: int) -> tuple[str, str]:
+        """The precision and the lines of the dimensions of a port."""
+        declared = _tensor_type(node, value)
+        found = self._types.get((declared, depth))
+        if found is not None:
+            return found
+        precision = precision_of(declared.element)
+        if precision is None:
+            raise _unwritable(node, f"an IR has no element type {declared.element}")
+        indent = _TABS[depth + 1]
+        dims = [dim if isinstance(dim, int) else -1 for dim in declared.shape.dims or ()]
+        lines = "".join(f"{indent}<dim>{dim}</dim>\n" for dim in dims)
+        self._types[declared, depth] = (precision, lines)
+        return precision, lines
+
+    def _info(self, info: Mapping[str, Any], depth: int) -> None:
+        extra = info_of_attributes(info)
+        if extra is not None:
+            for line in extra_lines(extra, depth):
+                self._line(0, line)
+
+
+#: Indentation by depth; the reader's limit on nesting is the writer's too.
+_TABS = tuple("\t" * depth for depth in range(1024))
+
+
+def _in_order(graph: Graph, results: list[Node]) -> Iterator[Node]:
+    yield from graph.parameters
+    yield from graph.nodes
+    yield from results
+
+
+def _connected(node: Node) -> tuple[Value, ...]:
+    """The inputs of a node; omitted ones at the end have no port.
+
+    Raises:
+        WriteError: when an omitted one stands before a connected one.
+    """
+    values = tuple(value for value in node.inputs if value is not None)
+    if values != node.inputs[: len(values)]:
+        place = node.inputs.index(None)
+        raise _unwritable(node, f"input {place} is omitted, but not the ones behind it")
+    return values
+
+
+def _type_of(node: Node) -> tuple[str, str]:
+    """The type and version of a layer as texts."""
+    op = node.op
+    if isinstance(op, UnknownOp) and not op.op_domain:
+        return op.name, op.version
+    known = isinstance(op, Parameter | Result | Constant) or op.registry is OPENVINO
+    if isinstance(op, UnknownOp) or not known:
+        raise _unwritable(node, "it is no operation of OpenVINO")
+    return op.type, f"opset{op.since}"
+
+
+def _tensor_type(node: Node, value: Value) -> TensorType:
+    if not isinstance(value.type, TensorType):
+        raise _unwritable(node, f"an IR has no values of type {value.type}")
+    return value.type
+
+
+def _unwritable(node: Node, why: str) -> WriteError:
+    return WriteError(
+        f"{node.op.label} {node_path(node)!r} cannot be written: {why}", location=node.location
+    )
