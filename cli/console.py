@@ -43,7 +43,7 @@ class Console:
 
 def console_of(context: click.Context) -> Console:
     """The console of the running command, shared with the group above it."""
-    return context.ensure_object(Console)
+    return context.find_root().ensure_object(Console)
 
 
 def clean(text: str) -> str:

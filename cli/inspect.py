@@ -27,9 +27,9 @@ Examples:
 @click.command("inspect", epilog=EPILOG)
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
 @click.option(
-    "-w",
-    "--weights",
-    metavar="BIN",
+    "--bin",
+    "weights",
+    metavar="FILE",
     type=click.Path(exists=True, dir_okay=False),
     help="The weights of an IR (default: beside it).",
 )
@@ -78,7 +78,7 @@ def _node_lines(node: Node, indent: str, depth: int | None) -> Iterator[str]:
     from .words import attributes, iterations, operand, wires
 
     inputs = ", ".join(operand(value) for value in node.inputs)
-    outputs = ", ".join(str(value.type) for value in node.outputs)
+    outputs = ", ".join(_made(node, value) for value in node.outputs)
     settings = ", ".join(f"{key}={_short(value)}" for key, value in attributes(node).items())
     line = f'{indent}{node.op.label} "{node.name}" ({inputs}) -> {outputs}'
     yield f"{line}  {{{settings}}}" if settings else line
@@ -95,6 +95,10 @@ def _node_lines(node: Node, indent: str, depth: int | None) -> Iterator[str]:
         if depth is None or depth > 0:
             deeper = None if depth is None else depth - 1
             yield from _graph_lines(body.graph, f"{inner}  ", deeper)
+
+
+def _made(node: Node, value: Value) -> str:
+    return str(value.type) if value.name == node.name else f"{value.name} {value.type}"
 
 
 def _format(model: Model) -> str:

@@ -24,7 +24,7 @@ EPILOG = """\
 \b
 Examples:
   irloop validate model.xml
-  irloop validate model.xml --weights other.bin
+  irloop validate model.xml --bin other.bin
   irloop validate models/ 'more/**/*.onnx' --fail-on warning
   irloop validate model.xml --select IRL5 --ignore IRL513
   irloop validate models/ --format json > report.json
@@ -34,7 +34,7 @@ Examples:
 @click.command("validate", epilog=EPILOG)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option(
-    "-w", "--weights", metavar="BIN", help="The weights of the one model given (default: beside)."
+    "--bin", "weights", metavar="FILE", help="The weights of the one IR given (default: beside it)."
 )
 @click.option("--select", metavar="CODES", multiple=True, help="Only these codes or groups (IRL5).")
 @click.option("--ignore", metavar="CODES", multiple=True, help="Not these codes or groups.")
@@ -74,30 +74,34 @@ def command(
     models = find_models(paths)
     if weights is not None:
         _require_weights(weights, models)
+    readable = [model for model in models if _can_open(model)]
     findings: list[Diagnostic] = []
-    unreadable = 0
-    for number, model in enumerate(models, start=1):
-        console.progress(f"{number} of {len(models)}: {model}")
+    for number, model in enumerate(readable, start=1):
+        console.progress(f"{number} of {len(readable)}: {model}")
         console.detail(f"validating {model}")
-        try:
-            findings += _validated(model, weights, _codes(select), _codes(ignore))
-        except UsageError as error:
-            # One file that cannot be opened must not hide what is wrong with the others.
-            console.done()
-            click.echo(f"irloop: error: {error.message}", err=True)
-            unreadable += 1
+        findings += _validated(model, weights, _codes(select), _codes(ignore))
     console.done()
     if style == "json":
-        click.echo(report_json.report("validate", findings, files=models))
+        click.echo(report_json.report("validate", findings, files=readable))
     else:
         if findings:
             click.echo(report_text.render(findings) + "\n")
-        click.echo(report_text.summary(findings, len(models) - unreadable))
-    worst = min((item.severity.rank for item in findings), default=Severity.INFO.rank)
-    if unreadable:
+        click.echo(report_text.summary(findings, len(readable)))
+    if len(readable) < len(models):
         ctx.exit(Exit.COULD_NOT_LOOK)
+    worst = min((item.severity.rank for item in findings), default=Severity.INFO.rank)
     if worst <= Severity(fail_on).rank:
         ctx.exit(Exit.FINDINGS)
+
+
+def _can_open(model: str) -> bool:
+    """One file that cannot be opened must not hide what is wrong with the others."""
+    try:
+        with open(model, "rb"):
+            return True
+    except OSError as error:
+        click.echo(f"irloop: error: cannot open {model}: {error.strerror}", err=True)
+        return False
 
 
 def find_models(paths: Sequence[str]) -> list[str]:
@@ -157,7 +161,7 @@ def _looks_like_model(path: str) -> bool:
 
 def _require_weights(weights: str, models: Sequence[str]) -> None:
     if len(models) != 1:
-        raise UsageError(f"--weights belongs to one model, and {len(models)} are given")
+        raise UsageError(f"--bin belongs to one model, and {len(models)} are given")
     if not os.path.isfile(weights):
         raise UsageError(f"{weights}: no such file")
 

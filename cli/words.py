@@ -21,7 +21,7 @@ from irloop.graph.types import TensorType
 
 __all__ = ["attributes", "iterations", "operand", "wires"]
 
-_SHOWN = 8
+_SHOWN = 4
 
 
 def operand(value: Value | None) -> str:
@@ -33,11 +33,17 @@ def operand(value: Value | None) -> str:
         return value.name
     if op.tensor.count <= _SHOWN and op.tensor.element.bits >= 8:
         try:
-            return str(op.tensor.numpy().tolist())
+            return _numbers(op.tensor.numpy().tolist())
         except (ValueError, OSError):
             # The weights are missing or too short; the type still says something.
             return f"const {op.tensor.type}"
     return f"const {op.tensor.type}"
+
+
+def _numbers(item: Any) -> str:
+    if isinstance(item, list):
+        return f"[{', '.join(map(_numbers, item))}]"
+    return f"{item:g}" if isinstance(item, float) else str(item)
 
 
 def attributes(node: Node) -> dict[str, Any]:

@@ -150,30 +150,48 @@ def save_model(
     path: Path,
     *,
     ir_version: int | None = None,
-    weights: Literal["copy", "share"] = "copy",
     external_data: bool | None = None,
+    weights: Literal["copy", "share"] = "copy",
 ) -> tuple[str, ...]:
     """Write a model in its own format: an IR as .xml and .bin, ONNX as .onnx.
 
-    All files are written beside their destination and then renamed: a failure leaves what was
-    there before.
+    Files are written under other names and then renamed: a failure leaves what was there before.
 
     Args:
         model: what `read_model` or `convert` gave.
         path: the .xml or .onnx to write; its suffix must fit the dialect of the model.
         ir_version: 10 or 11 for an IR; by default that of the model.
-        weights: "share" lets an ONNX model point into the file that its weights come from
-            instead of copying them; that file must stay in the folder of `path`.
-        external_data: ONNX weights in a file of their own; by default only above 2 GB.
+        external_data: ONNX weights in a file of their own; by default only where a protobuf
+            cannot hold them.
+        weights: "share" lets an ONNX model point into the file that its weights come from, where
+            that file is in the folder of `path`, instead of copying them.
 
     Returns:
         The files written, the model first.
 
     Raises:
         UsageError: when the suffix does not fit or an option belongs to the other format.
-        WriteError: when a file cannot be written; nothing is left behind.
+        WriteError: when the model is not valid or a file cannot be written; nothing is left
+            behind.
     """
-    raise NotImplementedError
+    from irloop.errors import UsageError
+    from irloop.formats.detect import format_of_suffix
+
+    if format_of_suffix(path) != model.dialect:
+        suffix = ".xml" if model.dialect == "openvino" else ".onnx"
+        raise UsageError(f"cannot write {path}: a model of {model.dialect} ends in {suffix}")
+    if model.dialect == "onnx":
+        if ir_version is not None:
+            raise UsageError("ir_version belongs to an OpenVINO IR")
+        from irloop.formats.onnx import writer as onnx_writer
+
+        files = onnx_writer.write(model, path, external_data=external_data, weights=weights)
+        return tuple(map(str, files))
+    if external_data is not None or weights != "copy":
+        raise UsageError("external_data and weights belong to ONNX")
+    from irloop.formats.openvino import writer
+
+    return tuple(map(str, writer.write(model, path, version=ir_version)))
 
 
 def validate(
@@ -205,23 +223,54 @@ def convert(
     target: Literal["onnx", "openvino"] | None = None,
     *,
     opset: int | None = None,
-    ir_version: int | None = None,
+    runtime: str | None = None,
 ) -> tuple[Model, list[Diagnostic]]:
     """The same computation in the other format, and what the user should know about it.
 
-    Inputs and outputs keep their order and names. Nothing is computed; weights stay on disk.
+    Inputs and outputs keep their order and names. Weights stay on disk.
 
     Args:
         model: a model, or the path of one.
-        target: the format wanted; by default the other one.
-        opset: the ai.onnx opset to write, or the newest OpenVINO opset allowed.
-        ir_version: 10 or 11, to OpenVINO only.
+        target: the format wanted; by default the other one. A model that is in it already is
+            returned as it is.
+        opset: the ai.onnx opset to write (to ONNX only).
+        runtime: "openvino-2021.4" or "openvino-2026": use only what it knows (to OpenVINO only).
 
     Raises:
-        UsageError: when the model already is in the format wanted.
+        ReadError: when the file is not the model it claims to be.
+        UsageError: for options that do not go together.
+        InferenceError: when the model contradicts itself.
         UnsupportedError: naming every operation that cannot be said there, and why.
     """
-    raise NotImplementedError
+    from irloop.conversion import pipelines, targets
+    from irloop.errors import UsageError
+    from irloop.graph.model import Model
+
+    source = model if isinstance(model, Model) else read_model(model)
+    wanted = target or ("onnx" if source.dialect == "openvino" else "openvino")
+    if wanted == "onnx":
+        if runtime is not None:
+            raise UsageError("a runtime is named when converting to OpenVINO only")
+        if source.dialect == "onnx":
+            if opset is not None:
+                raise UsageError("the opset of a model that is ONNX already cannot be changed")
+            return source, []
+        if opset is None:
+            return pipelines.to_onnx(source)
+        return pipelines.to_onnx(source, opset=opset)
+    if wanted != "openvino":
+        raise UsageError(f"no format is called {wanted!r}", expected="onnx or openvino")
+    if opset is not None:
+        raise UsageError("opset is that of ONNX; name a runtime to limit those of OpenVINO")
+    reader = None if runtime is None else targets.find_target(runtime)
+    result, notes = source, list[Diagnostic]()
+    if source.dialect == "onnx":
+        limit = {} if reader is None else {"opset": reader.opset}
+        result, notes = pipelines.to_openvino(source, **limit)
+    if reader is not None:
+        infer(result)
+        targets.require_readable(result, reader)
+    return result, notes
 
 
 def infer(model: Model) -> list[Diagnostic]:

@@ -1,0 +1,107 @@
+"""The group: help, version, exit statuses, internal errors."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+import irloop as api
+
+COMMANDS = ("convert", "validate", "check", "run", "inspect", "explain", "rules", "ops")
+
+Irloop = Callable[..., Result]
+Process = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def test_help_names_every_command_the_exit_status_and_completion(irloop: Irloop) -> None:
+    result = irloop("--help")
+    assert result.exit_code == 0
+    for command in COMMANDS:
+        assert f"\n  {command} " in result.stdout
+    assert "could not look" in result.stdout
+    assert "_IRLOOP_COMPLETE" in result.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_examples(irloop: Irloop, command: str) -> None:
+    result = irloop(command, "--help")
+    assert result.exit_code == 0
+    assert f"  irloop {command}" in result.stdout.partition("Examples:")[2]
+    assert "--quiet" in result.stdout
+
+
+def test_version(irloop: Irloop) -> None:
+    assert irloop("--version").stdout == f"irloop, version {version('irloop')}\n"
+
+
+def test_an_unknown_command_is_wrong_usage(irloop: Irloop) -> None:
+    result = irloop("frobnicate")
+    assert result.exit_code == 2
+    assert "No such command 'frobnicate'" in result.stderr
+    assert result.stdout == ""
+
+
+def test_an_internal_error_is_one_line_that_says_how_to_report_it(
+    irloop: Irloop, recurrent: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: object, **options: object) -> None:
+        raise ZeroDivisionError("the\ndetails")
+
+    monkeypatch.setattr(api, "validate", broken)
+    result = irloop("validate", recurrent)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    first, second = result.stderr.splitlines()
+    assert first == "irloop: error: internal error: ZeroDivisionError: the"
+    assert "--debug" in second
+
+
+def test_debug_shows_the_traceback_of_an_internal_error(
+    recurrent: Path, monkeypatch: pytest.MonkeyPatch, process: Process, tmp_path: Path
+) -> None:
+    broken = tmp_path / "sitecustomize.py"
+    broken.write_text("import irloop\nirloop.validate = lambda *a, **k: 1 / 0\n", "utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = process("validate", recurrent, "--debug")
+    assert done.returncode == 2
+    assert "Traceback (most recent call last)" in done.stderr
+    assert "Traceback" not in process("validate", recurrent).stderr
+
+
+def test_an_interrupt_is_no_traceback(
+    irloop: Irloop, recurrent: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(api, "validate", interrupted)
+    result = irloop("validate", recurrent)
+    assert (result.exit_code, result.stderr) == (2, "irloop: error: interrupted\n")
+
+
+def test_the_module_is_the_same_command(process: Process) -> None:
+    done = process("--version")
+    assert (done.returncode, done.stdout) == (0, f"irloop, version {version('irloop')}\n")
+
+
+def test_a_reader_that_leaves_is_no_traceback(recurrent: Path) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "irloop", "inspect", str(recurrent)],
+            stdout=write_end,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=300,
+        )
+    finally:
+        os.close(write_end)
+    assert (done.returncode, done.stderr) == (2, b"")

@@ -1,0 +1,209 @@
+"""``irloop validate``: what is found where, formats, selection, exit status."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+Irloop = Callable[..., Result]
+Process = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def broken(recurrent: Path, tmp_path: Path) -> Path:
+    """The recurrent model with an edge from port 9, which does not exist, in line 186."""
+    text = recurrent.read_text(encoding="utf-8")
+    good = '<edge from-layer="2" from-port="2" to-layer="3" to-port="0"/>'
+    assert text.count(good) == 1
+    path = tmp_path / "broken.xml"
+    path.write_text(text.replace(good, good.replace('from-port="2"', 'from-port="9"')), "utf-8")
+    shutil.copy(recurrent.with_suffix(".bin"), tmp_path / "broken.bin")
+    return path
+
+
+def line_of(path: Path, text: str) -> int:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    (number,) = [at for at, line in enumerate(lines, start=1) if text in line]
+    return number
+
+
+def test_a_good_model_has_no_findings(irloop: Irloop, recurrent: Path, halving: Path) -> None:
+    result = irloop("validate", recurrent, halving)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == "no findings in 2 files\n"
+
+
+def test_a_finding_has_place_line_expected_found_and_fix(irloop: Irloop, broken: Path) -> None:
+    result = irloop("validate", broken)
+    assert (result.exit_code, result.stderr) == (1, "")
+    number = line_of(broken, 'from-port="9"')
+    head, excerpt, *rest = result.stdout.splitlines()
+    assert head.startswith(f"{broken}:{number}: error IRL203: ")
+    assert excerpt == (
+        f'  {number:>5} | <edge from-layer="2" from-port="9" to-layer="3" to-port="0"/>'
+    )
+    labels = [line.split(":")[0].strip() for line in rest if line.startswith("  ")]
+    assert labels == ["where", "expected", "found", "fix"]
+    assert rest[-1] == "1 error in 1 file"
+
+
+def test_json_says_the_same(irloop: Irloop, broken: Path) -> None:
+    result = irloop("validate", broken, "--format", "json")
+    assert result.exit_code == 1
+    report = json.loads(result.stdout)
+    assert report["schema"] == "irloop-report/1"
+    assert report["command"] == "validate"
+    assert report["files"] == [str(broken)]
+    assert report["summary"] == {"errors": 1, "warnings": 0, "infos": 0}
+    (finding,) = report["findings"]
+    assert set(finding) == {
+        "code", "severity", "message", "file", "line", "path", "layer_id", "element",
+        "expected", "found", "cause", "fix",
+    }  # fmt: skip
+    assert (finding["code"], finding["severity"]) == ("IRL203", "error")
+    assert finding["line"] == line_of(broken, 'from-port="9"')
+
+
+def test_select_and_ignore_take_codes_and_groups(irloop: Irloop, broken: Path) -> None:
+    assert irloop("validate", broken, "--select", "IRL1,IRL3").exit_code == 0
+    assert irloop("validate", broken, "--select", "irl2").exit_code == 1
+    assert irloop("validate", broken, "--ignore", "IRL203").exit_code == 0
+
+
+def test_a_code_that_does_not_exist_is_wrong_usage(irloop: Irloop, recurrent: Path) -> None:
+    result = irloop("validate", recurrent, "--select", "XYZ")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "XYZ" in result.stderr
+
+
+def test_folders_are_searched_and_other_xml_is_left_alone(
+    irloop: Irloop, recurrent: Path, tmp_path: Path
+) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    shutil.copy(recurrent, inner / "m.xml")
+    shutil.copy(recurrent.with_suffix(".bin"), inner / "m.bin")
+    (tmp_path / "pom.xml").write_text("<project/>", "utf-8")
+    result = irloop("validate", tmp_path)
+    assert (result.exit_code, result.stdout) == (0, "no findings in 1 file\n")
+
+
+def test_patterns_are_expanded(irloop: Irloop, broken: Path, tmp_path: Path) -> None:
+    result = irloop("validate", f"{tmp_path}/**/*.xml")
+    assert result.exit_code == 1
+    assert str(broken) in result.stdout
+
+
+@pytest.mark.parametrize("path", ["missing.xml", "*.onnx", "."])
+def test_nothing_matched_is_not_green(
+    irloop: Irloop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = irloop("validate", path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert path in result.stderr
+
+
+def test_a_file_named_twice_is_looked_at_once(
+    irloop: Irloop, recurrent: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "link.xml"
+    link.symlink_to(recurrent)
+    result = irloop("validate", recurrent, link, recurrent.parent)
+    assert result.stdout == "no findings in 1 file\n"
+
+
+def test_fail_on_warning(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
+    path = tmp_path / "m.xml"
+    text = recurrent.read_text(encoding="utf-8")
+    path.write_text(text.replace("<layers>", "<layers><surprise/>", 1), "utf-8")
+    shutil.copy(recurrent.with_suffix(".bin"), tmp_path / "m.bin")
+    assert irloop("validate", path).exit_code == 0
+    result = irloop("validate", path, "--fail-on", "warning")
+    assert result.exit_code == 1
+    assert "warning IRL107" in result.stdout
+
+
+def test_weights_elsewhere(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
+    path = tmp_path / "m.xml"
+    shutil.copy(recurrent, path)
+    assert "IRL301" in irloop("validate", path).stdout
+    weights = recurrent.with_suffix(".bin")
+    assert irloop("validate", path, "--bin", weights).exit_code == 0
+    result = irloop("validate", path, recurrent, "--bin", weights)
+    assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_an_unreadable_file_does_not_hide_the_others(
+    irloop: Irloop, broken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path / "secret.xml"
+    secret.write_text("<net/>", "utf-8")
+    really_open = builtins.open
+
+    # Taking the permission away would not keep root, who runs many a container, from reading.
+    def refusing(file: Any, *arguments: Any, **options: Any) -> Any:
+        if str(file) == str(secret):
+            raise PermissionError(13, "Permission denied", str(file))
+        return really_open(file, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "open", refusing)
+    result = irloop("validate", broken, secret)
+    assert result.exit_code == 2
+    assert "IRL203" in result.stdout
+    assert result.stderr == f"irloop: error: cannot open {secret}: Permission denied\n"
+
+
+HOSTILE = {
+    "empty": b"",
+    "not xml": b"\x00\x01\x02 nothing at all",
+    "cut short": b'<?xml version="1.0"?><net name="x" version="10"><layers><layer id="0"',
+    "another root": b"<html><body/></html>",
+    "a billion laughs": b'<!DOCTYPE net [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]>'
+    b'<net version="10">&b;</net>',
+    "a file of the machine": b'<!DOCTYPE net [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
+    b'<net version="10">&a;</net>',
+    "too deep": b'<net version="10">' + b"<body>" * 5000 + b"</body>" * 5000 + b"</net>",
+    "an LFS pointer": b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
+    "wrong encoding": b'<?xml version="1.0" encoding="utf-8"?><net name="\xff\xfe"/>',
+    "no layers": b'<net name="x" version="10"><layers/><edges/></net>',
+    "huge numbers": b'<net name="x" version="10"><layers><layer id="99999999999999999999" name="a"'
+    b' type="Const" version="opset1"><data element_type="f32" shape="9999999999,9999999999"'
+    b' offset="99999999999999" size="1"/></layer></layers><edges/></net>',
+}
+
+
+@pytest.mark.parametrize("name", sorted(HOSTILE))
+def test_a_hostile_file_is_a_finding_and_no_traceback(
+    irloop: Irloop, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "m.xml"
+    path.write_bytes(HOSTILE[name])
+    result = irloop("validate", path)
+    assert result.exit_code == 1, result.output
+    assert "error IRL" in result.stdout
+    assert "root:" not in result.stdout
+
+
+def test_names_in_a_file_do_not_steer_the_terminal(irloop: Irloop, broken: Path) -> None:
+    text = broken.read_text(encoding="utf-8")
+    broken.write_text(text.replace('name="rnn"', 'name="\u009b31m\u202ernn"'), "utf-8")
+    result = irloop("validate", broken)
+    assert result.exit_code == 1
+    assert "\u009b" not in result.stdout
+    assert "\u202e" not in result.stdout
+
+
+def test_progress_and_logs_stay_off_stdout(process: Process, recurrent: Path) -> None:
+    done = process("validate", recurrent, "-v")
+    assert done.stdout == "no findings in 1 file\n"
+    assert done.stderr == f"validating {recurrent}\n"
+    assert process("validate", recurrent, "-q").stderr == ""
