@@ -20,11 +20,11 @@ from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Carried, LastValue, ScanOutput
-from irloop.graph.model import Body, Value
+from irloop.graph.model import Body, Node, Value
 from irloop.graph.tensor import ArrayTensor
-from irloop.graph.types import ElementType, TensorType
+from irloop.graph.types import ElementType, Shape, TensorType
 
-__all__ = ["export_loop", "import_loop", "without_iterations"]
+__all__ = ["export_loop", "import_loop", "part_of", "without_iterations"]
 
 #: What an ONNX Loop takes for "no limit" where M cannot be left out.
 NO_LIMIT = 2**63 - 1
@@ -99,25 +99,26 @@ def import_loop(
     for index, node in enumerate(body.graph.parameters):
         port = body.ports.by_parameter.get(index)
         if index == body.ports.iteration:
-            bound.append(loop.iteration)
+            bound.append(loop.iteration(_one_element(node)))
         elif port is None or port.parameter == 1:
             # Whenever the body runs, the condition was true.
-            bound.append(inner.constant(True, ElementType.BOOLEAN))
+            truth = [True] if _one_element(node).dims else True
+            bound.append(inner.constant(truth, ElementType.BOOLEAN))
         elif isinstance(port, Carried):
-            bound.append(states.enter(_any_given(c, inputs, port.external), node))
+            bound.append(states.enter(_any_given(c, inputs, port.external), body, port))
         else:
             bound.append(enter(loop, _any_given(c, inputs, port.external)))
     results = inner.convert_any(body.graph, bound)
     states.leave([results[port.result] for port in body.ports.carried[1:]])
     scans = [
-        Scanned(ov_shape_forms.unsqueeze(inner, _part(c, results[out.result]), [0]), 0)
+        Scanned(ov_shape_forms.unsqueeze(inner, part_of(c, results[out.result]), [0]), 0)
         for out in body.ports.outputs
         if isinstance(out, ScanOutput)
     ]
     made = loop.loop(
         _trip(c, limit),
         c.constant(True, ElementType.BOOLEAN) if starts is None else starts,
-        _part(c, results[0]),
+        part_of(c, results[0]),
         states.results,
         [*scans, *states.appended],
     )
@@ -129,11 +130,18 @@ def import_loop(
     ]
 
 
+def _one_element(parameter: Node) -> Shape:
+    """[1] where the body declares it so, as engines let it; the specification says a scalar."""
+    declared = shape_of(parameter.outputs[0])
+    return Shape.of(1) if declared.rank == 1 else Shape(())
+
+
 def _tensor(value: Converted | None) -> Value | None:
     return value if isinstance(value, Value) else None
 
 
-def _part(c: Conversion, value: Converted) -> Value:
+def part_of(c: Conversion, value: Converted) -> Value:
+    """A body result that has to be a tensor."""
     if not isinstance(value, Value):
         raise c.refuse(f"the body returns {value}, which cannot be joined")
     return value

@@ -13,8 +13,10 @@ from irloop.conversion import openvino_shape_forms as shape_forms
 from irloop.conversion.framework import Conversion, Converted, RefusedError
 from irloop.conversion.openvino_loops import OpenVinoLoop, Scanned
 from irloop.conversion.virtual import Growing, Items, Maybe, Stacked
+from irloop.dialects.onnx.control_flow import source_parameter
 from irloop.graph.builder import shape_of
-from irloop.graph.model import Node, Value
+from irloop.graph.loops import Carried
+from irloop.graph.model import Body, Node, Value
 from irloop.graph.types import TensorType
 
 __all__ = ["LoopStates", "enter", "stacked"]
@@ -46,7 +48,9 @@ class _State:
 
     before: Converted
     results: int
-    grows: bool
+    grows: bool = False
+    #: The body returns it as it came: no state at all.
+    stays: bool = False
 
 
 class LoopStates:
@@ -58,8 +62,13 @@ class LoopStates:
         self.results: list[Value] = []
         self.appended: list[Scanned] = []
 
-    def enter(self, before: Converted, parameter: Node) -> Converted:
+    def enter(self, before: Converted, body: Body, port: Carried) -> Converted:
         """The body's view of a state that starts from `before`."""
+        parameter = body.graph.parameters[port.parameter]
+        if source_parameter(body, port.result) == port.parameter:
+            # OpenVINO would take the loop apart and give the output the name of the input.
+            self._states.append(_State(before, 0, stays=True))
+            return enter(self._loop, before)
         view = self._view(before, parameter)
         grows = isinstance(view, Growing)
         count = len(before.values) if isinstance(before, Items) else 1
@@ -81,6 +90,8 @@ class LoopStates:
     def leave(self, results: Sequence[Converted]) -> None:
         """Take the body's results, one for each state, in order."""
         for state, result in zip(self._states, results, strict=True):
+            if state.stays:
+                continue
             if state.grows:
                 self._append(result)
                 continue
@@ -110,6 +121,9 @@ class LoopStates:
         found: list[Converted] = []
         last, join = list(lasts), list(joined)
         for state in self._states:
+            if state.stays:
+                found.append(state.before)
+                continue
             if state.grows:
                 found.append(Stacked(self._joined(state, join.pop(0))))
                 continue

@@ -35,6 +35,9 @@ __all__ = ["OpenVinoLoop", "Scanned", "copied"]
 VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Transpose", "Convert", "Identity"})
 
 
+SCALAR = Shape(())
+
+
 @dataclass(frozen=True, slots=True)
 class Scanned:
     """A body value whose values of all iterations are joined along `axis`, which it has."""
@@ -66,12 +69,11 @@ class OpenVinoLoop:
         self._states = 0
         self._iteration: Value | None = None
 
-    @property
-    def iteration(self) -> Value:
-        """The iteration number as an i64 scalar; only a Loop has one."""
+    def iteration(self, shape: Shape = SCALAR) -> Value:
+        """The iteration number as i64, a scalar or of shape [1]; only a Loop has one."""
         if self._iteration is None:
-            scalar = TensorType(ElementType.I64, Shape(()))
-            self._iteration = self.inner.parameter("iteration", scalar)
+            type = TensorType(ElementType.I64, shape)
+            self._iteration = self.inner.parameter("iteration", type)
         return self._iteration
 
     def state(self, initial: Value, type: ValueType, name: str) -> Value:

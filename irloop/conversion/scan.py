@@ -8,9 +8,10 @@ from irloop.conversion import onnx_forms, onnx_shape_forms
 from irloop.conversion import openvino_forms as forms
 from irloop.conversion import openvino_shape_forms as shape_forms
 from irloop.conversion.framework import Conversion, Converted, exports, imports
-from irloop.conversion.loop import without_iterations
+from irloop.conversion.loop import part_of, without_iterations
 from irloop.conversion.loop_export import export_as_loop
 from irloop.conversion.loop_parts import LoopPlan, given
+from irloop.conversion.loop_states import LoopStates
 from irloop.conversion.openvino_loops import OpenVinoLoop, Scanned
 from irloop.conversion.scan_export import can_scan, export_as_scan
 from irloop.dialects.loops import normal_axis, sliced_count
@@ -18,7 +19,7 @@ from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Carried, Invariant, ScanInput, ScanOutput
-from irloop.graph.model import Body, Node, Value
+from irloop.graph.model import Body, Value
 from irloop.graph.types import ElementType
 
 __all__ = ["export_tensor_iterator", "import_scan", "import_scan8"]
@@ -68,25 +69,29 @@ def import_scan(c: Conversion, op: onnx.Scan, *inputs: Value | None) -> Sequence
     as_loop = c.in_tensor_iterator or length is None
     loop = OpenVinoLoop(c)
     loop.inner.in_tensor_iterator = not as_loop
-    bound: list[Value] = []
+    states = LoopStates(loop)
+    bound: list[Converted] = []
     for index, node in enumerate(body.graph.parameters):
         port = body.ports.by_parameter[index]
         value = given(c, inputs, port.external)
         if isinstance(port, Carried):
-            bound.append(loop.state(value, node.outputs[0].type, node.name))
+            bound.append(states.enter(value, body, port))
         elif isinstance(port, ScanInput):
             axis = _axis(c, port.axis, shape_of(value).rank)
             piece = loop.sliced(value, axis, port.reverse, node.name)
             bound.append(shape_forms.squeeze(loop.inner, piece, [axis]))
         else:
             bound.append(loop.invariant(value))
-    states, scans = _run_body(loop, body, bound)
+    scans = _run_body(loop, body, bound, states)
     if as_loop:
         trip = _scan_length(c, body, inputs)
         truth = ElementType.BOOLEAN
         goes_on = loop.inner.constant(True, truth)
-        return list(loop.loop(trip, c.constant(True, truth), goes_on, states, scans).outputs)
-    return list(loop.tensor_iterator(states, scans).outputs)
+        made = loop.loop(trip, c.constant(True, truth), goes_on, states.results, scans)
+    else:
+        made = loop.tensor_iterator(states.results, scans)
+    count = len(states.results)
+    return [*states.after(made.outputs[:count], []), *made.outputs[count:]]
 
 
 def _axis(c: Conversion, axis: int, rank: int | None) -> int:
@@ -122,18 +127,20 @@ def _scan_length(c: Conversion, body: Body, inputs: tuple[Value | None, ...]) ->
 
 
 def _run_body(
-    loop: OpenVinoLoop, body: Body, bound: list[Value]
-) -> tuple[list[Value], list[Scanned]]:
+    loop: OpenVinoLoop, body: Body, bound: Sequence[Converted], states: LoopStates
+) -> list[Scanned]:
     inner = loop.inner
-    results = inner.convert_graph(body.graph, bound)
+    results = inner.convert_any(body.graph, bound)
+    states.leave([results[port.result] for port in body.ports.carried])
     scans = []
     for out in body.ports.outputs:
         if isinstance(out, ScanOutput):
-            rank = shape_of(results[out.result]).rank
+            value = part_of(inner, results[out.result])
+            rank = shape_of(value).rank
             axis = _axis(inner, out.axis, None if rank is None else rank + 1)
-            part = shape_forms.unsqueeze(inner, results[out.result], [axis])
+            part = shape_forms.unsqueeze(inner, value, [axis])
             scans.append(Scanned(part, axis, out.reverse))
-    return [results[port.result] for port in body.ports.carried], scans
+    return scans
 
 
 @imports(onnx.Scan8)
@@ -160,7 +167,7 @@ def import_scan8(c: Conversion, op: onnx.Scan8, *inputs: Value | None) -> list[V
         Scanned(
             shape_forms.unsqueeze(outer, _padded(outer, body, items, value, index, length), [0]), 0
         )
-        for index, value in enumerate(made.outputs)
+        for index, value in enumerate(made)
     ]
     first = given(c, inputs, _scanned(body)[0].external)
     size = shape_forms.gather(c, shape_forms.shape_of(c, first), c.i64(0), 0)
@@ -171,17 +178,18 @@ def import_scan8(c: Conversion, op: onnx.Scan8, *inputs: Value | None) -> list[V
 
 def _scan_item(
     outer: Conversion, body: Body, items: dict[int, Value], length: Value | None
-) -> Node:
+) -> list[Value]:
     """The scan of one batch item; with `length` only that many elements of it."""
     loop = OpenVinoLoop(outer, "body")
     first = items[_scanned(body)[0].parameter]
     as_loop = length is not None or not isinstance(shape_of(first).dim(0), int)
     loop.inner.in_tensor_iterator = not as_loop
-    bound: list[Value] = []
+    states = LoopStates(loop)
+    bound: list[Converted] = []
     for index, node in enumerate(body.graph.parameters):
         port, value = body.ports.by_parameter[index], items[index]
         if isinstance(port, Carried):
-            bound.append(loop.state(value, node.outputs[0].type, node.name))
+            bound.append(states.enter(value, body, port))
         elif isinstance(port, Invariant):
             bound.append(loop.invariant(value))
         elif isinstance(port, ScanInput) and port.reverse and length is not None:
@@ -190,21 +198,26 @@ def _scan_item(
             reverse = isinstance(port, ScanInput) and port.reverse
             piece = loop.sliced(value, 0, reverse, node.name)
             bound.append(shape_forms.squeeze(loop.inner, piece, [0]))
-    states, scans = _run_body(loop, body, bound)
-    if not as_loop:
-        return loop.tensor_iterator(states, scans)
-    if length is None:
-        length = shape_forms.gather(outer, shape_forms.shape_of(outer, first), outer.i64(0), 0)
-    truth = ElementType.BOOLEAN
-    starts, goes_on = outer.constant(True, truth), loop.inner.constant(True, truth)
-    return loop.loop(length, starts, goes_on, states, scans)
+    scans = _run_body(loop, body, bound, states)
+    if as_loop:
+        if length is None:
+            whole = shape_forms.shape_of(outer, first)
+            length = shape_forms.gather(outer, whole, outer.i64(0), 0)
+        truth = ElementType.BOOLEAN
+        starts, goes_on = outer.constant(True, truth), loop.inner.constant(True, truth)
+        made = loop.loop(length, starts, goes_on, states.results, scans)
+    else:
+        made = loop.tensor_iterator(states.results, scans)
+    count = len(states.results)
+    lasts = [part_of(outer, value) for value in states.after(made.outputs[:count], [])]
+    return [*lasts, *made.outputs[count:]]
 
 
 def _element_from_end(loop: OpenVinoLoop, value: Value, length: Value) -> Value:
     """Element length - 1 - iteration: a short sequence read backwards starts at its own end."""
     inner = loop.inner
     last = forms.subtract(inner, loop.invariant(length), inner.i64(1))
-    index = forms.subtract(inner, last, loop.iteration)
+    index = forms.subtract(inner, last, loop.iteration())
     return shape_forms.gather(inner, loop.invariant(value), index, 0)
 
 
