@@ -278,7 +278,12 @@ class _Field:
     field: str
     read: Callable[[str], Any]
     write: Callable[[Any], str]
-    required: bool
+    default: Any
+
+    @property
+    def required(self) -> bool:
+        """True when the file has to have it."""
+        return self.default is MISSING
 
 
 _SCALARS: dict[Any, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
@@ -325,7 +330,7 @@ class Codec:
                 item.metadata.get("name") or item.name,
                 item.name,
                 *_text_forms(hints[item.name]),
-                required=item.default is MISSING and item.default_factory is MISSING,
+                default=item.default,
             )
             for item in fields(cls)
         )
@@ -364,11 +369,14 @@ class Codec:
         return self.cls(**values), unknown
 
     def write(self, op: Op) -> dict[str, str]:
-        """The attributes of `op` as texts; a field that is None has none."""
+        """The attributes of `op` as texts; a field that is None has none.
+
+        A list that is empty by default is left out: to OpenVINO an empty text is a value.
+        """
         texts = {}
         for item in self.fields:
             value = getattr(op, item.field)
-            if value is not None:
+            if value is not None and (value != () or item.default != ()):
                 texts[item.name] = item.write(value)
         return texts
 

@@ -167,6 +167,7 @@ class WeightsWriter:
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._end = 0
+        self._has_empty = False
         #: Tensors by what they look like from outside; told apart by digests where that is equal.
         self._seen: dict[_Look, _Entry] = {}
         self._digests: dict[tuple[_Look, bytes], int] = {}
@@ -176,6 +177,7 @@ class WeightsWriter:
         raw = tensor.raw()
         size = len(raw)
         if size == 0:
+            self._has_empty = True
             return 0, 0
         look = (size, bytes(raw[:_SAMPLE]), bytes(raw[-_SAMPLE:]))
         known = self._seen.get(look)
@@ -191,6 +193,11 @@ class WeightsWriter:
         if key not in self._digests:
             self._digests[key] = self._append(tensor, raw)
         return self._digests[key], size
+
+    def finish(self) -> None:
+        """Write what the file still needs: OpenVINO refuses a constant in an empty file."""
+        if self._has_empty and self._end == 0:
+            self._stream.write(bytes(8))
 
     def _append(self, tensor: Tensor, raw: memoryview) -> int:
         # Aligned data can be used in place by whoever maps the file.

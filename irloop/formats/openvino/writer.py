@@ -77,8 +77,9 @@ def write(
     xml, binary = Path(path), Path(weights or default_weights(path))
 
     def write_both(xml_stream: BinaryIO, binary_stream: BinaryIO) -> None:
-        writer = _Writer(xml_stream, WeightsWriter(binary_stream), wanted)
-        writer.model(model)
+        writer = WeightsWriter(binary_stream)
+        _Writer(xml_stream, writer, wanted).model(model)
+        writer.finish()
 
     _replace(xml, binary, write_both)
     return xml, binary
