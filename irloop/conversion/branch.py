@@ -12,6 +12,7 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Invariant, LastValue, PortMap
 from irloop.graph.model import Body, Value
+from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 
 __all__ = ["export_if", "import_if"]
@@ -84,8 +85,11 @@ class _Branch:
         body: Body,
         inputs: tuple[Converted | None, ...],
         captured: dict[Value, int],
+        *,
+        move_constants: bool,
     ) -> None:
         self.label = body.label
+        self._move_constants = move_constants
         self.inner = c.nested(body.label)
         self._captured = captured
         self._ports: list[Invariant] = []
@@ -102,6 +106,8 @@ class _Branch:
 
     def _enter(self, value: Converted) -> Converted:
         if isinstance(value, Value):
+            if self._move_constants and isinstance(value.producer.op, Constant):
+                return self.inner.tensor(value.producer.op.tensor, value.producer.name)
             external = self._captured.setdefault(value, 1 + len(self._captured))
             self._ports.append(Invariant(external, len(self.inner.graph.parameters)))
             return self.inner.parameter(value.producer.name, value.type)
@@ -161,7 +167,10 @@ def _emit(
     c: Conversion, op: ov.If | onnx.If, condition: Value, inputs: tuple[Converted | None, ...]
 ) -> list[Converted | None]:
     captured: dict[Value, int] = {}
-    branches = [_Branch(c, body, inputs, captured) for body in c.node.bodies]
+    move = isinstance(op, ov.If)
+    branches = [
+        _Branch(c, body, inputs, captured, move_constants=move) for body in c.node.bodies
+    ]
     kinds = [[_shape(given) for given in branch.gives] for branch in branches]
     for index, (left, right) in enumerate(zip(*kinds, strict=True)):
         if left != right:

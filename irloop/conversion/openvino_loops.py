@@ -26,6 +26,7 @@ from irloop.graph.loops import (
     Sliced,
 )
 from irloop.graph.model import Body, Node, Value
+from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
@@ -84,7 +85,10 @@ class OpenVinoLoop:
         return value
 
     def invariant(self, value: Value) -> Value:
-        """The body's view of an outer value that does not change."""
+        """The body's view of an outer value that does not change; constants move in."""
+        if value not in self._invariants and isinstance(value.producer.op, Constant):
+            constant = self.inner.tensor(value.producer.op.tensor, value.producer.name)
+            self._invariants[value] = constant
         if value not in self._invariants:
             parameter = self.inner.parameter(value.producer.name, value.type)
             self._invariants[value] = parameter
