@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from irloop.diagnostics import Location
 from irloop.formats.openvino.xml import Document, Layer, Net, Port
 from irloop.graph.types import ElementType
 from irloop.validation import schema, values
 from irloop.validation.index import LOOPS, NetIndex, Source
+from irloop.validation.places import at_entry
 from irloop.validation.weights import Weights
-from irloop.validation.wiring import Wiring
+from irloop.validation.wiring import Entry, Wiring
 
 if TYPE_CHECKING:
     from irloop.validation.analysis import Analysis
@@ -67,6 +69,16 @@ class Declared:
 
 
 UNKNOWN = Declared(None, None)
+
+
+@dataclass(slots=True)
+class BranchOutput:
+    """One output of an If and what its branches declare for it; `place` is in the else map."""
+
+    layer: Layer
+    place: Location
+    then: Declared
+    other: Declared
 
 
 @dataclass(slots=True)
@@ -282,8 +294,7 @@ class Context:
         found = self.declared(port)
         if layer.type in ("Parameter", "Const"):
             if found.element is None:
-                name = layer.data.get("element_type", "").lower()
-                found.element = values.ELEMENT_NAMES.get(name)
+                found.element = values.element_named(layer.data.get("element_type"))
             if found.dims is None:
                 found.dims = values.static_shape(layer.data.get("shape"))
         return found
@@ -306,14 +317,29 @@ class Context:
     def parameter(self, layer: Layer) -> Declared:
         """What a body Parameter declares."""
         if not layer.outputs:
-            name = layer.data.get("element_type", "").lower()
             shape = values.static_shape(layer.data.get("shape"))
-            return Declared(values.ELEMENT_NAMES.get(name), shape)
+            return Declared(values.element_named(layer.data.get("element_type")), shape)
         return self.type_of_source((layer, layer.outputs[0]))
 
     def result(self, wiring: Wiring, layer: Layer) -> Declared:
         """What is known of the value a body Result takes."""
         return UNKNOWN if wiring.body is None else self.operand(wiring.body, layer, 0)
+
+    def confirmed_result(self, wiring: Wiring, layer: Layer) -> Declared:
+        """What a body Result takes: inferred where that is possible, else declared.
+
+        Bodies are inferred anew by every reader, so stale declarations in them harm nobody.
+        """
+        source = None if wiring.body is None else wiring.body.source(layer)
+        if source is None or not source[0].outputs:
+            return UNKNOWN
+        types = self.analysis.output_types(source[0])
+        number = next(n for n, port in enumerate(source[0].outputs) if port is source[1])
+        found = types[number] if number < len(types) else None
+        if found is None or found.shape.dims is None:
+            return self.result(wiring, layer)
+        dims = tuple(dim if isinstance(dim, int) else None for dim in found.shape.dims)
+        return Declared(found.element, dims)
 
     @cached_property
     def constants(self) -> list[Constant]:
@@ -378,6 +404,53 @@ class Context:
         """The elements of an input that is a small constant, or None."""
         return self.value_of(index, index.source(layer, position))
 
+    def trip_count(self, wiring: Wiring) -> int | None:
+        """The constant trip count of a Loop, or None."""
+        if not wiring.is_loop or not wiring.owner.inputs:
+            return None
+        found = self.operand_value(wiring.outer, wiring.owner, 0)
+        return int(found[0]) if found is not None and len(found) == 1 else None
+
+    def condition_is(self, wiring: Wiring, wanted: bool) -> bool:
+        """True when the initial condition of a Loop is this constant."""
+        if not wiring.is_loop or len(wiring.owner.inputs) < 2:
+            return False
+        found = self.operand_value(wiring.outer, wiring.owner, 1)
+        return found is not None and len(found) == 1 and bool(found[0]) is wanted
+
+    def stays_true(self, wiring: Wiring) -> bool:
+        """True when the body condition is constant true, or only handed on and true at first."""
+        entry, body = wiring.condition, wiring.body
+        if entry is None or body is None or entry.inner is None:
+            return False
+        source = body.source(entry.inner)
+        found = self.value_of(body, source)
+        if found is not None:
+            return len(found) == 1 and bool(found[0])
+        if source is None or source[0].type != "Parameter":
+            return False
+        back = wiring.back_edge_of.get(source[0].id or "")
+        first = wiring.entry_of.get(source[0].id or "")
+        if back is None or back[1] is not entry.inner or first is None:
+            return False
+        return first.position == 1 and self.condition_is(wiring, True)
+
+    @cached_property
+    def branch_outputs(self) -> list[BranchOutput]:
+        """What both branches of each If declare for each output."""
+        found = []
+        for _, layer, (then, other) in self.branches:
+            first = _by_position(then)
+            for position, entry in _by_position(other).items():
+                partner = first.get(position)
+                if partner is None or entry.inner is None or partner.inner is None:
+                    continue
+                assert other.section is not None
+                place = at_entry(layer, other.section, entry.entry)
+                types = self.result(then, partner.inner), self.result(other, entry.inner)
+                found.append(BranchOutput(layer, place, *types))
+        return found
+
     @cached_property
     def analysis(self) -> Analysis:
         """The inferred graph; what it could not read or infer is in it."""
@@ -386,11 +459,20 @@ class Context:
         return Analysis(self)
 
 
+def _by_position(wiring: Wiring) -> dict[int, Entry]:
+    """Output entries whose output and Result both exist."""
+    return {
+        entry.position: entry
+        for entry in reversed(wiring.outputs)
+        if entry.position is not None and entry.inner is not None and entry.inner.type == "Result"
+    }
+
+
 def _constant(layer: Layer) -> Constant:
     data = layer.data
     return Constant(
         layer,
-        values.ELEMENT_NAMES.get(data.get("element_type", "").lower()),
+        values.element_named(data.get("element_type")),
         values.static_shape(data.get("shape")),
         values.unsigned(data.get("offset")),
         values.unsigned(data.get("size")),

@@ -11,6 +11,7 @@ __all__ = [
     "ELEMENT_NAMES",
     "PRECISIONS",
     "dim_problem",
+    "element_named",
     "element_of",
     "number_prefix",
     "read_dims",
@@ -46,15 +47,17 @@ PRECISIONS: dict[str, ElementType] = {
     "UNSPECIFIED": ElementType.DYNAMIC,
 }
 
-_INT_PREFIX = re.compile(r"\s*[+-]?\d+")
-_DIM_PREFIX = re.compile(r"\s*\d+")
-_RANGE = re.compile(r"(\d*)\.\.(\d*)")
+_INT_PREFIX = re.compile(r"\s*[+-]?\d+", re.ASCII)
+_DIM_PREFIX = re.compile(r"\s*\d+", re.ASCII)
+_RANGE = re.compile(r"(\d*)\.\.(\d*)", re.ASCII)
 _LARGEST = 2**63 - 1
+#: No 64-bit number is longer; Python would spend quadratic time on a text of a million digits.
+MOST_DIGITS = 20
 
 
 def unsigned(text: str | None) -> int | None:
     """An id, offset or size: decimal digits and nothing else; None when it is not one."""
-    if text is None or not text.isdigit() or not text.isascii():
+    if text is None or not text.isdecimal() or not text.isascii() or len(text) > MOST_DIGITS:
         return None
     return int(text)
 
@@ -62,7 +65,9 @@ def unsigned(text: str | None) -> int | None:
 def signed(text: str | None) -> int | None:
     """A signed attribute of a port map, read up to the first character that is no digit."""
     match = _INT_PREFIX.match(text) if text is not None else None
-    return None if match is None else int(match.group())
+    if match is None or len(match.group()) > MOST_DIGITS:
+        return None
+    return int(match.group())
 
 
 def number_prefix(text: str) -> str | None:
@@ -77,10 +82,16 @@ def element_of(precision: str | None) -> ElementType | None:
     return None if found is ElementType.DYNAMIC else found
 
 
+def element_named(name: str | None) -> ElementType | None:
+    """The element type a `data` attribute names, or None when it names none that is known."""
+    found = None if name is None else ELEMENT_NAMES.get(name.lower())
+    return None if found is ElementType.DYNAMIC else found
+
+
 def dim_problem(text: str) -> str | None:
     """Why a `<dim>` cannot be read ("sloppy" when it can, but says something else)."""
-    if text.isdigit() and text.isascii():
-        return None if int(text) <= _LARGEST else "too large"
+    if text.isdecimal() and text.isascii():
+        return None if len(text) <= MOST_DIGITS and int(text) <= _LARGEST else "too large"
     if text == "-1":
         return None
     if text == "":
@@ -99,7 +110,7 @@ def read_dims(texts: tuple[str, ...]) -> Dims | None:
             dims.append(None)
             continue
         match = _DIM_PREFIX.match(text)
-        if match is None:
+        if match is None or len(match.group()) > MOST_DIGITS:
             return None
         dims.append(int(match.group()))
     return tuple(dims)
@@ -123,7 +134,9 @@ def shape_problem(text: str) -> str | None:
     for item in (part.strip() for part in inner.split(",")):
         if item == "":
             return "an empty dimension"
-        if item in ("?", "-1") or (item.isdigit() and item.isascii()):
+        if len(item) > 2 * MOST_DIGITS:
+            return "a dimension that is too large"
+        if item in ("?", "-1") or (item.isdecimal() and item.isascii()):
             continue
         match = _RANGE.fullmatch(item)
         if match is None:
@@ -147,6 +160,6 @@ def static_shape(text: str | None) -> tuple[int, ...] | None:
     if not inner:
         return ()
     parts = [part.strip() for part in inner.split(",")]
-    if not all(part.isdigit() and part.isascii() for part in parts):
-        return None
-    return tuple(int(part) for part in parts)
+    numbers = tuple(unsigned(part) for part in parts)
+    known = tuple(number for number in numbers if number is not None)
+    return known if len(known) == len(numbers) else None

@@ -1,0 +1,106 @@
+"""How often a TensorIterator runs, as OpenVINO counts it in two different ways.
+
+The shape inference and the CPU plugin do not use the same formula. `executed` is what runs
+and what the data means; `inferred_*` is what the declared shapes follow.
+"""
+
+from __future__ import annotations
+
+from irloop.validation.context import Context
+from irloop.validation.wiring import Entry, Wiring
+
+__all__ = [
+    "axis_size",
+    "bounds",
+    "executed",
+    "has_agreeing_form",
+    "has_wrong_direction",
+    "inferred_output",
+    "is_full",
+    "is_sound",
+    "iterations",
+    "output_size",
+]
+
+
+def is_sound(entry: Entry) -> bool:
+    """True when axis, stride and part size are such that a range makes sense at all."""
+    axis = entry.axis
+    return axis is not None and axis >= 0 and entry.stride != 0 and entry.part_size > 0
+
+
+def axis_size(context: Context, wiring: Wiring, entry: Entry) -> int | None:
+    """The size of the sliced axis of an outer input, or None when it is not known."""
+    dims = context.external(wiring, entry.position).dims
+    if dims is None or entry.axis is None or not 0 <= entry.axis < len(dims):
+        return None
+    return dims[entry.axis]
+
+
+def bounds(entry: Entry, size: int) -> tuple[int, int]:
+    """The half-open range [low, high) of an entry; -1 means `size`, past the end."""
+    start = entry.start if entry.start >= 0 else size + 1 + entry.start
+    end = entry.end if entry.end >= 0 else size + 1 + entry.end
+    return (end, start) if entry.reverse else (start, end)
+
+
+def executed(entry: Entry, size: int) -> int | None:
+    """How many iterations the entry asks for; None when the range is invalid."""
+    low, high = bounds(entry, size)
+    step = abs(entry.stride)
+    if not 0 <= low < high <= size or (high - low) % step:
+        return None
+    return (high - low) // step
+
+
+def inferred_output(entry: Entry) -> int:
+    """Iterations that the shape inference takes from an output when no input is sliced."""
+    return abs(entry.end - entry.start) // entry.part_size
+
+
+def has_wrong_direction(entry: Entry) -> bool:
+    """True for a negative stride over a forward range, as when only the stride is given."""
+    return entry.reverse and entry.start >= 0 and entry.end < 0
+
+
+def has_agreeing_form(entry: Entry) -> bool:
+    """True when both formulas give the same number, whatever the size is."""
+    if entry.reverse:
+        return entry.start < 0 <= entry.end
+    return entry.end < 0 <= entry.start
+
+
+def is_full(entry: Entry, size: int | None) -> bool:
+    """True when the range covers the whole axis."""
+    if size is not None:
+        return bounds(entry, size) == (0, size)
+    return (entry.start, entry.end) == ((-1, 0) if entry.reverse else (0, -1))
+
+
+def output_size(context: Context, wiring: Wiring, entry: Entry) -> int | None:
+    """The size of the concatenated axis, as the number of iterations makes it."""
+    sliced = [item for item in wiring.sliced if is_sound(item)]
+    if not wiring.sliced:
+        return inferred_output(entry) * entry.part_size
+    for item in sliced:
+        size = axis_size(context, wiring, item)
+        count = None if size is None else executed(item, size)
+        if count is not None:
+            return count * entry.part_size
+    return None
+
+
+def iterations(context: Context, wiring: Wiring) -> list[tuple[Entry, int]]:
+    """The number of iterations each entry of a TensorIterator asks for, where it is known."""
+    found = []
+    for entry in wiring.sliced:
+        size = axis_size(context, wiring, entry) if is_sound(entry) else None
+        count = None if size is None else executed(entry, size)
+        if count is not None:
+            found.append((entry, count))
+    for entry in wiring.concatenated:
+        size = output_size(context, wiring, entry) if is_sound(entry) else None
+        count = None if size is None else executed(entry, size)
+        if count is not None:
+            found.append((entry, count))
+    return found

@@ -1,0 +1,50 @@
+"""IRL601: Loop without an execution condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_section, describe
+from irloop.validation.rule import Rule
+
+
+class ConditionMissing(
+    Rule,
+    code="IRL601",
+    severity=Severity.ERROR,
+    title="Loop without an execution condition",
+    requires=("IRL501", "IRL502"),
+):
+    """A Loop whose port map says no execution condition.
+
+    What it does:
+        Looks for an output entry with purpose="execution_condition" in each Loop.
+    Why is this bad:
+        The specification demands it. OpenVINO 2026.4 and 2021.4 give up the shape inference and
+        stop with "node index is out of range" or "dynamic rank".
+    Bad example:
+        a Loop whose port map has outputs with external ids only
+    Good example:
+        <output external_port_id="-1" internal_layer_id="9" purpose="execution_condition"/>
+    Fix:
+        Add the entry; for a loop that only counts, name a Result of a constant true.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a Loop."""
+        for wiring in context.loops:
+            section = wiring.section
+            if not wiring.is_loop or wiring.body is None or section is None:
+                continue
+            if any(entry.purpose == "execution_condition" for entry in wiring.outputs):
+                continue
+            yield self.found(
+                at_section(wiring.owner, section),
+                f"{describe(wiring.owner)} has no execution condition",
+                expected='an output entry with purpose="execution_condition"',
+                found="none",
+                cause="the entry was lost, or its purpose is misspelt",
+                fix="name the body Result that decides whether another iteration follows",
+            )

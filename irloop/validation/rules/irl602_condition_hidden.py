@@ -1,0 +1,52 @@
+"""IRL602: execution condition is hidden by an earlier entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_entry, describe
+from irloop.validation.rule import Rule
+
+
+class ConditionHidden(
+    Rule,
+    code="IRL602",
+    severity=Severity.ERROR,
+    title="execution condition is hidden by an earlier entry",
+):
+    """An earlier output entry has the same external id as the execution condition.
+
+    What it does:
+        Compares the `external_port_id` of the condition entry (mostly -1) with the output entries
+        in front of it.
+    Why is this bad:
+        Of entries with the same number OpenVINO 2026.4 and 2021.4 keep the first, -1 included. The
+        condition is lost, the outputs become undefined and the model does not compile.
+    Bad example:
+        <output external_port_id="-1" internal_layer_id="6"/>
+        <output external_port_id="-1" internal_layer_id="9" purpose="execution_condition"/>
+    Good example:
+        <output external_port_id="-1" internal_layer_id="9" purpose="execution_condition"/>
+    Fix:
+        Remove the entry without a purpose; an output that is not connected needs none.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a Loop, at the entry that hides the condition."""
+        for wiring in context.loops:
+            hidden = next(
+                (item for item in wiring.outputs if item.purpose == "execution_condition"), None
+            )
+            if not wiring.is_loop or hidden is None or wiring.condition is not None:
+                continue
+            first = next(item for item in wiring.outputs if item.external == hidden.external)
+            assert wiring.section is not None
+            yield self.found(
+                at_entry(wiring.owner, wiring.section, first.entry),
+                f"this entry hides the execution condition of {describe(wiring.owner)}",
+                expected=f"no other entry with external_port_id {hidden.external}",
+                found=f"one in front of the condition in line {hidden.entry.line}",
+                fix="remove this entry",
+            )

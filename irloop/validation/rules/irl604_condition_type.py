@@ -1,0 +1,62 @@
+"""IRL604: loop condition is not one boolean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.formats.openvino.xml import Layer
+from irloop.graph.types import ElementType
+from irloop.validation.context import Context, Declared
+from irloop.validation.places import at_layer, at_port, describe
+from irloop.validation.rule import Rule
+
+
+class ConditionType(
+    Rule,
+    code="IRL604",
+    severity=Severity.ERROR,
+    title="loop condition is not one boolean",
+):
+    """The condition of a Loop is not boolean, or not exactly one element.
+
+    What it does:
+        Checks what is declared for input 1 of each Loop and for the body Result that is the
+        execution condition: boolean, rank 0 or 1, one element.
+    Why is this bad:
+        OpenVINO 2026.4 refuses it when it compiles the model, a constant of two elements when it
+        reads it. ONNX Runtime wants a scalar.
+    Bad example:
+        a condition Result fed by an f32 value, or by a boolean of shape [2]
+    Good example:
+        a condition Result fed by a boolean scalar
+    Fix:
+        Compare with a number (Greater, NotEqual) and reduce to one element.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an input or Result."""
+        for wiring in context.loops:
+            if not wiring.is_loop:
+                continue
+            owner = wiring.owner
+            if len(owner.inputs) > 1:
+                outer = context.external(wiring, 1)
+                yield from self._condition(at_port(owner, owner.inputs[1]), owner, outer)
+            entry = wiring.condition
+            if entry is None or entry.inner is None or entry.inner.type != "Result":
+                continue
+            inner = context.result(wiring, entry.inner)
+            yield from self._condition(at_layer(entry.inner), owner, inner)
+
+    def _condition(self, place: Location, owner: Layer, declared: Declared) -> Iterator[Diagnostic]:
+        wrong_type = declared.element not in (None, ElementType.BOOLEAN)
+        wrong_shape = declared.count not in (None, 1) or (declared.rank or 0) > 1
+        if wrong_type or wrong_shape:
+            yield self.found(
+                place,
+                f"the condition of {describe(owner)} is not one boolean",
+                expected="boolean[] or boolean[1]",
+                found=str(declared),
+                fix="reduce it to one boolean element",
+            )

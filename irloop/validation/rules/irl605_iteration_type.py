@@ -1,0 +1,53 @@
+"""IRL605: iteration number is not one integer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.graph.types import ElementType
+from irloop.validation.context import Context
+from irloop.validation.places import at_layer, describe
+from irloop.validation.rule import Rule
+
+
+class IterationType(
+    Rule,
+    code="IRL605",
+    severity=Severity.ERROR,
+    title="iteration number is not one integer",
+):
+    """The body Parameter that receives the iteration number is no i32 or i64 of one element.
+
+    What it does:
+        Checks the Parameter of the entry with purpose="current_iteration".
+    Why is this bad:
+        OpenVINO 2026.4 refuses f32 and two elements when it compiles the model, rank 2 when it
+        reads it.
+    Bad example:
+        <data shape="" element_type="f32"/>
+    Good example:
+        <data shape="" element_type="i64"/>
+    Fix:
+        Declare an i64 scalar, and convert behind it where a float is needed.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a Loop."""
+        for wiring in context.loops:
+            entry = wiring.iteration
+            if not wiring.is_loop or entry is None or entry.inner is None:
+                continue
+            if entry.inner.type != "Parameter":
+                continue
+            declared = context.parameter(entry.inner)
+            integer = declared.element in (None, ElementType.I32, ElementType.I64)
+            if integer and declared.count in (None, 1) and (declared.rank or 0) < 2:
+                continue
+            yield self.found(
+                at_layer(entry.inner),
+                f"{describe(entry.inner)} cannot receive the iteration number",
+                expected="i64[] or i32[], or one element of rank 1",
+                found=str(declared),
+                fix="declare an i64 scalar and convert behind it",
+            )

@@ -1,0 +1,51 @@
+"""IRL606: trip count is not one integer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.graph.types import ElementType
+from irloop.validation.context import Context
+from irloop.validation.places import at_port, describe
+from irloop.validation.rule import Rule
+
+
+class TripCountType(
+    Rule,
+    code="IRL606",
+    severity=Severity.ERROR,
+    title="trip count is not one integer",
+):
+    """The trip count of a Loop is no i32 or i64 of one element.
+
+    What it does:
+        Checks what is declared for input 0 of each Loop.
+    Why is this bad:
+        OpenVINO 2026.4 refuses other types and two elements when it compiles the model, rank 2
+        and a constant of two elements when it reads it.
+    Bad example:
+        a trip count that is f32, or i64 of shape [2]
+    Good example:
+        a trip count that is an i64 scalar
+    Fix:
+        Convert it to i64 and reshape it to a scalar.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a Loop."""
+        for wiring in context.loops:
+            owner = wiring.owner
+            if not wiring.is_loop or not owner.inputs:
+                continue
+            declared = context.external(wiring, 0)
+            integer = declared.element in (None, ElementType.I32, ElementType.I64)
+            if integer and declared.count in (None, 1) and (declared.rank or 0) < 2:
+                continue
+            yield self.found(
+                at_port(owner, owner.inputs[0]),
+                f"the trip count of {describe(owner)} is not one integer",
+                expected="i64[] or i32[], or one element of rank 1",
+                found=str(declared),
+                fix="convert it to i64 and reshape it to a scalar",
+            )

@@ -1,0 +1,52 @@
+"""IRL609: loop that never runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_port, describe
+from irloop.validation.rule import Rule
+
+
+class ZeroIterations(
+    Rule,
+    code="IRL609",
+    severity=Severity.WARNING,
+    title="loop that never runs",
+    requires=("IRL606",),
+):
+    """A Loop whose constant trip count is 0, or whose initial condition is constant false.
+
+    What it does:
+        Reads the constants behind inputs 0 and 1 of each Loop.
+    Why is this bad:
+        The specification gives the initial values of the states and empty concatenated outputs.
+        OpenVINO 2026.4 dies (SIGFPE) when a concatenated output exists and the trip count is 0,
+        and loses the states when the condition is constant false; 2021.4 gives zeros.
+    Bad example:
+        a trip count of 0
+    Good example:
+        a trip count that is an input of the model, where 0 works
+    Fix:
+        Replace the loop by its initial values, or correct the constant.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a Loop."""
+        for wiring in context.loops:
+            zero = context.trip_count(wiring) == 0
+            if not zero and not context.condition_is(wiring, False):
+                continue
+            crash = zero and bool(wiring.concatenated)
+            yield self.found(
+                at_port(wiring.owner, wiring.owner.inputs[0 if zero else 1]),
+                f"{describe(wiring.owner)} never runs its body",
+                expected="at least one iteration",
+                found="trip count 0" if zero else "an initial condition that is constant false",
+                cause="OpenVINO 2026.4 dies when it compiles this (SIGFPE)"
+                if crash
+                else "engines disagree about the outputs of such a loop",
+                fix="replace the loop by its initial values, or correct the constant",
+            )

@@ -1,0 +1,67 @@
+"""IRL610: element type changes on the way into a body or back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_back_edge, at_entry, describe
+from irloop.validation.rule import Rule
+
+
+class CarriedType(
+    Rule,
+    code="IRL610",
+    severity=Severity.ERROR,
+    title="element type changes on the way into a body or back",
+    requires=("IRL511",),
+):
+    """A body Parameter has another element type than the value it receives.
+
+    What it does:
+        Compares what each mapped body Parameter declares with the outer input, and each state
+        with the Result that is carried back to it.
+    Why is this bad:
+        OpenVINO 2026.4 refuses the file when the body then mixes types; otherwise a Loop overrides
+        the declared type and a TensorIterator converts at every iteration, without a word. 2021.4
+        refuses some of these. In ONNX a state must keep its type.
+    Bad example:
+        a Parameter declared i64 that receives an f32 input, or an i32 Result carried back to it
+    Good example:
+        f32 outside, f32 in the Parameter, f32 in the Result
+    Fix:
+        Insert a Convert outside or in front of the Result, or correct the declaration.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an entry or back edge."""
+        for wiring in context.loops:
+            for entry in wiring.inputs:
+                inner = entry.inner
+                if inner is None or inner.type != "Parameter" or entry.position is None:
+                    continue
+                outer, declared = context.external(wiring, entry.position), context.parameter(inner)
+                if outer.element in (None, declared.element) or declared.element is None:
+                    continue
+                assert wiring.section is not None
+                yield self.found(
+                    at_entry(wiring.owner, wiring.section, entry.entry),
+                    f"{describe(inner)} is {declared.element} but receives {outer.element}",
+                    expected=f"{outer.element}, as outer input {entry.position}",
+                    found=str(declared.element),
+                    fix="convert outside, or correct the Parameter",
+                )
+            for entry, result, edge in wiring.carried:
+                assert entry.inner is not None
+                state = context.parameter(entry.inner).element
+                after = context.result(wiring, result).element
+                if state is None or after in (None, state):
+                    continue
+                yield self.found(
+                    at_back_edge(wiring.owner, edge),
+                    f"the state {describe(entry.inner)} changes its element type",
+                    expected=f"{state}, as the Parameter declares",
+                    found=f"{after} in {describe(result)}",
+                    fix="convert in front of the Result",
+                )

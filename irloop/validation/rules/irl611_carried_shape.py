@@ -1,0 +1,58 @@
+"""IRL611: state changes its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation import values
+from irloop.validation.context import Context
+from irloop.validation.places import at_back_edge, describe
+from irloop.validation.rule import Rule
+
+
+class CarriedShape(
+    Rule,
+    code="IRL611",
+    severity=Severity.WARNING,
+    title="state changes its shape",
+    requires=("IRL511",),
+):
+    """The shape of a state after an iteration is not the one before.
+
+    What it does:
+        Compares the declared dimensions of each state Parameter with those of the Result that is
+        carried back to it.
+    Why is this bad:
+        A Loop may do so in OpenVINO 2026.4, and in ONNX; a TensorIterator fails at inference, and
+        OpenVINO 2021.4 fails with both.
+    Bad example:
+        a Parameter of shape [1] whose next value is Concat(state, x) of shape [2]
+    Good example:
+        a Parameter of shape [1] whose next value has shape [1]
+    Fix:
+        Collect growing values as a concatenated output instead of a state.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a back edge."""
+        for wiring in context.loops:
+            for entry, result, edge in wiring.carried:
+                assert entry.inner is not None
+                before = context.parameter(entry.inner)
+                after = context.result(wiring, result)
+                if before.dims is None or after.dims is None or before.rank != after.rank:
+                    continue
+                pairs = zip(before.dims, after.dims, strict=True)
+                if all(None in pair or pair[0] == pair[1] for pair in pairs):
+                    continue
+                yield self.found(
+                    at_back_edge(wiring.owner, edge),
+                    f"the state {describe(entry.inner)} changes its shape",
+                    expected=values.show_dims(before.dims),
+                    found=f"{values.show_dims(after.dims)} in {describe(result)}",
+                    cause="a TensorIterator fails at inference"
+                    if wiring.is_iterator
+                    else "only Loops of newer engines allow it",
+                    fix="collect growing values as a concatenated output",
+                )

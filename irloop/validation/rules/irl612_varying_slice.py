@@ -1,0 +1,100 @@
+"""IRL612: concatenated value changes its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.xml import Layer
+from irloop.validation.context import Context
+from irloop.validation.index import NetIndex
+from irloop.validation.places import at_entry, describe
+from irloop.validation.rule import Rule
+from irloop.validation.wiring import Wiring
+
+
+class VaryingSlice(
+    Rule,
+    code="IRL612",
+    severity=Severity.ERROR,
+    title="concatenated value changes its shape",
+    requires=("IRL511",),
+):
+    """A value that is concatenated over the iterations has another shape in each of them.
+
+    What it does:
+        Follows states whose shape changes (IRL611) through elementwise operations of the body to
+        Results of concatenated outputs.
+    Why is this bad:
+        OpenVINO 2026.4 returns uninitialised memory without any error. ONNX Runtime reports an
+        error when it runs.
+    Bad example:
+        a state that grows by one element in each iteration, mapped to an output with an axis
+    Good example:
+        only the new element mapped to the output with an axis
+    Fix:
+        Concatenate something that keeps its shape, or give out the last value.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an output entry."""
+        for wiring in context.loops:
+            if wiring.body is None or not wiring.concatenated:
+                continue
+            varying = _varying_results(context, wiring, wiring.body)
+            for entry in wiring.concatenated:
+                if entry.inner is None or entry.inner.id not in varying:
+                    continue
+                assert wiring.section is not None
+                yield self.found(
+                    at_entry(wiring.owner, wiring.section, entry.entry),
+                    f"{describe(entry.inner)} has another shape in each iteration",
+                    expected="the same shape in each iteration",
+                    found=f"a value computed from {varying[entry.inner.id]}, whose shape changes",
+                    cause="OpenVINO returns uninitialised memory for it",
+                    fix="concatenate something that keeps its shape, or give out the last value",
+                )
+
+
+_NAMES = """
+    add subtract multiply divide power maximum minimum mod floormod relu sigmoid tanh exp log
+    abs negative sqrt sign floor ceiling round clamp elu gelu swish mish hswish softplus erf
+    convert logicaland logicalor logicalnot greater less equal softmax
+"""
+_ELEMENTWISE = frozenset(_NAMES.split())
+
+
+def _varying_results(context: Context, wiring: Wiring, body: NetIndex) -> dict[str, str]:
+    """Results that take a value of varying shape, with the name of the state behind it."""
+    stack: list[tuple[Layer, str]] = []
+    for entry, result, _ in wiring.carried:
+        assert entry.inner is not None
+        before, after = context.parameter(entry.inner).dims, context.result(wiring, result).dims
+        if before is None or after is None or len(before) != len(after):
+            continue
+        if any(None not in pair and pair[0] != pair[1] for pair in zip(before, after, strict=True)):
+            name = entry.inner.name or ""
+            stack.append((entry.inner, name))
+            source = body.source(result)
+            if source is not None:
+                stack.append((source[0], name))
+    found: dict[str, str] = {}
+    seen: set[int] = set()
+    while stack:
+        layer, name = stack.pop()
+        if id(layer) in seen:
+            continue
+        seen.add(id(layer))
+        for reader in body.downstream(layer):
+            if reader.type == "Result" and reader.id is not None:
+                found.setdefault(reader.id, name)
+            elif (reader.type or "").lower() in _ELEMENTWISE and _keeps(context, layer, reader):
+                stack.append((reader, name))
+    return found
+
+
+def _keeps(context: Context, layer: Layer, reader: Layer) -> bool:
+    """True when the reader's output is declared with the dimensions of what it reads."""
+    if not layer.outputs or not reader.outputs:
+        return False
+    return context.declared(layer.outputs[0]).dims == context.declared(reader.outputs[0]).dims

@@ -1,0 +1,68 @@
+"""IRL613: concatenated part has another size than part_size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation import values
+from irloop.validation.context import Context
+from irloop.validation.places import at_entry, describe
+from irloop.validation.rule import Rule
+from irloop.validation.wiring import Entry
+
+
+class ConcatDim(
+    Rule,
+    code="IRL613",
+    severity=Severity.ERROR,
+    title="concatenated part has another size than part_size",
+    requires=("IRL104",),
+):
+    """The Result of a concatenated output does not have `part_size` elements on the axis.
+
+    What it does:
+        Compares the declared dimension of the body Result on `axis` with `part_size`. A scalar
+        counts as one element.
+    Why is this bad:
+        OpenVINO 2026.4 fails with "Shape mismatch" when it compiles the model, or with "incorrect
+        output shape" when it runs it.
+    Bad example:
+        a Result of shape [4,2], axis="0" part_size="1"
+    Good example:
+        a Result of shape [1,4,2], axis="0" part_size="1"
+    Fix:
+        Insert an Unsqueeze on the axis in front of the Result, or correct part_size and stride.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an output entry."""
+        for wiring in context.loops:
+            for entry in wiring.concatenated:
+                inner, axis = entry.inner, entry.axis
+                if inner is None or inner.type != "Result" or axis is None or axis < 0:
+                    continue
+                dims = context.result(wiring, inner).dims
+                if not _differs(dims, entry):
+                    continue
+                dims = context.confirmed_result(wiring, inner).dims
+                if dims is None or not _differs(dims, entry):
+                    continue
+                size = dims[axis]
+                assert wiring.section is not None
+                yield self.found(
+                    at_entry(wiring.owner, wiring.section, entry.entry),
+                    f"{describe(inner)} has {size} elements on the axis, part_size is "
+                    f"{entry.part_size}",
+                    expected=f"{entry.part_size} elements on axis {axis}",
+                    found=values.show_dims(dims),
+                    cause="an Unsqueeze in front of the Result is missing",
+                    fix="insert Unsqueeze, or correct part_size and stride",
+                )
+
+
+def _differs(dims: tuple[int | None, ...] | None, entry: Entry) -> bool:
+    axis = entry.axis
+    if not dims or axis is None or axis >= len(dims) or entry.part_size <= 0:
+        return False
+    return dims[axis] not in (None, entry.part_size)

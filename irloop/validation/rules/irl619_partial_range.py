@@ -1,0 +1,63 @@
+"""IRL619: slices cover only a part of the axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation import loop_ranges
+from irloop.validation.context import Context
+from irloop.validation.places import at_entry
+from irloop.validation.rule import Rule
+from irloop.validation.wiring import Entry
+
+
+class PartialRange(
+    Rule,
+    code="IRL619",
+    severity=Severity.WARNING,
+    title="slices cover only a part of the axis",
+    requires=("IRL104",),
+):
+    """A sliced input does not cover its whole axis.
+
+    What it does:
+        Looks for sliced inputs whose range is not 0 to -1 (backward: -1 to 0).
+    Why is this bad:
+        By the specification the slices lie inside the range. The CPU plugins of OpenVINO 2026.4
+        and 2021.4 use the range only to count and always begin at the end of the axis, so they
+        read other elements, without a word. A Loop ignores start and end.
+    Bad example:
+        axis="1" start="1" end="-1" stride="1" part_size="1"
+    Good example:
+        a StridedSlice outside, then axis="1" start="0" end="-1" stride="1" part_size="1"
+    Fix:
+        Slice the tensor outside and let the loop cover all of it.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an input entry."""
+        for wiring in context.loops:
+            for entry in wiring.sliced:
+                if not loop_ranges.is_sound(entry) or loop_ranges.has_wrong_direction(entry):
+                    continue
+                size = loop_ranges.axis_size(context, wiring, entry)
+                if loop_ranges.is_full(entry, size):
+                    continue
+                if wiring.is_iterator and not _counts(entry, size):
+                    continue  # IRL618 and IRL620 are errors about the same entry
+                assert wiring.section is not None
+                yield self.found(
+                    at_entry(wiring.owner, wiring.section, entry.entry),
+                    f"input {entry.position} is sliced only in part",
+                    expected='start="-1" end="0"' if entry.reverse else 'start="0" end="-1"',
+                    found=f'start="{entry.start}" end="{entry.end}"',
+                    cause="OpenVINO counts with the range but reads from the end of the axis",
+                    fix="slice outside and cover the whole axis",
+                )
+
+
+def _counts(entry: Entry, size: int | None) -> bool:
+    if not loop_ranges.has_agreeing_form(entry):
+        return False
+    return size is None or loop_ranges.executed(entry, size) is not None

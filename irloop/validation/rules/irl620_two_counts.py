@@ -1,0 +1,77 @@
+"""IRL620: range that OpenVINO counts in two ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation import loop_ranges
+from irloop.validation.context import Context
+from irloop.validation.places import at_entry
+from irloop.validation.rule import Rule
+from irloop.validation.wiring import Entry, Wiring
+
+
+class TwoCounts(
+    Rule,
+    code="IRL620",
+    severity=Severity.ERROR,
+    title="range that OpenVINO counts in two ways",
+    requires=("IRL104",),
+):
+    """A range of a form for which OpenVINO's two counts of iterations differ.
+
+    What it does:
+        Allows a forward range with start >= 0 and end < 0 and a backward one with start < 0 and
+        end >= 0; in every other form the shape inference counts the borders differently from the
+        CPU plugin. Only valid ranges of TensorIterators are judged.
+    Why is this bad:
+        The output gets one size and the loop another number of iterations; OpenVINO 2026.4 fails
+        when it compiles the model.
+    Bad example:
+        start="1" end="4" over 5 elements: 3 iterations, or 4
+    Good example:
+        start="1" end="-2" over 5 elements: 3 iterations
+    Fix:
+        Write the end as a negative number (backward: the start), or slice outside.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an entry."""
+        for wiring in context.loops:
+            if not wiring.is_iterator:
+                continue
+            for entry in wiring.sliced:
+                if not self._is_valid(context, wiring, entry):
+                    continue
+                if not loop_ranges.has_agreeing_form(entry):
+                    yield self._differ(wiring, entry)
+            for entry in wiring.concatenated if not wiring.sliced else ():
+                if not loop_ranges.is_sound(entry) or loop_ranges.has_wrong_direction(entry):
+                    continue
+                count = loop_ranges.inferred_output(entry)
+                run = loop_ranges.executed(entry, count * entry.part_size)
+                if run is not None and run != count:
+                    yield self._differ(wiring, entry)
+
+    @staticmethod
+    def _is_valid(context: Context, wiring: Wiring, entry: Entry) -> bool:
+        if not loop_ranges.is_sound(entry) or loop_ranges.has_wrong_direction(entry):
+            return False
+        size = loop_ranges.axis_size(context, wiring, entry)
+        return size is None or loop_ranges.executed(entry, size) is not None
+
+    def _differ(self, wiring: Wiring, entry: Entry) -> Diagnostic:
+        assert wiring.section is not None
+        wanted = (
+            "a negative start and an end from 0 on"
+            if entry.reverse
+            else ("a start from 0 on and a negative end")
+        )
+        return self.found(
+            at_entry(wiring.owner, wiring.section, entry.entry),
+            "OpenVINO counts the iterations of this range in two ways that differ",
+            expected=wanted,
+            found=f'start="{entry.start}" end="{entry.end}" stride="{entry.stride}"',
+            fix="write the borders in that form, or slice outside",
+        )

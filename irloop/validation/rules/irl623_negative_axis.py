@@ -1,0 +1,44 @@
+"""IRL623: axis is negative."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import at_entry
+from irloop.validation.rule import Rule
+
+
+class NegativeAxis(
+    Rule, code="IRL623", severity=Severity.ERROR, title="axis is negative", requires=("IRL104",)
+):
+    """The `axis` of an entry is negative.
+
+    What it does:
+        Checks the sign of `axis` of each sliced input and concatenated output.
+    Why is this bad:
+        On an input OpenVINO 2026.4 refuses the file ("not an unsigned 64 bit integer"); on an
+        output it reads it, and the CPU plugin fails.
+    Bad example:
+        axis="-1"
+    Good example:
+        axis="1" for a tensor of rank 2
+    Fix:
+        Count the axis from 0.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an entry."""
+        for wiring in context.loops:
+            for entry in (*wiring.sliced, *wiring.concatenated):
+                if entry.axis is None or entry.axis >= 0:
+                    continue
+                assert wiring.section is not None
+                yield self.found(
+                    at_entry(wiring.owner, wiring.section, entry.entry),
+                    "the axis is negative",
+                    expected="an axis counted from 0",
+                    found=f'axis="{entry.axis}"',
+                    fix="add the rank of the tensor",
+                )

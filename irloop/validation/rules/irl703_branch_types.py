@@ -1,0 +1,45 @@
+"""IRL703: branches give different element types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.places import describe
+from irloop.validation.rule import Rule
+
+
+class BranchTypes(
+    Rule,
+    code="IRL703",
+    severity=Severity.ERROR,
+    title="branches give different element types",
+):
+    """The two branches of an If give different element types for one output.
+
+    What it does:
+        Compares what is declared for the Results that are mapped to the same output.
+    Why is this bad:
+        OpenVINO 2026.4 refuses the file, unless the condition is constant.
+    Bad example:
+        then gives f32, else gives i64
+    Good example:
+        both give f32
+    Fix:
+        Insert a Convert in one of the branches.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an output, at its entry of the else branch."""
+        for pair in context.branch_outputs:
+            then, other = pair.then.element, pair.other.element
+            if then is None or other in (None, then):
+                continue
+            yield self.found(
+                pair.place,
+                f"the branches of {describe(pair.layer)} give different element types",
+                expected=f"{then}, as the then branch",
+                found=f"{other} in the else branch",
+                fix="insert a Convert in one of the branches",
+            )

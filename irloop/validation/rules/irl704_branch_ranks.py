@@ -1,0 +1,48 @@
+"""IRL704: branches give different ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation import values
+from irloop.validation.context import Context
+from irloop.validation.places import describe
+from irloop.validation.rule import Rule
+
+
+class BranchRanks(
+    Rule,
+    code="IRL704",
+    severity=Severity.WARNING,
+    title="branches give different ranks",
+):
+    """The two branches of an If give values of different rank for one output.
+
+    What it does:
+        Compares what is declared for the Results that are mapped to the same output. Ranks 0 and
+        1 go together.
+    Why is this bad:
+        The output has no known rank. OpenVINO 2026.4 reads the file and fails when it compiles it
+        for the CPU.
+    Bad example:
+        then gives [2], else gives [1,2]
+    Good example:
+        then gives [1,2], else gives [3,2]
+    Fix:
+        Reshape in one of the branches.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an output, at its entry of the else branch."""
+        for pair in context.branch_outputs:
+            then, other = pair.then.rank, pair.other.rank
+            if then is None or other is None or then == other or max(then, other) < 2:
+                continue
+            yield self.found(
+                pair.place,
+                f"the branches of {describe(pair.layer)} give different ranks",
+                expected=f"{values.show_dims(pair.then.dims)}, as the then branch",
+                found=f"{values.show_dims(pair.other.dims)} in the else branch",
+                fix="reshape in one of the branches",
+            )

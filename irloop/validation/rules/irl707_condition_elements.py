@@ -1,0 +1,48 @@
+"""IRL707: condition of an If is not one element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation import values
+from irloop.validation.context import Context
+from irloop.validation.places import at_port, describe
+from irloop.validation.rule import Rule
+
+
+class ConditionElements(
+    Rule,
+    code="IRL707",
+    severity=Severity.ERROR,
+    title="condition of an If is not one element",
+):
+    """The condition of an If has more than one element, or a rank above 1.
+
+    What it does:
+        Checks what is declared for input 0 of each If.
+    Why is this bad:
+        OpenVINO 2026.4 refuses rank 2 and constants of two elements; of other tensors it uses the
+        first element without a word.
+    Bad example:
+        a condition of shape [2]
+    Good example:
+        a scalar condition
+    Fix:
+        Reduce it to one element: ReduceLogicalAnd or ReduceLogicalOr.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an If."""
+        for index, layer, _ in context.branches:
+            declared = context.operand(index, layer, 0)
+            # A size of 0 is what writers put where they did not know it.
+            if not layer.inputs or ((declared.count or 0) < 2 and (declared.rank or 0) < 2):
+                continue
+            yield self.found(
+                at_port(layer, layer.inputs[0]),
+                f"the condition of {describe(layer)} is not one element",
+                expected="one element of rank 0 or 1",
+                found=values.show_dims(declared.dims),
+                fix="reduce it to one element",
+            )
