@@ -151,21 +151,22 @@ class _Writer:
         domain = _domain(node)
         if domain:
             proto.domain = domain
+        schema = schema_of(proto.op_type, self._model.opsets[domain], domain)
         proto.name = node.name
         inputs = ["" if value is None else scope.names[value] for value in folded.inputs]
-        while inputs and not inputs[-1]:
+        needed = 0 if schema is None else schema.min_input
+        while len(inputs) > needed and not inputs[-1]:
             inputs.pop()
         proto.input.extend(inputs)
-        proto.output.extend(self._outputs(node, folded, scope))
-        self._attributes(proto, node, folded)
+        proto.output.extend(self._outputs(node, folded, scope, schema))
+        self._attributes(proto, node, folded, schema)
         notes = node.info.get(NOTES, {})
         apply_node_notes(proto, notes)
         for body in folded.bodies:
             found = notes.get("graphs", {}).get(body.attribute, {})
             self._body(_body_proto(proto, body.attribute), node, body, scope, found)
 
-    def _outputs(self, node: Node, folded: FoldedNode, scope: Scope) -> list[str]:
-        schema = schema_of(node.op.type, self._model.opsets.get("", 1), _domain(node))
+    def _outputs(self, node: Node, folded: FoldedNode, scope: Scope, schema: Any) -> list[str]:
         optional = onnx.defs.OpSchema.FormalParameterOption.Optional
         names = []
         for index, value in enumerate(folded.outputs):
@@ -195,22 +196,22 @@ class _Writer:
             )
         if isinstance(op, UnknownOp):
             schema = schema_of(op.name, opset, domain)
-            valid = schema is None or str(schema.since_version) == op.version or domain != ""
-            valid = valid or op.version == str(opset)
+            valid = schema is None or str(schema.since_version) == op.version
         else:
             valid = ONNX.find(op.type, opset, domain) is type(op)
         if not valid:
             raise WriteError(
-                f"{place} is not what {op.type or op.label} means in opset {opset}",
+                f"{place} is not what opset {opset} means by that operation",
                 location=node.location,
                 expected=f"an operation of opset {opset}",
                 found=op.label,
             )
 
-    def _attributes(self, proto: onnx.NodeProto, node: Node, folded: FoldedNode) -> None:
-        op, domain = node.op, _domain(node)
+    def _attributes(
+        self, proto: onnx.NodeProto, node: Node, folded: FoldedNode, schema: Any
+    ) -> None:
+        op = node.op
         where = f"{op.label} {node_path(node)!r}"
-        schema = schema_of(proto.op_type, self._model.opsets[domain], domain)
         described = {} if schema is None else dict(schema.attributes)
         values = {**_own_attributes(op, schema, where), **folded.attributes, **node.attributes}
         for name, value in values.items():
