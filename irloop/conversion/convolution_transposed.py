@@ -120,9 +120,9 @@ def _sliced_export(
     given = attributes | ({"output_padding": paddings} if any(paddings) else {})
     whole = convolved(c, onnx.ConvTranspose(**given), data, filters)
     wanted = forms.cast(c, shape, ElementType.I64)
+    axes = c.i64(list(range(2, 2 + rank)))
+    full = forms.gather(c, forms.shape(c, whole), axes, 0)
     if window.auto_pad.startswith("same"):
-        axes = c.i64(list(range(2, 2 + rank)))
-        full = forms.gather(c, forms.shape(c, whole), axes, 0)
         total = forms.sub(c, full, wanted)
         if window.auto_pad == "same_upper":
             total = forms.add(c, total, c.i64(1))
@@ -130,8 +130,13 @@ def _sliced_export(
     else:
         explicit = window.auto_pad == "explicit"
         begin = c.i64(list(window.pads_begin) if explicit else [0] * rank)
+    begin = forms.maximum(c, begin, c.i64(0))
     end = forms.add(c, begin, wanted)
-    return forms.slice_by(c, whole, begin, end, c.i64(list(range(2, 2 + rank))))
+    # A wanted size beyond the whole result ends in zeros.
+    missing = forms.maximum(c, forms.sub(c, end, full), c.i64(0))
+    widths = forms.concat(c, [c.i64([0] * (rank + 4)), missing], 0)
+    padded = forms.pad(c, whole, widths, forms.scalar(c, 0.0, whole))
+    return forms.slice_by(c, padded, begin, end, axes)
 
 
 @imports(onnx.ConvTranspose)

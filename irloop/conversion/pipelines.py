@@ -7,16 +7,20 @@ from collections.abc import Callable
 
 from irloop.conversion import (
     activation,
+    bits,
     branch,
     comparison,
     convert,
     convolution,
     convolution_transposed,
     elementwise,
+    legacy,
     loop,
     matmul,
     normalization,
     normalization_import,
+    pooling,
+    pooling_import,
     quantize,
     recurrent,
     recurrent_import,
@@ -38,10 +42,12 @@ __all__ = ["DEFAULT_ONNX_OPSET", "FAMILIES", "to_onnx", "to_openvino"]
 #: The rules of a family register themselves when its module is imported.
 FAMILIES = (
     activation,
+    bits,
     branch,
     comparison,
     convert,
     elementwise,
+    legacy,
     loop,
     normalization,
     normalization_import,
@@ -54,6 +60,8 @@ FAMILIES = (
     matmul,
     convolution,
     convolution_transposed,
+    pooling,
+    pooling_import,
 )
 
 #: Read by ONNX Runtime, TensorRT and DirectML of today.

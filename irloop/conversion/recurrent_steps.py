@@ -13,7 +13,7 @@ from irloop.conversion import recurrent_parts as parts
 from irloop.conversion.framework import Conversion
 from irloop.conversion.openvino_loops import OpenVinoLoop, Scanned
 from irloop.dialects.onnx import recurrent as onnx
-from irloop.dialects.openvino import activation, gather, matmul
+from irloop.dialects.openvino import activation, matmul, reorder
 from irloop.dialects.recurrent import Activation
 from irloop.graph.builder import element_of
 from irloop.graph.model import Node, Value
@@ -149,7 +149,7 @@ def _reversed(c: Conversion, value: Value, lengths: Value) -> Value:
     whole = forms.converted(c, lengths, ElementType.I32)
     # One step reversed is itself; not every runtime takes a length of 0.
     bounded = forms.maximum(c, whole, c.constant([1], ElementType.I32))
-    return c(gather.ReverseSequence(batch_axis=0, seq_axis=1), value, bounded)
+    return c(reorder.ReverseSequence(batch_axis=0, seq_axis=1), value, bounded)
 
 
 def _masked(

@@ -22,6 +22,8 @@ __all__ = [
     "adaptive_average",
     "adaptive_max",
     "average",
+    "bin_places",
+    "bin_weights",
     "global_lp",
     "global_max",
     "global_mean",
@@ -29,6 +31,7 @@ __all__ = [
     "max_indices",
     "max_unpool",
     "max_values",
+    "members",
 ]
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -142,12 +145,14 @@ def average(window: Window, *, include_pad: bool, clip_end: bool) -> Function:
 def _average(x: Array, window: Window, include_pad: bool, clip_end: bool) -> Array:
     total = _separable(x, window, 0, np.add)
     for axis, size in enumerate(x.shape[2:]):
-        number = _members(window, axis, size, include_pad, clip_end).astype(x.dtype)
+        number = members(window, axis, size, include_pad=include_pad, clip_end=clip_end).astype(
+            x.dtype
+        )
         total = total / number.reshape(-1, *(1,) * (x.ndim - 3 - axis))
     return total
 
 
-def _members(window: Window, axis: int, size: int, include_pad: bool, clip_end: bool) -> Array:
+def members(window: Window, axis: int, size: int, *, include_pad: bool, clip_end: bool) -> Array:
     """How many elements each window on an axis counts, at least 1."""
     count = max(window.outputs(axis, size), 0)
     if include_pad and not clip_end:
@@ -156,8 +161,8 @@ def _members(window: Window, axis: int, size: int, include_pad: bool, clip_end: 
     low, high = (-begin, size + end) if include_pad else (0, size)
     start = np.arange(count)[:, None] * window.strides[axis] - begin
     place = start + np.arange(window.kernel[axis]) * window.dilations[axis]
-    members: Array = ((place >= low) & (place < high)).sum(axis=1)
-    return np.maximum(members, 1)
+    inside: Array = ((place >= low) & (place < high)).sum(axis=1)
+    return np.maximum(inside, 1)
 
 
 def lp(window: Window, order: float) -> Function:
@@ -205,16 +210,39 @@ def _bins(size: int, count: int) -> tuple[Array, Array]:
     return index * size // count, -((index + 1) * -size // count)
 
 
+def bin_weights(size: int, count: int) -> Array:
+    """[size, count]: how much each element contributes to the mean of each bin."""
+    first, end = _bins(size, count)
+    place = np.arange(size)[:, None]
+    weights: Array = ((place >= first) & (place < end)) / (end - first)
+    return weights
+
+
+def bin_places(sizes: Sequence[int], counts: Sequence[int]) -> Array:
+    """[bins, elements]: the flat index of each element of each bin.
+
+    A short bin repeats its last element, which changes neither its maximum nor where that
+    stands first.
+    """
+    rank = len(sizes)
+    flat: Array = np.zeros((1,) * (2 * rank), dtype=np.int64)
+    for axis, (size, count) in enumerate(zip(sizes, counts, strict=True)):
+        first, end = _bins(size, count)
+        longest = int((end - first).max(initial=1))
+        place = np.minimum(first[:, None] + np.arange(longest), end[:, None] - 1)
+        shape = [1] * (2 * rank)
+        shape[axis], shape[rank + axis] = count, longest
+        flat = flat * size + place.reshape(shape)
+    return flat.reshape(int(np.prod(counts)), -1)
+
+
 def adaptive_average(x: Array, shape: Array) -> Any:
     """The mean of each bin; bin k of o covers floor(k*n/o) up to ceil((k+1)*n/o)."""
     result = widened(x)
     with np.errstate(all="ignore"):
         for axis, count in enumerate(shape.reshape(-1).tolist(), start=2):
-            first, end = _bins(x.shape[axis], count)
-            place = np.arange(x.shape[axis])[:, None]
-            weights = ((place >= first) & (place < end)) / (end - first)
-            moved = np.moveaxis(result, axis, -1) @ weights.astype(result.dtype)
-            result = np.moveaxis(moved, -1, axis)
+            weights = bin_weights(x.shape[axis], count).astype(result.dtype)
+            result = np.moveaxis(np.moveaxis(result, axis, -1) @ weights, -1, axis)
     return np.ascontiguousarray(result).astype(x.dtype, copy=False)
 
 
@@ -222,26 +250,14 @@ def adaptive_max(dtype: Any = np.int64) -> Function:
     """The maximum of each bin and its flat index among the spatial dimensions."""
 
     def apply(x: Array, shape: Array) -> tuple[Array, Array]:
-        sizes = x.shape[2:]
         counts = [int(count) for count in shape.reshape(-1)]
-        rank = len(sizes)
-        places = []
-        for axis, (size, count) in enumerate(zip(sizes, counts, strict=True)):
-            first, end = _bins(size, count)
-            longest = int((end - first).max(initial=1))
-            # A short bin repeats its last element, which changes neither maximum nor first place.
-            place = np.minimum(first[:, None] + np.arange(longest), end[:, None] - 1)
-            places.append(place.reshape(count, *(1,) * (rank - 1), longest, *(1,) * (rank - 1)))
-            places[-1] = np.moveaxis(places[-1], (0, rank), (axis, rank + axis))
-        flat: Array = np.zeros((), dtype=np.int64)
-        for size, place in zip(sizes, places, strict=True):
-            flat = flat * size + place
-        flat = flat.reshape(*counts, -1)
-        values = x.reshape(*x.shape[:2], -1)[:, :, flat]
-        best = values.argmax(axis=-1)[..., None]
-        found = np.take_along_axis(values, best, axis=-1)[..., 0]
-        index = np.take_along_axis(np.broadcast_to(flat, values.shape), best, axis=-1)[..., 0]
-        return found, index.astype(dtype)
+        places = bin_places(x.shape[2:], counts)
+        values = x.reshape(*x.shape[:2], -1)[:, :, places]
+        best = values.argmax(axis=-1)
+        found = np.take_along_axis(values, best[..., None], axis=-1)[..., 0]
+        index = places[np.arange(len(places)), best]
+        result = (*x.shape[:2], *counts)
+        return found.reshape(result), index.reshape(result).astype(dtype)
 
     return apply
 

@@ -230,7 +230,8 @@ class MaxUnpool(OnnxOp, type="MaxUnpool", since=9, inputs=(2, 3)):
     pads: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()
 
-    def _inner(self, shape: Sequence[int]) -> list[int]:
+    def inner_shape(self, shape: Sequence[int]) -> list[int]:
+        """The shape that the indices count in."""
         rank = len(self.kernel_shape)
         strides = self.strides or (1,) * rank
         begin, end = halves(self.pads or (0,) * (2 * rank))
@@ -259,7 +260,7 @@ class MaxUnpool(OnnxOp, type="MaxUnpool", since=9, inputs=(2, 3)):
         if sizes is None:
             known = Shape((*shape.dims[:2], *(UNKNOWN_DIM,) * (len(shape.dims) - 2)))
             return [TensorType(args.element(0), known)]
-        return [TensorType(args.element(0), Shape(tuple(self._inner(sizes))))]
+        return [TensorType(args.element(0), Shape(tuple(self.inner_shape(sizes))))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.pooling.max_unpool(self._inner)
+        return kernels.pooling.max_unpool(self.inner_shape)
