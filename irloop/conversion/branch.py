@@ -22,7 +22,8 @@ __all__ = ["export_if", "import_if"]
 def export_if(c: Conversion, op: ov.If, *inputs: Converted | None) -> Sequence[Converted | None]:
     """If -> If; mapped inputs become captures."""
     condition = inputs[0]
-    assert isinstance(condition, Value)
+    if not isinstance(condition, Value):
+        raise c.refuse("its condition is not a tensor, or not connected")
     taken = _taken(c, condition)
     if taken is not None:
         return _inline(c, taken, inputs)
@@ -36,7 +37,8 @@ def export_if(c: Conversion, op: ov.If, *inputs: Converted | None) -> Sequence[C
 def import_if(c: Conversion, op: onnx.If, *inputs: Converted | None) -> Sequence[Converted | None]:
     """If -> If-8; captures become mapped inputs. Older opsets have none."""
     condition = inputs[0]
-    assert isinstance(condition, Value)
+    if not isinstance(condition, Value):
+        raise c.refuse("its condition is not a tensor, or not connected")
     taken = _taken(c, condition)
     if taken is not None:
         return _inline(c, taken, inputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from irloop.conversion import (
     activation,
@@ -29,12 +29,13 @@ from irloop.conversion import (
     sequence,
 )
 from irloop.conversion import openvino_forms as ov_forms
-from irloop.conversion.framework import EXPORTS, IMPORTS, Conversion, Converter
-from irloop.diagnostics import Diagnostic
+from irloop.conversion.framework import EXPORTS, IMPORTS, Conversion, Converted, Converter
+from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import UnsupportedError, UsageError
 from irloop.graph.builder import element_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.types import UNKNOWN_TYPE, TensorType, ValueType
 from irloop.graph.verify import verify
 
 __all__ = ["DEFAULT_ONNX_OPSET", "FAMILIES", "to_onnx", "to_openvino"]
@@ -124,15 +125,20 @@ class _Names:
         self, model: Model, input_name: Callable[[Node], str], output_name: Callable[[Node], str]
     ) -> None:
         self.taken: set[str] = set()
-        self.inputs = [self._unique(input_name(node)) for node in model.graph.parameters]
-        self.outputs = [self._unique(output_name(node)) for node in model.graph.results]
+        self.notes: list[Diagnostic] = []
+        self.inputs = [self._unique(input_name(node), node) for node in model.graph.parameters]
+        self.outputs = [self._unique(output_name(node), node) for node in model.graph.results]
 
-    def _unique(self, wish: str) -> str:
+    def _unique(self, wish: str, node: Node) -> str:
         name, number = wish, 0
         while name in self.taken:
             number += 1
             name = f"{wish}_{number}"
         self.taken.add(name)
+        if name != wish:
+            message = f"two inputs or outputs are called {wish!r}; this one is now {name!r}"
+            location = Location(line=node.location.line, path=node.name)
+            self.notes.append(Diagnostic("CNV104", Severity.WARNING, message, location))
         return name
 
 
@@ -153,17 +159,49 @@ def _translate(
         target.graph.add_parameter(name, node.outputs[0].type, (name,), node.location)
         for name, node in zip(names.inputs, source.parameters, strict=True)
     ]
-    values = target.convert_graph(source, parameters)
+    converter.notes += names.notes
+    converted = target.convert_any(source, parameters)
+    for node, what in _not_tensors(source, converted):
+        converter.refusals.append(_refused_border(node, what))
     if converter.refusals:
         raise UnsupportedError(
             f"{len(converter.refusals)} operations cannot be converted",
             diagnostics=converter.refusals,
         )
+    values = [value for value in converted if isinstance(value, Value)]
     for name, node, value in zip(names.outputs, source.results, values, strict=True):
         target.location = node.location
         target.graph.add_result(prepare_output(target, name, value), name, node.location)
     verify(target.graph)
     return target.graph
+
+
+def _not_tensors(source: Graph, results: Sequence[Converted]) -> Iterator[tuple[Node, str]]:
+    """Inputs and outputs of the model that are sequences or optionals, and what they are."""
+    for node in source.parameters:
+        if not isinstance(node.outputs[0].type, TensorType):
+            yield node, str(node.outputs[0].type)
+    for node, value in zip(source.results, results, strict=True):
+        type = _source_type(node)
+        if not isinstance(value, Value) or not isinstance(type, TensorType):
+            yield node, str(type)
+
+
+def _source_type(result: Node) -> ValueType:
+    """The type of what a Result gives."""
+    value = result.inputs[0]
+    return UNKNOWN_TYPE if value is None else value.type
+
+
+def _refused_border(node: Node, type: str) -> Diagnostic:
+    side = "input" if node.outputs else "output"
+    return Diagnostic(
+        "CNV002",
+        Severity.ERROR,
+        f"model {side} {node.name!r} is of type {type}; OpenVINO IR has tensors only",
+        location=Location(line=node.location.line, path=node.name),
+        fix="give the model tensors at its border",
+    )
 
 
 def _as_it_is(c: Conversion, name: str, value: Value) -> Value:
