@@ -164,12 +164,15 @@ def import_celu(c: Conversion, op: onnx.Celu, x: Value) -> Value:
     """Elu of x / alpha, times alpha: alpha * (exp(x / alpha) - 1) below 0."""
     if op.alpha == 1.0:
         return c(ov.Elu(1.0), x)
-    alpha = ov_forms.scalar(c, op.alpha, x)
-    zero = ov_forms.scalar(c, 0, x)
-    inner = ov_forms.divide(c, x, alpha)
-    power = ov_forms.subtract(c, c(ov_math.Exp(), inner), ov_forms.scalar(c, 1, x))
-    below = ov_forms.minimum(c, zero, ov_forms.multiply(c, alpha, power))
-    return ov_forms.add(c, ov_forms.maximum(c, zero, x), below)
+
+    def build(value: Value) -> Value:
+        alpha, zero = ov_forms.scalar(c, op.alpha, value), ov_forms.scalar(c, 0, value)
+        power = c(ov_math.Exp(), ov_forms.divide(c, value, alpha))
+        power = ov_forms.subtract(c, power, ov_forms.scalar(c, 1, value))
+        below = ov_forms.minimum(c, zero, ov_forms.multiply(c, alpha, power))
+        return ov_forms.add(c, ov_forms.maximum(c, zero, value), below)
+
+    return ov_forms.in_f32(c, build, x)
 
 
 @exports(ov.Mish)
@@ -204,8 +207,12 @@ def import_softsign(c: Conversion, op: onnx.Softsign, x: Value) -> Value:
     """x / (1 + |x|) before opset9."""
     if c.opset >= 9:
         return c(ov.SoftSign(), x)
-    size = ov_forms.add(c, ov_forms.scalar(c, 1, x), c(ov_math.Abs(), x))
-    return ov_forms.divide(c, x, size)
+
+    def build(value: Value) -> Value:
+        size = ov_forms.add(c, ov_forms.scalar(c, 1, value), c(ov_math.Abs(), value))
+        return ov_forms.divide(c, value, size)
+
+    return ov_forms.in_f32(c, build, x)
 
 
 def _gelu(c: Conversion, x: Value, *, tanh: bool) -> Value:
@@ -410,3 +417,25 @@ def export_grn(c: Conversion, op: ov.GRN, x: Value) -> Value:
         return forms.div(c, value, norm)
 
     return floating(c, x, build)
+
+
+def one_hot(c: Conversion, x: Value, axis: int) -> Value:
+    """1 at the first maximum along `axis`, 0 elsewhere."""
+    rank = shape_of(x).rank
+    if rank is None:
+        raise c.refuse("the rank of its data is not known", "give the inputs shapes")
+    axis %= rank
+    _, where = ov_forms.topk(c, x, c.i64(1), axis)
+    size = ov_forms.size_of(c, x, axis)
+    positions = ov_forms.range_(c, c.i64(0), size, c.i64(1))
+    if rank - axis > 1:
+        positions = ov_forms.unsqueeze(c, positions, list(range(1, rank - axis)))
+    return ov_forms.converted(c, ov_forms.equal(c, positions, where), element_of(x))
+
+
+@imports(onnx.Hardmax13)
+def import_hardmax13(c: Conversion, op: onnx.Hardmax13, x: Value) -> Value:
+    return one_hot(c, x, op.axis)
+
+
+imports(onnx.Hardmax1)(_flattening(one_hot))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from irloop.conversion import openvino_forms as forms
 from irloop.conversion.framework import Conversion, imports
@@ -16,14 +16,6 @@ from irloop.graph.types import ElementType
 _NARROW = frozenset({ElementType.F16, ElementType.BF16})
 
 Outputs = Value | Sequence[Value | None]
-
-
-def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
-    """`build` of values that are at least f32, the result in the type of the first."""
-    element = element_of(values[0])
-    chosen = ElementType.F32 if element in _NARROW else element
-    wide = build(*(forms.converted(c, value, chosen) for value in values))
-    return forms.converted(c, wide, element)
 
 
 def rank_of(c: Conversion, value: Value) -> int:
@@ -163,7 +155,7 @@ def import_group_norm18(
         wide = scaled(c, unit, per_channel(c, factor, 3), per_channel(c, offset, 3))
         return forms.reshape_to(c, wide, forms.shape_of(c, value), special_zero=False)
 
-    return in_f32(c, build, x, scale, bias)
+    return forms.in_f32(c, build, x, scale, bias)
 
 
 @imports(onnx.GroupNormalization21)
@@ -180,7 +172,7 @@ def import_group_norm21(
         whole = forms.reshape_to(c, unit, forms.shape_of(c, value), special_zero=False)
         return scaled(c, whole, per_channel(c, factor, rank), per_channel(c, offset, rank))
 
-    return in_f32(c, build, x, scale, bias)
+    return forms.in_f32(c, build, x, scale, bias)
 
 
 def _trailing(c: Conversion, x: Value, axis: int) -> list[int]:
@@ -223,7 +215,7 @@ def import_rms_norm(c: Conversion, op: onnx.RMSNormalization, x: Value, scale: V
         root = c(ov_math.Sqrt(), forms.add(c, square, forms.scalar(c, op.epsilon, value)))
         return forms.divide(c, value, root)
 
-    unit = forms.converted(c, in_f32(c, build, x), element_of(scale))
+    unit = forms.converted(c, forms.in_f32(c, build, x), element_of(scale))
     return forms.multiply(c, unit, scale)
 
 
@@ -242,7 +234,7 @@ def import_lp_norm(c: Conversion, op: onnx.LpNormalization, x: Value) -> Value:
         nothing = forms.equal(c, norm, forms.scalar(c, 0, norm))
         return forms.divide(c, value, forms.select(c, nothing, forms.scalar(c, 1, norm), norm))
 
-    return in_f32(c, build, x)
+    return forms.in_f32(c, build, x)
 
 
 @imports(onnx.MeanVarianceNormalization)
@@ -263,7 +255,7 @@ def import_lrn(c: Conversion, op: onnx.LRN, x: Value) -> Value:
         base = forms.add(c, forms.multiply(c, total, factor), forms.scalar(c, op.bias, value))
         return forms.divide(c, value, c(ov_math.Power(), base, forms.scalar(c, op.beta, value)))
 
-    return in_f32(c, build, x)
+    return forms.in_f32(c, build, x)
 
 
 def _window_sum(c: Conversion, value: Value, rank: int, size: int) -> Value:
@@ -285,7 +277,7 @@ def _window_sum(c: Conversion, value: Value, rank: int, size: int) -> Value:
 def import_dropout(c: Conversion, op: onnx.Dropout7 | onnx.Dropout10, x: Value) -> Outputs:
     """Nothing when a model is run; the mask is all ones."""
     element = element_of(x) if isinstance(op, onnx.Dropout7) else ElementType.BOOLEAN
-    return [x, _ones(c, x, element)][: len(c.node.outputs)]
+    return [x, mask_of_ones(c, x, element)][: len(c.node.outputs)]
 
 
 @imports(onnx.Dropout12)
@@ -301,8 +293,9 @@ def import_dropout12(
         share = None if ratio is None else c.constant_of(ratio)
         if (trains is None or trains.any()) and (share is None or share.any()):
             raise c.refuse("dropout while training is random", "export the model for inference")
-    return [x, _ones(c, x, ElementType.BOOLEAN)][: len(c.node.outputs)]
+    return [x, mask_of_ones(c, x, ElementType.BOOLEAN)][: len(c.node.outputs)]
 
 
-def _ones(c: Conversion, like: Value, element: ElementType) -> Value:
+def mask_of_ones(c: Conversion, like: Value, element: ElementType) -> Value:
+    """A tensor of ones in the shape of `like`."""
     return forms.broadcast(c, c.constant(1, element), forms.shape_of(c, like))

@@ -242,6 +242,10 @@ def logical_not(c: Conversion, value: Value) -> Value:
 
 def where(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
     """The second operand where the first is true, else the third."""
+    if element_of(then) is ElementType.BOOLEAN:
+        # In logic, as ONNX Runtime has no Where of booleans.
+        rest = c(comparison.And(), logical_not(c, condition), otherwise)
+        return c(comparison.Or(), c(comparison.And(), condition, then), rest)
     chosen = stand_in(c, element_of(then), small=9, bf16=16)
     values = (cast(c, item, chosen) for item in (then, otherwise))
     return cast(c, c(comparison.Where(), condition, *values), element_of(then))
@@ -277,7 +281,8 @@ def clip(c: Conversion, value: Value, low: float | None, high: float | None) -> 
     chosen = stand_in(c, element_of(value), small=12)
     if chosen.is_integer and c.opset < 12:
         # Clip takes integers since 12.
-        chosen = ElementType.F64
+        raised = value if low is None else maximum(c, value, scalar(c, low, value))
+        return raised if high is None else minimum(c, raised, scalar(c, high, value))
     if c.opset < 11:
         limits = {"min": low, "max": high}
         given = {name: item for name, item in limits.items() if item is not None}

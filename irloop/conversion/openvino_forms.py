@@ -5,7 +5,7 @@ Each function appends nodes and returns the value that stands for the result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from irloop.conversion.framework import Conversion
 from irloop.conversion.openvino_shape_forms import (
@@ -35,6 +35,7 @@ from irloop.conversion.openvino_shape_forms import (
 from irloop.dialects.openvino import activation, comparison, elementwise, reduction
 from irloop.dialects.openvino import convert as conversions
 from irloop.graph.builder import element_of
+from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
@@ -50,6 +51,7 @@ __all__ = [
     "divide",
     "equal",
     "gather",
+    "in_f32",
     "less",
     "logical_not",
     "maximum",
@@ -94,6 +96,17 @@ def convert(c: Conversion, value: Value, element: ElementType) -> Value:
 def converted(c: Conversion, value: Value, element: ElementType) -> Value:
     """`value` as `element`; itself where it has that type already."""
     return value if element_of(value) is element else convert(c, value, element)
+
+
+def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
+    """`build` of values that are at least f32, the result in the type of the first.
+
+    Runtimes hold 16-bit floats in f32 while they compute; so do forms of several operations.
+    """
+    element = element_of(values[0])
+    chosen = ElementType.F32 if element in (ElementType.F16, ElementType.BF16) else element
+    wide = build(*(converted(c, value, chosen) for value in values))
+    return converted(c, wide, element)
 
 
 def scalar(c: Conversion, number: float, like: Value) -> Value:
@@ -177,6 +190,7 @@ def softmax(c: Conversion, value: Value, axis: int) -> Value:
     """Softmax along one axis, which opset8 allows to be negative."""
     if c.opset >= 8:
         return c(activation.SoftMax8(axis=axis), value)
-    if axis < 0:
+    rank = static_shape(value).rank
+    if axis < 0 and rank is None:
         raise c.refuse("a negative axis of unknown rank", "write opset8")
-    return c(activation.SoftMax1(axis=axis), value)
+    return c(activation.SoftMax1(axis=axis + (rank or 0) if axis < 0 else axis), value)

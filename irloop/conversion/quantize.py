@@ -5,11 +5,15 @@ from __future__ import annotations
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.activation import integer_range
+from irloop.conversion.convert import converted_float
+from irloop.conversion.convolution import import_conv
 from irloop.conversion.framework import Conversion, exports, imports
+from irloop.dialects.onnx import convolution as onnx_convolution
 from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.onnx import quantize as onnx
 from irloop.dialects.openvino import activation as ov_activation
 from irloop.dialects.openvino import elementwise as ov_math
+from irloop.dialects.openvino import matmul as ov_matmul
 from irloop.dialects.openvino import quantize as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -84,21 +88,24 @@ def _saturated(c: Conversion, value: Value, element: ElementType) -> Value:
     return ov_forms.convert(c, limited, element)
 
 
-def _require_integer(c: Conversion, element: ElementType) -> None:
-    if not element.is_integer:
-        raise c.refuse(f"OpenVINO quantises to integers, not to {element}", "quantise to i8 or u8")
-
-
 def _quantized(
-    c: Conversion, x: Value, scale: Value, zero: Value | None, element: ElementType
+    c: Conversion,
+    x: Value,
+    scale: Value,
+    zero: Value | None,
+    element: ElementType,
+    *,
+    saturate: bool = True,
 ) -> Value:
     """round(x / scale) + zero point in f32, limited to `element`, as that type."""
     wide = ov_forms.converted(c, x, ElementType.F32)
     ratio = ov_forms.divide(c, wide, ov_forms.converted(c, scale, ElementType.F32))
-    rounded = round_even(c, ratio)
+    rounded = round_even(c, ratio) if element.is_integer else ratio
     if zero is not None:
         rounded = ov_forms.add(c, rounded, ov_forms.converted(c, zero, ElementType.F32))
-    return _saturated(c, rounded, element)
+    if element.is_integer:
+        return _saturated(c, rounded, element)
+    return converted_float(c, rounded, element, saturate=saturate)
 
 
 def round_even(c: Conversion, value: Value) -> Value:
@@ -117,7 +124,6 @@ def import_quantize10(
     c: Conversion, op: onnx.QuantizeLinear10, x: Value, scale: Value, zero: Value | None = None
 ) -> Value:
     element = ElementType.U8 if zero is None else element_of(zero)
-    _require_integer(c, element)
     return _quantized(c, x, scale, zero, element)
 
 
@@ -126,12 +132,11 @@ def import_quantize13(
     c: Conversion, op: onnx.QuantizeLinear13, x: Value, scale: Value, zero: Value | None = None
 ) -> Value:
     element = op.default_element if zero is None else element_of(zero)
-    _require_integer(c, element)
     if op.precision not in (ElementType.DYNAMIC, ElementType.F32):
         raise c.refuse(f"a division in {op.precision}", "set precision to float")
     factor = _spread(c, scale, x, op.axis, op.block_size)
     offset = None if zero is None else _spread(c, zero, x, op.axis, op.block_size)
-    return _quantized(c, x, factor, offset, element)
+    return _quantized(c, x, factor, offset, element, saturate=op.saturate)
 
 
 @imports(onnx.DequantizeLinear10)
@@ -188,3 +193,125 @@ def import_dynamic_quantize(c: Conversion, op: onnx.DynamicQuantizeLinear, x: Va
         ov_forms.converted(c, zero, ElementType.F32),
     )
     return [_saturated(c, codes, ElementType.U8), scale, zero]
+
+
+def _centred(c: Conversion, value: Value, zero: Value | None) -> Value:
+    """The number less its zero point in f32, in which 8-bit differences are exact."""
+    wide = ov_forms.converted(c, value, ElementType.F32)
+    if zero is None:
+        return wide
+    return ov_forms.subtract(c, wide, ov_forms.converted(c, zero, ElementType.F32))
+
+
+def _column(c: Conversion, parameter: Value) -> Value:
+    """A vector that belongs to the rows of a matrix, or the parameter as it is."""
+    if shape_of(parameter).rank == 1 and shape_of(parameter).count() != 1:
+        return ov_forms.unsqueeze(c, parameter, [1])
+    return parameter
+
+
+def _filters(c: Conversion, parameter: Value, filters: Value) -> Value:
+    """A vector that belongs to the first axis of the filters."""
+    rank = shape_of(filters).rank
+    if shape_of(parameter).rank == 0 or shape_of(parameter).count() == 1:
+        return ov_forms.as_scalar(c, parameter)
+    if rank is None:
+        raise c.refuse("the rank of its filters is not known", "give the inputs shapes")
+    return ov_forms.unsqueeze(c, parameter, list(range(1, rank)))
+
+
+@imports(onnx.MatMulInteger)
+def import_matmul_integer(
+    c: Conversion,
+    op: onnx.MatMulInteger,
+    left: Value,
+    right: Value,
+    left_zero: Value | None = None,
+    right_zero: Value | None = None,
+) -> Value:
+    """The product in f32, exact while sums stay below 2^24."""
+    rows = None if left_zero is None else _column(c, left_zero)
+    factors = (_centred(c, left, rows), _centred(c, right, right_zero))
+    return ov_forms.convert(c, c(ov_matmul.MatMul(), *factors), ElementType.I32)
+
+
+@imports(onnx.QLinearMatMul)
+def import_qlinear_matmul(
+    c: Conversion,
+    op: onnx.QLinearMatMul,
+    left: Value,
+    left_scale: Value,
+    left_zero: Value,
+    right: Value,
+    right_scale: Value,
+    right_zero: Value,
+    scale: Value,
+    zero: Value,
+) -> Value:
+    total = c(
+        ov_matmul.MatMul(),
+        _centred(c, left, _column(c, left_zero)),
+        _centred(c, right, right_zero),
+    )
+    factor = _factor(c, _column(c, left_scale), right_scale, scale)
+    return _requantized(c, ov_forms.multiply(c, total, factor), zero)
+
+
+def _factor(c: Conversion, left: Value, right: Value, scale: Value) -> Value:
+    wide = [ov_forms.converted(c, value, ElementType.F32) for value in (left, right, scale)]
+    return ov_forms.divide(c, ov_forms.multiply(c, wide[0], wide[1]), wide[2])
+
+
+def _requantized(c: Conversion, value: Value, zero: Value) -> Value:
+    shifted = ov_forms.add(c, round_even(c, value), ov_forms.converted(c, zero, ElementType.F32))
+    return _saturated(c, shifted, element_of(zero))
+
+
+@imports(onnx.ConvInteger)
+def import_conv_integer(
+    c: Conversion,
+    op: onnx.ConvInteger,
+    x: Value,
+    filters: Value,
+    x_zero: Value | None = None,
+    filters_zero: Value | None = None,
+) -> Value:
+    """Less the zero points first, so that padding with 0 is padding with the zero point."""
+    offset = None if filters_zero is None else _filters(c, filters_zero, filters)
+    data = _centred(c, x, None if x_zero is None else ov_forms.as_scalar(c, x_zero))
+    total = import_conv(c, _plain(op), data, _centred(c, filters, offset))
+    return ov_forms.convert(c, total, ElementType.I32)
+
+
+def _plain(op: onnx.ConvInteger | onnx.QLinearConv) -> onnx_convolution.Conv:
+    """The convolution of floats with the same attributes."""
+    return onnx_convolution.Conv(
+        op.auto_pad, op.dilations, op.group, op.kernel_shape, op.pads, op.strides
+    )
+
+
+@imports(onnx.QLinearConv)
+def import_qlinear_conv(
+    c: Conversion,
+    op: onnx.QLinearConv,
+    x: Value,
+    x_scale: Value,
+    x_zero: Value,
+    filters: Value,
+    filters_scale: Value,
+    filters_zero: Value,
+    scale: Value,
+    zero: Value,
+    bias: Value | None = None,
+) -> Value:
+    data = _centred(c, x, ov_forms.as_scalar(c, x_zero))
+    weights = _centred(c, filters, _filters(c, filters_zero, filters))
+    wide = None if bias is None else ov_forms.converted(c, bias, ElementType.F32)
+    total = import_conv(c, _plain(op), data, weights, wide)
+    rank = shape_of(filters).rank
+    if rank is not None and shape_of(filters_scale).count() != 1:
+        per_channel = ov_forms.unsqueeze(c, filters_scale, list(range(1, rank - 1)))
+    else:
+        per_channel = ov_forms.as_scalar(c, filters_scale)
+    factor = _factor(c, ov_forms.as_scalar(c, x_scale), per_channel, ov_forms.as_scalar(c, scale))
+    return _requantized(c, ov_forms.multiply(c, total, factor), ov_forms.as_scalar(c, zero))

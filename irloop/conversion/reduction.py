@@ -84,7 +84,7 @@ def axes_of(
     if isinstance(op, onnx.ByAttribute):
         return all_axes(c, data) if not op.axes else c.i64(list(op.axes))
     known = [] if axes is None else known_axes(c, axes)
-    if axes is None or known == []:
+    if axes is None or known == [] or shape_of(axes).count() == 0:
         return None if op.noop_with_empty_axes else all_axes(c, data)
     if known is None and shape_of(axes).count() is None:
         # An empty list would mean the opposite on the other side.
@@ -155,9 +155,14 @@ def import_log_sum_exp(
     listed = axes_of(c, op, data, axes)
     if listed is None:
         return data
-    powers = c(ov_math.Exp(), ov_forms.subtract(c, data, _peak(c, data, listed, keep=True)))
-    total = c(ov_math.Log(), ov_forms.reduce(c, "Sum", powers, listed, keep=op.keepdims))
-    return ov_forms.add(c, total, _peak(c, data, listed, keep=op.keepdims))
+
+    def build(value: Value) -> Value:
+        peak = _peak(c, value, listed, keep=True)
+        powers = c(ov_math.Exp(), ov_forms.subtract(c, value, peak))
+        total = c(ov_math.Log(), ov_forms.reduce(c, "Sum", powers, listed, keep=op.keepdims))
+        return ov_forms.add(c, total, _peak(c, value, listed, keep=op.keepdims))
+
+    return ov_forms.in_f32(c, build, data)
 
 
 def _peak(c: Conversion, data: Value, axes: Value, *, keep: bool) -> Value:

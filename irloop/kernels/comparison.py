@@ -87,16 +87,24 @@ def _nowhere(x: Array) -> Any:
     return np.zeros(x.shape, dtype=np.bool_)
 
 
-def _shift(function: Function) -> Function:
-    def apply(left: Array, right: Array) -> Any:
-        bits = left.dtype.itemsize * 8
-        # A shift by the width or more is undefined in C; all bits leave the number.
-        outside = right >= bits
-        amount = np.where(outside, 0, right).astype(left.dtype)
-        return np.where(outside, np.zeros((), left.dtype), function(left, amount))
-
-    return apply
+def _outside(left: Array, right: Array) -> Array:
+    bits = left.dtype.itemsize * 8
+    outside: Array = (right < 0) | (right >= bits)
+    return outside
 
 
-shift_left = _shift(np.left_shift)
-shift_right = _shift(np.right_shift)
+def shift_left(left: Array, right: Array) -> Any:
+    """Bits moved up; all of them leave the number where the amount is its width or negative."""
+    outside = _outside(left, right)
+    amount = np.where(outside, 0, right).astype(left.dtype)
+    return np.where(outside, np.zeros((), left.dtype), np.left_shift(left, amount))
+
+
+def shift_right(left: Array, right: Array) -> Any:
+    """Bits moved down, the sign copied; by the width or a negative amount only the sign stays."""
+    widest = left.dtype.itemsize * 8 - 1
+    amount = np.where(_outside(left, right), widest, right).astype(left.dtype)
+    shifted = np.right_shift(left, amount)
+    if left.dtype.kind == "u":
+        return np.where(_outside(left, right), np.zeros((), left.dtype), shifted)
+    return shifted

@@ -125,15 +125,10 @@ class Pow(Arithmetic, type="Pow", since=7, inputs=2):
 class Mod(Arithmetic, type="Mod", since=10, inputs=2):
     """The remainder (Mod-10, 13, 28).
 
-    With `fmod` the sign of the dividend, otherwise that of the divisor (integers only).
+    With `fmod` the sign of the dividend, otherwise that of the divisor (floats since 28).
     """
 
     fmod: bool = False
-
-    def infer(self, args: Arguments) -> list[ValueType]:
-        if not self.fmod and args.element(0).is_float:
-            raise args.error("fmod is 0 for floats", "fmod=1 or integers", str(args.element(0)))
-        return super().infer(args)
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
         def remainder(a: int, b: int) -> int | None:

@@ -1,0 +1,264 @@
+"""Operations on bits and tests for NaN and infinity in the other dialect.
+
+Before OpenVINO's opset13 and ONNX's opset18 there are no operations on the bits of integers:
+they are taken apart into bits, combined as booleans, and put together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from irloop.conversion import onnx_forms as forms
+from irloop.conversion import openvino_forms as ov_forms
+from irloop.conversion.activation import integer_range
+from irloop.conversion.elementwise import operands
+from irloop.conversion.framework import Conversion, exports, imports
+from irloop.dialects.onnx import comparison as onnx
+from irloop.dialects.onnx import elementwise as onnx_math
+from irloop.dialects.openvino import comparison as ov
+from irloop.dialects.openvino import elementwise as ov_math
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.op import Op
+from irloop.graph.types import ElementType
+
+
+def is_signed(element: ElementType) -> bool:
+    """True for i8, i16, ..."""
+    return element.value.startswith("i")
+
+
+def powers_of(element: ElementType) -> list[int]:
+    """The values of the bits of an integer type, the sign bit of a signed one left out."""
+    return [2**bit for bit in range(element.bits - is_signed(element))]
+
+
+# OpenVINO -> ONNX
+
+
+def _export_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]:
+    def rule(c: Conversion, op: ov.Bitwise, left: Value, right: Value) -> Value:
+        left, right = operands(c, op, left, right)
+        if element_of(left) is ElementType.BOOLEAN:
+            return c(logical(), left, right)
+        if c.opset >= 18:
+            return c(direct(), left, right)
+        chosen = _wide(element_of(left))
+        return forms.computed_in(c, chosen, lambda a, b: _by_bits(c, logical, a, b), left, right)
+
+    return rule
+
+
+def _wide(element: ElementType) -> ElementType:
+    """Bits stay as they are in a wider type; u32 has to stay non-negative."""
+    if element.bits == 64:
+        return element
+    return ElementType.I64 if element is ElementType.U32 else ElementType.I32
+
+
+def _by_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
+    element = element_of(left)
+    values = c.constant(powers_of(element), element)
+    parts = c(logical(), _bits(c, left, values), _bits(c, right, values))
+    total = forms.reduce(
+        c, "Sum", forms.mul(c, forms.cast(c, parts, element), values), [-1], keep=False
+    )
+    if not is_signed(element):
+        return total
+    zero = forms.scalar(c, 0, left)
+    negative = c(logical(), forms.less(c, left, zero), forms.less(c, right, zero))
+    lowest = c.constant(integer_range(element)[0], element)
+    return forms.add(c, total, forms.mul(c, forms.cast(c, negative, element), lowest))
+
+
+def _bits(c: Conversion, value: Value, values: Value) -> Value:
+    """The bits of each element along a new last axis, as booleans."""
+    column = forms.unsqueeze(c, value, [-1])
+    halves = forms.floor_divide(c, column, values)
+    odd = c(onnx_math.Mod(), halves, c.constant(2, element_of(value)))
+    return forms.cast(c, odd, ElementType.BOOLEAN)
+
+
+exports(ov.BitwiseAnd)(_export_bitwise(onnx.BitwiseAnd, onnx.And))
+exports(ov.BitwiseOr)(_export_bitwise(onnx.BitwiseOr, onnx.Or))
+exports(ov.BitwiseXor)(_export_bitwise(onnx.BitwiseXor, onnx.Xor))
+
+
+@exports(ov.BitwiseNot)
+def export_bitwise_not(c: Conversion, op: ov.BitwiseNot, x: Value) -> Value:
+    """-1 - x, for unsigned numbers the largest less x."""
+    element = element_of(x)
+    if element is ElementType.BOOLEAN:
+        return forms.logical_not(c, x)
+    if c.opset >= 18:
+        return c(onnx.BitwiseNot(), x)
+    all_ones = -1 if is_signed(element) else integer_range(element)[1]
+    return forms.sub(c, c.constant(all_ones, element), x)
+
+
+@exports(ov.BitwiseLeftShift)
+def export_left_shift(c: Conversion, op: ov.BitwiseLeftShift, left: Value, right: Value) -> Value:
+    """BitShift takes signed numbers since 28; their left shift is the product with 2^n."""
+    left, right = operands(c, op, left, right)
+    element = element_of(left)
+    if not is_signed(element) or c.opset >= 28:
+        return c(onnx.BitShift("LEFT"), left, right)
+    chosen = ElementType.I32 if element.bits < 32 else element
+    return forms.computed_in(
+        c, chosen, lambda a, b: forms.mul(c, a, _power_of_two(c, b)), left, right
+    )
+
+
+@exports(ov.BitwiseRightShift)
+def export_right_shift(c: Conversion, op: ov.BitwiseRightShift, left: Value, right: Value) -> Value:
+    """BitShift takes signed numbers since 28; their right shift is the quotient by 2^n."""
+    left, right = operands(c, op, left, right)
+    element = element_of(left)
+    if not is_signed(element) or c.opset >= 28:
+        return c(onnx.BitShift("RIGHT"), left, right)
+    chosen = ElementType.I32 if element.bits < 32 else element
+    return forms.computed_in(
+        c, chosen, lambda a, b: forms.floor_divide(c, a, _power_of_two(c, b)), left, right
+    )
+
+
+def _power_of_two(c: Conversion, amount: Value) -> Value:
+    table = c.constant([2**bit for bit in range(element_of(amount).bits - 1)], element_of(amount))
+    return forms.gather(c, table, forms.as_i64(c, amount), 0)
+
+
+@exports(ov.IsNaN)
+def export_is_nan(c: Conversion, op: ov.IsNaN, x: Value) -> Value:
+    return c(onnx.IsNaN(), _testable(c, x, 9, 13))
+
+
+@exports(ov.IsInf)
+def export_is_inf(c: Conversion, op: ov.IsInf, x: Value) -> Value:
+    return c(onnx.IsInf(op.detect_negative, op.detect_positive), _testable(c, x, 20, 20))
+
+
+@exports(ov.IsFinite)
+def export_is_finite(c: Conversion, op: ov.IsFinite, x: Value) -> Value:
+    wide = _testable(c, x, 20, 20)
+    return forms.less(c, c(onnx_math.Abs(), wide), forms.scalar(c, math.inf, wide))
+
+
+def _testable(c: Conversion, x: Value, f16: int, bf16: int) -> Value:
+    """`x` in f32 where the opset being written does not take its own type."""
+    element = element_of(x)
+    since = {ElementType.F16: f16, ElementType.BF16: bf16}.get(element, 1)
+    small = element.bits <= 8
+    return forms.cast(c, x, ElementType.F32) if c.opset < since or small else x
+
+
+# ONNX -> OpenVINO
+
+
+def _import_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]:
+    def rule(c: Conversion, op: Op, left: Value, right: Value) -> Value:
+        if c.opset >= 13:
+            return c(direct(), left, right)
+        return _by_openvino_bits(c, logical, left, right)
+
+    return rule
+
+
+def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
+    element = element_of(left)
+    values = c.constant(powers_of(element), element)
+    parts = c(logical(), _openvino_bits(c, left, values), _openvino_bits(c, right, values))
+    numbers = ov_forms.converted(c, parts, element)
+    total = ov_forms.reduce(c, "Sum", ov_forms.multiply(c, numbers, values), [-1], keep=False)
+    if not is_signed(element):
+        return total
+    zero = ov_forms.scalar(c, 0, left)
+    negative = c(logical(), ov_forms.less(c, left, zero), ov_forms.less(c, right, zero))
+    lowest = c.constant(integer_range(element)[0], element)
+    sign = ov_forms.select(c, negative, lowest, ov_forms.scalar(c, 0, lowest))
+    return ov_forms.add(c, total, sign)
+
+
+def _openvino_bits(c: Conversion, value: Value, values: Value) -> Value:
+    """The bits of each element along a new last axis, as booleans."""
+    column = ov_forms.unsqueeze(c, value, [-1])
+    halves = floor_divided(c, column, values)
+    odd = c(ov_math.FloorMod(), halves, c.constant(2, element_of(value)))
+    return ov_forms.converted(c, odd, ElementType.BOOLEAN)
+
+
+def floor_divided(c: Conversion, left: Value, right: Value) -> Value:
+    """left / right of integers rounded down, right positive.
+
+    Not by m_pythondiv, which the CPU plugin ignores: the remainder is taken off first, and
+    what is left divides evenly.
+    """
+    rest = c(ov_math.FloorMod(), left, right)
+    return ov_forms.divide(c, ov_forms.subtract(c, left, rest), right)
+
+
+imports(onnx.BitwiseAnd)(_import_bitwise(ov.BitwiseAnd, ov.LogicalAnd))
+imports(onnx.BitwiseOr)(_import_bitwise(ov.BitwiseOr, ov.LogicalOr))
+imports(onnx.BitwiseXor)(_import_bitwise(ov.BitwiseXor, ov.LogicalXor))
+
+
+@imports(onnx.BitwiseNot)
+def import_bitwise_not(c: Conversion, op: onnx.BitwiseNot, x: Value) -> Value:
+    if c.opset >= 13:
+        return c(ov.BitwiseNot(), x)
+    element = element_of(x)
+    all_ones = -1 if is_signed(element) else integer_range(element)[1]
+    return ov_forms.subtract(c, c.constant(all_ones, element), x)
+
+
+@imports(onnx.BitShift)
+def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) -> Value:
+    """The product with 2^n or the quotient by it; past the width only the sign is left."""
+    element = element_of(x)
+    widest = element.bits - 1
+    low = ov_forms.less(c, amount, ov_forms.scalar(c, 0, amount))
+    high = c(ov.Greater(), amount, c.constant(widest, element))
+    outside = c(ov.LogicalOr(), low, high)
+    # Looked up, as the power of two in floating point would not reach the last bit.
+    table = c.constant([_wrapped(2**bit, element) for bit in range(element.bits)], element)
+    safe = ov_forms.select(c, outside, ov_forms.scalar(c, 0, amount), amount)
+    factor = ov_forms.gather(c, table, ov_forms.as_i64(c, safe), 0)
+    zero = ov_forms.scalar(c, 0, x)
+    if op.is_left:
+        return ov_forms.select(c, outside, zero, ov_forms.multiply(c, x, factor))
+    sign = zero
+    if is_signed(element):
+        negative = ov_forms.less(c, x, zero)
+        sign = ov_forms.select(c, negative, ov_forms.scalar(c, -1, x), zero)
+        # 2^(bits - 1) is negative in a signed type, and only the sign is left there too.
+        top = c(ov.Greater(), amount, c.constant(widest - 1, element))
+        outside = c(ov.LogicalOr(), outside, top)
+        factor = ov_forms.select(c, outside, ov_forms.scalar(c, 1, x), factor)
+    return ov_forms.select(c, outside, sign, floor_divided(c, x, factor))
+
+
+def _wrapped(number: int, element: ElementType) -> int:
+    lowest, highest = integer_range(element)
+    return number if number <= highest else lowest
+
+
+@imports(onnx.IsNaN)
+def import_is_nan(c: Conversion, op: onnx.IsNaN, x: Value) -> Value:
+    """Before opset10: what differs from itself."""
+    if c.opset >= 10:
+        return c(ov.IsNaN(), x)
+    return c(ov.NotEqual(), x, x)
+
+
+@imports(onnx.IsInf)
+def import_is_inf(c: Conversion, op: onnx.IsInf, x: Value) -> Value:
+    if c.opset >= 10:
+        return c(ov.IsInf(op.detect_negative, op.detect_positive), x)
+    if op.detect_negative and op.detect_positive:
+        return ov_forms.equal(c, c(ov_math.Abs(), x), ov_forms.scalar(c, math.inf, x))
+    if op.detect_positive:
+        return ov_forms.equal(c, x, ov_forms.scalar(c, math.inf, x))
+    if op.detect_negative:
+        return ov_forms.equal(c, x, ov_forms.scalar(c, -math.inf, x))
+    # No number is smaller than itself.
+    return ov_forms.less(c, x, x)
