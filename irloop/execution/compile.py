@@ -17,6 +17,7 @@ from irloop.dialects.onnx import control_flow as onnx_flow
 from irloop.dialects.openvino import control_flow as openvino_flow
 from irloop.errors import UnsupportedError
 from irloop.execution.branch import Branches
+from irloop.execution.half import widened, widened_op, widened_type
 from irloop.execution.loops import Loop, LoopBody
 from irloop.execution.memory import expands, room_needed, value_bytes
 from irloop.execution.onnx_loops import BatchedScan, OnnxLoop, OnnxScan
@@ -44,10 +45,11 @@ _LOOPS: dict[type, type[Loop]] = {
 _BRANCHES = (openvino_flow.If, onnx_flow.If)
 
 
-def compile_graph(graph: Graph, *, hoist: bool = True) -> Program:
+def compile_graph(graph: Graph, *, hoist: bool = True, widen: bool = False) -> Program:
     """The program of a graph and everything below it.
 
     Without `hoist` every node of a body runs in every iteration, which is what a trace shows.
+    With `widen` half precision is computed in single precision.
 
     Raises:
         UnsupportedError: naming every operation that cannot be run, its count and its places.
@@ -56,7 +58,7 @@ def compile_graph(graph: Graph, *, hoist: bool = True) -> Program:
     if findings:
         names = ", ".join(item.found for item in findings)
         raise UnsupportedError(f"operations that cannot be run: {names}", diagnostics=findings)
-    return _Compiler(hoist, body_types(graph)).program(graph)
+    return _Compiler(hoist, widen, body_types(graph)).program(graph)
 
 
 def missing(graph: Graph) -> list[Diagnostic]:
@@ -138,8 +140,9 @@ class _Frame:
 
 
 class _Compiler:
-    def __init__(self, hoist: bool, types: Mapping[Value, ValueType]) -> None:
+    def __init__(self, hoist: bool, widen: bool, types: Mapping[Value, ValueType]) -> None:
         self._hoist = hoist
+        self._widen = widen
         self._types = types
 
     def program(self, graph: Graph, body: Body | None = None) -> Program:
@@ -157,7 +160,7 @@ class _Compiler:
             if node not in wanted:
                 continue
             if isinstance(node.op, Constant):
-                fixed.add(frame.new(node.outputs[0], _constant(node)))
+                fixed.add(frame.new(node.outputs[0], self._constant(node)))
                 continue
             if self._hoist and _passes_on(node) and node.inputs[0] is not None:
                 frame.slot_of[node.outputs[0]] = frame.slot_of[node.inputs[0]]
@@ -188,7 +191,8 @@ class _Compiler:
             return Step(self._control(node), (CONTEXT, *ins), outs, (), node, 0)
         if node.op.type in STATEFUL:
             return Step(stateful_kernel(node), (CONTEXT, *ins), outs, (), node, 0)
-        kernel = node.op.kernel(len(node.outputs))
+        op = widened_op(node.op) if self._widen else node.op
+        kernel = op.kernel(len(node.outputs))
         size = value_bytes(self._types, node.outputs)
         if size is None and inside and expands(node):
             # The later iterations of a loop are not looked after, so this one looks itself.
@@ -202,9 +206,21 @@ class _Compiler:
         (body,) = node.bodies
         program = self.program(body.graph, body)
         results = body.graph.outputs
-        types = tuple(self._types.get(value, value.type) for value in results)
-        parameters = tuple(self._types.get(v, v.type) for v in body.graph.inputs)
+        types = tuple(map(self._type, results))
+        parameters = tuple(map(self._type, body.graph.inputs))
         return _LOOPS[type(node.op)](node, LoopBody(program, body.ports, parameters, types))
+
+    def _type(self, value: Value) -> ValueType:
+        found = self._types.get(value, value.type)
+        return widened_type(found) if self._widen else found
+
+    def _constant(self, node: Node) -> Array:
+        assert isinstance(node.op, Constant)
+        array = node.op.tensor.numpy()
+        if self._widen:
+            array = widened(array)
+        # A window at an odd offset would be copied by every operation that reads it.
+        return array if array.flags.aligned else array.copy()
 
 
 def _stays(body: Body, parameter: int, frame: _Frame) -> bool:
@@ -222,13 +238,6 @@ def _stays(body: Body, parameter: int, frame: _Frame) -> bool:
 
 def _passes_on(node: Node) -> bool:
     return node.op.type == "Identity" and len(node.inputs) == 1 and len(node.outputs) == 1
-
-
-def _constant(node: Node) -> Array:
-    assert isinstance(node.op, Constant)
-    array = node.op.tensor.numpy()
-    # A window at an odd offset would be copied by every operation that reads it.
-    return array if array.flags.aligned else array.copy()
 
 
 def _guarded(node: Node, kernel: Kernel) -> Kernel:

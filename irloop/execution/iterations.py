@@ -107,8 +107,10 @@ class Iterations:
         index, ended = 0, False
         while not ended and (self._stop is None or index < self._stop):
             try:
+                if index:
+                    self._carry()
                 small = self._careful(index)
-                ended = self._finish()
+                ended = self._ended()
             except StepError as failure:
                 raise failure.inside(self._plan.node, index) from failure.__cause__
             index += 1
@@ -133,19 +135,21 @@ class Iterations:
             )
         return produced < SMALL
 
-    def _finish(self) -> bool:
-        """Look at the condition and hand the states on; True when the condition ends it."""
-        slots, node = self._slots, self._plan.node
-        if self._condition is not None:
-            condition = slots[self._condition]
-            if not truth(node, condition, "the condition that the body gives"):
-                return True
+    def _ended(self) -> bool:
+        """True when the condition that the body gives ends the loop."""
+        if self._condition is None:
+            return False
+        condition = self._slots[self._condition]
+        return not truth(self._plan.node, condition, "the condition that the body gives")
+
+    def _carry(self) -> None:
+        """Hand the states on; done before an iteration, so that the last results stay."""
         # All are read before the first is written: back edges are simultaneous.
+        slots = self._slots
         values = [slots[at] for _, at in self._plan.carries]
         for (to, _), value in zip(self._plan.carries, values, strict=True):
             dtype = self._dtypes[to]
             slots[to] = np.asarray(value).astype(dtype) if self._casts and dtype else value
-        return False
 
     def _quick(self, index: int) -> tuple[int, bool]:
         """Iterations from `index` on that only compute, until something asks for care."""
@@ -174,6 +178,13 @@ class Iterations:
         sizes = [(slot, _size(slots[slot])) for slot in plan.growing]
         try:
             for index in range(first, end):
+                if alone:
+                    for to, at in carries:
+                        slots[to] = slots[at]
+                else:
+                    values = [slots[at] for at in results]
+                    for (to, _), value in zip(carries, values, strict=True):
+                        slots[to] = value
                 for slot, source, _ in feeds:
                     slots[slot] = source[index, ...]
                 if counter is not None:
@@ -183,16 +194,9 @@ class Iterations:
                     add(index, slots[slot])
                 for slot, size in sizes:
                     if _size(slots[slot]) != size:
-                        return index + 1, self._finish()
+                        return index + 1, self._ended()
                 if condition is not None and not slots[condition]:
                     return index + 1, True
-                if alone:
-                    for to, at in carries:
-                        slots[to] = slots[at]
-                else:
-                    values = [slots[at] for at in results]
-                    for (to, _), value in zip(carries, values, strict=True):
-                        slots[to] = value
         except StepError as failure:
             raise failure.inside(plan.node, index) from failure.__cause__
         return end, False

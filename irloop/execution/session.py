@@ -12,6 +12,7 @@ from irloop.diagnostics import Diagnostic, Location
 from irloop.errors import ExecutionError, UsageError
 from irloop.execution.compile import compile_graph
 from irloop.execution.failure import StepError
+from irloop.execution.half import rounded, widened
 from irloop.execution.limits import Limits
 from irloop.execution.program import Context
 from irloop.execution.trace import Tracer
@@ -54,21 +55,26 @@ def run(
         ExecutionError: naming the node and the iteration in which running went wrong.
         LimitError: when a limit is reached.
     """
-    return Session(model.graph, hoist=trace is None).run(inputs, limits=limits, trace=trace)
+    session = Session(model, hoist=trace is None)
+    return session.run(inputs, limits=limits, trace=trace)
 
 
 class Session:
     """A compiled model and the variables that it keeps from run to run."""
 
-    def __init__(self, graph: Graph, *, hoist: bool = True) -> None:
-        """Compile `graph`; without `hoist` each node runs where it stands (for a trace).
+    def __init__(self, model: Model, *, hoist: bool = True, widen: bool | None = None) -> None:
+        """Compile `model`; without `hoist` each node runs where it stands (for a trace).
+
+        With `widen` half precision is computed in single precision: by default for OpenVINO,
+        whose CPU does so, and not for ONNX.
 
         Raises:
             UnsupportedError: naming every operation that cannot be run.
         """
-        self._graph = graph
-        self._program = compile_graph(graph, hoist=hoist)
-        self._outputs = output_names(graph)
+        self._graph = model.graph
+        self._widen = model.dialect == "openvino" if widen is None else widen
+        self._program = compile_graph(model.graph, hoist=hoist, widen=self._widen)
+        self._outputs = output_names(model.graph)
         self._variables: dict[str, Array] = {}
         self.notes: tuple[Diagnostic, ...] = ()
         self.counts: dict[Node, set[int]] = {}
@@ -88,6 +94,8 @@ class Session:
             ExecutionError: naming the node and the iteration in which running went wrong.
         """
         arguments = _bound(self._graph, inputs)
+        if self._widen:
+            arguments = [widened(value) for value in arguments]
         context = Context(limits or Limits(), trace, self._variables)
         context.start()
         try:
@@ -100,6 +108,9 @@ class Session:
             raise ExecutionError("bodies are nested too deeply to be run") from error
         self.notes = tuple(context.notes)
         self.counts, self.branches = context.counts, context.branches
+        if self._widen:
+            types = [value.type for value in self._graph.outputs]
+            results = list(map(rounded, results, types))
         return dict(zip(self._outputs, map(_output, results), strict=True))
 
 
