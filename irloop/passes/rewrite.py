@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from irloop.graph.builder import Names
-from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Op
-from irloop.graph.walk import all_graphs
 from irloop.passes.base import MatcherPass, Pass, PassConfig
 from irloop.passes.pattern import Pattern
 from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.session import Session
 
 __all__ = ["BackwardGraphRewrite", "GraphRewrite"]
 
@@ -84,15 +82,10 @@ class _Run:
         self._rewrite = rewrite
         self._dispatch = dispatch
         self._config = config
-        self._inference = Inference(tolerant=True)
-        self._inference.run(model.graph)
-        self._names = Names()
-        for graph in all_graphs(model.graph):
-            for node in (*graph.parameters, *graph.nodes, *graph.results):
-                self._names.reserve(node.name)
+        self._session = Session(model)
 
     def visit_graph(self, graph: Graph) -> bool:
-        rewriter = MatchRewriter(graph, self._inference, self._names)
+        rewriter = self._session.rewriter(graph)
         changed = False
         queue = deque(reversed(graph) if self._rewrite.backward else graph.nodes)
         while queue:

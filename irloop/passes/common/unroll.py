@@ -1,0 +1,212 @@
+"""Replaces a loop whose number of iterations is known by that many copies of its body."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from irloop.dialects.loops import normal_axis
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.clone import clone_into
+from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, ScanInput, ScanOutput
+from irloop.graph.model import Body, Graph, Model, Node, Value
+from irloop.graph.tensor import ArrayTensor
+from irloop.graph.types import ElementType, TensorType
+from irloop.graph.walk import all_nodes
+from irloop.passes.base import ModelPass
+from irloop.passes.forms import Forms
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.session import Session
+from irloop.passes.trips import trip_count
+
+__all__ = ["FoldTrips", "Unroll"]
+
+LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan)
+
+
+class Unroll(ModelPass):
+    """Unrolls loops of at most `trips` iterations that stay below `nodes` nodes.
+
+    Given::
+
+        Loop(3, true, a):  a' = a * 2     -> last a
+
+    Result::
+
+        a1 = a * 2    a2 = a1 * 2    a3 = a2 * 2
+
+    Inner loops first. A loop that may stop early stays, and so does one whose number of
+    iterations is not constant.
+    """
+
+    name = "unroll"
+    trips: ClassVar[int] = 64
+    nodes: ClassVar[int] = 20_000
+
+    def __init__(self, trips: int | None = None, nodes: int | None = None) -> None:
+        self.limit = self.trips if trips is None else trips
+        self.size_limit = self.nodes if nodes is None else nodes
+
+    def run_on_model(self, model: Model) -> bool:
+        self._session = Session(model)
+        return self._unroll_graph(model, model.graph)
+
+    def _unroll_graph(self, model: Model, graph: Graph) -> bool:
+        rewriter = self._session.rewriter(graph)
+        for node in graph.nodes:
+            for body in node.bodies:
+                rewriter.modified |= self._unroll_graph(model, body.graph)
+            if isinstance(node.op, LOOPS) and not self.transformation_callback(node):
+                self._unroll_node(model, node, rewriter)
+        return rewriter.modified
+
+    def estimate(self, node: Node) -> int | None:
+        """The number of nodes after unrolling, None where the iterations are not known."""
+        count = trip_count(node, self._session.inference)
+        return None if count is None else count * sum(1 for _ in all_nodes(node.body().graph))
+
+    def _unroll_node(self, model: Model, node: Node, rewriter: MatchRewriter) -> None:
+        count = trip_count(node, rewriter.inference)
+        size = self.estimate(node)
+        if count is None or size is None or count > self.limit or size > self.size_limit:
+            return
+        copies = _Copies(model, node, rewriter, count)
+        if not copies.possible():
+            return
+        rewriter.replace_node(node, copies.make())
+
+
+class FoldTrips(Unroll):
+    """Removes loops that never run and puts the body of a loop that runs once in its place.
+
+    Given::
+
+        Loop(1, true, a):  a' = a + i     -> last a, stacked a'
+
+    Result::
+
+        a' = a + 0    stacked = Unsqueeze(a')
+    """
+
+    name = "fold_trips"
+    trips: ClassVar[int] = 1
+
+
+class _Copies:
+    """The copies of one body and what they give."""
+
+    def __init__(self, model: Model, node: Node, rewriter: MatchRewriter, count: int) -> None:
+        self.node = node
+        self.body: Body = node.body()
+        self.rewriter = rewriter
+        self.count = count
+        self.forms = Forms(model, rewriter, node, node.name)
+        self.states = {
+            port.parameter: node.inputs[port.external]
+            for port in self.body.ports.carried
+            if port.external < len(node.inputs)
+        }
+        self.rounds: list[list[Value]] = []
+
+    def possible(self) -> bool:
+        """True when every value that has to be made has a known type."""
+        ports = self.body.ports
+        for out in ports.outputs:
+            type = self.node.outputs[out.external].type
+            known = isinstance(type, TensorType) and type.shape.is_static
+            if self.count == 0 and not known and not self._is_state(out.result):
+                return False
+        return all(isinstance(item.type, TensorType) for item in self.body.graph.inputs)
+
+    def _is_state(self, result: int) -> bool:
+        return any(port.result == result for port in self.body.ports.carried)
+
+    def make(self) -> list[Value]:
+        """One value for each output of the loop."""
+        for number in range(self.count):
+            parameters = [
+                self._parameter(index, number) for index in range(len(self.body.graph.parameters))
+            ]
+            results = clone_into(
+                self.body.graph,
+                self.rewriter,
+                parameters,
+                before=self.node,
+                suffix=f"/{number}",
+            )
+            self.rounds.append(results)
+            for port in self.body.ports.carried:
+                self.states[port.parameter] = results[port.result]
+        outputs = {port.external: self._output(port) for port in self.body.ports.outputs}
+        return [outputs[at] for at in range(len(self.node.outputs))]
+
+    def _parameter(self, index: int, number: int) -> Value:
+        ports = self.body.ports
+        type = self.body.graph.inputs[index].type
+        assert isinstance(type, TensorType)
+        if index == ports.iteration:
+            data = [number] if type.shape.rank == 1 else number
+            return self.forms.constant(data, type.element)
+        port = ports.by_parameter.get(index)
+        if isinstance(port, Carried):
+            state = self.states.get(index)
+            return self.forms.constant(True, ElementType.BOOLEAN) if state is None else state
+        if port is None:
+            return self.forms.constant(np.zeros(type.shape.static() or ()), type.element)
+        outer = self.node.inputs[port.external]
+        assert outer is not None
+        if isinstance(port, Invariant):
+            return outer
+        rank = outer.type.shape.rank if isinstance(outer.type, TensorType) else None
+        axis = normal_axis(port.axis, rank)
+        if isinstance(port, ScanInput):
+            return self.forms.take(outer, self.count - 1 - number if port.reverse else number, axis)
+        size = outer.type.shape.dim(axis) if isinstance(outer.type, TensorType) else 0
+        return self.forms.take(
+            outer, _slice(port.start, port.stride, port.part_size, size, number), axis
+        )
+
+    def _output(self, port: LastValue | Concatenated | ScanOutput) -> Value:
+        if isinstance(port, LastValue):
+            if self.rounds:
+                return self.rounds[-1][port.result]
+            for state in self.body.ports.carried:
+                value = self.states.get(state.parameter)
+                if state.result == port.result and value is not None:
+                    return value
+        if not self.rounds:
+            return self._empty(port)
+        values = [results[port.result] for results in self.rounds]
+        assert not isinstance(port, LastValue)
+        rank = _rank(values[0])
+        backwards = port.reverse if isinstance(port, ScanOutput) else port.stride < 0
+        if backwards:
+            values.reverse()
+        if isinstance(port, ScanOutput):
+            axis = normal_axis(port.axis, None if rank is None else rank + 1)
+            return self.forms.joined([self.forms.unsqueezed(item, axis) for item in values], axis)
+        if rank == 0:
+            values = [self.forms.unsqueezed(item, 0) for item in values]
+        return self.forms.joined(values, 0 if rank == 0 else normal_axis(port.axis, rank))
+
+    def _empty(self, port: LastValue | Concatenated | ScanOutput) -> Value:
+        type = self.node.outputs[port.external].type
+        assert isinstance(type, TensorType)
+        tensor = ArrayTensor(np.zeros(type.shape.static() or (), type.element.numpy()))
+        name = self.node.name
+        return self.rewriter.insert_constant(tensor, before=self.node, name=name)
+
+
+def _rank(value: Value) -> int | None:
+    return value.type.shape.rank if isinstance(value.type, TensorType) else None
+
+
+def _slice(start: int, stride: int, part: int, size: object, number: int) -> list[int]:
+    """The indices of slice `number`; a negative start counts from the end."""
+    assert isinstance(size, int)
+    first = start if start >= 0 else size + 1 + start
+    if stride > 0:
+        return [first + number * stride + at for at in range(part)]
+    return [first + (number + 1) * stride + at for at in range(part)]

@@ -1,0 +1,27 @@
+"""What all rewriters of one pass over one model share: types and names."""
+
+from __future__ import annotations
+
+from irloop.graph.builder import Names
+from irloop.graph.inference import Inference
+from irloop.graph.model import Graph, Model
+from irloop.graph.walk import all_graphs
+from irloop.passes.rewriter import MatchRewriter
+
+__all__ = ["Session"]
+
+
+class Session:
+    """Inferred types and taken names of a model; makes rewriters of its graphs."""
+
+    def __init__(self, model: Model) -> None:
+        self.inference = Inference(tolerant=True)
+        self.inference.run(model.graph)
+        self.names = Names()
+        for graph in all_graphs(model.graph):
+            for node in (*graph.parameters, *graph.nodes, *graph.results):
+                self.names.reserve(node.name)
+
+    def rewriter(self, graph: Graph) -> MatchRewriter:
+        """A rewriter of one of the model's graphs."""
+        return MatchRewriter(graph, self.inference, self.names)

@@ -1,0 +1,102 @@
+"""How often a loop runs, where that is known before it does."""
+
+from __future__ import annotations
+
+from irloop.dialects.loops import normal_axis, sliced_count
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.inference import Inference
+from irloop.graph.loops import Carried, Concatenated, ScanInput, Sliced
+from irloop.graph.model import Body, Node, Value
+from irloop.graph.types import TensorType
+
+__all__ = ["condition_after", "trip_count"]
+
+
+def _number(inference: Inference, value: Value | None) -> int | None:
+    known = None if value is None else inference.constant(value)
+    return None if known is None or known.size != 1 else int(known.reshape(-1)[0])
+
+
+def condition_after(node: Node, inference: Inference) -> bool | None:
+    """The condition that every iteration of a Loop leaves behind, None where it is computed."""
+    body = node.body()
+    at = body.ports.condition
+    value = None if at is None else body.graph.results[at].inputs[0]
+    if value is None:
+        return True
+    known = _number(inference, value)
+    if known is not None:
+        return bool(known)
+    if isinstance(node.op, onnx.Loop):
+        return True if onnx.source_parameter(body, 0) == 1 else None
+    for port in body.ports.inputs:
+        # Passed on as it came; it was true, or the iteration would not have run.
+        same = value is body.graph.inputs[port.parameter]
+        if same and isinstance(port, Carried) and port.result == at:
+            return True
+    return None
+
+
+def trip_count(node: Node, inference: Inference) -> int | None:
+    """The number of iterations of a loop node, None where only running it tells."""
+    if isinstance(node.op, ov.Loop | onnx.Loop):
+        return _loop_count(node, inference)
+    if isinstance(node.op, onnx.Scan):
+        return _scan_count(node, node.body())
+    if isinstance(node.op, ov.TensorIterator):
+        return _slice_count(node, node.body())
+    return None
+
+
+def _loop_count(node: Node, inference: Inference) -> int | None:
+    is_onnx = isinstance(node.op, onnx.Loop)
+    limit = _number(inference, node.inputs[0])
+    unlimited = node.inputs[0] is None or (is_onnx and limit == onnx.NO_LIMIT)
+    unlimited = unlimited or (not is_onnx and limit is not None and limit < 0)
+    omitted = len(node.inputs) < 2 or node.inputs[1] is None
+    starts = 1 if omitted else _number(inference, node.inputs[1])
+    if starts == 0 or (limit is not None and limit <= 0 and not unlimited):
+        return 0
+    if starts is None:
+        return None
+    goes_on = condition_after(node, inference)
+    if goes_on is False and (limit is not None or unlimited):
+        return 1
+    if goes_on is None or unlimited:
+        return None
+    return limit
+
+
+def _size(node: Node, port: Sliced | ScanInput) -> int | None:
+    value = node.inputs[port.external]
+    if value is None or not isinstance(value.type, TensorType):
+        return None
+    dims = value.type.shape.dims
+    if dims is None:
+        return None
+    dim = dims[normal_axis(port.axis, len(dims))]
+    return dim if isinstance(dim, int) else None
+
+
+def _scan_count(node: Node, body: Body) -> int | None:
+    for port in body.ports.inputs:
+        if isinstance(port, ScanInput):
+            size = _size(node, port)
+            if size is not None:
+                return size
+    return None
+
+
+def _slice_count(node: Node, body: Body) -> int | None:
+    sliced = [port for port in body.ports.inputs if isinstance(port, Sliced)]
+    for port in sliced:
+        size = _size(node, port)
+        if size is not None:
+            return sliced_count(port, size)
+    if sliced:
+        return None
+    for out in body.ports.outputs:
+        if isinstance(out, Concatenated) and out.start >= 0 and out.end >= 0 and out.stride:
+            return abs(out.end - out.start) // abs(out.stride)
+    return 1
