@@ -39,8 +39,11 @@ def widened_type(found: ValueType) -> ValueType:
 
 def widened_op(op: Op) -> Op:
     """An operation that would make half precision, making single precision."""
-    found = {item.name: ElementType.F32 for item in fields(op) if getattr(op, item.name) in _HALF}
-    return replace(op, **found) if found else op
+    # Every subclass of Op is made a dataclass as it is defined; Op itself is none.
+    attributes: Any = op
+    made = {item.name: getattr(op, item.name) for item in fields(attributes)}
+    half = {name: ElementType.F32 for name, value in made.items() if value in _HALF}
+    return type(op)(**{**made, **half}) if half else op
 
 
 def rounded(value: Any, declared: ValueType) -> Any:
