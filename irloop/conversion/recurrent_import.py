@@ -93,7 +93,7 @@ def import_recurrent(c: Conversion, op: onnx.Recurrent, *inputs: Value | None) -
     """LSTM, GRU, RNN -> Sequence, or a TensorIterator over the gates."""
     layer = _layer(c, op, inputs)
     functions = op.functions()
-    plain = layer.peepholes is None and not is_coupled(op)
+    plain = layer.peepholes is None and not is_coupled(op) and not _loses_lengths(layer)
     if plain and all(_runs(item) for item in functions) and _alike(functions):
         results = _sequence(c, layer, op.direction.lower(), functions[0])
         return _restored(c, op, results)
@@ -109,6 +109,14 @@ def import_recurrent(c: Conversion, op: onnx.Recurrent, *inputs: Value | None) -
         return _restored(c, op, single[0])
     joined = [forms.concat(c, list(pair), 1) for pair in zip(*single, strict=True)]
     return _restored(c, op, joined)
+
+
+def _loses_lengths(layer: Layer) -> bool:
+    """True where OpenVINO's CPU plugin would run every item over all steps.
+
+    It forgets sequence_lengths as soon as one dimension of X is not static (2026.4).
+    """
+    return layer.lengths is not None and shape_of(layer.x).static() is None
 
 
 def _runs(functions: tuple[Activation, ...]) -> bool:

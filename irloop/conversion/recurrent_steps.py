@@ -182,7 +182,9 @@ class _Step:
             return self._lstm(x, *states)
         if isinstance(op, onnx.GRU | onnx.GRU1):
             return [self._gru(x, *states)]
-        total = forms.add(self._c, x, self._recurrent(states[0], self._weights("R")))
+        # The recurrent product stands first: the CPU plugin adds into its first operand, and
+        # what shares the memory of a slice is overwritten before a back edge carries it.
+        total = forms.add(self._c, self._recurrent(states[0], self._weights("R")), x)
         return [self._activated(0, total)]
 
     @property
