@@ -5,6 +5,7 @@ OpenVINO computes every function on integers as well; ONNX mostly on floats only
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from irloop.conversion import onnx_forms as forms
@@ -282,6 +283,54 @@ def import_mean(c: Conversion, op: onnx.Mean, *values: Value) -> Value:
     return ov_forms.divide(c, total, ov_forms.scalar(c, len(values), total))
 
 
+#: Giles, "Approximating the erfinv function" (2010), for f32: coefficients of the highest
+#: power first, of w - 2.5 where w = -log(1 - x^2) is below 5, else of sqrt(w) - 3.
+ERF_INVERSE_NEAR = (
+    2.81022636e-08,
+    3.43273939e-07,
+    -3.5233877e-06,
+    -4.39150654e-06,
+    0.00021858087,
+    -0.00125372503,
+    -0.00417768164,
+    0.246640727,
+    1.50140941,
+)
+ERF_INVERSE_FAR = (
+    -0.000200214257,
+    0.000100950558,
+    0.00134934322,
+    -0.00367342844,
+    0.00573950773,
+    -0.0076224613,
+    0.00943887047,
+    1.00167406,
+    2.83297682,
+)
+
+
 @exports(ov.ErfInv)
 def export_erf_inv(c: Conversion, op: ov.ErfInv, x: Value) -> Value:
-    raise c.refuse("ONNX has no inverse of the error function")
+    """Two polynomials; at -1 and 1, where they have no value, infinity."""
+    return forms.computed_in(c, ElementType.F32, lambda value: _erf_inverse(c, value), x)
+
+
+def _erf_inverse(c: Conversion, x: Value) -> Value:
+    def number(value: float) -> Value:
+        return forms.scalar(c, value, x)
+
+    below, above = forms.sub(c, number(1), x), forms.add(c, number(1), x)
+    w = c(onnx.Neg(), c(onnx.Log(), forms.mul(c, below, above)))
+    near = _polynomial(c, forms.sub(c, w, number(2.5)), ERF_INVERSE_NEAR)
+    root = c(onnx.Sqrt(), forms.maximum(c, w, number(5)))
+    far = _polynomial(c, forms.sub(c, root, number(3)), ERF_INVERSE_FAR)
+    result = forms.mul(c, forms.where(c, forms.less(c, w, number(5)), near, far), x)
+    edge = forms.equal(c, c(onnx.Abs(), x), number(1))
+    return forms.where(c, edge, forms.mul(c, x, number(math.inf)), result)
+
+
+def _polynomial(c: Conversion, x: Value, coefficients: tuple[float, ...]) -> Value:
+    result = forms.scalar(c, coefficients[0], x)
+    for coefficient in coefficients[1:]:
+        result = forms.add(c, forms.mul(c, result, x), forms.scalar(c, coefficient, x))
+    return result

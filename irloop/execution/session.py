@@ -26,6 +26,7 @@ from irloop.graph.types import (
     TensorType,
     ValueType,
 )
+from irloop.kernels.precision import silence
 
 __all__ = ["Session", "input_names", "output_names", "run"]
 
@@ -100,7 +101,7 @@ class Session:
         context.start()
         try:
             # Overflow and division by zero are values here, not events.
-            with np.errstate(all="ignore"):
+            with silence():
                 results = self._program.call(context, arguments)
         except StepError as failure:
             raise failure.as_error() from failure.__cause__

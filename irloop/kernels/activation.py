@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from irloop.kernels.precision import floating, scalar, widened
+from irloop.kernels.precision import floating, scalar, unwarned, widened
 from irloop.kernels.special import erf
 
 __all__ = [
@@ -189,10 +189,10 @@ def leaky_relu(alpha: float) -> Function:
     return apply
 
 
+@unwarned
 def prelu(x: Array, slope: Array) -> Any:
     """x where x >= 0, else slope * x; the slope broadcasts to trailing dimensions."""
-    with np.errstate(all="ignore"):
-        return np.where(x < scalar(0, x.dtype), x * slope, x)
+    return np.where(x < scalar(0, x.dtype), x * slope, x)
 
 
 def prelu_channel(x: Array, slope: Array) -> Any:

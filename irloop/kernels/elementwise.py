@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop.kernels.precision import unwarned
 from irloop.kernels.special import erf as _erf
 from irloop.kernels.special import erf_inverse as _erf_inverse
 
@@ -112,21 +113,8 @@ def _from_float(values: Any, dtype: np.dtype[Any]) -> Any:
     return np.nan_to_num(np.rint(values)).astype(dtype)
 
 
-def _quiet(function: Function) -> Function:
-    """A function of floats; integers are computed in f64 and rounded to nearest."""
-
-    @wraps(function)
-    def apply(x: Array) -> Any:
-        with np.errstate(all="ignore"):
-            if x.dtype.kind in "iu":
-                return _from_float(function(x.astype(np.float64)), x.dtype)
-            return function(x)
-
-    return apply
-
-
 def _bounded(function: Function) -> Function:
-    """As `_quiet` for a function that is finite everywhere: nothing to be quiet about."""
+    """A function of floats; integers are computed in f64 and rounded to nearest."""
 
     @wraps(function)
     def apply(x: Array) -> Any:
@@ -135,6 +123,11 @@ def _bounded(function: Function) -> Function:
         return function(x)
 
     return apply
+
+
+def _quiet(function: Function) -> Function:
+    """As `_bounded` for a function that overflows or has no value somewhere."""
+    return wraps(function)(unwarned(_bounded(function)))
 
 
 acos = _quiet(np.arccos)
@@ -171,71 +164,71 @@ def round_half_even(x: Array) -> Any:
     return x if x.dtype.kind in "iub" else np.rint(x)
 
 
+@unwarned
 def round_half_away(x: Array) -> Any:
     """The nearest integer, ties away from zero; integers as they are."""
     if x.dtype.kind in "iub":
         return x
     # Adding 0.5 first would round 0.49999997 up.
-    with np.errstate(invalid="ignore"):
-        whole = np.trunc(x)
-        away = np.abs(x - whole) >= np.asarray(0.5, x.dtype)
-        return np.where(away, whole + np.copysign(np.ones_like(x), x), whole).astype(x.dtype)
+    whole = np.trunc(x)
+    away = np.abs(x - whole) >= np.asarray(0.5, x.dtype)
+    return np.where(away, whole + np.copysign(np.ones_like(x), x), whole).astype(x.dtype)
 
 
+@unwarned
 def sign(x: Array) -> Any:
     """-1, 0 or 1; the sign of -0 is 0, of NaN NaN."""
-    with np.errstate(invalid="ignore"):
-        return np.sign(x)
+    return np.sign(x)
 
 
+@unwarned
 def reciprocal(x: Array) -> Any:
     """1 / x."""
-    with np.errstate(all="ignore"):
-        return np.divide(np.ones((), x.dtype), x)
+    return np.divide(np.ones((), x.dtype), x)
 
 
+@unwarned
 def divide(left: Array, right: Array) -> Any:
     """left / right; integers truncate toward zero."""
-    with np.errstate(all="ignore"):
-        if left.dtype.kind not in "iu":
-            return np.divide(left, right)
-        quotient = np.floor_divide(left, right)
-        if left.dtype.kind == "u":
-            return quotient
-        inexact = quotient * right != left
-        return quotient + (inexact & ((left < 0) != (right < 0)) & (right != 0))
+    if left.dtype.kind not in "iu":
+        return np.divide(left, right)
+    quotient = np.floor_divide(left, right)
+    if left.dtype.kind == "u":
+        return quotient
+    inexact = quotient * right != left
+    return quotient + (inexact & ((left < 0) != (right < 0)) & (right != 0))
 
 
+@unwarned
 def divide_floor(left: Array, right: Array) -> Any:
     """left / right; integers round toward minus infinity."""
-    with np.errstate(all="ignore"):
-        if left.dtype.kind in "iu":
-            return np.floor_divide(left, right)
-        return np.divide(left, right)
+    if left.dtype.kind in "iu":
+        return np.floor_divide(left, right)
+    return np.divide(left, right)
 
 
+@unwarned
 def modulo(left: Array, right: Array) -> Any:
     """The remainder with the sign of the dividend."""
-    with np.errstate(all="ignore"):
-        return np.fmod(left, right)
+    return np.fmod(left, right)
 
 
+@unwarned
 def floor_mod(left: Array, right: Array) -> Any:
     """The remainder with the sign of the divisor."""
-    with np.errstate(all="ignore"):
-        return np.mod(left, right)
+    return np.mod(left, right)
 
 
+@unwarned
 def power(base: Array, exponent: Array) -> Any:
     """base ** exponent in the element type of the base."""
     kind = base.dtype
-    with np.errstate(all="ignore"):
-        if kind.kind not in "iu":
-            return np.power(base, exponent.astype(kind, copy=False))
-        if exponent.dtype.kind in "iu" and not (exponent < 0).any():
-            return np.power(base, exponent.astype(kind, copy=False))
-        result = np.power(base.astype(np.float64), exponent.astype(np.float64))
-        return np.nan_to_num(np.trunc(result)).astype(kind)
+    if kind.kind not in "iu":
+        return np.power(base, exponent.astype(kind, copy=False))
+    if exponent.dtype.kind in "iu" and not (exponent < 0).any():
+        return np.power(base, exponent.astype(kind, copy=False))
+    result = np.power(base.astype(np.float64), exponent.astype(np.float64))
+    return np.nan_to_num(np.trunc(result)).astype(kind)
 
 
 def squared_difference(left: Array, right: Array) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from irloop.kernels.elementwise import divide, sqrt
-from irloop.kernels.precision import widened
+from irloop.kernels.precision import unwarned, widened
 
 __all__ = [
     "by_attribute",
@@ -81,14 +81,14 @@ def by_attribute(core: Core, axes: Axes, *, keep: bool) -> Callable[[Array], Any
 
 
 def _accumulated(function: Callable[..., Any]) -> Core:
+    @unwarned
     def apply(data: Array, axes: Axes, keep: bool) -> Any:
         kind = data.dtype
-        with np.errstate(all="ignore"):
-            if kind.kind in "iu":
-                return function(data, axis=axes, keepdims=keep, dtype=kind)
-            wide = widened(data)
-            result = function(wide, axis=axes, keepdims=keep)
-            return result if wide is data else result.astype(kind)
+        if kind.kind in "iu":
+            return function(data, axis=axes, keepdims=keep, dtype=kind)
+        wide = widened(data)
+        result = function(wide, axis=axes, keepdims=keep)
+        return result if wide is data else result.astype(kind)
 
     return apply
 
@@ -101,16 +101,16 @@ def _count(data: Array, axes: Axes) -> int:
     return data.size if axes is None else math.prod(data.shape[axis] for axis in axes)
 
 
+@unwarned
 def mean(data: Array, axes: Axes, keep: bool) -> Any:
     """The mean; of integers it is truncated toward zero."""
     count = _count(data, axes)
-    with np.errstate(all="ignore"):
-        if data.dtype.kind in "iu":
-            whole = _add(data, axis=axes, keepdims=keep, dtype=np.int64)
-            return divide(np.asarray(whole), np.asarray(count)).astype(data.dtype)
-        wide = widened(data)
-        result = _add(wide, axis=axes, keepdims=keep) / wide.dtype.type(count)
-        return result.astype(data.dtype)
+    if data.dtype.kind in "iu":
+        whole = _add(data, axis=axes, keepdims=keep, dtype=np.int64)
+        return divide(np.asarray(whole), np.asarray(count)).astype(data.dtype)
+    wide = widened(data)
+    result = _add(wide, axis=axes, keepdims=keep) / wide.dtype.type(count)
+    return result.astype(data.dtype)
 
 
 def _extremum(function: Callable[..., Any], lowest: bool) -> Core:
@@ -149,19 +149,19 @@ def l1(data: Array, axes: Axes, keep: bool) -> Any:
     return total(np.abs(data), axes, keep)
 
 
+@unwarned
 def sum_square(data: Array, axes: Axes, keep: bool) -> Any:
     """The sum of squares."""
     wide = data if data.dtype.kind in "iu" else widened(data)
-    with np.errstate(all="ignore"):
-        return np.asarray(total(wide * wide, axes, keep)).astype(data.dtype)
+    return np.asarray(total(wide * wide, axes, keep)).astype(data.dtype)
 
 
+@unwarned
 def l2(data: Array, axes: Axes, keep: bool) -> Any:
     """The square root of the sum of squares; of integers rounded to nearest."""
     wide = data if data.dtype.kind in "iu" else widened(data)
-    with np.errstate(all="ignore"):
-        squares = np.asarray(total(wide * wide, axes, keep))
-        return sqrt(squares).astype(data.dtype)
+    squares = np.asarray(total(wide * wide, axes, keep))
+    return sqrt(squares).astype(data.dtype)
 
 
 def _logarithm(x: Array, dtype: np.dtype[Any]) -> Any:
@@ -178,16 +178,16 @@ def log_sum(data: Array, axes: Axes, keep: bool) -> Any:
     return _logarithm(np.asarray(total(wide, axes, keep)), data.dtype)
 
 
+@unwarned
 def log_sum_exp(data: Array, axes: Axes, keep: bool) -> Any:
     """The logarithm of the sum of exponentials, shifted by the maximum so as not to overflow."""
     wide = data.astype(np.float64) if data.dtype.kind in "iu" else widened(data)
-    with np.errstate(all="ignore"):
-        peak = np.asarray(maximum(wide, axes, True))
-        peak = np.where(np.isfinite(peak), peak, np.zeros((), wide.dtype))
-        sums = _add(np.exp(wide - peak), axis=axes, keepdims=True)
-        result = np.log(sums) + peak
-        if not keep:
-            result = np.squeeze(result, axis=axes)
-        if data.dtype.kind in "iu":
-            result = np.nan_to_num(np.trunc(result))
-        return np.asarray(result).astype(data.dtype)
+    peak = np.asarray(maximum(wide, axes, True))
+    peak = np.where(np.isfinite(peak), peak, np.zeros((), wide.dtype))
+    sums = _add(np.exp(wide - peak), axis=axes, keepdims=True)
+    result = np.log(sums) + peak
+    if not keep:
+        result = np.squeeze(result, axis=axes)
+    if data.dtype.kind in "iu":
+        result = np.nan_to_num(np.trunc(result))
+    return np.asarray(result).astype(data.dtype)
