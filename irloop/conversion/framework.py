@@ -23,6 +23,7 @@ from irloop.graph.builder import Builder, Names
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Node, Value
 from irloop.graph.op import Constant, Op, UnknownOp
+from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import node_path
 
 __all__ = ["Conversion", "Converter", "RefusedError", "exports", "imports", "pairs"]
@@ -182,6 +183,7 @@ class Conversion(Builder):
                 if new is not None:
                     values[old] = new
                     self._take_names(old, new)
+                    self._take_type(old, new)
         self._node, self.location, self.prefix = outer
         return [values[value] for value in source.outputs]
 
@@ -237,6 +239,13 @@ class Conversion(Builder):
         if not isinstance(target.op, Constant) and source.name:
             target.name = self.names.fresh(source.name)
             target.info = source.info
+
+    def _take_type(self, old: Value, new: Converted) -> None:
+        # What the source declares still holds where the target's inference finds nothing.
+        if isinstance(new, Value) and isinstance(new.type, TensorType):
+            unknown = new.type.element is ElementType.DYNAMIC or new.type.shape.dims is None
+            if unknown and new.producer.graph is self.graph:
+                self.inference.declare(new, old.type)
 
     def _take_names(self, old: Value, new: Converted) -> None:
         if isinstance(new, Value) and old.names and not new.names:

@@ -207,6 +207,11 @@ class Inference:
             value.type = _completed(inferred, self._declared[value])
         self._fold(node, args)
 
+    def declare(self, value: Value, type: ValueType) -> None:
+        """Let `type` say what inference does not find out about `value`."""
+        self._declared[value] = type
+        value.type = _completed(value.type, type)
+
     def constant(self, value: Value) -> Array | None:
         """The value of a constant of at most `FOLD_LIMIT` elements, or None."""
         if value in self._constants:
