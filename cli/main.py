@@ -18,7 +18,7 @@ from .exits import Exit
 __all__ = ["main"]
 
 #: Commands in the order of the help; each lives in the module of its name.
-COMMANDS = ("validate", "inspect", "explain", "rules", "ops")
+COMMANDS = ("convert", "run", "validate", "inspect", "explain", "rules", "ops")
 
 EPILOG = """\
 \b
@@ -62,7 +62,7 @@ class IrloopGroup(click.Group):
         except (KeyboardInterrupt, click.Abort):
             _fail(ctx, "interrupted")
         except (UsageError, WriteError) as error:
-            _fail(ctx, str(error.message), *(item.fix for item in error.diagnostics if item.fix))
+            _fail(ctx, error.message, *_rows(error))
         except VerifyError as error:
             _internal(ctx, error)
         except IrloopError as error:
@@ -77,11 +77,17 @@ class IrloopGroup(click.Group):
             return result
 
 
-def _fail(ctx: click.Context, message: str, *hints: str) -> NoReturn:
+def _fail(ctx: click.Context, message: str, *rows: str) -> NoReturn:
     click.echo(f"irloop: error: {clean(message)}", err=True)
-    for hint in hints:
-        click.echo(f"  fix: {clean(hint)}", err=True)
+    for row in rows:
+        click.echo(f"  {clean(row)}", err=True)
     ctx.exit(Exit.COULD_NOT_LOOK)
+
+
+def _rows(error: IrloopError) -> list[str]:
+    first = error.diagnostics[0]
+    labels = ("expected", "found", "cause", "fix")
+    return [f"{label}: {getattr(first, label)}" for label in labels if getattr(first, label)]
 
 
 def _findings(ctx: click.Context, error: IrloopError) -> NoReturn:
@@ -100,7 +106,7 @@ def _internal(ctx: click.Context, error: Exception) -> NoReturn:
     _fail(
         ctx,
         f"internal error: {type(error).__name__}: {first_line}",
-        "this is a bug in irloop; report it with the model (or a part of it) and the output "
+        "fix: this is a bug in irloop; report it with the model (or a part of it) and the output "
         "of the same command with --debug",
     )
 

@@ -15,7 +15,7 @@ neither NumPy nor the onnx package. Only the exceptions of `irloop.errors` leave
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from irloop.errors import UsageError as UsageError
     from irloop.errors import VerifyError as VerifyError
     from irloop.errors import WriteError as WriteError
+    from irloop.execution.limits import Limits as Limits
+    from irloop.execution.trace import TextTracer as TextTracer
+    from irloop.execution.trace import Tracer
     from irloop.graph.model import Graph as Graph
     from irloop.graph.model import Model as Model
     from irloop.graph.model import Node as Node
@@ -54,12 +57,14 @@ _CLASSES = {
     "InferenceError": "irloop.errors",
     "IrloopError": "irloop.errors",
     "LimitError": "irloop.errors",
+    "Limits": "irloop.execution.limits",
     "Location": "irloop.diagnostics",
     "Model": "irloop.graph.model",
     "Node": "irloop.graph.model",
     "ReadError": "irloop.errors",
     "Report": "irloop.diagnostics",
     "Severity": "irloop.diagnostics",
+    "TextTracer": "irloop.execution.trace",
     "UnsupportedError": "irloop.errors",
     "UsageError": "irloop.errors",
     "Value": "irloop.graph.model",
@@ -82,6 +87,7 @@ __all__ = [
     "ReadError",
     "Report",
     "Severity",
+    "TextTracer",
     "UnsupportedError",
     "UsageError",
     "Value",
@@ -93,11 +99,13 @@ __all__ = [
     "explain",
     "infer",
     "operations",
+    "read_arrays",
     "read_model",
     "rules",
     "run",
     "save_model",
     "validate",
+    "write_arrays",
 ]
 
 
@@ -263,7 +271,8 @@ def convert(
     if opset is not None:
         raise UsageError("opset is that of ONNX; name a runtime to limit those of OpenVINO")
     reader = None if runtime is None else targets.find_target(runtime)
-    result, notes = source, list[Diagnostic]()
+    result = source
+    notes: list[Diagnostic] = []
     if source.dialect == "onnx":
         limit = {} if reader is None else {"opset": reader.opset}
         result, notes = pipelines.to_openvino(source, **limit)
@@ -271,6 +280,65 @@ def convert(
         infer(result)
         targets.require_readable(result, reader)
     return result, notes
+
+
+def run(
+    model: Model | Path,
+    inputs: Mapping[str, Any] | Sequence[Any],
+    *,
+    limits: Limits | None = None,
+    trace: Tracer | None = None,
+) -> dict[str, Any]:
+    """Run a model with the built-in executor; each dialect runs as its own specification says.
+
+    Args:
+        model: a model, or the path of one.
+        inputs: arrays by input or tensor name, or a sequence by position. Arrays have the element
+            type that the model declares; lists and numbers become arrays of it.
+        limits: bounds on iterations, memory and time.
+        trace: called after every node, in every iteration; `TextTracer` writes lines.
+
+    Returns:
+        The outputs by name, in the order of the model. A sequence is a list, an absent optional
+        None.
+
+    Raises:
+        ReadError: when the file is not the model it claims to be.
+        UsageError: for an input that is missing, unknown, or of another type or shape.
+        UnsupportedError: naming every operation that cannot be run.
+        ExecutionError: naming the node and the iteration in which running went wrong; a
+            LimitError when a limit is reached.
+    """
+    from irloop.execution import session
+    from irloop.graph.model import Model
+
+    source = model if isinstance(model, Model) else read_model(model)
+    return session.run(source, inputs, limits=limits, trace=trace)
+
+
+def read_arrays(path: Path) -> dict[str, Any]:
+    """The arrays of a .npz by name, or that of a .npy under the name "in0".
+
+    What NumPy's format does not have is spelt by suffix: ``x__bf16`` (bit patterns as uint16),
+    ``x__seq_len`` with ``x__seq_0`` ... (a sequence), ``x__none`` (an absent optional).
+
+    Raises:
+        UsageError: when the file cannot be opened, is neither, or holds pickled objects.
+    """
+    from irloop.formats import npz
+
+    return npz.read(path)
+
+
+def write_arrays(path: Path, values: Mapping[str, Any]) -> None:
+    """Write values as `read_arrays` reads them; the file appears whole or not at all.
+
+    Raises:
+        WriteError: when the file cannot be written.
+    """
+    from irloop.formats import npz
+
+    npz.write(path, values)
 
 
 def infer(model: Model) -> list[Diagnostic]:

@@ -76,7 +76,7 @@ def _unreadable(model: Model, target: Target) -> Iterator[Diagnostic]:
                     f"{target.name} reads static shapes only",
                     expected="known dimensions",
                     found=", ".join(str(value.type) for value in node.outputs),
-                    fix="give the inputs of the model static shapes before converting",
+                    fix="give the input a static shape" if isinstance(node.op, Parameter) else "",
                 )
 
 

@@ -51,10 +51,11 @@ def read(path: str | os.PathLike[str]) -> dict[str, Item]:
     """
     name = os.fspath(path)
     try:
-        loaded = np.load(name, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return {"in0": _plain(loaded)}
-        with loaded:
+        # Opened here, because NumPy leaves a file open that it finds to be no archive.
+        with open(name, "rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return {"in0": _plain(loaded)}
             raw = {key: loaded[key] for key in loaded.files}
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror or error}") from error

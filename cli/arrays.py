@@ -1,0 +1,65 @@
+"""Arrays that users give in files, matched to the inputs of a model; values in one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from irloop.errors import UsageError
+
+if TYPE_CHECKING:
+    from irloop import Model
+
+__all__ = ["describe", "matched"]
+
+_SHOWN = 6
+
+
+def matched(model: Model, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """`arrays` by the names of the inputs; a key that is no name may be ``in<position>``.
+
+    Raises:
+        UsageError: for a key that stands for no input, or for one that another key stands for.
+    """
+    names = [node.name for node in model.graph.parameters]
+    aliases = {
+        alias: node.name
+        for node in reversed(model.graph.parameters)
+        for alias in (*node.outputs[0].names, node.name)
+    }
+    found: dict[str, Any] = {}
+    for key, value in arrays.items():
+        name = aliases.get(key) or _at_position(key, names)
+        if name is None or name in found:
+            raise UsageError(
+                f"{key!r} stands for no input of the model"
+                if name is None
+                else f"{key!r} stands for the input {name!r}, which is given already",
+                expected=", ".join(names) or "no inputs",
+                found=", ".join(arrays),
+                fix=f"name the arrays so, or in0 to in{len(names) - 1} by position",
+            )
+        found[name] = value
+    return found
+
+
+def _at_position(key: str, names: list[str]) -> str | None:
+    match = re.fullmatch(r"in(\d{1,6})", key)
+    if match is None or int(match[1]) >= len(names):
+        return None
+    return names[int(match[1])]
+
+
+def describe(value: Any) -> str:
+    """Type, shape and the first elements of a value in one line."""
+    import numpy as np
+
+    if value is None:
+        return "nothing"
+    if isinstance(value, list):
+        return f"a sequence of {len(value)}: {'; '.join(map(describe, value[:_SHOWN]))}"
+    array = np.asarray(value)
+    first = ", ".join(str(item) for item in array.reshape(-1)[:_SHOWN])
+    more = ", ..." if array.size > _SHOWN else ""
+    return f"{array.dtype.name}{list(array.shape)} {first}{more}".rstrip()

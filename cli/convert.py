@@ -1,0 +1,281 @@
+"""``irloop convert``: say a model in the other format, or write it again in its own."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.errors import IrloopError, UsageError, VerifyError, WriteError
+
+from . import report_json, report_text
+from .console import Console, common_options, console_of
+from .exits import Exit
+
+if TYPE_CHECKING:
+    from irloop import Comparison, Model
+
+__all__ = ["command"]
+
+EPILOG = """\
+\b
+Examples:
+  irloop convert model.xml -o model.onnx --check
+  irloop convert model.onnx -o model.xml --ir-version 11
+  irloop convert model.onnx -o model.xml --target openvino-2021.4
+  irloop convert big.xml -o big.onnx --weights share
+  irloop convert old.xml -o new.xml --ir-version 11
+"""
+
+_SUFFIXES: dict[str, Literal["onnx", "openvino"]] = {".onnx": "onnx", ".xml": "openvino"}
+
+
+@click.command("convert", epilog=EPILOG)
+@click.argument("source", metavar="INPUT", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="OUTPUT",
+    type=click.Path(dir_okay=False),
+    help="The .onnx or .xml to write; a .bin is written beside an .xml.",
+)
+@click.option(
+    "--bin",
+    "weights_file",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The weights of an IR (default: beside it).",
+)
+@click.option("--check", is_flag=True, help="Run both models and compare before writing.")
+@click.option("--opset", type=click.IntRange(min=1), help="The ai.onnx opset to write.")
+@click.option(
+    "--ir-version",
+    type=click.Choice(["10", "11"]),
+    help="The version of the IR to write.  [default: 10]",
+)
+@click.option(
+    "--target",
+    type=click.Choice(["openvino-2021.4", "openvino-2026"]),
+    help="Write only what this runtime knows.",
+)
+@click.option(
+    "--weights",
+    type=click.Choice(["copy", "share"]),
+    default="copy",
+    show_default=True,
+    help="share: the .onnx points into the .bin, which stays in its folder.",
+)
+@click.option("--external-data", is_flag=True, help="ONNX weights in a file of their own.")
+@click.option("--no-validate", is_flag=True, help="Do not validate INPUT first.")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How findings are written to stdout.",
+)
+@common_options
+@click.pass_context
+def command(ctx: click.Context, /, source: str, output: str, **options: Any) -> None:
+    """Convert INPUT to the format that the suffix of OUTPUT stands for.
+
+    .xml to .onnx and .onnx to .xml translate; .xml to .xml and .onnx to .onnx write the model
+    again. INPUT is validated first, everything that cannot be converted is named at once, and
+    OUTPUT is written whole or not at all. Inputs and outputs keep their order and names.
+    """
+    job = _Job(source, output, console_of(ctx), **options)
+    try:
+        files = job.run()
+    except _Refusal as refusal:
+        job.report(refusal.findings, ())
+        ctx.exit(Exit.FINDINGS)
+    job.report(job.notes, files)
+
+
+class _Refusal(Exception):  # noqa: N818  it is the answer, not a failure
+    """The input is invalid, cannot be converted, or the result is not equal to it."""
+
+    def __init__(self, findings: Iterable[Diagnostic] = ()) -> None:
+        super().__init__()
+        self.findings = list(findings)
+
+
+class _Job:
+    """One conversion, from the question whether it makes sense to the files written."""
+
+    def __init__(
+        self,
+        source: str,
+        output: str,
+        console: Console,
+        *,
+        weights_file: str | None,
+        check: bool,
+        opset: int | None,
+        ir_version: str | None,
+        target: str | None,
+        weights: Literal["copy", "share"],
+        external_data: bool,
+        no_validate: bool,
+        style: str,
+    ) -> None:
+        self.source = source
+        self.output = output
+        self.console = console
+        self.weights_file = weights_file
+        self.check = check
+        self.opset = opset
+        self.ir_version = None if ir_version is None else int(ir_version)
+        self.target = target
+        self.weights = weights
+        self.external_data = external_data
+        self.validate = not no_validate
+        self.style = style
+        self.to_dialect = _SUFFIXES.get(os.path.splitext(output)[1].lower())
+        self.notes: list[Diagnostic] = []
+        self.comparison: Comparison | None = None
+
+    def run(self) -> tuple[str, ...]:
+        """Convert and return the files written.
+
+        Raises:
+            UsageError: when the options make no sense together.
+            _Refusal: with the findings that stopped the conversion.
+        """
+        self._require_sensible()
+        try:
+            if self.validate:
+                self._validate()
+            model = self._converted()
+            return self._save(model)
+        except (UsageError, VerifyError):
+            raise
+        except IrloopError as error:
+            if isinstance(error, WriteError) and isinstance(error.__cause__, OSError):
+                raise
+            raise _Refusal(item.in_file(self.source) for item in error.diagnostics) from error
+        finally:
+            self.console.done()
+
+    def report(self, findings: Sequence[Diagnostic], files: Sequence[str]) -> None:
+        """Findings and the verdict to stdout, what was written to stderr."""
+        if self.style == "json":
+            verdict = None if self.comparison is None else comparison_tree(self.comparison)
+            click.echo(
+                report_json.report(
+                    "convert", findings, files=[self.source], written=list(files), check=verdict
+                )
+            )
+        else:
+            if findings:
+                click.echo(report_text.render(findings))
+            if self.comparison is not None:
+                click.echo(comparison_text(self.comparison))
+        for file in files:
+            self.console.note(f"wrote {file}")
+        if not files:
+            self.console.note("nothing was written")
+
+    def _require_sensible(self) -> None:
+        if self.to_dialect is None:
+            raise UsageError(f"{self.output}: the suffix must be .onnx or .xml")
+        folder = os.path.dirname(os.path.abspath(self.output))
+        if not os.path.isdir(folder):
+            raise UsageError(f"{folder}: no such folder")
+        to_onnx = self.to_dialect == "onnx"
+        wrong = {
+            "--opset": self.opset is not None and not to_onnx,
+            "--weights share": self.weights == "share" and not to_onnx,
+            "--external-data": self.external_data and not to_onnx,
+            "--ir-version": self.ir_version is not None and to_onnx,
+            "--target": self.target is not None and to_onnx,
+        }
+        for option, given in wrong.items():
+            if given:
+                raise UsageError(f"{option} does not go with {os.path.splitext(self.output)[1]}")
+        self._require_free([self.source, *filter(None, [self.weights_file])])
+
+    def _require_free(self, taken: Iterable[str]) -> None:
+        """The files to be written are none of those that are read."""
+        stem = os.path.splitext(self.output)[0]
+        beside = f"{self.output}.data" if self.to_dialect == "onnx" else f"{stem}.bin"
+        read = {os.path.realpath(file) for file in taken}
+        for file in (self.output, beside):
+            if os.path.realpath(file) in read:
+                raise UsageError(
+                    f"{file} would be written over, and the input needs it",
+                    fix="write to another name or folder",
+                )
+
+    def _validate(self) -> None:
+        from irloop import validate
+
+        self.console.progress(f"validating {self.source}")
+        report = validate(self.source, self.weights_file)
+        if report.has_errors:
+            raise _Refusal(item for item in report.sorted() if item.severity is Severity.ERROR)
+
+    def _converted(self) -> Model:
+        from irloop import convert, read_model
+
+        self.console.progress(f"reading {self.source}")
+        model = read_model(self.source, self.weights_file)
+        self._require_free(_weight_files(model))
+        self.console.progress(f"converting {self.source}")
+        converted, notes = convert(model, self.to_dialect, opset=self.opset, runtime=self.target)
+        self.notes = [item.in_file(self.source) for item in notes]
+        return converted
+
+    def _save(self, model: Model) -> tuple[str, ...]:
+        if not self.check:
+            self.console.progress(f"writing {self.output}")
+            return self._write(model, self.output)
+        if self.weights == "share":
+            # Only a file in the folder of the weights can point into them, so what is run is
+            # the model that is about to be written.
+            self._require_equal(model)
+            return self._write(model, self.output)
+        return self._write_proved(model)
+
+    def _write_proved(self, model: Model) -> tuple[str, ...]:
+        """Write beside the output, run that, and move the files only when they are equal."""
+        folder, name = os.path.split(self.output)
+        with tempfile.TemporaryDirectory(dir=folder or ".", prefix=".irloop-") as place:
+            files = self._write(model, os.path.join(place, name))
+            self._require_equal(files[0])
+            moves = [(file, os.path.join(folder, os.path.basename(file))) for file in files]
+            # The model comes last: once it is there, its weights are.
+            for file, final in reversed(moves):
+                os.replace(file, final)
+        return tuple(final for _, final in moves)
+
+    def _require_equal(self, result: Model | str) -> None:
+        from irloop import compare
+
+        self.console.progress(f"running {self.source} and the result")
+        self.comparison = compare(self.source, result)
+        if not self.comparison.equal:
+            raise _Refusal
+
+    def _write(self, model: Model, path: str) -> tuple[str, ...]:
+        from irloop import save_model
+
+        if self.to_dialect == "onnx":
+            external = True if self.external_data else None
+            return save_model(model, path, external_data=external, weights=self.weights)
+        return save_model(model, path, ir_version=self.ir_version or 10)
+
+
+def _weight_files(model: Model) -> set[str]:
+    from irloop.graph.op import Constant
+    from irloop.graph.tensor import MappedTensor
+    from irloop.graph.walk import all_nodes
+
+    tensors = (node.op.tensor for node in all_nodes(model.graph) if isinstance(node.op, Constant))
+    return {tensor.file.path for tensor in tensors if isinstance(tensor, MappedTensor)}

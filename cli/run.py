@@ -1,0 +1,119 @@
+"""``irloop run``: run a model on given or generated inputs with the built-in executor."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .arrays import describe, matched
+from .console import common_options, console_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from irloop import Limits, Model
+
+__all__ = ["command", "size"]
+
+EPILOG = """\
+\b
+Examples:
+  irloop run model.xml --inputs in.npz --outputs out.npz
+  irloop run model.onnx --inputs image.npy
+  irloop run model.xml --seed 7 --trace 2> trace.txt
+  irloop run model.xml --inputs in.npz --max-iterations 1000 --max-memory 2G
+"""
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+
+
+def size(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+    """The number of bytes in a text such as 500M or 2G."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise click.BadParameter(f"{text!r} is no size such as 500M or 2G")
+    return int(match[1]) * _UNITS[match[2].upper()]
+
+
+@click.command("run", epilog=EPILOG)
+@click.argument("model", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--bin",
+    "weights",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The weights of an IR (default: beside it).",
+)
+@click.option(
+    "-i",
+    "--inputs",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="A .npz with arrays by input name or in0, in1, ... by position; a .npy for one input.",
+)
+@click.option(
+    "-o",
+    "--outputs",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="The .npz to write, outputs by name in the model's order.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="For generated inputs.")
+@click.option("--trace", is_flag=True, help="Every node in every iteration, on stderr.")
+@click.option("--max-iterations", type=click.IntRange(min=1), help="Of each loop.")
+@click.option(
+    "--max-memory", callback=size, metavar="SIZE", help="Allocated by the run, as in 500M or 2G."
+)
+@click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True))
+@common_options
+@click.pass_context
+def command(ctx: click.Context, /, model: str, **options: Any) -> None:
+    """Run MODEL with the built-in executor.
+
+    Without --inputs they are generated from the seed. Without --outputs each output is described
+    in one line.
+    """
+    from irloop import TextTracer, read_model, run
+
+    loaded = read_model(model, options["weights"])
+    results = run(
+        loaded,
+        _inputs(loaded, options["inputs"], options["seed"]),
+        limits=_limits(options),
+        trace=TextTracer(sys.stderr) if options["trace"] else None,
+    )
+    if options["outputs"] is None:
+        for name, value in results.items():
+            click.echo(f"{name}: {describe(value)}")
+        return
+    from irloop import write_arrays
+
+    write_arrays(options["outputs"], results)
+    console_of(ctx).note(f"wrote {options['outputs']}")
+
+
+def _inputs(model: Model, file: str | None, seed: int) -> Mapping[str, Any]:
+    if file is None:
+        from irloop import random_inputs
+
+        generated: dict[str, Any] = random_inputs(model, seed=seed)
+        return generated
+    from irloop import read_arrays
+
+    return matched(model, read_arrays(file))
+
+
+def _limits(options: Mapping[str, Any]) -> Limits:
+    from irloop import Limits
+
+    given = {
+        "iterations": options["max_iterations"],
+        "memory_bytes": options["max_memory"],
+        "seconds": options["max_seconds"],
+    }
+    return Limits(**{name: value for name, value in given.items() if value is not None})

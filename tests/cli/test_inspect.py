@@ -1,0 +1,118 @@
+"""``irloop inspect``, ``ops``, ``rules``, ``explain``: what there is, in words and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+import irloop as api
+
+Irloop = Callable[..., Result]
+
+
+def test_bodies_are_indented_and_wires_are_in_words(irloop: Irloop, recurrent: Path) -> None:
+    result = irloop("inspect", recurrent)
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0] == f'{recurrent}: OpenVINO IR v10 "recurrent"'
+    assert "  0  x  f32[1,6,3]" in lines
+    assert "    runs 6 times, once for each slice of input 0" in lines
+    assert "      x_t       slices of input 0 (x) along axis 1" in lines
+    assert (
+        "      h         state: starts from input 1 ([[0, 0, 0, 0]]), "
+        "next = result 1 (last_h = h_next)" in lines
+    )
+    assert (
+        "      output 0  result 0 (all_h = with_time) of every iteration, joined along axis 1"
+        in lines
+    )
+    assert '      Tanh-1 "h_next" (biased) -> f32[1,4]' in lines
+
+
+def test_a_loop_says_when_it_stops(irloop: Irloop, halving: Path) -> None:
+    lines = irloop("inspect", halving).stdout.splitlines()
+    stop = "while result 2 (condition = still_large) is true"
+    assert f"    runs at most 50 times, {stop}" in lines
+
+
+def test_depth_leaves_bodies_out(irloop: Irloop, recurrent: Path) -> None:
+    result = irloop("inspect", recurrent, "--depth", 0)
+    assert "TensorIterator" in result.stdout
+    assert "Tanh" not in result.stdout
+
+
+def test_reversed_slices_and_ranges(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
+    text = recurrent.read_text(encoding="utf-8")
+    whole = 'start="0" end="-1" stride="1"'
+    path = tmp_path / "m.xml"
+    path.write_text(text.replace(whole, 'start="-1" end="0" stride="-1"'), "utf-8")
+    path.with_suffix(".bin").write_bytes(recurrent.with_suffix(".bin").read_bytes())
+    result = irloop("inspect", path)
+    assert "slices of input 0 (x) along axis 1, reversed" in result.stdout
+    assert "joined along axis 1, reversed" in result.stdout
+
+
+def test_json_is_the_same_tree(irloop: Irloop, recurrent: Path) -> None:
+    tree = json.loads(irloop("inspect", recurrent, "--json").stdout)
+    assert (tree["schema"], tree["dialect"], tree["version"]) == (
+        "irloop-inspect/1", "openvino", 10,
+    )  # fmt: skip
+    assert tree["inputs"] == [{"name": "x", "type": "f32[1,6,3]"}]
+    (loop,) = [node for node in tree["operations"] if "bodies" in node]
+    assert (loop["op"], loop["version"], loop["name"]) == (
+        "TensorIterator", "TensorIterator-1", "rnn",
+    )  # fmt: skip
+    (body,) = loop["bodies"]
+    assert [wire["what"] for wire in body["wires"]] == ["x_t", "h", "output 0", "output 1"]
+    assert "h_next" in [node["name"] for node in body["operations"]]
+
+
+def test_a_broken_model_is_a_finding(irloop: Irloop, tmp_path: Path) -> None:
+    path = tmp_path / "m.xml"
+    path.write_text("<net", "utf-8")
+    result = irloop("inspect", path)
+    assert result.exit_code == 1
+    assert "error IRL101" in result.stdout
+
+
+def test_every_operation_is_listed_with_what_can_be_done(irloop: Irloop) -> None:
+    result = irloop("ops", "--format", "json")
+    rows = json.loads(result.stdout)["ops"]
+    assert len(rows) == len(api.operations())
+    found = {(row["dialect"], row["type"], row["since"]): row for row in rows}
+    add = found["openvino", "Add", 1]
+    assert (add["infer"], add["run"], add["convert"]) == (True, True, True)
+    assert found["openvino", "Loop", 5]["run"]
+    text = irloop("ops", "--dialect", "onnx").stdout.splitlines()
+    assert text[0].split() == ["dialect", "operation", "infer", "run", "convert"]
+    assert not [line for line in text[1:-1] if not line.startswith("onnx")]
+    assert text[-1] == f"{len(text) - 2} operations"
+
+
+def test_every_rule_is_listed_and_explained(irloop: Irloop) -> None:
+    rows = json.loads(irloop("rules", "--format", "json").stdout)["rules"]
+    assert len(rows) == len(api.rules()) > 50
+    assert "IRL203  error    edge names a port that does not exist" in irloop("rules").stdout
+    for row in rows:
+        result = irloop("explain", row["code"])
+        assert result.exit_code == 0
+        assert result.stdout.startswith(f"{row['code']}: {row['title']} ({row['severity']})")
+
+
+@pytest.mark.parametrize(
+    ("code", "said"), [("CNV001", "every place is named"), ("run002", "limit")]
+)
+def test_codes_of_errors_are_explained_too(irloop: Irloop, code: str, said: str) -> None:
+    result = irloop("explain", code)
+    assert result.exit_code == 0
+    assert said in result.stdout
+
+
+def test_a_code_that_does_not_exist(irloop: Irloop) -> None:
+    result = irloop("explain", "IRL999")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "IRL999" in result.stderr
