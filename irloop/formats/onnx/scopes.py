@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import onnx
 
+from irloop.diagnostics import Location
 from irloop.errors import ReadError
 from irloop.formats.onnx.attributes import kind_of
 from irloop.formats.onnx.types import require_text
@@ -59,13 +60,26 @@ def source_of(proto: onnx.GraphProto, limit: int | None = None) -> GraphSource:
     inputs = [item for item in proto.input if item.name not in own][:limit]
     own.update(item.name for item in inputs)
     for node in nodes:
-        own.update(node.proto.output)
+        _define(proto, node.proto, own)
     used: dict[str, None] = {}
     for node in nodes:
         used.update(dict.fromkeys(node.needs))
     used.update(dict.fromkeys(item.name for item in proto.output))
     captures = tuple(name for name in used if name and name not in own)
     return GraphSource(proto, nodes, inputs, captures)
+
+
+def _define(graph: onnx.GraphProto, node: onnx.NodeProto, names: set[str]) -> None:
+    for name in node.output:
+        if name and name in names:
+            place = node.name or node.op_type
+            raise ReadError(
+                f"{name!r} is made twice in graph {graph.name!r}",
+                location=Location(path=place),
+                expected="one input, initializer or node that gives it",
+                found=f"{node.op_type} {place!r} gives it too",
+            )
+        names.add(name)
 
 
 def _require_names(proto: onnx.GraphProto) -> None:

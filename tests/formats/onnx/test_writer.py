@@ -1,0 +1,323 @@
+"""What is written: names, versions, types, attributes; all of it or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from irloop.dialects.onnx.activation import Elu
+from irloop.dialects.onnx.elementwise import Add
+from irloop.errors import IrloopError, ReadError, WriteError
+from irloop.formats.onnx import reader, writer
+from irloop.graph.builder import Builder
+from irloop.graph.model import Graph, Model, Value
+from irloop.graph.op import UnknownOp
+from irloop.graph.tensor import ArrayTensor
+from irloop.graph.types import ElementType, Shape, TensorType
+from irloop.graph.verify import verify
+
+F32 = TensorType(ElementType.F32, Shape.of(2))
+UNRANKED = TensorType(ElementType.F32, Shape(None))
+
+
+def model(graph: Graph, opset: int = 17) -> Model:
+    verify(graph)
+    return Model(graph, "onnx", 0, {"": opset})
+
+
+def one_input() -> tuple[Graph, Value]:
+    graph = Graph("g")
+    return graph, graph.add_parameter("x", F32, ("x",))
+
+
+def written(graph: Graph, opset: int = 17) -> onnx.ModelProto:
+    proto = writer.to_proto_model(model(graph, opset))
+    onnx.checker.check_model(proto, full_check=True)
+    return proto
+
+
+def add(graph: Graph, value: Value, name: str, *names: str) -> Value:
+    node = graph.add_node(Add(), name, (value, value), 1, types=(F32,), names=(names,))
+    return node.output
+
+
+def test_tensor_names_are_value_names_and_results_name_outputs() -> None:
+    graph, x = one_input()
+    graph.add_result(add(graph, x, "layer", "t", "other"), "out/sink_port_0")
+    proto = written(graph)
+    assert proto.graph.node[0].name == "layer"
+    assert list(proto.graph.node[0].output) == ["t"]
+    assert [item.name for item in proto.graph.output] == ["t"]
+
+
+def test_a_result_whose_name_the_value_has_keeps_it() -> None:
+    graph, x = one_input()
+    graph.add_result(add(graph, x, "layer", "t", "other"), "other")
+    assert [item.name for item in written(graph).graph.output] == ["other"]
+
+
+def test_a_value_without_names_is_named_after_the_result() -> None:
+    graph, x = one_input()
+    graph.add_result(add(graph, x, "layer"), "out")
+    assert list(written(graph).graph.node[0].output) == ["out"]
+
+
+def test_two_outputs_of_one_value() -> None:
+    graph, x = one_input()
+    value = add(graph, x, "layer", "a", "b")
+    graph.add_result(value, "a")
+    graph.add_result(value, "b")
+    graph.add_result(value, "c")
+    proto = written(graph)
+    assert [item.name for item in proto.graph.output] == ["a", "b", "c"]
+    assert [node.op_type for node in proto.graph.node] == ["Add", "Identity", "Identity"]
+
+
+def test_an_input_that_is_an_output() -> None:
+    graph, x = one_input()
+    graph.add_result(x, "x")
+    graph.add_result(x, "copy")
+    proto = written(graph)
+    assert [item.name for item in proto.graph.output] == ["x", "copy"]
+    assert [list(node.output) for node in proto.graph.node] == [["copy"]]
+
+
+def test_names_that_collide_are_renamed_inputs_and_outputs_are_not() -> None:
+    graph, x = one_input()
+    first = add(graph, x, "first", "x")
+    second = add(graph, first, "second", "y")
+    graph.add_result(add(graph, second, "third", "y"), "y")
+    proto = written(graph)
+    assert [item.name for item in proto.graph.input] == ["x"]
+    assert [item.name for item in proto.graph.output] == ["y"]
+    made = [node.output[0] for node in proto.graph.node]
+    assert len({"x", *made}) == 4
+    assert made[-1] == "y"
+
+
+@pytest.mark.parametrize(
+    ("opset", "version"), [(7, 3), (9, 4), (11, 6), (13, 7), (15, 8), (17, 8), (18, 8), (21, 10)]
+)
+def test_the_ir_version_fits_the_opset(opset: int, version: int) -> None:
+    # The table of releases in onnx's Versioning document.
+    graph, x = one_input()
+    graph.add_result(add(graph, x, "layer"), "y")
+    assert written(graph, opset).ir_version == version
+
+
+def test_constants_of_old_ir_versions_are_nodes() -> None:
+    graph, x = one_input()
+    constant = graph.add_constant(ArrayTensor(np.ones(2, np.float32)), "c")
+    graph.add_result(graph.add_node(Add(), "a", (x, constant), 1, types=(F32,)).output, "y")
+    proto = written(graph, 7)
+    assert not proto.graph.initializer
+    assert [node.op_type for node in proto.graph.node] == ["Constant", "Add"]
+
+
+def test_default_values_of_inputs_stay() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[1] w = {2.0}, float[1] x) => (float[1] y) { y = Add (x, w) }"""
+    found = reader.from_proto(onnx.parser.parse_model(text))
+    # A constant, as every runtime lets it be one.
+    assert [node.name for node in found.graph.parameters] == ["x"]
+    proto = writer.to_proto_model(found)
+    assert {item.name for item in proto.graph.input} == {"x", "w"}
+    assert [item.name for item in proto.graph.initializer] == ["w"]
+
+
+def test_an_unknown_rank_is_written_without_a_shape(tmp_path: Path) -> None:
+    graph = Graph("g")
+    x = graph.add_parameter("x", UNRANKED, ("x",))
+    node = graph.add_node(Add(), "a", (x, x), 1, types=(UNRANKED,), names=(("y",),))
+    graph.add_result(node.output, "y")
+    path = tmp_path / "m.onnx"
+    writer.write(model(graph), path)
+    assert not onnx.load(path).graph.output[0].type.tensor_type.HasField("shape")
+    assert reader.read(path).graph.outputs[0].type == UNRANKED
+
+
+def test_dimensions_keep_their_names() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[batch,?,3] x) => (float[batch,M,3] y) { y = Neg (x) }"""
+    proto = onnx.parser.parse_model(text)
+    again = writer.to_proto_model(reader.from_proto(proto))
+    assert again.graph.input[0].type == proto.graph.input[0].type
+    assert again.graph.output[0].type == proto.graph.output[0].type
+
+
+def test_types_the_graph_cannot_hold_are_kept() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 1]>
+    g (float[N,2] x) => (seq(map(int64, float)) y)
+    { y = ai.onnx.ml.ZipMap <classlabels_int64s = [1, 2]> (x) }"""
+    proto = onnx.parser.parse_model(text)
+    again = writer.to_proto_model(reader.from_proto(proto))
+    assert again.graph.output[0].type == proto.graph.output[0].type
+
+
+def test_declared_types_of_inner_values_stay() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[2] x) => (float[2] y) <float[2] h> { h = Neg (x)  k = Neg (h)  y = Neg (k) }"""
+    proto = onnx.parser.parse_model(text)
+    again = writer.to_proto_model(reader.from_proto(proto))
+    assert [item.name for item in again.graph.value_info] == ["h"]
+    assert again.graph.value_info[0].type == proto.graph.value_info[0].type
+
+
+def test_everything_around_the_graph_stays() -> None:
+    proto = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["" : 17, "my" : 3], producer_name: "p",
+        producer_version: "1", domain: "d", model_version: 7, doc_string: "text",
+        metadata_props: ["k" : "v"]>
+        g (float[2] x) => (float[2] y) { [n] y = Neg (x) }"""
+    )
+    proto.graph.doc_string = "of the graph"
+    proto.graph.node[0].doc_string = "of the node"
+    proto.graph.node[0].metadata_props.add(key="a", value="b")
+    annotation = proto.graph.quantization_annotation.add(tensor_name="y")
+    annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="s")
+    again = writer.to_proto_model(reader.from_proto(proto))
+    # The parser writes the name of the default domain out.
+    proto.graph.node[0].ClearField("domain")
+    assert again == proto
+
+
+def test_attributes_of_every_kind_stay() -> None:
+    proto = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["" : 17, "my" : 3]>
+        g (float[2] x) => (float[2] y) { y = my.Op
+          <i = 1, f = 0.1, s = "text", t = float[2] {1.0, 2.0},
+           li = [1, 2], lf = [0.1, 0.2], ls = ["a", "b"]> (x) }"""
+    )
+    node = proto.graph.node[0]
+    node.name = "n"
+    node.attribute.add(name="bytes", type=onnx.AttributeProto.STRING, s=b"\xff\x00")
+    node.attribute.add(name="none_f", type=onnx.AttributeProto.FLOATS)
+    node.attribute.add(name="none_s", type=onnx.AttributeProto.STRINGS)
+    node.attribute.add(name="none_i", type=onnx.AttributeProto.INTS)
+    typed = node.attribute.add(name="tp", type=onnx.AttributeProto.TYPE_PROTO)
+    typed.tp.tensor_type.elem_type = 1
+    tensors = node.attribute.add(name="ts", type=onnx.AttributeProto.TENSORS)
+    tensors.tensors.add(data_type=7, dims=[1], raw_data=bytes(8))
+    found = reader.from_proto(proto)
+    (unknown,) = found.graph.nodes
+    assert isinstance(unknown.op, UnknownOp)
+    assert unknown.op.attributes["li"] == [1, 2]
+    assert unknown.op.attributes["bytes"] == b"\xff\x00"
+    again = writer.to_proto_model(found).graph.node[0]
+    values = [{item.name: value_of(item) for item in one.attribute} for one in (node, again)]
+    assert values[0] == values[1]
+
+
+def value_of(attribute: onnx.AttributeProto) -> Any:
+    value = onnx.helper.get_attribute_value(attribute)
+    if isinstance(value, onnx.TensorProto):
+        return (attribute.type, onnx.numpy_helper.to_array(value).tolist())
+    return (attribute.type, str(value))
+
+
+def test_an_attribute_with_its_default_value_may_be_left_out() -> None:
+    graph, x = one_input()
+    graph.add_result(graph.add_node(Elu(), "a", (x,), 1, types=(F32,)).output, "y")
+    assert not written(graph).graph.node[0].attribute
+    graph, x = one_input()
+    graph.add_result(graph.add_node(Elu(0.5), "a", (x,), 1, types=(F32,)).output, "y")
+    assert written(graph).graph.node[0].attribute[0].f == 0.5
+
+
+def test_attributes_the_class_does_not_know_stay() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[2] x) => (float[2] y) { y = Elu <alpha = 0.5, extra = 3> (x) }"""
+    found = reader.from_proto(onnx.parser.parse_model(text))
+    (node,) = found.graph.nodes
+    assert node.op == Elu(0.5)
+    assert dict(node.attributes) == {"extra": 3}
+    attributes = writer.to_proto_model(found).graph.node[0].attribute
+    assert {item.name for item in attributes} == {"alpha", "extra"}
+
+
+@pytest.mark.parametrize(
+    ("attribute", "message"),
+    [
+        ("alpha = 1", "'alpha' is of another kind"),
+        ('alpha = "text"', "'alpha' is of another kind"),
+        ("alpha = [0.5]", "'alpha' is of another kind"),
+    ],
+)
+def test_attributes_of_another_kind_are_refused(attribute: str, message: str) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 17]>
+    g (float[2] x) => (float[2] y) {{ [n] y = Elu <{attribute}> (x) }}"""
+    with pytest.raises(ReadError, match=f"Elu 'n': attribute {message}"):
+        reader.from_proto(onnx.parser.parse_model(text))
+
+
+def test_operations_of_another_opset_are_refused_by_name() -> None:
+    graph, x = one_input()
+    graph.add_result(add(graph, x, "layer"), "y")
+    with pytest.raises(WriteError, match=r"Add-7 'layer' is not what opset 6 means"):
+        writer.to_proto_model(model(graph, 6))
+
+
+def test_domains_that_are_not_imported_are_refused_by_name() -> None:
+    graph, x = one_input()
+    node = graph.add_node(UnknownOp("Op", "1", {}, "my"), "n", (x,), 1, types=(F32,))
+    graph.add_result(node.output, "y")
+    with pytest.raises(WriteError, match=r"my.Op-1 'n' is of the domain 'my'"):
+        writer.to_proto_model(model(graph))
+
+
+def test_what_the_checker_refuses_is_not_written(tmp_path: Path) -> None:
+    graph, x = one_input()
+    # Relu has one input.
+    node = graph.add_node(UnknownOp("Relu", "14"), "n", (x, x), 1, types=(F32,))
+    graph.add_result(node.output, "y")
+    path = tmp_path / "m.onnx"
+    path.write_bytes(b"old")
+    with pytest.raises(WriteError, match="the ONNX checker refuses the model"):
+        writer.write(model(graph), path)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_interrupted_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, x = one_input()
+    graph.add_result(add(graph, x, "layer"), "y")
+    path = tmp_path / "m.onnx"
+    path.write_bytes(b"old")
+
+    def full(*_: object) -> Iterator[None]:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("irloop.formats.onnx.store._write_piece", full)
+    with pytest.raises(WriteError, match="No space left"):
+        writer.write(model(graph), path)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_places_that_cannot_be_written_are_named(tmp_path: Path) -> None:
+    graph, x = one_input()
+    graph.add_result(add(graph, x, "layer"), "y")
+    for path in (tmp_path / "no" / "m.onnx", tmp_path):
+        with pytest.raises(IrloopError, match="cannot be written"):
+            writer.write(model(graph), path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
+    files = []
+    for number in range(2):
+        b = Builder(Graph("g"))
+        x = b.parameter("x", F32)
+        value = b(Add(), x, b.constant([1.0, 2.0], ElementType.F32), name="layer")
+        b.result(value, "y")
+        path = tmp_path / f"{number}.onnx"
+        writer.write(model(b.graph), path)
+        files.append(path.read_bytes())
+    assert files[0] == files[1]
