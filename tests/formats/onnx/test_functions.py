@@ -1,0 +1,100 @@
+"""Functions of the model and of the standard are written out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from irloop.errors import ReadError
+from irloop.formats.onnx import reader, writer
+from irloop.formats.onnx.functions import expand_functions
+from irloop.graph.verify import verify
+
+LOCAL = """
+<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
+g (bool p, float[2] x) => (float[2] y) {
+  y = If (p) <
+    then_branch = yes () => (float[2] a) { a = local.twice <alpha = 0.5> (x) },
+    else_branch = no () => (float[2] b) { b = local.leak <alpha = 0.25> (x) }
+  >
+}
+<domain: "local", opset_import: ["" : 17, "local" : 1]>
+twice <alpha> (a) => (c) { b = local.leak <alpha : float = @alpha> (a)  c = Add (b, b) }
+<domain: "local", opset_import: ["" : 17]>
+leak <alpha> (a) => (b) { b = LeakyRelu <alpha : float = @alpha> (a) }
+"""
+
+
+def run(proto: onnx.ModelProto, **feeds: Any) -> Any:
+    ort = pytest.importorskip("onnxruntime")
+    session = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(None, feeds)[0]
+
+
+def test_local_functions_in_branches_and_in_each_other() -> None:
+    model = reader.from_proto(onnx.parser.parse_model(LOCAL))
+    verify(model.graph)
+    (branch,) = model.graph.nodes
+    kinds = [node.op.type for node in branch.body("then").graph.nodes]
+    assert kinds == ["LeakyRelu", "Add"]
+    proto = writer.to_proto_model(model)
+    x = np.array([-4, 4], np.float32)
+    assert run(proto, p=np.array(True), x=x).tolist() == [-4.0, 8.0]
+    assert run(proto, p=np.array(False), x=x).tolist() == [-1.0, 4.0]
+
+
+def test_functions_of_an_opset_that_cannot_be_reconciled_are_refused_by_name() -> None:
+    text = LOCAL.replace('opset_import: ["" : 17]>\nleak', 'opset_import: ["" : 99]>\nleak')
+    with pytest.raises(ReadError, match="function"):
+        reader.from_proto(onnx.parser.parse_model(text))
+
+
+SEQUENCE_MAP = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[3,2] x, float[2] w) => (float[3,2] y) {
+  parts = SplitToSequence <keepdims = 0> (x)
+  mapped = SequenceMap <body = each (float[2] v, float[2] u) => (float[2] t)
+    { s = Add (v, u)  t = Mul (s, w) }> (parts, w)
+  y = ConcatFromSequence <axis = 0, new_axis = 1> (mapped)
+}
+"""
+
+
+def test_sequence_map_becomes_the_loop_it_is() -> None:
+    model = reader.from_proto(onnx.parser.parse_model(SEQUENCE_MAP))
+    verify(model.graph)
+    kinds = [node.op.type for node in model.graph.nodes]
+    assert "Loop" in kinds
+    assert "SequenceMap" not in kinds
+    x, w = np.arange(6, dtype=np.float32).reshape(3, 2), np.array([1, 10], np.float32)
+    found = run(writer.to_proto_model(model), x=x, w=w)
+    np.testing.assert_array_equal(found, (x + w) * w)
+
+
+def test_functions_of_the_standard_on_request() -> None:
+    proto = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[2,3] x) => (float[2,3] y)
+        { h = Mish (x)  y = MeanVarianceNormalization <axes = [1]> (h) }"""
+    )
+    asked: list[str] = []
+
+    def wanted(type: str, domain: str) -> bool:
+        asked.append(type)
+        return type == "Mish"
+
+    expanded = expand_functions(proto, {"": 18}, wanted)
+    assert sorted(asked) == ["MeanVarianceNormalization", "Mish"]
+    kinds = [node.op_type for node in expanded.graph.node]
+    assert "Mish" not in kinds
+    assert "MeanVarianceNormalization" in kinds
+    x = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_allclose(run(expanded, x=x), run(proto, x=x), rtol=1e-5, atol=1e-6)
+
+
+def test_nothing_to_expand_is_the_same_model() -> None:
+    proto = onnx.parser.parse_model(LOCAL)
+    assert expand_functions(proto, {"": 17}, lambda *_: True) is proto
