@@ -13,6 +13,7 @@ from irloop.dialects.openvino import comparison, elementwise, generate, padding,
 from irloop.dialects.openvino import convert as conversions
 from irloop.dialects.openvino import gather as gathers
 from irloop.dialects.openvino import shape as shapes
+from irloop.dialects.slices import TO_THE_END
 from irloop.graph.builder import element_of
 from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
@@ -42,9 +43,6 @@ __all__ = [
     "unsqueeze",
     "variadic_split",
 ]
-
-#: Bounds at least this far out mean every element of any tensor.
-TO_THE_END = 2**31 - 1
 
 
 def as_i64(c: Conversion, value: Value) -> Value:

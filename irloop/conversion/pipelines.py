@@ -14,19 +14,27 @@ from irloop.conversion import (
     convolution,
     convolution_transposed,
     elementwise,
+    gather,
+    generate,
     legacy,
     loop,
     matmul,
     normalization,
     normalization_import,
+    padding,
     pooling,
     pooling_import,
     quantize,
     recurrent,
     recurrent_import,
     reduction,
+    reorder,
     scan,
+    scatter,
+    search,
     sequence,
+    shape,
+    slicing,
 )
 from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.framework import EXPORTS, IMPORTS, Conversion, Converted, Converter
@@ -63,6 +71,14 @@ FAMILIES = (
     convolution_transposed,
     pooling,
     pooling_import,
+    shape,
+    slicing,
+    gather,
+    padding,
+    reorder,
+    scatter,
+    search,
+    generate,
 )
 
 #: Read by ONNX Runtime, TensorRT and DirectML of today.

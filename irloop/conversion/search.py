@@ -1,0 +1,209 @@
+"""Sorting, looking for elements and accumulating, in the other dialect."""
+
+from __future__ import annotations
+
+from irloop.conversion import onnx_forms, openvino_forms
+from irloop.conversion.framework import Conversion, exports, imports
+from irloop.conversion.inputs import needed_axis, needed_rank
+from irloop.dialects.onnx import gather as onnx_gather
+from irloop.dialects.onnx import search as onnx
+from irloop.dialects.openvino import search as ov
+from irloop.dialects.slices import TO_THE_END
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+
+@exports(ov.TopK, ov.TopK3, ov.TopK11)
+def export_topk(
+    c: Conversion, op: ov.TopK | ov.TopK3 | ov.TopK11, data: Value, k: Value
+) -> list[Value]:
+    """TopK; the order of positions is made by a second one over the positions."""
+    count = onnx_forms.as_list(c, k)
+    values, indices = onnx_forms.topk(c, data, count, op.axis, largest=op.mode.lower() == "max")
+    if op.sort.lower() == "index":
+        indices, order = onnx_forms.topk(c, indices, count, op.axis, largest=False)
+        values = c(onnx_gather.GatherElements(op.axis), values, order)
+    return [values, onnx_forms.cast(c, indices, op.index_element_type)]
+
+
+@imports(onnx.TopK1)
+def import_topk_1(c: Conversion, op: onnx.TopK1, data: Value) -> list[Value]:
+    return _import_topk(c, data, c.i64(op.k), op.axis)
+
+
+@imports(onnx.TopK10)
+def import_topk_10(c: Conversion, op: onnx.TopK10, data: Value, k: Value) -> list[Value]:
+    return _import_topk(c, data, openvino_forms.as_scalar(c, k), op.axis)
+
+
+@imports(onnx.TopK11)
+def import_topk_11(c: Conversion, op: onnx.TopK11, data: Value, k: Value) -> list[Value]:
+    count = openvino_forms.as_scalar(c, k)
+    mode = "max" if op.largest else "min"
+    return _import_topk(c, data, count, op.axis, mode, "value" if op.sorted else "none")
+
+
+def _import_topk(
+    c: Conversion, data: Value, k: Value, axis: int, mode: str = "max", sort: str = "value"
+) -> list[Value]:
+    return list(openvino_forms.topk(c, data, k, axis, mode=mode, sort=sort))
+
+
+@imports(onnx.ArgMax, onnx.ArgMin)
+def import_arg_extreme(c: Conversion, op: onnx.ArgMax | onnx.ArgMin, data: Value) -> Value:
+    return _arg_extreme(c, data, op.axis, op.keepdims, op.largest)
+
+
+@imports(onnx.ArgMax12, onnx.ArgMin12)
+def import_arg_extreme_12(c: Conversion, op: onnx.ArgMax12 | onnx.ArgMin12, data: Value) -> Value:
+    """TopK of 1; for the last of equal elements of the axis turned around."""
+    if not op.select_last_index:
+        return _arg_extreme(c, data, op.axis, op.keepdims, op.largest)
+    turned = openvino_forms.slice_(c, data, [-1], [-TO_THE_END], [op.axis], [-1])
+    found = _arg_extreme(c, turned, op.axis, op.keepdims, op.largest)
+    size = openvino_forms.size_of(c, data, op.axis)
+    return openvino_forms.subtract(c, openvino_forms.subtract(c, size, c.i64(1)), found)
+
+
+def _arg_extreme(c: Conversion, data: Value, axis: int, keep: bool, largest: bool) -> Value:
+    mode = "max" if largest else "min"
+    _, indices = openvino_forms.topk(c, data, c.i64(1), axis, mode=mode)
+    return indices if keep else openvino_forms.squeeze(c, indices, [axis])
+
+
+@exports(ov.NonZero)
+def export_nonzero(c: Conversion, op: ov.NonZero, data: Value) -> Value:
+    rank = shape_of(data).rank
+    if rank == 0:
+        data = onnx_forms.reshape(c, data, [1])
+    return onnx_forms.cast(c, c(onnx.NonZero(), data), op.output_type)
+
+
+@imports(onnx.NonZero)
+def import_nonzero(c: Conversion, op: onnx.NonZero, data: Value) -> Value:
+    found = c(ov.NonZero(ElementType.I64), data)
+    if shape_of(data).rank == 0:
+        # A scalar has no coordinates in ONNX, one in OpenVINO.
+        return openvino_forms.slice_(c, found, [0], [0], [0])
+    return found
+
+
+_SUMS = frozenset(
+    {
+        ElementType.F32,
+        ElementType.F64,
+        ElementType.I32,
+        ElementType.I64,
+        ElementType.U32,
+        ElementType.U64,
+    }
+)
+
+
+@exports(ov.CumSum)
+def export_cumsum(c: Conversion, op: ov.CumSum, data: Value, axis: Value | None = None) -> Value:
+    at = c.i64(0) if axis is None else onnx_forms.as_i64(c, axis)
+    if shape_of(at).rank != 0:
+        at = onnx_forms.reshape(c, at, [])
+    element = element_of(data)
+    chosen = element
+    if element not in _SUMS:
+        chosen = ElementType.I32 if element.is_integer else ElementType.F32
+    sums = onnx.CumSum(op.exclusive, op.reverse)
+    return onnx_forms.computed_in(c, chosen, lambda x: c(sums, x, at), data)
+
+
+@imports(onnx.CumSum)
+def import_cumsum(c: Conversion, op: onnx.CumSum, data: Value, axis: Value) -> Value:
+    at = openvino_forms.as_scalar(c, axis)
+    return c(ov.CumSum(op.exclusive, op.reverse), data, at)
+
+
+@exports(ov.Bucketize)
+def export_bucketize(c: Conversion, op: ov.Bucketize, data: Value, bounds: Value) -> Value:
+    """The number of bounds below (or not above) each element."""
+    return _count_below(c, bounds, data, op.with_right_bound, op.output_type)
+
+
+@exports(ov.SearchSorted)
+def export_search_sorted(c: Conversion, op: ov.SearchSorted, table: Value, values: Value) -> Value:
+    """The number of elements of its row below (or not above) each value."""
+    if needed_rank(c, table, "sorted input") > 1:
+        table = onnx_forms.unsqueeze(c, table, [-2])
+    return _count_below(c, table, values, not op.right_mode, op.output_type)
+
+
+def _count_below(
+    c: Conversion, table: Value, values: Value, strictly: bool, output: ElementType
+) -> Value:
+    element = _common(element_of(table), element_of(values))
+    left = onnx_forms.cast(c, table, element)
+    right = onnx_forms.unsqueeze(c, onnx_forms.cast(c, values, element), [-1])
+    if strictly:
+        below = onnx_forms.less(c, left, right)
+    else:
+        below = onnx_forms.logical_not(c, onnx_forms.less(c, right, left))
+    ones = onnx_forms.cast(c, below, ElementType.I64)
+    return onnx_forms.cast(c, onnx_forms.reduce(c, "Sum", ones, [-1], keep=False), output)
+
+
+def _common(left: ElementType, right: ElementType) -> ElementType:
+    """A type that holds what both hold, f64 where they differ."""
+    if left is right:
+        return left
+    return ElementType.I64 if left.is_integer and right.is_integer else ElementType.F64
+
+
+@exports(ov.Unique)
+def export_unique(
+    c: Conversion, op: ov.Unique, data: Value, axis: Value | None = None
+) -> list[Value]:
+    at = None if axis is None else needed_axis(c, axis)
+    outputs = list(c.emit(onnx.Unique(at, op.sorted), data, n_outputs=4).outputs)
+    types = (op.index_element_type, op.index_element_type, op.count_element_type)
+    counted = zip(outputs[1:], types, strict=True)
+    return [outputs[0], *(onnx_forms.cast(c, value, type) for value, type in counted)]
+
+
+@imports(onnx.Unique)
+def import_unique(c: Conversion, op: onnx.Unique, data: Value) -> list[Value]:
+    """Unique-10; before it, of flat data, every element compared with every other."""
+    count = len(c.node.outputs)
+    if c.opset >= 10:
+        axis = None if op.axis is None else c.i64(op.axis)
+        return list(c.emit(ov.Unique(op.in_order), data, axis, n_outputs=4).outputs[:count])
+    if op.axis is not None and shape_of(data).rank != 1:
+        raise c.refuse("different slices of an axis need OpenVINO's Unique", "allow opset10")
+    return _unique_flat(c, op, data)[:count]
+
+
+def _unique_flat(c: Conversion, op: onnx.Unique, data: Value) -> list[Value]:
+    """Values, first positions, group of each element, sizes of groups.
+
+    Each element is compared with all others: the first one that equals it says its group.
+    Groups are numbered by value, or by first position where the order is to stay.
+    """
+    f = openvino_forms
+    flat = f.reshape(c, data, [-1])
+    size = f.size_of(c, flat, 0)
+    numbers = f.range_(c, c.i64(0), size, c.i64(1))
+    same = f.equal(c, f.unsqueeze(c, flat, [1]), f.unsqueeze(c, flat, [0]))
+    row, limit = f.unsqueeze(c, numbers, [0]), f.unsqueeze(c, size, [0])
+    first = f.reduce(c, "Min", f.select(c, same, row, limit), [1], keep=False)
+    opens = f.equal(c, first, numbers)
+    found = c(ov.NonZero(ElementType.I64), opens)
+    places = f.squeeze(c, found, [0])
+    values = f.gather(c, flat, places, 0)
+    if op.in_order:
+        count = f.size_of(c, values, 0)
+        values, order = f.topk(c, values, count, 0, mode="min")
+        places = f.gather(c, places, order, 0)
+    # An element is of the group whose first position is that of its first equal.
+    member = f.equal(c, f.unsqueeze(c, first, [1]), f.unsqueeze(c, places, [0]))
+    ones = f.convert(c, member, ElementType.I64)
+    groups = f.range_(c, c.i64(0), f.size_of(c, places, 0), c.i64(1))
+    inverse = f.reduce(c, "Sum", f.multiply(c, ones, f.unsqueeze(c, groups, [0])), [1], keep=False)
+    return [values, places, inverse, f.reduce(c, "Sum", ones, [0], keep=False)]

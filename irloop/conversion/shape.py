@@ -1,0 +1,280 @@
+"""Operations that read or change shapes, in the other dialect."""
+
+from __future__ import annotations
+
+import math
+
+from irloop.conversion import onnx_forms, openvino_forms
+from irloop.conversion.framework import Conversion, exports, imports
+from irloop.conversion.inputs import ints, length, needed_ints, needed_rank
+from irloop.dialects.onnx import shape as onnx
+from irloop.dialects.openvino import shape as ov
+from irloop.dialects.slices import TO_THE_END
+from irloop.graph.builder import shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+
+@exports(ov.ShapeOf)
+def export_shape_of(c: Conversion, op: ov.ShapeOf, data: Value) -> Value:
+    return onnx_forms.shape(c, data)
+
+
+@exports(ov.ShapeOf3)
+def export_shape_of_3(c: Conversion, op: ov.ShapeOf3, data: Value) -> Value:
+    return onnx_forms.cast(c, onnx_forms.shape(c, data), op.output_type)
+
+
+@imports(onnx.Shape1)
+def import_shape_1(c: Conversion, op: onnx.Shape1, data: Value) -> Value:
+    return openvino_forms.shape_of(c, data)
+
+
+@imports(onnx.Shape15)
+def import_shape_15(c: Conversion, op: onnx.Shape15, data: Value) -> Value:
+    dims = openvino_forms.shape_of(c, data)
+    if op.start == 0 and op.end is None:
+        return dims
+    end = TO_THE_END if op.end is None else op.end
+    return openvino_forms.slice_(c, dims, [op.start], [end], [0])
+
+
+@imports(onnx.Size)
+def import_size(c: Conversion, op: onnx.Size, data: Value) -> Value:
+    dims = openvino_forms.shape_of(c, data)
+    return openvino_forms.reduce(c, "Prod", dims, [0], keep=False)
+
+
+@exports(ov.Reshape)
+def export_reshape(c: Conversion, op: ov.Reshape, data: Value, pattern: Value) -> Value:
+    """Reshape; a 0 that does not copy needs allowzero, which opset 14 introduced."""
+    known = ints(c, pattern)
+    target = onnx_forms.as_list(c, pattern)
+    if op.special_zero or (known is not None and 0 not in known):
+        return onnx_forms.reshape_to(c, data, target)
+    if known is None:
+        # Before 14 a dimension that becomes 0 while the model runs cannot be said.
+        return onnx_forms.reshape_to(c, data, target, special_zero=c.opset < 14)
+    if -1 in known:
+        known[known.index(-1)] = 0
+        target = c.i64(known)
+    same = [shape_of(data).dim(at) for at in _zeros(known) if at < (shape_of(data).rank or 0)]
+    copies = len(same) == len(_zeros(known)) and all(dim == 0 for dim in same)
+    return onnx_forms.reshape_to(c, data, target, special_zero=copies)
+
+
+def _zeros(dims: list[int]) -> list[int]:
+    return [at for at, dim in enumerate(dims) if dim == 0]
+
+
+@imports(onnx.Reshape1)
+def import_reshape_1(c: Conversion, op: onnx.Reshape1, data: Value) -> Value:
+    return openvino_forms.reshape(c, data, op.shape)
+
+
+@imports(onnx.Reshape)
+def import_reshape(c: Conversion, op: onnx.Reshape, data: Value, pattern: Value) -> Value:
+    return openvino_forms.reshape_to(c, data, pattern)
+
+
+@imports(onnx.Reshape14)
+def import_reshape_14(c: Conversion, op: onnx.Reshape14, data: Value, pattern: Value) -> Value:
+    return openvino_forms.reshape_to(c, data, pattern, special_zero=not op.allowzero)
+
+
+@imports(onnx.Flatten)
+def import_flatten(c: Conversion, op: onnx.Flatten, data: Value) -> Value:
+    """Reshape to two dimensions, one of which may be what is left over."""
+    shape = shape_of(data)
+    if shape.dims is None:
+        if op.axis < 0:
+            raise c.refuse("a negative axis of an input of unknown rank", "declare its shape")
+        return _flatten_by_shape(c, data, op.axis)
+    axis = op.axis + len(shape.dims) if op.axis < 0 else op.axis
+    before, after = (_product(dims) for dims in (shape.dims[:axis], shape.dims[axis:]))
+    if before is not None and after is not None:
+        return openvino_forms.reshape_to(c, data, c.i64([before, after]), special_zero=False)
+    if before:
+        return openvino_forms.reshape(c, data, [before, -1])
+    if after:
+        return openvino_forms.reshape(c, data, [-1, after])
+    return _flatten_by_shape(c, data, axis)
+
+
+def _product(dims: tuple[object, ...]) -> int | None:
+    known = [dim for dim in dims if isinstance(dim, int)]
+    return math.prod(known) if len(known) == len(dims) else None
+
+
+def _flatten_by_shape(c: Conversion, data: Value, axis: int) -> Value:
+    dims = openvino_forms.shape_of(c, data)
+    ends = ([0], [axis]), ([axis], [TO_THE_END])
+    sizes = [
+        openvino_forms.reduce(c, "Prod", openvino_forms.slice_(c, dims, first, last, [0]), [0])
+        for first, last in ends
+    ]
+    pattern = openvino_forms.concat(c, sizes, 0)
+    return openvino_forms.reshape_to(c, data, pattern, special_zero=False)
+
+
+@exports(ov.Squeeze, ov.Squeeze15)
+def export_squeeze(
+    c: Conversion, op: ov.Squeeze | ov.Squeeze15, data: Value, axes: Value | None = None
+) -> Value:
+    """Squeeze; listed axes of another size stay, so they are left out."""
+    known = [] if axes is None else ints(c, axes)
+    if known is None:
+        if c.opset < 13:
+            known = needed_ints(c, axes, "axes")
+        else:
+            assert axes is not None
+            return c(onnx.Squeeze13(), data, onnx_forms.as_list(c, axes))
+    if not known:
+        return c(onnx.Squeeze13() if c.opset >= 13 else onnx.Squeeze(), data)
+    rank = shape_of(data).rank
+    if rank is not None:
+        known = [axis for axis in known if _may_be_one(data, axis)]
+    return onnx_forms.squeeze(c, data, known) if known else data
+
+
+def _may_be_one(data: Value, axis: int) -> bool:
+    dim = shape_of(data).dim(axis)
+    return dim == 1 or not isinstance(dim, int)
+
+
+@imports(onnx.Squeeze)
+def import_squeeze(c: Conversion, op: onnx.Squeeze, data: Value) -> Value:
+    return _squeezed_all(c, data) if op.axes is None else openvino_forms.squeeze(c, data, op.axes)
+
+
+@imports(onnx.Squeeze13)
+def import_squeeze_13(
+    c: Conversion, op: onnx.Squeeze13, data: Value, axes: Value | None = None
+) -> Value:
+    if axes is None:
+        return _squeezed_all(c, data)
+    if length(axes) == 0:
+        return data
+    return c(ov.Squeeze(), data, axes)
+
+
+def _squeezed_all(c: Conversion, data: Value) -> Value:
+    dims = shape_of(data).static()
+    if dims is None:
+        return c(ov.Squeeze(), data)
+    axes = [axis for axis, dim in enumerate(dims) if dim == 1]
+    return openvino_forms.squeeze(c, data, axes) if axes else data
+
+
+@exports(ov.Unsqueeze)
+def export_unsqueeze(c: Conversion, op: ov.Unsqueeze, data: Value, axes: Value) -> Value:
+    known = ints(c, axes)
+    if known is None and c.opset >= 13:
+        return c(onnx.Unsqueeze13(), data, onnx_forms.as_list(c, axes))
+    return onnx_forms.unsqueeze(c, data, needed_ints(c, axes, "axes") if known is None else known)
+
+
+@imports(onnx.Unsqueeze)
+def import_unsqueeze(c: Conversion, op: onnx.Unsqueeze, data: Value) -> Value:
+    return openvino_forms.unsqueeze(c, data, op.axes)
+
+
+@imports(onnx.Unsqueeze13)
+def import_unsqueeze_13(c: Conversion, op: onnx.Unsqueeze13, data: Value, axes: Value) -> Value:
+    return c(ov.Unsqueeze(), data, axes)
+
+
+@exports(ov.Transpose)
+def export_transpose(c: Conversion, op: ov.Transpose, data: Value, order: Value) -> Value:
+    perm = needed_ints(c, order, "order of axes") if length(order) != 0 else []
+    return c(onnx.Transpose(tuple(perm) or None), data)
+
+
+@imports(onnx.Transpose)
+def import_transpose(c: Conversion, op: onnx.Transpose, data: Value) -> Value:
+    rank = shape_of(data).rank
+    order = list(op.perm or ()) if op.perm is not None or rank is None else list(range(rank))[::-1]
+    return c(ov.Transpose(), data, c.i64(order))
+
+
+@exports(ov.Broadcast)
+def export_broadcast(
+    c: Conversion, op: ov.Broadcast, data: Value, target: Value, mapping: Value | None = None
+) -> Value:
+    return _broadcast(c, op.mode.lower(), op.axis, data, target, mapping)
+
+
+@exports(ov.Broadcast3)
+def export_broadcast_3(
+    c: Conversion, op: ov.Broadcast3, data: Value, target: Value, mapping: Value | None = None
+) -> Value:
+    return _broadcast(c, op.mode.lower(), op.axis, data, target, mapping)
+
+
+def _broadcast(
+    c: Conversion, mode: str, axis: int, data: Value, target: Value, mapping: Value | None
+) -> Value:
+    """Expand, behind a placement of the axes where they do not end at the last one."""
+    shape = onnx_forms.as_list(c, target)
+    if mode in ("none", "explicit"):
+        data = _placed(c, data, target, needed_ints(c, mapping, "mapping of axes"))
+    if mode == "pdpd":
+        rank = needed_rank(c, data)
+        size = _needed_length(c, target)
+        first = size - rank if axis == -1 else axis
+        # Ones at the end that have no room are dropped, as PaddlePaddle does.
+        kept = min(rank, size - first)
+        if kept < rank:
+            data = onnx_forms.squeeze(c, data, list(range(kept, rank)))
+        data = _placed(c, data, target, list(range(first, first + kept)))
+    return onnx_forms.expand(c, data, shape)
+
+
+def _needed_length(c: Conversion, target: Value) -> int:
+    size = length(target)
+    if size is None:
+        raise c.refuse("the rank of its target shape is not known", "declare the input shapes")
+    return size
+
+
+def _placed(c: Conversion, data: Value, target: Value, axes: list[int]) -> Value:
+    """`data` with its axes at these positions of the target's rank, ones elsewhere."""
+    order = sorted(range(len(axes)), key=lambda at: axes[at])
+    data = onnx_forms.transpose(c, data, order)
+    rest = [at for at in range(_needed_length(c, target)) if at not in axes]
+    return onnx_forms.unsqueeze(c, data, rest) if rest else data
+
+
+@imports(onnx.Expand)
+def import_expand(c: Conversion, op: onnx.Expand, data: Value, target: Value) -> Value:
+    return openvino_forms.broadcast(c, data, target, "bidirectional")
+
+
+@exports(ov.Tile)
+def export_tile(c: Conversion, op: ov.Tile, data: Value, repeats: Value) -> Value:
+    rank, count = needed_rank(c, data), length(repeats)
+    if count is None:
+        raise c.refuse("the number of its repeats is not known", "declare the input shapes")
+    times = onnx_forms.as_list(c, repeats)
+    if rank < count:
+        data = onnx_forms.unsqueeze(c, data, list(range(count - rank)))
+    if rank > count:
+        times = onnx_forms.concat(c, [c.i64([1] * (rank - count)), times], 0)
+    return onnx_forms.tile(c, data, times)
+
+
+@imports(onnx.Tile1)
+def import_tile_1(c: Conversion, op: onnx.Tile1, data: Value, tiles: Value, axis: Value) -> Value:
+    at = needed_ints(c, axis, "axis")[0]
+    rank = needed_rank(c, data)
+    number = openvino_forms.as_list(c, openvino_forms.converted(c, tiles, ElementType.I64))
+    pieces = [c.i64([1] * (at % rank)), number, c.i64([1] * (rank - at % rank - 1))]
+    filled = [piece for piece in pieces if length(piece) != 0]
+    return openvino_forms.tile(c, data, openvino_forms.concat(c, filled, 0))
+
+
+@imports(onnx.Tile)
+def import_tile(c: Conversion, op: onnx.Tile, data: Value, repeats: Value) -> Value:
+    return openvino_forms.tile(c, data, repeats)
