@@ -10,8 +10,10 @@ from irloop.conversion.elementwise import aligned, operands
 from irloop.conversion.framework import Conversion, exports, imports, pairs
 from irloop.dialects.onnx import comparison as onnx
 from irloop.dialects.openvino import comparison as ov
+from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.op import Op
+from irloop.graph.types import ElementType
 
 pairs((ov.LogicalNot, onnx.Not))
 
@@ -74,7 +76,13 @@ def _same(target: type[Op]) -> Callable[..., Value]:
     return rule
 
 
-imports(onnx.Equal)(_same(ov.Equal))
+@imports(onnx.Equal)
+def import_equal(c: Conversion, op: onnx.Equal, left: Value, right: Value) -> Value:
+    if element_of(left) is ElementType.STRING:
+        raise c.refuse("OpenVINO compares no strings")
+    return c(ov.Equal(), left, right)
+
+
 imports(onnx.Greater)(_same(ov.Greater))
 imports(onnx.GreaterOrEqual)(_same(ov.GreaterEqual))
 imports(onnx.Less)(_same(ov.Less))
