@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ from irloop.diagnostics import Location
 from irloop.formats.openvino.xml import Document, Layer, Net, Port
 from irloop.graph.types import ElementType
 from irloop.validation import schema, values
+from irloop.validation.errors import Errors
 from irloop.validation.index import LOOPS, NetIndex, Source
 from irloop.validation.places import at_entry
 from irloop.validation.weights import Weights
 from irloop.validation.wiring import Entry, Wiring
 
 if TYPE_CHECKING:
+    from irloop.errors import InferenceError
     from irloop.validation.analysis import Analysis
     from irloop.validation.operations import AttributeProblem
 
@@ -113,7 +116,10 @@ class Context:
     def __init__(self, document: Document, weights: str) -> None:
         self.document = document
         self.weights = Weights(weights)
+        #: Where errors were found so far; the engine fills it while rules run.
+        self.errors = Errors()
         self._wirings: dict[int, list[Wiring]] = {}
+        self._arities: dict[tuple[str | None, str | None], tuple[int, int | None]] = {}
 
     @property
     def version(self) -> int | None:
@@ -333,7 +339,7 @@ class Context:
         source = None if wiring.body is None else wiring.body.source(layer)
         if source is None or not source[0].outputs:
             return UNKNOWN
-        types = self.analysis.output_types(source[0])
+        types = self.first_analysis.output_types(source[0])
         number = next(n for n, port in enumerate(source[0].outputs) if port is source[1])
         found = types[number] if number < len(types) else None
         if found is None or found.shape.dims is None:
@@ -451,9 +457,43 @@ class Context:
                 found.append(BranchOutput(layer, place, *types))
         return found
 
+    def arity(self, layer: Layer) -> tuple[int, int | None]:
+        """The smallest and largest number of inputs (None: no limit) of a layer."""
+        if layer.type == "Result":
+            return 1, 1
+        key = layer.type, layer.version
+        known = self._arities.get(key)
+        if known is None:
+            from irloop.validation.operations import operation_of
+
+            operation = operation_of(layer.type or "", layer.version or "")
+            known = self._arities[key] = (0, None) if operation is None else operation.inputs
+        return known
+
+    @cached_property
+    def inference_errors(self) -> list[tuple[Layer, str, InferenceError]]:
+        """What operations object to, with the code of the rule that reports it.
+
+        TensorIterator, Loop and If are left out: rules 5xx to 7xx say more about them.
+        """
+        found = []
+        for error in self.analysis.errors:
+            layer = self.analysis.layer_at(error)
+            if layer is None or (layer.type or "").lower() in (*LOOPS, "if"):
+                continue
+            found.append((layer, _code_of(error.diagnostics[0].message), error))
+        return found
+
+    @cached_property
+    def first_analysis(self) -> Analysis:
+        """The inferred graph as it is before loops and branches were judged."""
+        from irloop.validation.analysis import Analysis
+
+        return Analysis(self)
+
     @cached_property
     def analysis(self) -> Analysis:
-        """The inferred graph; what it could not read or infer is in it."""
+        """The inferred graph, when all other errors are known."""
         from irloop.validation.analysis import Analysis
 
         return Analysis(self)
@@ -466,6 +506,21 @@ def _by_position(wiring: Wiring) -> dict[int, Entry]:
         for entry in reversed(wiring.outputs)
         if entry.position is not None and entry.inner is not None and entry.inner.type == "Result"
     }
+
+
+_TYPES = re.compile(r"element type|another type")
+_RANGES = re.compile(
+    r"out of range|outside of the data|axis is|axes are|is negative|permutation|above max"
+    r"|larger than the axis|step is 0|is not known|is unknown|rank is not supported"
+)
+
+
+def _code_of(message: str) -> str:
+    """The code of an error of inference, by what it says."""
+    said = message.rpartition(": ")[2]
+    if _TYPES.search(said):
+        return "IRL403"
+    return "IRL405" if _RANGES.search(said) else "IRL404"
 
 
 def _constant(layer: Layer) -> Constant:

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from irloop.diagnostics import Diagnostic, Location, Report, Severity
+from irloop.diagnostics import Diagnostic, Report, Severity
 from irloop.errors import ReadError, UsageError
 from irloop.formats.openvino.xml import parse
 from irloop.validation import rules as rule_package
 from irloop.validation.context import Context
-from irloop.validation.rule import FILE, LAYER, NET, OWNER, RULES, Rule
+from irloop.validation.errors import Errors
+from irloop.validation.rule import RULES, Rule
 
 __all__ = ["explain", "rule_classes", "validate"]
 
 _RULE_FILE = re.compile(r"((?:irl|onx)\d{3})_\w+\.py")
-_LAYER_STEP = re.compile(r"layer\[@id=[^\]]*\]")
 
 
 @cache
@@ -134,7 +134,8 @@ def _run(
     context: Context, classes: dict[str, type[Rule]], selection: _Selection
 ) -> Iterator[Diagnostic]:
     """Run the rules in order; drop findings that depend on an error found before."""
-    errors = _Errors()
+    errors = Errors()
+    context.errors = errors
     wanted = [code for code in classes if selection.wants(code)]
     for rule in _in_order(wanted, classes):
         for finding in rule().check(context):
@@ -162,48 +163,3 @@ def _in_order(wanted: list[str], classes: dict[str, type[Rule]]) -> list[type[Ru
     for code in wanted:
         visit(code)
     return list(ordered.values())
-
-
-class _Errors:
-    """Where errors were found, by how far they reach."""
-
-    def __init__(self) -> None:
-        self._codes: dict[str, set[str]] = {}
-
-    def add(self, code: str, place: Location) -> None:
-        """Remember an error."""
-        for key in ("", _net_key(place), _layer_key(place)):
-            self._codes.setdefault(key, set()).add(code)
-
-    def silence(self, rule: type[Rule], place: Location) -> bool:
-        """True when an error that `rule` requires the absence of reaches `place`."""
-        if not self._codes or not rule.requires:
-            return False
-        codes = self._codes.get(_KEYS[rule.scope](place), ())
-        return any(code.startswith(rule.requires) for code in codes if code != rule.code)
-
-
-def _owner_key(place: Location) -> str:
-    """The element path of the layer that owns the body of the innermost layer."""
-    return _net_key(place).rpartition("/")[0]
-
-
-def _layer_key(place: Location) -> str:
-    """The element path up to the innermost layer."""
-    steps = list(_LAYER_STEP.finditer(place.element))
-    return place.element[: steps[-1].end()] if steps else place.element
-
-
-def _net_key(place: Location) -> str:
-    """The element path of the net that the innermost layer, or the edge, belongs to."""
-    element = place.element
-    cut = max(element.rfind("/layers/"), element.rfind("/edges/"))
-    return f"{element if cut < 0 else element[:cut]} net"
-
-
-_KEYS: dict[str, Callable[[Location], str]] = {
-    LAYER: _layer_key,
-    OWNER: _owner_key,
-    NET: _net_key,
-    FILE: lambda _: "",
-}

@@ -1,17 +1,28 @@
-"""What the attributes in `data` may be, by operation; filled by the operation classes."""
+"""What the attributes in `data` may be, by operation, and what is wrong with those of a file.
+
+Names, kinds and arities come from the operation classes; the words an attribute may have, where
+the class takes any text, from the specifications of the operations.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from irloop.diagnostics import Location
+from irloop.formats.openvino.xml import Layer
+from irloop.graph.types import ElementType, Shape
+from irloop.validation import availability
+from irloop.validation.places import at_data, describe
 
 if TYPE_CHECKING:
     from irloop.validation.context import Context
 
-__all__ = ["AttributeProblem", "attribute_problems"]
+__all__ = ["Attribute", "AttributeProblem", "Operation", "attribute_problems", "operation_of"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +38,219 @@ class AttributeProblem:
     fix: str = ""
 
 
+@dataclass(frozen=True)
+class Attribute:
+    """One attribute: "bool", "int", "float", "words", "word", "text" or a list of numbers."""
+
+    kind: str
+    required: bool
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What validation knows of an operation: its inputs (smallest, largest) and attributes."""
+
+    label: str
+    inputs: tuple[int, int | None]
+    attributes: dict[str, Attribute]
+
+
+_BROADCASTS = ("none", "numpy", "pdpd", "explicit", "bidirectional")
+_REDUCTIONS = ("none", "sum", "prod", "min", "max", "mean", "sub")
+#: Words by attribute, or by operation and attribute where the name alone does not tell.
+_WORDS: dict[str, tuple[str, ...]] = {
+    "auto_broadcast": _BROADCASTS,
+    "auto_pad": ("explicit", "same_upper", "same_lower", "valid", "notset"),
+    "rounding_type": ("floor", "ceil", "ceil_torch"),
+    "pad_mode": ("constant", "edge", "reflect", "symmetric"),
+    "box_encoding": ("corner", "center"),
+    "shape_calculation_mode": ("sizes", "scales"),
+    "coordinate_transformation_mode": (
+        "half_pixel",
+        "pytorch_half_pixel",
+        "asymmetric",
+        "tf_half_pixel_for_nn",
+        "align_corners",
+    ),
+    "nearest_mode": ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"),
+    "approximation_mode": ("erf", "tanh"),
+    "aligned_mode": ("asymmetric", "half_pixel_for_nn", "half_pixel"),
+    "padding_mode": ("zeros", "border", "reflection"),
+    "negative_indices_mode": ("ignore_negative", "normalize"),
+    "broadcast.mode": _BROADCASTS,
+    "depthtospace.mode": ("blocks_first", "depth_first"),
+    "spacetodepth.mode": ("blocks_first", "depth_first"),
+    "gridsample.mode": ("bilinear", "bicubic", "nearest"),
+    "interpolate.mode": (
+        "nearest",
+        "linear",
+        "linear_onnx",
+        "cubic",
+        "area",
+        "bilinear_pillow",
+        "bicubic_pillow",
+    ),
+    "pad.mode": ("constant", "edge", "reflect", "symmetric"),
+    "psroipooling.mode": ("average", "bilinear"),
+    "roialign.mode": ("avg", "max"),
+    "roipooling.method": ("max", "bilinear"),
+    "round.mode": ("half_to_even", "half_away_from_zero"),
+    "topk.mode": ("max", "min"),
+    "topk.sort": ("index", "value", "none"),
+    "mvn.eps_mode": ("inside_sqrt", "outside_sqrt"),
+    "normalizel2.eps_mode": ("add", "max"),
+    "scatterelementsupdate.reduction": _REDUCTIONS,
+    "scatterndupdate.reduction": _REDUCTIONS,
+}
+_INT = re.compile(r"\s*-?\d+", re.ASCII)
+_FLOAT = re.compile(r"\s*-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan)", re.ASCII)
+_NUMBERS = {"int": _INT, "float": _FLOAT, "ints": _INT, "floats": _FLOAT}
+
+
+@cache
+def operation_of(type_name: str, version: str) -> Operation | None:
+    """What is known of an operation in an opset; None when no class describes it."""
+    from irloop.dialects.openvino import OPENVINO
+
+    opset = availability.opset_of(version, type_name)
+    cls: Any = None if opset is None else OPENVINO.find(type_name, opset)
+    if cls is None:
+        return None
+    hints = get_type_hints(cls)
+    attributes = {
+        item.metadata.get("name") or item.name: _attribute(
+            cls.type, item.metadata.get("name") or item.name, hints[item.name], item.default
+        )
+        for item in fields(cls)
+    }
+    return Operation(f"{cls.type}-{cls.since}", cls.arity, attributes)
+
+
+def _attribute(type_name: str, name: str, hint: Any, default: Any) -> Attribute:
+    required = default is MISSING
+    given = [item for item in get_args(hint) if item is not NoneType]
+    if get_origin(hint) not in (tuple, Literal) and len(given) == 1:
+        hint = given[0]
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return Attribute("word", required, tuple(str(item) for item in arguments))
+    if origin is tuple:
+        kind = {int: "ints", float: "floats"}.get(arguments[0], "text")
+        return Attribute(kind, required)
+    words = _WORDS.get(f"{type_name.lower()}.{name}", _WORDS.get(name, ()))
+    if hint is str and words:
+        return Attribute("word", required, words)
+    names = {bool: "bool", int: "int", float: "float", ElementType: "text", Shape: "text"}
+    return Attribute(names.get(hint, "text"), required)
+
+
 def attribute_problems(context: Context) -> Iterator[AttributeProblem]:
     """Everything wrong with the attributes in `data` of all layers."""
-    return iter(())
+    # Layers repeat each other: what is right once is right everywhere.
+    sound: set[tuple[object, ...]] = set()
+    for index in context.nets:
+        for layer in index.net.layers:
+            if layer.type in ("Const", "Parameter") or layer.type is None or layer.version is None:
+                continue
+            key = (layer.type, layer.version, *layer.data.items())
+            if key in sound:
+                continue
+            problems = list(_problems(layer, layer.type, layer.version))
+            if not problems:
+                sound.add(key)
+            yield from problems
+
+
+def _problems(layer: Layer, type_name: str, version: str) -> Iterator[AttributeProblem]:
+    operation = operation_of(type_name, version)
+    if operation is None:
+        return
+    for name, attribute in operation.attributes.items():
+        if attribute.required and name not in layer.data:
+            yield AttributeProblem(
+                "IRL103",
+                at_data(layer),
+                f"{describe(layer)} has no {name}",
+                f"an attribute {name}",
+                "none",
+                fix=f"add {name} to its data",
+            )
+    for name, text in layer.data.items():
+        known = operation.attributes.get(name)
+        if known is None:
+            yield _unknown(layer, name, operation)
+        else:
+            yield from _value(layer, name, text, known)
+
+
+def _unknown(layer: Layer, name: str, operation: Operation) -> AttributeProblem:
+    names = ", ".join(operation.attributes) or "no attributes"
+    return AttributeProblem(
+        "IRL107",
+        at_data(layer, name),
+        f"{operation.label} has no attribute {name}, it is ignored",
+        names,
+        name,
+        "a misspelling, or an attribute of another version of the operation",
+        "correct or remove it",
+    )
+
+
+def _value(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator[AttributeProblem]:
+    place = at_data(layer, name)
+    what = f"{name} of {describe(layer)}"
+    if attribute.kind == "bool":
+        if text.lower() not in ("true", "false", "1", "0"):
+            yield AttributeProblem(
+                "IRL114",
+                place,
+                f"{what} is no boolean and keeps its default",
+                "true or false",
+                repr(text),
+                fix="write true or false",
+            )
+    elif attribute.kind == "word":
+        if text.strip().lower() not in {word.lower() for word in attribute.words}:
+            yield AttributeProblem(
+                "IRL115",
+                place,
+                f"{what} has a value that does not exist",
+                ", ".join(attribute.words),
+                repr(text),
+                fix="write one of these",
+            )
+    elif attribute.kind in _NUMBERS:
+        pattern = _NUMBERS[attribute.kind]
+        items = _items(text) if attribute.kind.endswith("s") else [text]
+        for item in items:
+            yield from _number(place, what, name, item, pattern)
+
+
+def _items(text: str) -> list[str]:
+    if not text.strip():
+        return []
+    items = text.split(",")
+    if not items[-1].strip():
+        items.pop()
+    return [item.strip() for item in items]
+
+
+def _number(
+    place: Location, what: str, name: str, text: str, pattern: re.Pattern[str]
+) -> Iterator[AttributeProblem]:
+    match = pattern.match(text)
+    kind = "an integer" if pattern is _INT else "a number (inf, -inf, nan in lower case)"
+    if match is None:
+        yield AttributeProblem(
+            "IRL115", place, f"{what} cannot be read", kind, repr(text), fix=f"write {kind}"
+        )
+    elif match.end() < len(text):
+        yield AttributeProblem(
+            "IRL116",
+            place,
+            f"{what} is read only up to the first character that does not belong to the number",
+            f"{match.group().strip()}, if that is meant",
+            repr(text),
+            fix=f"write {name} without anything behind the number",
+        )

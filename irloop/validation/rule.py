@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.validation.places import at_layer
 
 if TYPE_CHECKING:
     from irloop.validation.context import Context
@@ -88,3 +89,18 @@ class Rule:
             cause=problem.cause,
             fix=problem.fix,
         )
+
+    def from_inference(self, context: Context) -> Iterator[Diagnostic]:
+        """The errors of inference that have this code."""
+        for layer, code, error in context.inference_errors:
+            if code != self.code:
+                continue
+            said = error.diagnostics[0]
+            yield self.found(
+                at_layer(layer),
+                said.message,
+                expected=said.expected,
+                found=said.found,
+                cause=said.cause,
+                fix=said.fix or "correct the operand or the attribute",
+            )

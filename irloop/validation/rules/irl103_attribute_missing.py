@@ -19,7 +19,8 @@ class AttributeMissing(
     What it does:
         Checks `id`, `name`, `type`, `version` of layers, `id` of ports, `precision` of output
         ports, the four ends of edges, both layers of back edges, `external_port_id` and
-        `internal_layer_id` of port map entries, and `shape` and `element_type` of Parameters.
+        `internal_layer_id` of port map entries, `shape` and `element_type` of Parameters, and what
+        an operation cannot do without in its `data`.
     Why is this bad:
         OpenVINO 2026.4 and 2021.4 refuse the file, mostly without a line. A Parameter without
         `shape` is accepted and silently becomes a scalar, one without `element_type` gets no
@@ -47,6 +48,9 @@ class AttributeMissing(
         for index in context.nets:
             for layer in index.parameters:
                 yield from self._parameter(layer)
+        for problem in context.attribute_problems:
+            if problem.code == self.code:
+                yield self.from_problem(problem)
 
     def _parameter(self, layer: Layer) -> Iterator[Diagnostic]:
         if layer.data_line is None:

@@ -15,6 +15,7 @@ class OpenInput(
     code="IRL205",
     severity=Severity.WARNING,
     title="last input ports without edges",
+    requires=("IRL406",),
 ):
     """The last input ports of a layer have no edges.
 

@@ -17,7 +17,7 @@ class ConcatDim(
     code="IRL613",
     severity=Severity.ERROR,
     title="concatenated part has another size than part_size",
-    requires=("IRL104",),
+    requires=("IRL104", "IRL612"),
 ):
     """The Result of a concatenated output does not have `part_size` elements on the axis.
 

@@ -1,0 +1,65 @@
+"""Where errors were found, and how far each reaches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from irloop.diagnostics import Location
+from irloop.validation.rule import FILE, LAYER, NET, OWNER, Rule
+
+__all__ = ["Errors"]
+
+_LAYER_STEP = re.compile(r"layer\[@id=[^\]]*\]")
+
+
+class Errors:
+    """The codes of errors by the element path of the layer, the net and the file they are in."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, set[str]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._codes)
+
+    def add(self, code: str, place: Location) -> None:
+        """Remember an error."""
+        for key in ("", _net_key(place), _layer_key(place)):
+            self._codes.setdefault(key, set()).add(code)
+
+    def at(self, element: str) -> set[str]:
+        """The codes of the errors in a layer, by its element path."""
+        return self._codes.get(element, set())
+
+    def silence(self, rule: type[Rule], place: Location) -> bool:
+        """True when an error that `rule` requires the absence of reaches `place`."""
+        if not self._codes or not rule.requires:
+            return False
+        codes = self._codes.get(_KEYS[rule.scope](place), ())
+        return any(code.startswith(rule.requires) for code in codes if code != rule.code)
+
+
+def _owner_key(place: Location) -> str:
+    """The element path of the layer that owns the body of the innermost layer."""
+    return _net_key(place).rpartition("/")[0]
+
+
+def _layer_key(place: Location) -> str:
+    """The element path up to the innermost layer."""
+    steps = list(_LAYER_STEP.finditer(place.element))
+    return place.element[: steps[-1].end()] if steps else place.element
+
+
+def _net_key(place: Location) -> str:
+    """The element path of the net that the innermost layer, or the edge, belongs to."""
+    element = place.element
+    cut = max(element.rfind("/layers/"), element.rfind("/edges/"))
+    return f"{element if cut < 0 else element[:cut]} net"
+
+
+_KEYS: dict[str, Callable[[Location], str]] = {
+    LAYER: _layer_key,
+    OWNER: _owner_key,
+    NET: _net_key,
+    FILE: lambda _: "",
+}

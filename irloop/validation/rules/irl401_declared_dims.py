@@ -1,0 +1,65 @@
+"""IRL401: declared dimensions are not the inferred ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.graph.types import TensorType
+from irloop.validation import values
+from irloop.validation.context import Context
+from irloop.validation.places import at_port, describe
+from irloop.validation.rule import Rule
+
+
+class DeclaredDims(
+    Rule,
+    code="IRL401",
+    severity=Severity.WARNING,
+    title="declared dimensions are not the inferred ones",
+    requires=("IRL1", "IRL2", "IRL3", "IRL5", "IRL6", "IRL7"),
+    needs_graph=True,
+):
+    """An output port declares other dimensions than the operation gives.
+
+    What it does:
+        Infers the shapes of all operations, bodies included, and compares them with the `dim`
+        elements of output ports. Dynamic dimensions agree with everything.
+    Why is this bad:
+        OpenVINO 2026.4 and 2021.4 infer shapes anew and never look at the declaration, so the
+        file still works; but tools that trust it (and readers of the file) are misled. The .xml
+        may have been edited, or reshaped by a tool that did not finish.
+    Bad example:
+        a ReLU of [1,2] whose output port declares [1,7]
+    Good example:
+        a ReLU of [1,2] whose output port declares [1,2]
+    Fix:
+        Write the model again, or correct the dims.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an output port."""
+        for layer, _ in context.analysis.nodes():
+            types = context.analysis.output_types(layer)
+            for port, inferred in zip(layer.outputs, types, strict=False):
+                declared = context.declared(port).dims
+                if inferred is None or declared is None or not _contradict(declared, inferred):
+                    continue
+                yield self.found(
+                    at_port(layer, port),
+                    f"output port {port.id} of {describe(layer)} declares wrong dimensions",
+                    expected=f"{inferred.shape}, as inferred",
+                    found=values.show_dims(declared),
+                    cause="the file was edited or reshaped",
+                    fix="write the model again, or correct the dims",
+                )
+
+
+def _contradict(declared: tuple[int | None, ...], inferred: TensorType) -> bool:
+    dims = inferred.shape.dims
+    if dims is None:
+        return False
+    if len(dims) != len(declared):
+        return True
+    pairs = zip(declared, dims, strict=True)
+    return any(isinstance(dim, int) and said is not None and said != dim for said, dim in pairs)

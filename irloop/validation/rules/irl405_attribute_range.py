@@ -1,0 +1,37 @@
+"""IRL405: attribute or axis is out of range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.context import Context
+from irloop.validation.rule import Rule
+
+
+class AttributeRange(
+    Rule,
+    code="IRL405",
+    severity=Severity.ERROR,
+    title="attribute or axis is out of range",
+    requires=("IRL1", "IRL2", "IRL3", "IRL406", "IRL5", "IRL6", "IRL7"),
+    needs_graph=True,
+):
+    """An axis or another parameter of an operation is outside of what its operands allow.
+
+    What it does:
+        Asks each operation, bodies included, whether its axes, splits, windows and counts fit the
+        inferred shapes; constants that hold such parameters are read.
+    Why is this bad:
+        OpenVINO 2026.4 and 2021.4 refuse the file, when the rank is known.
+    Bad example:
+        a SoftMax with axis="2" of a tensor of rank 2
+    Good example:
+        a SoftMax with axis="1"
+    Fix:
+        Correct the attribute or the constant.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a layer."""
+        yield from self.from_inference(context)

@@ -1,0 +1,70 @@
+"""IRL406: wrong number of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.xml import Layer
+from irloop.validation.context import Context
+from irloop.validation.index import NetIndex
+from irloop.validation.places import at_layer, describe
+from irloop.validation.rule import Rule
+
+
+class NumberOfInputs(
+    Rule,
+    code="IRL406",
+    severity=Severity.ERROR,
+    title="wrong number of inputs",
+    requires=("IRL106", "IRL109", "IRL110", "IRL203", "IRL204", "IRL206"),
+):
+    """A layer has more or fewer connected inputs than its operation takes.
+
+    What it does:
+        Counts the edges into each layer that a Result depends on and compares with the operation.
+    Why is this bad:
+        OpenVINO 2026.4 and 2021.4 refuse the file; inputs are counted by edges, declared ports
+        without an edge do not count.
+    Bad example:
+        an Add with one edge
+    Good example:
+        an Add with two edges
+    Fix:
+        Add the missing edge, or remove the superfluous one.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a layer."""
+        for index in context.nets:
+            for layer in index.net.layers:
+                if layer.type in ("Const", "Parameter") or not index.is_used(layer):
+                    continue
+                least, most = context.arity(layer)
+                count = len(index.incoming.get(layer.id or "", ()))
+                if count >= least and (most is None or count <= most):
+                    continue
+                if _has_broken_edge(index, layer):
+                    continue
+                yield self.found(
+                    at_layer(layer),
+                    f"{describe(layer)} has {count} connected input{'' if count == 1 else 's'}",
+                    expected=_range(least, most),
+                    found=str(count),
+                    cause="an edge was lost" if count < least else "an edge too many",
+                    fix="correct the edges",
+                )
+
+
+def _range(least: int, most: int | None) -> str:
+    if most is None:
+        return f"{least} or more"
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def _has_broken_edge(index: NetIndex, layer: Layer) -> bool:
+    """An edge that names a wrong or a taken port is the finding (IRL203, IRL206), not the count."""
+    edges = index.edges_into(layer)
+    ports = {port.id for port in layer.inputs}
+    names = [edge.to_port for edge in edges]
+    return len(set(names)) < len(names) or not ports.issuperset(names)
