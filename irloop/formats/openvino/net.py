@@ -158,7 +158,8 @@ class NetReader:
         done: set[str] = set()
         for layer in self.net.layers:
             assert layer.id is not None
-            if layer.id not in reachable or layer.id in done:
+            # Results come last in any case; starting from one would put its producers first.
+            if layer.id not in reachable or layer.id in done or layer.type == "Result":
                 continue
             stack = [(layer, iter(self.incoming.get(layer.id, ())))]
             open_ids = {layer.id: layer}

@@ -134,10 +134,12 @@ class _Builder:
             self._parser.Parse(data, True)
         except expat.ExpatError as error:
             raise self._malformed(error, data) from error
-        except ValueError as error:  # an encoding that Python does not know either
-            raise self._error(f"the XML cannot be decoded: {error}", fix="save it as UTF-8") from (
-                error
-            )
+        except (LookupError, ValueError) as error:  # an encoding that Python does not know either
+            raise self._error(
+                f"the XML cannot be decoded: {error}",
+                expected="UTF-8, UTF-16 or an encoding of one byte a character",
+                fix="save it as UTF-8",
+            ) from error
 
     def _malformed(self, error: expat.ExpatError, data: bytes) -> ReadError:
         what = expat.ErrorString(error.code)

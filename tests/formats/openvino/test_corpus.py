@@ -1,0 +1,129 @@
+"""Every IR there is: read, write, read is the identity; OpenVINO runs what was written."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from irloop.errors import ReadError
+from irloop.formats.openvino.reader import read
+from irloop.formats.openvino.writer import write
+from irloop.graph.equality import difference, model_difference
+from irloop.graph.model import Model
+from irloop.graph.verify import verify
+
+SHARED = Path(__file__).resolve().parents[3].parent / "shared"
+CORPUS = sorted((SHARED / "corpus").glob("*/*/model.xml"))
+#: Every case of a few operations would take long for what it adds.
+OPCONF = sorted((SHARED / "opconf" / "cases").glob("*/*/model.xml"))[::7]
+#: What is no IR that can be read: too deep, or its weights are made by a recipe.
+UNREADABLE = ("nested more than", "weights cannot be read")
+
+needs_corpus = pytest.mark.skipif(not CORPUS, reason="../shared/corpus is not here")
+needs_opconf = pytest.mark.skipif(not OPCONF, reason="../shared/opconf is not here")
+
+
+def readable(paths: list[Path]) -> list[tuple[Path, Model]]:
+    found, problems = [], []
+    for path in paths:
+        try:
+            found.append((path, read(path)))
+        except ReadError as error:
+            problems.append(error.message)
+    assert all(any(text in problem for text in UNREADABLE) for problem in problems), problems
+    return found
+
+
+def check_round_trip(paths: list[Path], folder: Path) -> None:
+    target = folder / "copy.xml"
+    for path, model in readable(paths):
+        verify(model.graph)
+        # Names that version 10 cannot have are changed by writing it; version 11 keeps them all.
+        write(model, target, version=11)
+        assert difference(model.graph, read(target).graph) is None, path
+        write(model, target)
+        once = read(target)
+        verify(once.graph)
+        first = target.read_bytes(), target.with_suffix(".bin").read_bytes()
+        write(once, target)
+        assert model_difference(once, read(target)) is None, path
+        assert (target.read_bytes(), target.with_suffix(".bin").read_bytes()) == first, path
+
+
+@needs_corpus
+def test_corpus_round_trip(tmp_path: Path) -> None:
+    check_round_trip(CORPUS, tmp_path)
+
+
+@needs_opconf
+def test_opconf_round_trip(tmp_path: Path) -> None:
+    check_round_trip(OPCONF, tmp_path)
+
+
+#: Runs both files on the same inputs in one process and prints what differs.
+CHILD = """
+import json, sys
+import numpy as np
+import openvino as ov
+
+core = ov.Core()
+hints = {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"}
+
+def run(xml, names, data):
+    model = core.read_model(xml)
+    compiled = core.compile_model(model, "CPU", hints)
+    order = [node.get_friendly_name() for node in model.get_parameters()]
+    inputs = {}
+    for index, name in enumerate(names):
+        port = order.index(name)
+        kind = compiled.inputs[port].get_element_type().to_dtype()
+        inputs[port] = data[f"in{index}"].astype(kind)
+    results = compiled(inputs)
+    ports = [node.get_friendly_name() for node in model.get_results()]
+    return dict(zip(ports, (results[index] for index in range(len(ports)))))
+
+for line in sys.stdin:
+    original, copy, names, inputs = json.loads(line)
+    data = dict(np.load(inputs))
+    one, two = run(original, names, data), run(copy, names, data)
+    same = list(one) == list(two) and all(
+        np.array_equal(one[name], two[name], equal_nan=True) for name in one
+    )
+    print(json.dumps([original, same]), flush=True)
+"""
+
+
+@needs_corpus
+def test_openvino_runs_what_was_written(tmp_path: Path) -> None:
+    pytest.importorskip("openvino")
+    jobs = []
+    for path in CORPUS:
+        meta = json.loads((path.parent / "meta.json").read_text(encoding="utf-8"))
+        runs = [run for name, run in meta["runs"].items() if name == "ov-xml"]
+        if meta["agree"] is not True or not runs or "ok" not in json.dumps(runs[0]):
+            continue
+        if not (path.parent / "inputs_0.npz").is_file() or not path.with_suffix(".bin").is_file():
+            continue
+        jobs.append((path, [item["name"] for item in meta["ir"]["inputs"]]))
+    # A spread of all families; each compiles two models.
+    jobs = jobs[:: max(1, len(jobs) // 40)]
+    lines = []
+    for index, (path, names) in enumerate(jobs):
+        copy, _ = write(read(path), tmp_path / f"{index}.xml")
+        lines.append(json.dumps([str(path), str(copy), names, str(path.parent / "inputs_0.npz")]))
+    assert len(lines) >= 30
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD],
+        input="\n".join(lines) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    reports = [json.loads(line) for line in child.stdout.splitlines()]
+    assert len(reports) == len(lines), child.stderr[-2000:]
+    assert [path for path, same in reports if not same] == []
