@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import onnx
@@ -9,44 +11,69 @@ import onnx
 __all__ = [
     "DECLARED",
     "DEFAULT",
-    "FORM",
-    "NOTES",
+    "NO_NOTES",
     "TYPE",
+    "NodeNotes",
     "apply_graph_notes",
     "apply_node_notes",
     "graph_notes",
+    "info_of",
     "node_notes",
+    "notes_of",
 ]
 
-#: Key of `Node.info`: documentation, metadata and form of a node.
-NOTES = "onnx"
-#: Key of the notes of a Constant: it was a node, not an initializer.
-FORM = "form"
 #: Keys of `Value.info`: its type was declared in value_info; it is the default value of a graph
 #: input; the TypeProto, where `Value.type` cannot say all of it.
 DECLARED = "onnx.declared"
 DEFAULT = "onnx.default"
 TYPE = "onnx.type"
+#: Key of `Node.info`; its value is a `NodeNotes`.
+_NOTES = "onnx"
 
 
-def node_notes(proto: onnx.NodeProto) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class NodeNotes:
+    """What a NodeProto says that is no attribute; `is_node` of a constant: no initializer.
+
+    `graphs` has the notes of its bodies by attribute.
+    """
+
+    doc_string: str = ""
+    overload: str = ""
+    metadata_props: Mapping[str, str] = field(default_factory=dict)
+    graphs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    is_node: bool = False
+
+
+NO_NOTES = NodeNotes()
+_NODE: Mapping[str, Any] = {_NOTES: NodeNotes(is_node=True)}
+
+
+def node_notes(proto: onnx.NodeProto, *, is_node: bool = False) -> NodeNotes:
     """What a NodeProto says that is no attribute."""
-    notes: dict[str, Any] = {}
-    if proto.doc_string:
-        notes["doc_string"] = proto.doc_string
-    if proto.overload:
-        notes["overload"] = proto.overload
-    if proto.metadata_props:
-        notes["metadata_props"] = {item.key: item.value for item in proto.metadata_props}
     graphs = {}
     for attribute in proto.attribute:
         if attribute.HasField("g"):
             found = graph_notes(attribute.g)
             if found:
                 graphs[attribute.name] = found
-    if graphs:
-        notes["graphs"] = graphs
-    return notes
+    if not (proto.doc_string or proto.overload or proto.metadata_props or graphs or is_node):
+        return NO_NOTES
+    properties = {item.key: item.value for item in proto.metadata_props}
+    return NodeNotes(proto.doc_string, proto.overload, properties, graphs, is_node)
+
+
+def info_of(notes: NodeNotes) -> Mapping[str, Any]:
+    """The `Node.info` that keeps these notes."""
+    if notes == NO_NOTES:
+        return {}
+    return _NODE if notes == _NODE[_NOTES] else {_NOTES: notes}
+
+
+def notes_of(info: Mapping[str, Any]) -> NodeNotes:
+    """The notes that a `Node.info` keeps."""
+    found = info.get(_NOTES)
+    return found if isinstance(found, NodeNotes) else NO_NOTES
 
 
 def graph_notes(proto: onnx.GraphProto) -> dict[str, Any]:
@@ -63,17 +90,17 @@ def graph_notes(proto: onnx.GraphProto) -> dict[str, Any]:
     return notes
 
 
-def apply_node_notes(proto: onnx.NodeProto, notes: dict[str, Any]) -> None:
+def apply_node_notes(proto: onnx.NodeProto, notes: NodeNotes) -> None:
     """Write back what `node_notes` kept, bodies apart."""
-    if "doc_string" in notes:
-        proto.doc_string = notes["doc_string"]
-    if "overload" in notes:
-        proto.overload = notes["overload"]
-    for key, value in notes.get("metadata_props", {}).items():
+    if notes.doc_string:
+        proto.doc_string = notes.doc_string
+    if notes.overload:
+        proto.overload = notes.overload
+    for key, value in notes.metadata_props.items():
         proto.metadata_props.add(key=key, value=value)
 
 
-def apply_graph_notes(proto: onnx.GraphProto, notes: dict[str, Any]) -> None:
+def apply_graph_notes(proto: onnx.GraphProto, notes: Mapping[str, Any]) -> None:
     """Write back what `graph_notes` kept."""
     if "graph_doc_string" in notes:
         proto.doc_string = notes["graph_doc_string"]

@@ -1,8 +1,8 @@
 """Reading ONNX: any IR version and opset, bodies closed, weights left where they are.
 
 Initializers and Constant nodes become constants; an initializer that is also a graph input (a
-default value) is a constant as well. What the graph has no place for is kept under the key
-`NOTES` of `Node.info` and `Value.info` and in `Model.metadata`, and written back.
+default value) is a constant as well. What the graph has no place for is kept in `Node.info`,
+`Value.info` and `Model.metadata` (see `notes`), and written back.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from irloop.formats.onnx.attributes import Opaque, kind_of, op_from_attributes, 
 from irloop.formats.onnx.control import LABELS, ReadBody, Wiring, wire
 from irloop.formats.onnx.external import ExternalFiles
 from irloop.formats.onnx.functions import inline
-from irloop.formats.onnx.notes import DECLARED, DEFAULT, FORM, NOTES, TYPE, graph_notes, node_notes
+from irloop.formats.onnx.notes import DECLARED, DEFAULT, TYPE, graph_notes, info_of, node_notes
 from irloop.formats.onnx.scopes import GraphSource, NodeSource, order_of, source_of
 from irloop.formats.onnx.source import load
 from irloop.formats.onnx.tensors import sparse_from_proto, tensor_from_proto
@@ -36,7 +36,6 @@ from irloop.graph.types import UNKNOWN_TYPE, ElementType
 __all__ = ["from_proto", "read"]
 
 _DECLARED: Mapping[str, Any] = MappingProxyType({DECLARED: True})
-_FROM_NODE: Mapping[str, Any] = MappingProxyType({NOTES: MappingProxyType({FORM: "node"})})
 
 
 def read(path: str | os.PathLike[str]) -> Model:
@@ -265,9 +264,7 @@ class _Reader:
     ) -> None:
         if rest:
             node.attributes = rest
-        notes = node_notes(proto)
-        if notes:
-            node.info = {NOTES: notes}
+        node.info = info_of(node_notes(proto))
         for name, value in zip(proto.output, node.outputs, strict=False):
             if name:
                 scope.define(name, value)
@@ -360,10 +357,7 @@ class _Reader:
             raise ReadError(f"{where} needs exactly one output and no input")
         tensor = _constant_tensor(attributes, where)
         value = scope.graph.add_constant(tensor, name, (proto.output[0],), self._location)
-        value.producer.info = _FROM_NODE
-        notes = node_notes(proto)
-        if notes:
-            value.producer.info = {NOTES: {**notes, FORM: "node"}}
+        value.producer.info = info_of(node_notes(proto, is_node=True))
         scope.define(proto.output[0], value)
 
 

@@ -102,11 +102,10 @@ def _require_names(proto: onnx.GraphProto) -> None:
 
 def _node_source(proto: onnx.NodeProto) -> NodeSource:
     bodies: dict[str, GraphSource] = {}
-    limit = _body_inputs(proto)
     for attribute in proto.attribute:
         kind = kind_of(attribute)
         if kind == onnx.AttributeProto.GRAPH:
-            bodies[attribute.name] = source_of(attribute.g, limit)
+            bodies[attribute.name] = source_of(attribute.g, _body_inputs(proto))
         elif kind == onnx.AttributeProto.GRAPHS:
             for index, graph in enumerate(attribute.graphs):
                 bodies[f"{attribute.name}[{index}]"] = source_of(graph)

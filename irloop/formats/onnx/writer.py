@@ -18,11 +18,10 @@ from irloop.formats.onnx.naming import Scope
 from irloop.formats.onnx.notes import (
     DECLARED,
     DEFAULT,
-    FORM,
-    NOTES,
     TYPE,
     apply_graph_notes,
     apply_node_notes,
+    notes_of,
 )
 from irloop.formats.onnx.store import Store
 from irloop.formats.onnx.types import type_from_proto, type_to_proto
@@ -131,9 +130,9 @@ class _Writer:
         name = scope.names[value]
         where = f"constant {node_path(node)!r}"
         default = DEFAULT in value.info
-        notes = node.info.get(NOTES, {})
+        notes = notes_of(node.info)
         # IR versions before 4 take initializers that are graph inputs only.
-        if not default and (notes.get(FORM) == "node" or self._version < 4):
+        if not default and (notes.is_node or self._version < 4):
             constant = proto.node.add(op_type="Constant", name=node.name, output=[name])
             attribute = constant.attribute.add(name="value", type=onnx.AttributeProto.TENSOR)
             self._store.put(attribute.t, tensor, "", where)
@@ -160,10 +159,10 @@ class _Writer:
         proto.input.extend(inputs)
         proto.output.extend(self._outputs(node, folded, scope, schema))
         self._attributes(proto, node, folded, schema)
-        notes = node.info.get(NOTES, {})
+        notes = notes_of(node.info)
         apply_node_notes(proto, notes)
         for body in folded.bodies:
-            found = notes.get("graphs", {}).get(body.attribute, {})
+            found = notes.graphs.get(body.attribute, {})
             self._body(_body_proto(proto, body.attribute), node, body, scope, found)
 
     def _outputs(self, node: Node, folded: FoldedNode, scope: Scope, schema: Any) -> list[str]:
@@ -241,7 +240,7 @@ class _Writer:
     ) -> None:
         graph = folded.body.graph
         proto.name = graph.name or folded.body.label
-        apply_graph_notes(proto, dict(notes))
+        apply_graph_notes(proto, notes)
         scope = Scope(outer)
         scope.name_body(graph, {p: outer.names[v] for p, v in folded.captures.items()})
         for index, parameter in enumerate(folded.parameters):
