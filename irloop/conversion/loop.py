@@ -85,6 +85,8 @@ def import_loop(
     limit, starts = (_tensor(inputs[at]) if at < len(inputs) else None for at in (0, 1))
     if _never_runs(c, limit, starts):
         return without_iterations(c, body, inputs)
+    if _runs_once(c, body, limit, starts):
+        return _inlined(c, body, inputs)
     if starts is None and not _condition_is_trivial(c, body):
         c.warn(
             "CNV102",
@@ -179,6 +181,44 @@ def without_iterations(
         dims[out.axis if isinstance(out, ScanOutput) else 0] = 0
         outputs.append(c.tensor(ArrayTensor(np.zeros(dims, type.element.numpy()), type.element)))
     return outputs
+
+
+def _runs_once(c: Conversion, body: Body, limit: Value | None, starts: Value | None) -> bool:
+    start = None if starts is None else c.constant_of(starts)
+    if starts is not None and (start is None or not bool(start.reshape(-1)[0])):
+        return False
+    count = None if limit is None else c.constant_of(limit)
+    if count is not None and int(count.reshape(-1)[0]) == 1:
+        return True
+    goes_on = c.converter.source.constant(body.graph.outputs[0])
+    stops = goes_on is not None and not bool(goes_on.reshape(-1)[0])
+    return stops and (limit is None or count is not None)
+
+
+def _inlined(
+    c: Conversion, body: Body, inputs: Sequence[Converted | None]
+) -> list[Converted | None]:
+    """The body of a loop that runs exactly once, in place of the loop.
+
+    OpenVINO could not carry a state whose rank changes, which is legal here.
+    """
+    bound: list[Converted] = []
+    for index, node in enumerate(body.graph.parameters):
+        port = body.ports.by_parameter.get(index)
+        shape = [1] if _one_element(node).dims else []
+        if index == body.ports.iteration:
+            bound.append(c.i64(np.zeros(shape)))
+        elif port is None or port.parameter == 1:
+            bound.append(c.constant(np.ones(shape), ElementType.BOOLEAN))
+        else:
+            bound.append(_any_given(c, tuple(inputs), port.external))
+    results = c.convert_any(body.graph, bound)
+    return [
+        ov_shape_forms.unsqueeze(c, part_of(c, results[out.result]), [0])
+        if isinstance(out, ScanOutput)
+        else results[out.result]
+        for out in body.ports.outputs
+    ]
 
 
 def _condition_is_trivial(c: Conversion, body: Body) -> bool:

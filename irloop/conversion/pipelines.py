@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from irloop.conversion import (
     activation,
@@ -43,10 +43,10 @@ from irloop.errors import UnsupportedError, UsageError
 from irloop.graph.builder import element_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node, Value
-from irloop.graph.types import UNKNOWN_TYPE, TensorType, ValueType
+from irloop.graph.types import UNKNOWN_TYPE, Shape, TensorType, ValueType
 from irloop.graph.verify import verify
 
-__all__ = ["DEFAULT_ONNX_OPSET", "FAMILIES", "to_onnx", "to_openvino"]
+__all__ = ["DEFAULT_ONNX_OPSET", "FAMILIES", "set_input_shapes", "to_onnx", "to_openvino"]
 
 #: The rules of a family register themselves when its module is imported.
 FAMILIES = (
@@ -88,37 +88,76 @@ DEFAULT_ONNX_OPSET = 17
 SINK_SUFFIX = "/sink_port_0"
 
 
-def to_onnx(model: Model, *, opset: int = DEFAULT_ONNX_OPSET) -> tuple[Model, list[Diagnostic]]:
+def to_onnx(
+    model: Model,
+    *,
+    opset: int = DEFAULT_ONNX_OPSET,
+    prefer: str = "loop",
+    shapes: Mapping[str, Shape] | None = None,
+) -> tuple[Model, list[Diagnostic]]:
     """The same computation in ONNX operations, and what the user should know about it.
 
+    `prefer` "scan" writes a Scan for each Loop that only its slices end. `shapes` fixes the
+    shapes of inputs by name.
+
     Raises:
-        UsageError: when `model` is not an OpenVINO model.
+        UsageError: when `model` is not an OpenVINO model, or has no input of a given name.
         InferenceError: when the model contradicts itself.
         UnsupportedError: naming every operation that cannot be said in ONNX.
     """
     if model.dialect != "openvino":
         raise UsageError(f"expected an OpenVINO model, found dialect {model.dialect!r}")
-    converter = Converter(EXPORTS, opset)
+    set_input_shapes(model, shapes or {})
+    converter = Converter(EXPORTS, opset, options={"prefer": prefer})
     names = _Names(model, onnx_input_name, onnx_output_name)
     graph = _translate(model, converter, names, _as_it_is)
     metadata = {"openvino": copy.deepcopy(model.metadata)}
     return Model(graph, "onnx", 0, {"": opset}, metadata, model.source), converter.notes
 
 
-def to_openvino(model: Model, *, opset: int = 8) -> tuple[Model, list[Diagnostic]]:
+def to_openvino(
+    model: Model, *, opset: int = 8, shapes: Mapping[str, Shape] | None = None
+) -> tuple[Model, list[Diagnostic]]:
     """The same computation in OpenVINO operations up to `opset`, and what to know about it.
 
+    `shapes` fixes the shapes of inputs by name, which decides branches that depend on them.
+
     Raises:
-        UsageError: when `model` is not an ONNX model.
+        UsageError: when `model` is not an ONNX model, or has no input of a given name.
         InferenceError: when the model contradicts itself.
         UnsupportedError: naming every operation that cannot be said in OpenVINO IR.
     """
     if model.dialect != "onnx":
         raise UsageError(f"expected an ONNX model, found dialect {model.dialect!r}")
+    set_input_shapes(model, shapes or {})
     converter = Converter(IMPORTS, opset)
     names = _Names(model, lambda node: node.name, lambda node: node.name)
     graph = _translate(model, converter, names, _own_producer)
     return Model(graph, "openvino", 10, {}, {}, model.source), converter.notes
+
+
+def set_input_shapes(model: Model, shapes: Mapping[str, Shape]) -> None:
+    """Give inputs of a model, named by tensor or by layer, other shapes.
+
+    Raises:
+        UsageError: for a name that no input has, or a shape that contradicts the model's.
+    """
+    for name, wanted in shapes.items():
+        found = [
+            node
+            for node in model.graph.parameters
+            if name == node.name or name in node.outputs[0].names
+        ]
+        if not found:
+            known = ", ".join(node.name for node in model.graph.parameters)
+            raise UsageError(f"the model has no input {name!r}", expected=f"one of {known}")
+        value = found[0].outputs[0]
+        refined = value.type.shape.refine(wanted) if isinstance(value.type, TensorType) else None
+        if not isinstance(value.type, TensorType) or refined is None:
+            raise UsageError(
+                f"input {name!r} cannot have that shape", expected=str(value.type), found=str(wanted)
+            )
+        value.type = TensorType(value.type.element, refined)
 
 
 def onnx_input_name(node: Node) -> str:

@@ -86,10 +86,10 @@ def erase(
 
 @takes_virtual
 @imports(onnx.SequenceAt)
-def at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: Value) -> Value:
+def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: Value) -> Value:
     """An item of the list, or a slice of the stacked items."""
     if isinstance(sequence, Stacked):
-        return shape_forms.gather(c, sequence.tensor, position, 0)
+        return shape_forms.gather(c, sequence.tensor, shape_forms.as_scalar(c, position), 0)
     values = _items(sequence, "reading").values
     index = _index(c, position)
     if index is not None:
@@ -98,7 +98,8 @@ def at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: Value)
         return values[index]
     if not ranks_agree(values):
         raise c.refuse("a computed position in a sequence of tensors of different shapes")
-    return shape_forms.gather(c, stacked(c, values), position, 0)
+    at = shape_forms.as_scalar(c, position)
+    return shape_forms.gather(c, stacked(c, values), at, 0)
 
 
 @takes_virtual
