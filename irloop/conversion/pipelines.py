@@ -154,9 +154,8 @@ def set_input_shapes(model: Model, shapes: Mapping[str, Shape]) -> None:
         value = found[0].outputs[0]
         refined = value.type.shape.refine(wanted) if isinstance(value.type, TensorType) else None
         if not isinstance(value.type, TensorType) or refined is None:
-            raise UsageError(
-                f"input {name!r} cannot have that shape", expected=str(value.type), found=str(wanted)
-            )
+            message = f"input {name!r} cannot have that shape"
+            raise UsageError(message, expected=str(value.type), found=str(wanted))
         value.type = TensorType(value.type.element, refined)
 
 

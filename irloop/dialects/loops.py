@@ -8,8 +8,10 @@ what its Loop does (operation specifications Loop-5, TensorIterator-1, If-8; ONN
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from irloop.errors import InferenceError
 from irloop.graph.inference import Arguments
 from irloop.graph.loops import (
     Carried,
@@ -196,15 +198,26 @@ def _joined_shape(port: Concatenated | ScanOutput, shape: Shape, count: int | No
 
 def infer_branches(args: Arguments) -> list[ValueType]:
     """Output types of an If: those of the branch a constant condition takes, else both widened."""
-    found: dict[str, list[ValueType]] = {}
-    for body in args.bodies:
-        types = parameter_types(args, body)
-        results = args.infer_body(body, types, _invariant_constants(args, body))
-        outputs: list[ValueType] = [UNKNOWN_TYPE] * args.n_outputs
-        for port in body.ports.outputs:
-            outputs[port.external] = results[port.result]
-        found[body.label] = outputs
     condition = args.constant(0)
-    if condition is not None and condition.size == 1:
-        return found["then" if bool(condition.reshape(-1)[0]) else "else"]
-    return [widen_types(*pair) for pair in zip(found["then"], found["else"], strict=True)]
+    if condition is None or condition.size != 1:
+        left, right = (_infer_branch(args, body) for body in args.bodies)
+        return [widen_types(*pair) for pair in zip(left, right, strict=True)]
+    taken = "then" if bool(condition.reshape(-1)[0]) else "else"
+    found: list[ValueType] = []
+    for body in args.bodies:
+        if body.label == taken:
+            found = _infer_branch(args, body)
+            continue
+        # What is never run may contradict itself: its shapes are those of another case.
+        with suppress(InferenceError):
+            _infer_branch(args, body)
+    return found
+
+
+def _infer_branch(args: Arguments, body: Body) -> list[ValueType]:
+    types = parameter_types(args, body)
+    results = args.infer_body(body, types, _invariant_constants(args, body))
+    outputs: list[ValueType] = [UNKNOWN_TYPE] * args.n_outputs
+    for port in body.ports.outputs:
+        outputs[port.external] = results[port.result]
+    return outputs
