@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
@@ -14,7 +15,10 @@ from irloop.formats.onnx.types import require_text
 from irloop.graph.tensor import MappedFile, MappedTensor
 from irloop.graph.types import ElementType
 
-__all__ = ["ExternalFiles", "entries_of"]
+__all__ = ["LFS_POINTER", "ExternalFiles", "entries_of"]
+
+#: What a file starts with that Git LFS has not fetched yet.
+LFS_POINTER = b"version https://git-lfs"
 
 
 class ExternalFiles:
@@ -85,7 +89,7 @@ class ExternalFiles:
                 f"{where}: the external data ends behind the file {location!r}",
                 expected=f"bytes {offset}..{offset + nbytes}",
                 found=f"a file of {file.size} bytes",
-                cause="the file was cut short, or belongs to another model",
+                cause=_why_short(file),
             )
         return MappedTensor(file, offset, element, shape)
 
@@ -134,6 +138,13 @@ def _inside(folder: Path, location: str, where: str) -> Path:
             fix="put the data file itself next to the model",
         )
     return path
+
+
+def _why_short(file: MappedFile) -> str:
+    with contextlib.suppress(OSError), open(file.path, "rb") as stream:
+        if stream.read(len(LFS_POINTER)) == LFS_POINTER:
+            return "it is a Git LFS pointer, not the file it points to: run `git lfs pull`"
+    return "the file was cut short, or belongs to another model"
 
 
 def entries_of(tensor: onnx.TensorProto) -> dict[str, str]:

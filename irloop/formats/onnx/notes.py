@@ -13,6 +13,7 @@ __all__ = [
     "DEFAULT",
     "NO_NOTES",
     "TYPE",
+    "UNREAD",
     "NodeNotes",
     "apply_graph_notes",
     "apply_node_notes",
@@ -27,6 +28,8 @@ __all__ = [
 DECLARED = "onnx.declared"
 DEFAULT = "onnx.default"
 TYPE = "onnx.type"
+#: Parts of a ModelProto that are kept as bytes, not looked into (the last is new in IR 11).
+UNREAD = ("training_info", "configuration")
 #: Key of `Node.info`; its value is a `NodeNotes`.
 _NOTES = "onnx"
 

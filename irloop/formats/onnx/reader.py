@@ -22,7 +22,15 @@ from irloop.formats.onnx.attributes import Opaque, kind_of, op_from_attributes, 
 from irloop.formats.onnx.control import LABELS, ReadBody, Wiring, wire
 from irloop.formats.onnx.external import ExternalFiles
 from irloop.formats.onnx.functions import inline
-from irloop.formats.onnx.notes import DECLARED, DEFAULT, TYPE, graph_notes, info_of, node_notes
+from irloop.formats.onnx.notes import (
+    DECLARED,
+    DEFAULT,
+    TYPE,
+    UNREAD,
+    graph_notes,
+    info_of,
+    node_notes,
+)
 from irloop.formats.onnx.scopes import GraphSource, NodeSource, order_of, source_of
 from irloop.formats.onnx.source import load
 from irloop.formats.onnx.tensors import sparse_from_proto, tensor_from_proto
@@ -97,6 +105,10 @@ def _metadata(proto: onnx.ModelProto) -> dict[str, Any]:
         metadata["model_version"] = int(proto.model_version)
     if properties:
         metadata["metadata_props"] = properties
+    for name in UNREAD:
+        found = [item.SerializeToString(deterministic=True) for item in getattr(proto, name, ())]
+        if found:
+            metadata[name] = found
     return metadata
 
 

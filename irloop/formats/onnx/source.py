@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
-from irloop.formats.onnx.external import ExternalFiles
+from irloop.formats.onnx.external import LFS_POINTER, ExternalFiles
 from irloop.formats.onnx.wire import Tokens, cut
 from irloop.graph.tensor import MappedFile
 
@@ -19,7 +19,7 @@ __all__ = ["load"]
 #: What files that are no ONNX model start with, what they are, and what helps.
 _OTHERS: tuple[tuple[bytes, str, str], ...] = (
     (
-        b"version https://git-lfs",
+        LFS_POINTER,
         "a Git LFS pointer, not the file it points to",
         "run `git lfs pull`",
     ),

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import onnx
 
 from irloop.dialects.onnx import ONNX
-from irloop.errors import WriteError
+from irloop.errors import UsageError, WriteError
 from irloop.formats.onnx.attributes import codec_of, to_proto
 from irloop.formats.onnx.check import check_model
 from irloop.formats.onnx.control import FoldedBody, FoldedNode, fold
@@ -19,6 +19,7 @@ from irloop.formats.onnx.notes import (
     DECLARED,
     DEFAULT,
     TYPE,
+    UNREAD,
     apply_graph_notes,
     apply_node_notes,
     notes_of,
@@ -30,6 +31,7 @@ from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant, Op, UnknownOp
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+from irloop.graph.verify import verify
 from irloop.graph.walk import node_path
 
 __all__ = ["to_proto_model", "write"]
@@ -55,6 +57,8 @@ def write(
     model first.
 
     Raises:
+        UsageError: for a model of another dialect.
+        VerifyError: when the graph breaks its own rules.
         WriteError: when the model is not valid in its opsets, the checker refuses it, or the
             file cannot be written; the old file is then still there.
     """
@@ -89,6 +93,9 @@ class _Writer:
     def model(self) -> onnx.ModelProto:
         """The whole model."""
         model = self._model
+        if model.dialect != "onnx":
+            raise UsageError(f"expected an ONNX model, found dialect {model.dialect!r}")
+        verify(model.graph)
         if not model.opsets:
             raise WriteError("the model names no opset to write")
         proto = onnx.ModelProto()
@@ -102,6 +109,9 @@ class _Writer:
                 setattr(proto, name, model.metadata[name])
         for key, value in model.metadata.get("metadata_props", {}).items():
             proto.metadata_props.add(key=key, value=value)
+        for name in UNREAD:
+            for data in model.metadata.get(name, ()):
+                getattr(proto, name).add().ParseFromString(data)
         scope = Scope()
         outputs = scope.name_model(model.graph)
         graph = proto.graph

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,34 @@ def test_sequence_map_becomes_the_loop_it_is() -> None:
     x, w = np.arange(6, dtype=np.float32).reshape(3, 2), np.array([1, 10], np.float32)
     found = run(writer.to_proto_model(model), x=x, w=w)
     np.testing.assert_array_equal(found, (x + w) * w)
+
+
+def test_the_stored_cases_of_sequence_map() -> None:
+    ort = pytest.importorskip("onnxruntime")
+    with warnings.catch_warnings():
+        # Some of the cases overflow while they are made.
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.loader import load_model_tests
+
+        cases = [
+            case
+            for case in load_model_tests(kind="node")
+            if case.name.startswith("test_sequence_map") and "expanded" not in case.name
+        ]
+    assert len(cases) >= 6
+    for case in cases:
+        assert case.model is not None
+        proto = writer.to_proto_model(reader.from_proto(case.model))
+        session = ort.InferenceSession(
+            proto.SerializeToString(), providers=["CPUExecutionProvider"]
+        )
+        names = [item.name for item in session.get_inputs()]
+        for inputs, outputs in case.data_sets or ():
+            found = session.run(None, dict(zip(names, inputs, strict=True)))
+            for sequence, stored in zip(found, outputs, strict=True):
+                assert len(sequence) == len(stored)
+                for pair in zip(sequence, stored, strict=True):
+                    np.testing.assert_array_equal(*pair)
 
 
 def test_functions_of_the_standard_on_request() -> None:

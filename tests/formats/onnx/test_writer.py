@@ -12,7 +12,7 @@ import pytest
 
 from irloop.dialects.onnx.activation import Elu
 from irloop.dialects.onnx.elementwise import Add
-from irloop.errors import IrloopError, ReadError, WriteError
+from irloop.errors import IrloopError, ReadError, UsageError, VerifyError, WriteError
 from irloop.formats.onnx import reader, writer
 from irloop.graph.builder import Builder
 from irloop.graph.model import Graph, Model, Value
@@ -253,6 +253,36 @@ def test_attributes_of_another_kind_are_refused(attribute: str, message: str) ->
     g (float[2] x) => (float[2] y) {{ [n] y = Elu <{attribute}> (x) }}"""
     with pytest.raises(ReadError, match=f"Elu 'n': attribute {message}"):
         reader.from_proto(onnx.parser.parse_model(text))
+
+
+def test_parts_that_are_not_looked_into_stay() -> None:
+    proto = onnx.parser.parse_model(
+        """<ir_version: 11, opset_import: ["" : 17]>
+        g (float[2] x) => (float[2] y) { y = Neg (x) }"""
+    )
+    proto.training_info.add().initialization.name = "start"
+    if hasattr(proto, "configuration"):
+        proto.configuration.add(name="two", num_devices=2)
+    again = writer.to_proto_model(reader.from_proto(proto))
+    assert again.training_info == proto.training_info
+    if hasattr(proto, "configuration"):
+        assert again.configuration == proto.configuration
+
+
+def test_a_model_of_another_dialect_is_refused() -> None:
+    graph, x = one_input()
+    graph.add_result(x, "x")
+    with pytest.raises(UsageError, match="found dialect 'openvino'"):
+        writer.to_proto_model(Model(graph, "openvino", 10))
+
+
+def test_a_graph_that_breaks_its_rules_is_refused() -> None:
+    graph, x = one_input()
+    first = add(graph, x, "first")
+    graph.add_result(first, "y")
+    first.producer.inputs = (first, x)
+    with pytest.raises(VerifyError):
+        writer.to_proto_model(Model(graph, "onnx", 0, {"": 17}))
 
 
 def test_operations_of_another_opset_are_refused_by_name() -> None:
