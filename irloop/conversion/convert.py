@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.framework import Conversion, Converted, exports, imports, takes_virtual
 from irloop.dialects.onnx import convert as onnx
+from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.openvino import activation as ov_activation
 from irloop.dialects.openvino import convert as ov
 from irloop.graph.builder import element_of
@@ -47,16 +50,46 @@ def export_promote(
 def export_fake_convert(
     c: Conversion, op: ov.FakeConvert, x: Value, scale: Value, shift: Value | None = None
 ) -> Value:
-    forms.require_element(c, op.destination_type)
-    element = element_of(x)
-    factor = forms.cast(c, scale, ElementType.F32)
-    wide = forms.mul(c, forms.cast(c, x, ElementType.F32), factor)
-    offset = None if shift is None else forms.cast(c, shift, ElementType.F32)
-    moved = wide if offset is None else forms.sub(c, wide, offset)
-    small = c(onnx.Cast6(op.destination_type, saturate=True), moved)
-    rounded = c(onnx.Cast6(ElementType.F32), small)
-    back = rounded if offset is None else forms.add(c, rounded, offset)
-    return forms.cast(c, forms.div(c, back, factor), element)
+    def build(value: Value, factor: Value, *offsets: Value) -> Value:
+        moved = forms.mul(c, value, factor)
+        for offset in offsets:
+            moved = forms.sub(c, moved, offset)
+        rounded = _rounded(c, moved, op.destination_type)
+        for offset in offsets:
+            rounded = forms.add(c, rounded, offset)
+        return forms.div(c, rounded, factor)
+
+    operands = (x, scale) if shift is None else (x, scale, shift)
+    return forms.computed_in(c, ElementType.F32, build, *operands)
+
+
+#: Bits of the fraction and the smallest exponent of a normal number.
+_PRECISION = {ElementType.F8E4M3: (3, -6), ElementType.F8E5M2: (2, -14)}
+
+
+def _rounded(c: Conversion, x: Value, element: ElementType) -> Value:
+    """`x` rounded to an 8-bit float, ties to even, saturated, and back in f32.
+
+    Before opset 19 has those types: to a multiple of the step between the numbers around x.
+    """
+    if element not in _PRECISION:
+        raise c.refuse(f"ONNX cannot round to {element} as OpenVINO does")
+    if c.opset >= 19:
+        small = c(onnx.Cast6(element, saturate=True), x)
+        return c(onnx.Cast6(ElementType.F32), small)
+    bits, lowest = _PRECISION[element]
+    limited = forms.clip(c, x, -_LARGEST[element], _LARGEST[element])
+    size = c(onnx_math.Abs(), limited)
+    two = forms.scalar(c, 2, x)
+    exponent = forms.div(c, c(onnx_math.Log(), size), forms.scalar(c, math.log(2), x))
+    unit = c(onnx_math.Pow(), two, c(onnx_math.Floor(), exponent))
+    # The logarithm may be off by one step where the number is a power of two.
+    unit = forms.where(c, forms.less(c, size, unit), forms.div(c, unit, two), unit)
+    double = forms.mul(c, unit, two)
+    unit = forms.where(c, forms.less(c, size, double), unit, double)
+    unit = forms.maximum(c, unit, forms.scalar(c, 2.0**lowest, x))
+    step = forms.mul(c, unit, forms.scalar(c, 2.0**-bits, x))
+    return forms.mul(c, c(onnx_math.Round(), forms.div(c, limited, step)), step)
 
 
 @imports(onnx.Cast6)
@@ -73,6 +106,8 @@ def _converted(c: Conversion, x: Value, element: ElementType, saturate: bool) ->
     source = element_of(x)
     if ElementType.STRING in (source, element) and source is not element:
         raise c.refuse("OpenVINO converts no strings")
+    if source in ov_forms.UNKNOWN_TO_OPENVINO:
+        raise c.refuse(f"OpenVINO IR has no element type {source}")
     if element is ElementType.F8E8M0 and source is not element:
         raise c.refuse("OpenVINO rounds to f8e8m0 in its own way", "convert to f8e4m3 or f16")
     if not is_small(element):

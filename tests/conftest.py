@@ -1,0 +1,204 @@
+"""Cases that all operation families share: stored OpenVINO outputs and ONNX's own node tests.
+
+A test module that names its operations in OPCONF_TYPES (types of an IR) or BACKEND_OPS (types
+of ONNX) gets the cases of exactly those through the parameters `opconf_case` and
+`backend_case`. The expected values come from OpenVINO and from the ONNX project, not from here.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irloop.conversion import pipelines
+from irloop.errors import UnsupportedError
+from irloop.execution.session import Session
+from irloop.formats.onnx import reader as onnx_reader
+from irloop.formats.onnx import writer as onnx_writer
+from irloop.formats.openvino import reader as ir_reader
+from irloop.graph.model import Model
+from irloop.graph.op import Constant
+
+OPCONF = Path(__file__).resolve().parents[1].parent / "shared" / "opconf" / "cases"
+Arrays = Sequence[Any]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "opconf_case" in metafunc.fixturenames:
+        metafunc.parametrize("opconf_case", _opconf_cases(metafunc.module.OPCONF_TYPES))
+    if "backend_case" in metafunc.fixturenames:
+        metafunc.parametrize("backend_case", _backend_names(metafunc.module.BACKEND_OPS))
+
+
+def _opconf_cases(types: str) -> list[Any]:
+    if not OPCONF.is_dir():
+        reason = "the conformance cases (../shared/opconf) are not here"
+        return [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
+    cases = sorted(OPCONF.glob("*/*/meta.json"))
+    wanted = set(types.lower().split())
+    folders = [case.parent for case in cases if _type_of(case.parent) in wanted]
+    return [pytest.param(item, id=f"{item.parent.name}-{item.name}") for item in folders]
+
+
+def _type_of(case: Path) -> str:
+    return case.parent.name.split("_", 1)[1].lower()
+
+
+@cache
+def _backend_tests() -> dict[str, Any]:
+    loader = pytest.importorskip("onnx.backend.test.loader")
+    with warnings.catch_warnings():
+        # The generators of the cases themselves overflow on purpose.
+        warnings.simplefilter("ignore")
+        return {test.name: test for test in loader.load_model_tests(kind="node")}
+
+
+def _backend_names(listed: str) -> list[str]:
+    names, ops = [], set(listed.split())
+    for name, test in _backend_tests().items():
+        types = {node.op_type for node in test.model.graph.node}
+        domains = {node.domain for node in test.model.graph.node}
+        if types & ops and types <= ops | {"Constant"} and domains <= {""}:
+            names.append(name)
+    return sorted(names)
+
+
+def assert_close(found: Any, expected: Any, rtol: float, atol: float) -> None:
+    """Same type, shape and, within the tolerance, values; NaN equals NaN."""
+    array, wanted = np.asarray(found), np.asarray(expected)
+    assert array.shape == wanted.shape
+    if wanted.dtype.kind in "SUO":
+        assert array.tolist() == wanted.tolist()
+        return
+    assert array.dtype == wanted.dtype
+    wide, reference = array.astype(np.float64), wanted.astype(np.float64)
+    np.testing.assert_allclose(wide, reference, rtol=rtol, atol=atol)
+
+
+def _opconf_data(case: Path) -> tuple[dict[str, Any], list[Any], list[Any]]:
+    meta = json.loads((case / "meta.json").read_text(encoding="utf-8"))
+    with np.load(case / "data.npz") as data:
+        inputs = [data[f"in{index}"] for index in range(len(meta["inputs"]))]
+        outputs = [data[f"out{index}"] for index in range(len(meta["outputs"]))]
+    return meta, inputs, outputs
+
+
+def _compare(found: Arrays, expected: Arrays, tolerance: dict[str, float]) -> None:
+    for array, wanted in zip(found, expected, strict=True):
+        assert_close(array, wanted, tolerance["rtol"], tolerance["atol"])
+
+
+def run_model(model: Model, inputs: Arrays) -> list[Any]:
+    return list(Session(model).run(inputs).values())
+
+
+@pytest.fixture
+def check_opconf() -> Callable[[Path], None]:
+    """Run a conformance case and compare with what OpenVINO gave."""
+
+    def check(case: Path) -> None:
+        meta, inputs, outputs = _opconf_data(case)
+        found = run_model(ir_reader.read(case / "model.xml"), inputs)
+        _compare(found, outputs, meta["tolerance"])
+
+    return check
+
+
+@pytest.fixture
+def check_export() -> Callable[[Path, int], None]:
+    """Convert a conformance case to ONNX; ONNX Runtime has to give what OpenVINO gave."""
+
+    def check(case: Path, opset: int) -> None:
+        onnx = pytest.importorskip("onnx")
+        meta, inputs, outputs = _opconf_data(case)
+        model, _ = pipelines.to_onnx(ir_reader.read(case / "model.xml"), opset=opset)
+        _compare(run_model(model, inputs), outputs, meta["tolerance"])
+        proto = onnx_writer.to_proto_model(model)
+        onnx.checker.check_model(proto, full_check=True)
+        _compare(_run_onnxruntime(proto, inputs), outputs, meta["tolerance"])
+
+    return check
+
+
+def _run_onnxruntime(proto: Any, inputs: Arrays) -> list[Any]:
+    ort = pytest.importorskip("onnxruntime")
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    providers = ["CPUExecutionProvider"]
+    session = ort.InferenceSession(proto.SerializeToString(), options, providers=providers)
+    names = [item.name for item in session.get_inputs()]
+    return list(session.run(None, dict(zip(names, inputs, strict=True))))
+
+
+def _plain(item: Any) -> Any:
+    """A value of a node test as irloop holds it."""
+    from onnx import TensorProto, numpy_helper
+
+    if isinstance(item, list):
+        return [_plain(entry) for entry in item]
+    array = numpy_helper.to_array(item) if isinstance(item, TensorProto) else np.asarray(item)
+    if array.dtype.kind not in "SUO":
+        return array
+    texts = [text.decode() if isinstance(text, bytes) else str(text) for text in array.flat]
+    return np.array(texts, dtype=object).reshape(array.shape)
+
+
+def _backend_data(name: str) -> tuple[Any, list[Any], list[Any]]:
+    test = _backend_tests()[name]
+    inputs, outputs = test.data_sets[0]
+    return test, [_plain(item) for item in inputs], [_plain(item) for item in outputs]
+
+
+@pytest.fixture
+def check_backend() -> Callable[[str], None]:
+    """Run a node test of ONNX and compare with its stored outputs."""
+
+    def check(name: str) -> None:
+        test, inputs, outputs = _backend_data(name)
+        found = run_model(onnx_reader.from_proto(test.model), inputs)
+        _compare(found, outputs, {"rtol": test.rtol, "atol": test.atol})
+
+    return check
+
+
+@pytest.fixture
+def check_import() -> Callable[[str, int], None]:
+    """Convert a node test to OpenVINO operations of at most `opset`; the outputs stay the same.
+
+    Raises:
+        UnsupportedError: where the conversion refuses.
+    """
+
+    def check(name: str, opset: int) -> None:
+        test, inputs, outputs = _backend_data(name)
+        model, _ = pipelines.to_openvino(onnx_reader.from_proto(test.model), opset=opset)
+        newer = [
+            node.op.label
+            for node in model.graph.nodes
+            if node.op.since > opset and not isinstance(node.op, Constant)
+        ]
+        assert not newer
+        # Forms of several operations round more often than the one operation they stand for.
+        tolerance = {"rtol": max(test.rtol, 1e-4), "atol": max(test.atol, 1e-6)}
+        _compare(run_model(model, inputs), outputs, tolerance)
+
+    return check
+
+
+@pytest.fixture
+def refused() -> Callable[[Callable[[], None]], str]:
+    """The text of the refusal that a call has to end in."""
+
+    def text(call: Callable[[], None]) -> str:
+        with pytest.raises(UnsupportedError) as caught:
+            call()
+        return str(caught.value)
+
+    return text

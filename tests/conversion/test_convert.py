@@ -1,0 +1,38 @@
+"""Conversions of element types in the other dialect, against OpenVINO's and ONNX's own values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+OPCONF_TYPES = """
+    Convert ConvertLike ConvertPromoteTypes FakeConvert Identity
+"""
+
+BACKEND_OPS = """
+    BitCast Cast CastLike Identity
+"""
+
+#: Node tests that OpenVINO cannot say.
+REFUSED = r"bitcast|e8m0_FLOAT(16)?_|FNUZ|identity_(opt|sequence)"
+
+
+@pytest.mark.parametrize("opset", [11, 17])
+def test_exports(opconf_case: Path, opset: int, check_export: Callable[[Path, int], None]) -> None:
+    check_export(opconf_case, opset)
+
+
+@pytest.mark.parametrize("opset", [7, 8])
+def test_imports(
+    backend_case: str,
+    opset: int,
+    check_import: Callable[[str, int], None],
+    refused: Callable[[Callable[[], None]], str],
+) -> None:
+    if re.search(REFUSED, backend_case):
+        assert refused(lambda: check_import(backend_case, opset))
+        return
+    check_import(backend_case, opset)
