@@ -161,6 +161,10 @@ class NetReader:
             # Results come last in any case; starting from one would put its producers first.
             if layer.id not in reachable or layer.id in done or layer.type == "Result":
                 continue
+            if all(edge.from_layer in done for edge in self.incoming.get(layer.id, ())):
+                done.add(layer.id)
+                yield layer
+                continue
             stack = [(layer, iter(self.incoming.get(layer.id, ())))]
             open_ids = {layer.id: layer}
             while stack:

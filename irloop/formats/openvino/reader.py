@@ -8,10 +8,8 @@ version 10.
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
@@ -20,7 +18,7 @@ from irloop.formats.openvino.layers import Shared
 from irloop.formats.openvino.markup import text_of_extras
 from irloop.formats.openvino.net import NetReader
 from irloop.formats.openvino.weights import Weights, default_weights
-from irloop.formats.openvino.xml import Document, parse
+from irloop.formats.openvino.xml import Document, no_collection, parse
 from irloop.graph.model import Model
 
 __all__ = ["read", "read_document"]
@@ -39,7 +37,7 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
     Raises:
         ReadError: when one of the files is not there, is damaged, or is something else.
     """
-    with _no_collection():
+    with no_collection():
         return read_document(parse(path), weights or default_weights(path))
 
 
@@ -49,7 +47,7 @@ def read_document(document: Document, weights: str | os.PathLike[str]) -> Model:
     Raises:
         ReadError: as `read`.
     """
-    with _no_collection():
+    with no_collection():
         version = _version(document)
         shared = Shared(document, Weights(weights), has_info=version >= 11)
         graph = NetReader(shared, document.net).graph(document.name or "")
@@ -78,15 +76,3 @@ def _version(document: Document) -> int:
         found="no version" if document.version is None else f'version="{document.version}"',
         cause="the file was edited, or made by a release newer than this program",
     )
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """No garbage collection meanwhile: reading makes many objects and drops none."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

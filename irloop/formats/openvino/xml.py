@@ -9,10 +9,12 @@ bits. `Document.root` gives the same file as an lxml tree to those who need one 
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from xml.parsers import expat
 
@@ -42,6 +44,7 @@ __all__ = [
     "Net",
     "Port",
     "PortMapSection",
+    "no_collection",
     "parse",
 ]
 
@@ -82,6 +85,7 @@ class _Builder:
         self._extras: list[Extra] = []
         self._texts: list[str] = []
         self._dims: list[str] = []
+        self._in_dim = False
         self._tuples: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._make_tables()
 
@@ -91,9 +95,7 @@ class _Builder:
         self._layer: Layer
         self._port: Port
         self._section: PortMapSection
-        self._dim: _Table = {"\0dim": self._nothing}
         self._port_table: _Table = {
-            "dim": self._open_dim,
             "rt_info": partial(self._open_extra, "rt_info", self._port_info),
         }
         self._inputs: _Table = {"port": self._input_port}
@@ -187,16 +189,42 @@ class _Builder:
     def _end(self, name: str) -> None:
         closed = self._table
         self._table = self._stack.pop()
-        if closed is self._dim:
-            self._parser.CharacterDataHandler = None
-            self._dims.append("".join(self._texts))
-            self._texts.clear()
-        elif closed is self._port_table:
-            dims = tuple(self._dims)
-            self._dims.clear()
-            self._port.dims = self._tuples.setdefault(dims, dims)
+        if self._table is self._port_table:
+            self._listen_in_port()
         elif closed is self._body_table:
             self._current, self._layer = self._owners.pop()
+
+    # Half of all elements are dimensions, so ports have handlers of their own. Text is listened
+    # to only there: everywhere else it is the white space of indentation.
+
+    def _listen_in_port(self) -> None:
+        self._parser.StartElementHandler = self._start_in_port
+        self._parser.EndElementHandler = self._end_in_port
+        self._parser.CharacterDataHandler = self._texts.append
+
+    def _listen(self) -> None:
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = None
+
+    def _start_in_port(self, name: str, attributes: dict[str, str]) -> None:
+        if name == "dim" and not self._in_dim:
+            self._in_dim = True
+            self._texts.clear()
+            return
+        self._listen()
+        self._start(name, attributes)
+
+    def _end_in_port(self, name: str) -> None:
+        if self._in_dim:
+            self._in_dim = False
+            self._dims.append("".join(self._texts))
+            return
+        dims = tuple(self._dims)
+        self._dims.clear()
+        self._port.dims = self._tuples.setdefault(dims, dims)
+        self._listen()
+        self._end(name)
 
     def _root(self, attributes: dict[str, str]) -> _Table:
         self.attributes = attributes
@@ -247,10 +275,6 @@ class _Builder:
     def _doctype(self, *_: object) -> None:
         self.has_doctype = True
 
-    @staticmethod
-    def _nothing(_: dict[str, str]) -> _Table:
-        return _SKIP
-
     def _open_layer(self, attributes: dict[str, str]) -> _Table:
         get = attributes.get
         net = self._current
@@ -282,6 +306,7 @@ class _Builder:
         get = attributes.get
         line = self._parser.CurrentLineNumber
         self._port = Port(get("id"), get("precision"), get("names"), (), line)
+        self._listen_in_port()
         return self._port
 
     def _input_port(self, attributes: dict[str, str]) -> _Table:
@@ -291,11 +316,6 @@ class _Builder:
     def _output_port(self, attributes: dict[str, str]) -> _Table:
         self._layer.outputs.append(self._new_port(attributes))
         return self._port_table
-
-    def _open_dim(self, attributes: dict[str, str]) -> _Table:
-        # Text is listened to only here: everywhere else it is the white space of indentation.
-        self._parser.CharacterDataHandler = self._texts.append
-        return self._dim
 
     def _port_map(self, label: str, attributes: dict[str, str]) -> _Table:
         self._section = PortMapSection(label, [], [], self._parser.CurrentLineNumber)
@@ -386,9 +406,7 @@ class _Builder:
         extra = self._extras.pop()
         extra.text = extra.text.strip()
         if not self._extras:
-            self._parser.StartElementHandler = self._start
-            self._parser.EndElementHandler = self._end
-            self._parser.CharacterDataHandler = None
+            self._listen()
             self._end(name)
 
 
@@ -417,12 +435,25 @@ def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) ->
         data = _load(source, name)
     data = recognised(data, name)
     builder = _Builder(name)
-    builder.parse(data)
+    with no_collection():
+        builder.parse(data)
     if builder.has_doctype:
         _refuse_references(data, name)
     assert builder.net is not None  # a document without its root element is not well-formed
     attributes = builder.attributes
     return Document(name, builder.net, attributes.get("version"), attributes.get("name"), data)
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """No garbage collection meanwhile: reading makes many objects and drops none."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _load(path: str | os.PathLike[str], name: str) -> bytes:
