@@ -148,8 +148,9 @@ class Analysis:
     an error hides nothing about the layers around it.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, *, as_it_is: bool = False) -> None:
         self.errors: list[InferenceError] = []
+        self._as_it_is = as_it_is
         self._nodes: dict[_Key, Node] = {}
         self._layers: dict[_Key, Layer] = {}
         graph = self._graph(context)
@@ -165,7 +166,8 @@ class Analysis:
 
     def _graph(self, context: Context) -> Graph | None:
         inference = _LightInference(tolerant=True)
-        document = repaired(context) if context.errors else context.document
+        broken = bool(context.errors) and not self._as_it_is
+        document = repaired(context) if broken else context.document
         try:
             graph = read_document(document, context.weights.path).graph
             inference.run(graph)

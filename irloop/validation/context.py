@@ -486,10 +486,10 @@ class Context:
 
     @cached_property
     def first_analysis(self) -> Analysis:
-        """The inferred graph as it is before loops and branches were judged."""
+        """The inferred graph of the file as it is, before all errors are known."""
         from irloop.validation.analysis import Analysis
 
-        return Analysis(self)
+        return Analysis(self, as_it_is=True)
 
     @cached_property
     def analysis(self) -> Analysis:

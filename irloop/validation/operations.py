@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from irloop.diagnostics import Location
 from irloop.formats.openvino.xml import Layer
@@ -117,7 +117,7 @@ def operation_of(type_name: str, version: str) -> Operation | None:
     cls: Any = None if opset is None else OPENVINO.find(type_name, opset)
     if cls is None:
         return None
-    hints = get_type_hints(cls)
+    hints = cls.attribute_types()
     attributes = {
         item.metadata.get("name") or item.name: _attribute(
             cls.type, item.metadata.get("name") or item.name, hints[item.name], item.default

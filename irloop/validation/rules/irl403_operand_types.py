@@ -14,7 +14,7 @@ class OperandTypes(
     code="IRL403",
     severity=Severity.ERROR,
     title="operands have different element types",
-    requires=("IRL1", "IRL2", "IRL3", "IRL406", "IRL5", "IRL6", "IRL7"),
+    requires=("IRL1", "IRL2", "IRL3", "IRL406", "IRL5", "IRL6", "IRL7", "IRL8"),
     needs_graph=True,
 ):
     """The operands of an operation have element types that it cannot combine.

@@ -14,7 +14,7 @@ class ShapesDoNotFit(
     code="IRL404",
     severity=Severity.ERROR,
     title="operands break a rule of the operation",
-    requires=("IRL1", "IRL2", "IRL3", "IRL406", "IRL5", "IRL6", "IRL7"),
+    requires=("IRL1", "IRL2", "IRL3", "IRL406", "IRL5", "IRL6", "IRL7", "IRL8"),
     needs_graph=True,
 ):
     """The shapes of the operands contradict what the operation demands.

@@ -14,7 +14,7 @@ class AttributeRange(
     code="IRL405",
     severity=Severity.ERROR,
     title="attribute or axis is out of range",
-    requires=("IRL1", "IRL2", "IRL3", "IRL406", "IRL5", "IRL6", "IRL7"),
+    requires=("IRL1", "IRL2", "IRL3", "IRL406", "IRL5", "IRL6", "IRL7", "IRL8"),
     needs_graph=True,
 ):
     """An axis or another parameter of an operation is outside of what its operands allow.

@@ -17,7 +17,7 @@ class NumberOfInputs(
     code="IRL406",
     severity=Severity.ERROR,
     title="wrong number of inputs",
-    requires=("IRL106", "IRL109", "IRL110", "IRL203", "IRL204", "IRL206"),
+    requires=("IRL106", "IRL109", "IRL110", "IRL203", "IRL204", "IRL206", "IRL807"),
 ):
     """A layer has more or fewer connected inputs than its operation takes.
 

@@ -1,0 +1,71 @@
+"""What the inputs of a recurrent operation are, by its type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from irloop.formats.openvino.xml import Layer
+from irloop.validation.context import Context
+from irloop.validation.index import NetIndex
+from irloop.validation.values import signed
+
+__all__ = ["ACTIVATIONS", "Recurrent", "activations", "recurrent_layers"]
+
+#: What OpenVINO's recurrent operations can be given.
+ACTIVATIONS = ("sigmoid", "tanh", "relu", "hardsigmoid")
+_TYPES = {
+    "lstmcell": (4, 2),
+    "grucell": (3, 1),
+    "rnncell": (1, 1),
+    "lstmsequence": (4, 2),
+    "grusequence": (3, 1),
+    "rnnsequence": (1, 1),
+}
+
+
+@dataclass(frozen=True)
+class Recurrent:
+    """A recurrent layer: `gates` row blocks of the weights, `states` it carries."""
+
+    index: NetIndex
+    layer: Layer
+    gates: int
+    states: int
+    is_sequence: bool
+
+    @property
+    def hidden_size(self) -> int | None:
+        """The attribute, or None when it is absent or no number."""
+        return signed(self.layer.data.get("hidden_size"))
+
+    @property
+    def first_weight(self) -> int:
+        """The position of W; R and B follow."""
+        return 1 + self.states + (1 if self.is_sequence else 0)
+
+    @property
+    def bias_gates(self) -> int:
+        """How many state sizes the bias has."""
+        text = self.layer.data.get("linear_before_reset", "").lower()
+        return 4 if self.gates == 3 and text in ("true", "1") else self.gates
+
+    @property
+    def directions(self) -> int | None:
+        """The number of directions of a sequence; None when the attribute is unknown."""
+        text = self.layer.data.get("direction", "forward").lower()
+        return {"forward": 1, "reverse": 1, "bidirectional": 2}.get(text)
+
+
+def recurrent_layers(context: Context) -> Iterator[Recurrent]:
+    """Every recurrent cell and sequence of the model, bodies included."""
+    for index, layer in context.layers(*_TYPES):
+        kind = (layer.type or "").lower()
+        gates, states = _TYPES[kind]
+        yield Recurrent(index, layer, gates, states, kind.endswith("sequence"))
+
+
+def activations(layer: Layer) -> list[str]:
+    """The names in `activations`, in lower case."""
+    items = layer.data.get("activations", "").split(",")
+    return [item.strip().lower() for item in items if item.strip()]

@@ -1,0 +1,49 @@
+"""IRL801: hidden_size disagrees with the state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation import recurrent, values
+from irloop.validation.context import Context
+from irloop.validation.places import at_data, describe
+from irloop.validation.rule import Rule
+
+
+class HiddenSize(
+    Rule,
+    code="IRL801",
+    severity=Severity.ERROR,
+    title="hidden_size disagrees with the state",
+):
+    """`hidden_size` is not the size of the initial hidden state.
+
+    What it does:
+        Compares the attribute of each recurrent cell and sequence with the declared last dimension
+        of its second input.
+    Why is this bad:
+        OpenVINO 2026.4 ignores the attribute of a cell and computes with the shapes; a sequence
+        fails when the model is compiled. Other tools believe the attribute.
+    Bad example:
+        hidden_size="3" with an initial state of shape [1,4]
+    Good example:
+        hidden_size="4" with an initial state of shape [1,4]
+    Fix:
+        Write the size of the state.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a layer."""
+        for item in recurrent.recurrent_layers(context):
+            dims = context.operand(item.index, item.layer, 1).dims
+            size = dims[-1] if dims else None
+            if size is None or item.hidden_size in (None, size):
+                continue
+            yield self.found(
+                at_data(item.layer, "hidden_size"),
+                f"hidden_size of {describe(item.layer)} is not the size of its state",
+                expected=f"{size}, as the initial state {values.show_dims(dims)}",
+                found=str(item.hidden_size),
+                fix=f'write hidden_size="{size}"',
+            )

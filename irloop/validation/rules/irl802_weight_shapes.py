@@ -1,0 +1,67 @@
+"""IRL802: weights of a recurrent operation have a wrong shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation import recurrent, values
+from irloop.validation.context import Context
+from irloop.validation.places import at_port, describe
+from irloop.validation.rule import Rule
+
+
+class WeightShapes(
+    Rule,
+    code="IRL802",
+    severity=Severity.ERROR,
+    title="weights of a recurrent operation have a wrong shape",
+    requires=("IRL801", "IRL805", "IRL807"),
+):
+    """W, R or B of a recurrent operation does not fit its data and state.
+
+    What it does:
+        Compares the declared shapes with what the specification says for G gates, input size I and
+        state size S: W [G*S,I], R [G*S,S], B [G*S] ([4*S] for a GRU with linear_before_reset),
+        each with a leading number of directions in a sequence.
+    Why is this bad:
+        OpenVINO 2026.4 and 2021.4 refuse the file.
+    Bad example:
+        a GRUCell with linear_before_reset="true" and a bias of shape [3*S]
+    Good example:
+        a GRUCell with linear_before_reset="true" and a bias of shape [4*S]
+    Fix:
+        Correct the constant; when weights come from ONNX, gates and biases must be rearranged.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an input."""
+        for item in recurrent.recurrent_layers(context):
+            layer = item.layer
+            data = context.operand(item.index, layer, 0).dims
+            state = context.operand(item.index, layer, 1).dims
+            size = state[-1] if state else item.hidden_size
+            width = data[-1] if data else None
+            if size is None:
+                continue
+            rows = item.gates * size
+            shapes = [("W", (rows, width)), ("R", (rows, size)), ("B", (item.bias_gates * size,))]
+            for offset, (name, shape) in enumerate(shapes):
+                position = item.first_weight + offset
+                wanted = (item.directions, *shape) if item.is_sequence else shape
+                found = context.operand(item.index, layer, position).dims
+                if found is None or position >= len(layer.inputs) or _fits(found, wanted):
+                    continue
+                yield self.found(
+                    at_port(layer, layer.inputs[position]),
+                    f"{name} of {describe(layer)} has a wrong shape",
+                    expected=values.show_dims(wanted),
+                    found=values.show_dims(found),
+                    fix="correct the constant",
+                )
+
+
+def _fits(found: tuple[int | None, ...], wanted: tuple[int | None, ...]) -> bool:
+    if len(found) != len(wanted):
+        return False
+    return all(None in pair or pair[0] == pair[1] for pair in zip(found, wanted, strict=True))

@@ -1,0 +1,47 @@
+"""IRL803: unknown activation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation import recurrent
+from irloop.validation.context import Context
+from irloop.validation.places import at_data, describe
+from irloop.validation.rule import Rule
+
+
+class UnknownActivation(
+    Rule,
+    code="IRL803",
+    severity=Severity.ERROR,
+    title="unknown activation",
+):
+    """A recurrent operation names an activation that OpenVINO does not have.
+
+    What it does:
+        Checks `activations` of each recurrent cell and sequence: sigmoid, tanh, relu and
+        hardsigmoid, in any letter case.
+    Why is this bad:
+        OpenVINO 2026.4 refuses the file (cells) or fails when it compiles the model (sequences).
+    Bad example:
+        activations="sigmoid,softsign,tanh"
+    Good example:
+        activations="sigmoid,tanh,tanh"
+    Fix:
+        Write the cell out with elementary operations in a loop body.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a layer."""
+        for item in recurrent.recurrent_layers(context):
+            names = recurrent.activations(item.layer)
+            unknown = [name for name in names if name not in recurrent.ACTIVATIONS]
+            if unknown:
+                yield self.found(
+                    at_data(item.layer, "activations"),
+                    f"{describe(item.layer)} has an unknown activation",
+                    expected=", ".join(recurrent.ACTIVATIONS),
+                    found=", ".join(unknown),
+                    fix="write the cell out with elementary operations in a loop body",
+                )

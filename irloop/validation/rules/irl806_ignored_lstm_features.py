@@ -1,0 +1,59 @@
+"""IRL806: feature of LSTMCell-1 that runtimes ignore."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.xml import Layer
+from irloop.validation import availability, recurrent
+from irloop.validation.context import Context
+from irloop.validation.places import at_data, describe
+from irloop.validation.rule import Rule
+
+
+class IgnoredLstmFeatures(
+    Rule,
+    code="IRL806",
+    severity=Severity.WARNING,
+    title="feature of LSTMCell-1 that runtimes ignore",
+):
+    """An LSTMCell of opset1 to opset3 uses a feature that no runtime looks at.
+
+    What it does:
+        Looks for `weights_format` other than fico, for `input_forget` and for a seventh input
+        (peepholes).
+    Why is this bad:
+        They are in the specification of LSTMCell-1. OpenVINO 2026.4 and 2021.4 ignore them without
+        a word, so the numbers are wrong.
+    Bad example:
+        <data hidden_size="4" input_forget="true"/>
+    Good example:
+        <data hidden_size="4"/>
+    Fix:
+        Rearrange the weights to fico; write peepholes and coupled gates out in a loop body.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a layer and feature."""
+        for item in recurrent.recurrent_layers(context):
+            opset = availability.opset_of(item.layer.version)
+            if (item.layer.type or "").lower() != "lstmcell" or opset is None or opset > 3:
+                continue
+            data = item.layer.data
+            order = data.get("weights_format", "fico").lower()
+            if order != "fico":
+                yield self._ignored(item.layer, f'weights_format="{order}"')
+            if data.get("input_forget", "").lower() in ("true", "1"):
+                yield self._ignored(item.layer, 'input_forget="true"')
+            if len(item.index.edges_into(item.layer)) > 6:
+                yield self._ignored(item.layer, "the input for peepholes")
+
+    def _ignored(self, layer: Layer, what: str) -> Diagnostic:
+        return self.found(
+            at_data(layer),
+            f"runtimes ignore {what} of {describe(layer)}",
+            expected="gates in the order fico, no input_forget, no peepholes",
+            found=what,
+            fix="rearrange the weights, or write the cell out in a loop body",
+        )

@@ -1,0 +1,44 @@
+"""IRL808: sequence without activations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation import recurrent
+from irloop.validation.context import Context
+from irloop.validation.places import at_data, describe
+from irloop.validation.rule import Rule
+
+
+class ActivationsMissing(
+    Rule, code="IRL808", severity=Severity.ERROR, title="sequence without activations"
+):
+    """A recurrent sequence does not write its activations.
+
+    What it does:
+        Looks for `activations` of each LSTMSequence, GRUSequence and RNNSequence.
+    Why is this bad:
+        The specification has defaults. OpenVINO 2026.4 and 2021.4 fail when they compile the
+        model without the attribute. (Cells may leave it out.)
+    Bad example:
+        <data hidden_size="4" direction="forward"/>
+    Good example:
+        <data hidden_size="4" direction="forward" activations="sigmoid,tanh,tanh"/>
+    Fix:
+        Write the default: sigmoid,tanh,tanh (LSTM), sigmoid,tanh (GRU), tanh (RNN).
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a layer."""
+        for item in recurrent.recurrent_layers(context):
+            if not item.is_sequence or recurrent.activations(item.layer):
+                continue
+            default = {4: "sigmoid,tanh,tanh", 3: "sigmoid,tanh"}.get(item.gates, "tanh")
+            yield self.found(
+                at_data(item.layer, "activations"),
+                f"{describe(item.layer)} does not write its activations",
+                expected=default,
+                found="none",
+                fix=f'write activations="{default}"',
+            )

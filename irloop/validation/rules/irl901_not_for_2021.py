@@ -1,0 +1,67 @@
+"""IRL901: version 10 file that OpenVINO 2021.4 cannot read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.xml import Layer, Port
+from irloop.validation import availability
+from irloop.validation.context import Context
+from irloop.validation.places import at_layer, at_port
+from irloop.validation.rule import Rule
+
+
+class NotFor2021(
+    Rule,
+    code="IRL901",
+    severity=Severity.INFO,
+    title="version 10 file that OpenVINO 2021.4 cannot read",
+):
+    """A file says version 10 but holds something that no runtime of that time knows.
+
+    What it does:
+        Looks in version 10 files for operations of opset8 and later, for If, and for dynamic
+        dimensions; each kind is reported once, with a count. (Mapped but unused body Parameters
+        are IRL513.)
+    Why is this bad:
+        Later releases write the number 10 over anything. OpenVINO 2026.4 reads such files;
+        2021.4, the last release that writes version 10 itself, knows opset1 to opset7 and static
+        shapes only.
+    Bad example:
+        <layer id="4" name="gather" type="Gather" version="opset8">
+    Good example:
+        <layer id="4" name="gather" type="Gather" version="opset7">
+    Fix:
+        Write the model for that runtime: older versions of the operations, static shapes.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a kind."""
+        if context.version != 10:
+            return
+        newer: dict[tuple[str | None, str | None], list[Layer]] = {}
+        dynamic: list[tuple[Layer, Port]] = []
+        for index in context.nets:
+            for layer in index.net.layers:
+                opset = availability.opset_of(layer.version, layer.type or "")
+                if opset is not None and opset > availability.LAST_OF_2021:
+                    newer.setdefault((layer.type, layer.version), []).append(layer)
+                dynamic += [(layer, port) for port in layer.outputs if "-1" in port.dims]
+        for (type_name, version), layers in newer.items():
+            yield self.found(
+                at_layer(layers[0]),
+                f"OpenVINO 2021.4 does not know {type_name} of {version}"
+                f" ({len(layers)} in this model)",
+                expected=f"opset1 to opset{availability.LAST_OF_2021}",
+                found=version or "",
+                fix="write the model for that runtime",
+            )
+        if dynamic:
+            yield self.found(
+                at_port(*dynamic[0]),
+                f"OpenVINO 2021.4 reads static shapes only ({len(dynamic)} dynamic in this model)",
+                expected="numbers",
+                found="-1",
+                fix="reshape the model to static shapes",
+            )

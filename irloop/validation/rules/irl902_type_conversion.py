@@ -1,0 +1,65 @@
+"""IRL902: version 10 changes the type of an input or output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.xml import Layer
+from irloop.graph.types import ElementType
+from irloop.validation.context import Context
+from irloop.validation.places import at_layer
+from irloop.validation.rule import Rule
+
+
+class TypeConversion(
+    Rule,
+    code="IRL902",
+    severity=Severity.INFO,
+    title="version 10 changes the type of an input or output",
+):
+    """OpenVINO converts an input or output of this version 10 model.
+
+    What it does:
+        Compares the element types of model inputs and outputs with what `Core.read_model` makes of
+        them in version 10: f16 inputs become f32; i64, u64 and u32 outputs become i32; every other
+        output but i32 becomes f32.
+    Why is this bad:
+        It happens without a word. Numbers beyond 32 bits wrap in OpenVINO 2026.4 and saturate in
+        2021.4. Version 11 files keep their types.
+    Bad example:
+        a version 10 model with an i64 output
+    Good example:
+        a version 11 model with an i64 output
+    Fix:
+        Write version 11, or expect the converted type.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an input or output."""
+        if context.version != 10:
+            return
+        index = context.root
+        for layer in index.parameters:
+            if context.parameter(layer).element is ElementType.F16:
+                yield self._converted(layer, "input", ElementType.F16, ElementType.F32)
+        for layer in index.results:
+            element = context.operand(index, layer, 0).element
+            if element in (None, ElementType.F32, ElementType.I32):
+                continue
+            narrow = element in (ElementType.I64, ElementType.U64, ElementType.U32)
+            yield self._converted(
+                layer, "output", element, ElementType.I32 if narrow else ElementType.F32
+            )
+
+    def _converted(
+        self, layer: Layer, side: str, before: ElementType | None, after: ElementType
+    ) -> Diagnostic:
+        return self.found(
+            at_layer(layer),
+            f"OpenVINO turns the {side} {layer.name!r} from {before} into {after}",
+            expected=str(before),
+            found=str(after),
+            cause="the reader of version 10 keeps what older runtimes did",
+            fix="write version 11, or expect the converted type",
+        )
