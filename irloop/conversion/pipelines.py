@@ -29,6 +29,7 @@ from irloop.conversion import (
     recurrent_import,
     reduction,
     reorder,
+    sampling,
     scan,
     scatter,
     search,
@@ -79,6 +80,7 @@ FAMILIES = (
     scatter,
     search,
     generate,
+    sampling,
 )
 
 #: Read by ONNX Runtime, TensorRT and DirectML of today.

@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from irloop.kernels import pooling as pooling
     from irloop.kernels import precision as precision
     from irloop.kernels import quantize as quantize
+    from irloop.kernels import rearrange as rearrange
     from irloop.kernels import recurrent as recurrent
     from irloop.kernels import reduction as reduction
     from irloop.kernels import reorder as reorder
+    from irloop.kernels import sampling as sampling
     from irloop.kernels import scatter as scatter
     from irloop.kernels import search as search
     from irloop.kernels import sequence as sequence

@@ -1,0 +1,185 @@
+"""Grid sampling in the other dialect.
+
+OpenVINO has GridSample since opset9; before, and for volumes, it is written as one Gather for
+each corner of a cell, weighted and added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from itertools import product as all_of
+
+from irloop.conversion import openvino_forms as forms
+from irloop.conversion.framework import Conversion, exports, imports
+from irloop.dialects.onnx import sampling as onnx
+from irloop.dialects.openvino import comparison, elementwise, gather
+from irloop.dialects.openvino import sampling as ov
+from irloop.dialects.sampling import mode_of
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+_OLD_MODES = {"nearest": "nearest", "linear": "bilinear", "cubic": "bicubic"}
+
+#: Keys' coefficient, the same in both formats.
+CUBIC = -0.75
+
+
+@exports(ov.GridSample)
+def export_grid_sample(c: Conversion, op: ov.GridSample, data: Value, grid: Value) -> Value:
+    """GridSample -> GridSample."""
+    if c.opset < 16:
+        raise c.refuse("GridSample exists since opset 16", "write opset 16 or newer")
+    mode, align = mode_of(op.mode), int(op.align_corners)
+    padding = op.padding_mode.lower()
+    if c.opset < 20:
+        return c(onnx.GridSample16(align, padding, _OLD_MODES[mode]), data, grid)
+    return c(onnx.GridSample(align, padding, mode), data, grid)
+
+
+@imports(onnx.GridSample, onnx.GridSample16)
+def import_grid_sample(
+    c: Conversion, op: onnx.GridSample | onnx.GridSample16, data: Value, grid: Value
+) -> Value:
+    """GridSample -> GridSample of opset9, else a sum of Gather."""
+    mode, align = mode_of(op.mode), op.align_corners != 0
+    if c.opset >= 9 and shape_of(data).rank == 4:
+        return c(ov.GridSample(align, _OLD_MODES[mode], op.padding_mode), data, grid)
+    rank = shape_of(data).rank
+    if rank is None:
+        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    return _Sampler(c, data, grid, mode, op.padding_mode, align, rank - 2).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Sampler:
+    """Emits grid sampling in operations of opset7."""
+
+    c: Conversion
+    data: Value
+    grid: Value
+    mode: str
+    padding: str
+    align: bool
+    axes: int
+
+    def run(self) -> Value:
+        c = self.c
+        shape = forms.shape_of(c, self.data)
+        sizes = [forms.gather(c, shape, c.i64(2 + axis), 0) for axis in range(self.axes)]
+        flat = forms.reshape(c, self.data, [0, 0, -1])
+        places = forms.reshape(c, self.grid, [0, -1, self.axes])
+        corners = [self._corners(places, axis, sizes[axis]) for axis in range(self.axes)]
+        total: list[Value] = []
+        for chosen in all_of(*corners):
+            index = chosen[0][0]
+            for (place, _), size in zip(chosen[1:], sizes[1:], strict=True):
+                index = forms.add(c, forms.multiply(c, index, size), place)
+            weights = [weight for _, weight in chosen if weight is not None]
+            total.append(self._weighted(flat, index, weights))
+        result = reduce(lambda left, right: forms.add(c, left, right), total)
+        outer = forms.gather(c, shape, c.i64([0, 1]), 0)
+        of_grid = forms.shape_of(c, self.grid)
+        inner = forms.gather(c, of_grid, c.i64(list(range(1, 1 + self.axes))), 0)
+        wanted = forms.concat(c, [outer, inner], 0)
+        return forms.reshape_to(c, result, wanted, special_zero=False)
+
+    def _weighted(self, flat: Value, index: Value, weights: list[Value]) -> Value:
+        c = self.c
+        values = c(gather.Gather7(batch_dims=1), flat, index, c.i64(2))
+        if not weights:
+            return values
+        weight = reduce(lambda left, right: forms.multiply(c, left, right), weights)
+        return forms.multiply(c, values, forms.unsqueeze(c, weight, [1]))
+
+    def _number(self, value: float) -> Value:
+        return forms.scalar(self.c, value, self.grid)
+
+    def _corners(self, places: Value, axis: int, size: Value) -> list[tuple[Value, Value | None]]:
+        """Index (i64) and weight of each corner along one axis, [N, P]."""
+        c = self.c
+        unit = forms.gather(c, places, c.i64(self.axes - 1 - axis), 2)
+        count = forms.convert(c, size, element_of(self.grid))
+        last = forms.subtract(c, count, self._number(1.0))
+        half = self._number(0.5)
+        moved = forms.add(c, unit, self._number(1.0))
+        if self.align:
+            place = forms.multiply(c, forms.multiply(c, moved, half), last)
+        else:
+            scaled = forms.multiply(c, moved, count)
+            place = forms.multiply(c, forms.subtract(c, scaled, self._number(1.0)), half)
+        if self.mode == "nearest":
+            place = c(elementwise.Round(mode="half_to_even"), place)
+        if self.mode != "cubic" or self.padding == "reflection":
+            place = self._bounded(place, last)
+        if self.mode == "nearest":
+            return [self._element(place, last, None)]
+        first = c(elementwise.Floor(), place)
+        fraction = forms.subtract(c, place, first)
+        if self.mode == "linear":
+            rest = forms.subtract(c, self._number(1.0), fraction)
+            start, weights = 0, [rest, fraction]
+        else:
+            start, weights = -1, self._cubic(fraction)
+        return [
+            self._element(forms.add(c, first, self._number(float(offset))), last, weight)
+            for offset, weight in enumerate(weights, start=start)
+        ]
+
+    def _cubic(self, t: Value) -> list[Value]:
+        c = self.c
+
+        def polynomial(x: Value, *factors: float) -> Value:
+            result = self._number(factors[0])
+            for factor in factors[1:]:
+                result = forms.add(c, forms.multiply(c, result, x), self._number(factor))
+            return result
+
+        rest = forms.subtract(c, self._number(1.0), t)
+        near = (CUBIC + 2, -(CUBIC + 3), 0.0, 1.0)
+        far = (CUBIC, -5 * CUBIC, 8 * CUBIC, -4 * CUBIC)
+        one = self._number(1.0)
+        return [
+            polynomial(forms.add(c, t, one), *far),
+            polynomial(t, *near),
+            polynomial(rest, *near),
+            polynomial(forms.add(c, rest, one), *far),
+        ]
+
+    def _bounded(self, place: Value, last: Value) -> Value:
+        if self.padding == "border":
+            low = forms.maximum(self.c, place, self._number(0.0))
+            return forms.minimum(self.c, low, last)
+        return self._reflected(place, last) if self.padding == "reflection" else place
+
+    def _reflected(self, place: Value, last: Value) -> Value:
+        """Places mirrored at both ends of 0..last, or of -0.5..last + 0.5."""
+        c = self.c
+        low = self._number(0.0 if self.align else -0.5)
+        span = last if self.align else forms.add(c, last, self._number(1.0))
+        # One aligned element has no span: everything is mirrored to it.
+        double = forms.maximum(c, forms.multiply(c, span, self._number(2.0)), self._number(1e-6))
+        distance = c(elementwise.FloorMod(), forms.subtract(c, place, low), double)
+        mirrored = forms.minimum(c, distance, forms.subtract(c, double, distance))
+        return forms.add(c, mirrored, low)
+
+    def _element(
+        self, place: Value, last: Value, weight: Value | None
+    ) -> tuple[Value, Value | None]:
+        """A whole place as an index, its weight 0 where it counts as zero."""
+        c = self.c
+        if self.padding == "reflection" and self.mode != "nearest":
+            place = self._reflected(place, last)
+        inside = forms.minimum(c, forms.maximum(c, place, self._number(0.0)), last)
+        index = forms.convert(c, inside, ElementType.I64)
+        if self.padding == "reflection":
+            rounded = c(elementwise.Round(mode="half_to_even"), inside)
+            index = forms.convert(c, rounded, ElementType.I64)
+        if self.padding != "zeros":
+            return index, weight
+        same = c(comparison.Equal(), inside, place)
+        share = forms.convert(c, same, element_of(self.grid))
+        return index, share if weight is None else forms.multiply(c, weight, share)

@@ -1,0 +1,28 @@
+"""Reading images at fractional places in OpenVINO."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.sampling import grid_sample_types, mode_of
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import ValueType
+
+__all__ = ["GridSample"]
+
+
+class GridSample(OpenVinoOp, type="GridSample", since=9, inputs=2):
+    """Data [N,C,H,W] read at a grid [N,h,w,2] of (x, y) in -1..1 (GridSample-9)."""
+
+    align_corners: bool = False
+    mode: str = "bilinear"
+    padding_mode: str = "zeros"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return grid_sample_types(args, self.mode)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.sampling.grid_sample(
+            mode_of(self.mode), self.padding_mode.lower(), align=self.align_corners
+        )

@@ -1,0 +1,133 @@
+"""Reading tensors at fractional places: grid sampling and deformable convolution.
+
+A place has one coordinate for each spatial axis. Its value is a weighted sum of the elements
+around it; the sum runs over the corners of a cell, all places at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product as all_of
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.matmul import widened
+
+__all__ = ["Array", "Function", "cubic_weights", "grid_sample", "weighted_corners"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+#: Elements and weights along one axis, for each corner of a cell.
+Corners = Sequence[tuple[Array, Array]]
+
+
+def cubic_weights(fraction: Array, a: float) -> list[Array]:
+    """Weights of the four elements around a place, Keys' kernel with coefficient `a`."""
+
+    def near(t: Array) -> Any:
+        return ((a + 2) * t - (a + 3)) * t * t + 1
+
+    def far(t: Array) -> Any:
+        return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+
+    t = fraction
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def weighted_corners(data: Array, corners: Sequence[Corners]) -> Array:
+    """The weighted sum of elements of [N, C, ...]: indices and weights of each axis are [N, P].
+
+    Gives [N, C, P].
+    """
+    items, channels = data.shape[:2]
+    sizes = data.shape[2:]
+    flat = data.reshape(items, channels, -1)
+    total: Array | None = None
+    for chosen in all_of(*corners):
+        index: Any = 0
+        weight: Any = 1
+        for size, (place, share) in zip(sizes, chosen, strict=True):
+            index = index * size + place
+            weight = weight * share
+        values = np.take_along_axis(flat, index[:, None], axis=2)
+        part = values * weight[:, None].astype(flat.dtype)
+        total = part if total is None else total + part
+    assert total is not None, "there is at least one spatial axis"
+    return total
+
+
+def _reflected(place: Array, low: float, high: float) -> Array:
+    """Places mirrored at both bounds until they lie between them."""
+    span = high - low
+    if span <= 0:
+        return np.full_like(place, low)
+    distance = np.mod(place - low, 2 * span)
+    return low + np.where(distance > span, 2 * span - distance, distance)
+
+
+def _bounded(place: Array, size: int, padding: str, *, align: bool) -> Array:
+    """Places outside moved to the border or mirrored into the data; unchanged for zeros."""
+    low, high = (0.0, size - 1.0) if align else (-0.5, size - 0.5)
+    if padding == "border":
+        outside = (place < low) | (place > high)
+        return np.where(outside, np.clip(place, 0, size - 1), place)
+    if padding == "reflection":
+        return _reflected(place, low, high)
+    return place
+
+
+def _elements(place: Array, size: int, padding: str, *, align: bool) -> tuple[Array, Array]:
+    """Whole places as indices, and 0 for those that count as zero."""
+    if padding == "reflection":
+        low, high = (0.0, size - 1.0) if align else (-0.5, size - 0.5)
+        place = _reflected(place, low, high)
+    index = np.rint(np.clip(place, 0, size - 1)).astype(np.int64)
+    inside = np.ones_like(place) if padding != "zeros" else (place >= 0) & (place <= size - 1)
+    return index, inside.astype(place.dtype)
+
+
+def _axis_corners(place: Array, size: int, mode: str, padding: str, *, align: bool) -> Corners:
+    if mode == "nearest":
+        place = np.rint(place)
+    if mode != "cubic" or padding == "reflection":
+        # Beyond a border a cubic still bends: there each of its elements is bounded instead.
+        place = _bounded(place, size, padding, align=align)
+    if mode == "nearest":
+        return [_elements(place, size, padding, align=align)]
+    first = np.floor(place)
+    fraction = place - first
+    linear = mode == "linear"
+    weights = [1 - fraction, fraction] if linear else cubic_weights(fraction, -0.75)
+    corners = []
+    for offset, weight in enumerate(weights, start=0 if linear else -1):
+        index, inside = _elements(first + offset, size, padding, align=align)
+        corners.append((index, weight * inside))
+    return corners
+
+
+def grid_sample(mode: str, padding: str, *, align: bool) -> Function:
+    """Data [N, C, D1, ..., Dr] read at a grid [N, o1, ..., or, r] of places in -1..1.
+
+    The last coordinate of a place belongs to the first spatial axis. `mode` is nearest, linear
+    or cubic, `padding` zeros, border or reflection; `align` puts -1 and 1 on the centres of the
+    outer elements.
+    """
+
+    def apply(data: Array, grid: Array) -> Any:
+        sizes = data.shape[2:]
+        wide = widened(data)
+        places = widened(grid).reshape(grid.shape[0], -1, len(sizes))
+        corners = []
+        with np.errstate(all="ignore"):
+            for axis, size in enumerate(sizes):
+                unit = places[..., len(sizes) - 1 - axis]
+                place = (unit + 1) / 2 * (size - 1) if align else ((unit + 1) * size - 1) / 2
+                # A place that is no number reads like one far outside.
+                place = np.nan_to_num(place, nan=-1e6, posinf=1e6, neginf=-1e6)
+                corners.append(_axis_corners(place, size, mode, padding, align=align))
+            result = weighted_corners(wide, corners)
+        shape = (*data.shape[:2], *grid.shape[1:-1])
+        return result.reshape(shape).astype(data.dtype, copy=False)
+
+    return apply
