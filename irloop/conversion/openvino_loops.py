@@ -8,7 +8,7 @@ uninitialised); parameters that nobody reads are left out (OpenVINO 2021 cannot 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from irloop.conversion import openvino_forms as forms
 from irloop.conversion import openvino_shape_forms as shape_forms
@@ -111,12 +111,14 @@ class OpenVinoLoop:
         scans: list[Scanned],
     ) -> Node:
         """A Loop; its outputs are the last values of the states, then the joined scans."""
+        scans = self._safe_scans(scans)
         states = self._safe_states(states, may_be_empty=not self._runs(trip, starts))
         fixed = [trip, starts]
         return self._make(ov.Loop(), fixed, [condition], states, scans)
 
     def tensor_iterator(self, states: list[Value], scans: list[Scanned]) -> Node:
         """A TensorIterator; its outputs are the last values of the states, then the scans."""
+        scans = self._safe_scans(scans)
         states = self._safe_states(states, may_be_empty=False)
         return self._make(ov.TensorIterator(), [], [], states, scans)
 
@@ -126,6 +128,16 @@ class OpenVinoLoop:
         if count is None or start is None:
             return False
         return int(count.reshape(-1)[0]) != 0 and bool(start.reshape(-1)[0])
+
+    def _safe_scans(self, scans: list[Scanned]) -> list[Scanned]:
+        """Scans that do not share memory with a state that the next iteration overwrites."""
+        moving = {item.parameter for item in self._inputs if item.state is not None}
+        return [
+            replace(scan, value=copied(self.inner, scan.value))
+            if _viewed(scan.value) in moving
+            else scan
+            for scan in scans
+        ]
 
     def _safe_states(self, states: list[Value], *, may_be_empty: bool) -> list[Value]:
         own = {item.state: item.parameter for item in self._inputs if item.state is not None}
