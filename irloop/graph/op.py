@@ -12,9 +12,12 @@ the writer and the coverage page derive from it. A change is ``replace(op, axis=
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, cast, dataclass_transform
+from inspect import get_annotations
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar, cast, dataclass_transform, get_type_hints
 
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import UNKNOWN_TYPE, Dim, ValueType
@@ -196,6 +199,23 @@ class Op:
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={self.__dict__[name]!r}" for name in self._fields)
         return f"{self.__class__.__qualname__}({shown})"
+
+    @classmethod
+    def attribute_types(cls) -> dict[str, Any]:
+        """The type of each field by its name, as an object and no longer as the text of the source.
+
+        `typing.get_type_hints` of the class gives the same, and evaluates the variables of every
+        base again for every class.
+        """
+        hints: dict[str, Any] = {}
+        for base in reversed(cls.__mro__):
+            texts = get_annotations(base)
+            own = {name: text for name, text in texts.items() if name in cls._names}
+            if own:
+                holder = SimpleNamespace(__annotations__=own)
+                names = vars(sys.modules[base.__module__])
+                hints |= get_type_hints(holder, globalns=names, localns={"Tensor": Tensor})
+        return hints
 
     def infer(self, args: Arguments) -> list[ValueType]:
         """Types of the outputs from types (and constants) of the inputs.

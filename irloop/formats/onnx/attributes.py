@@ -204,8 +204,7 @@ def codec_of(cls: type[Op]) -> tuple[FieldCodec, ...]:
 
 @cache
 def _codec_of(cls: type[Any]) -> tuple[FieldCodec, ...]:
-    names = {"Tensor": Tensor, "ElementType": ElementType}
-    hints = typing.get_type_hints(cls, localns=names)
+    hints = cls.attribute_types()
     fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(cls)
     return tuple(_field_codec(cls, field, hints[field.name]) for field in fields)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import lru_cache
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin
 
 from irloop.graph.op import Op
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, DynamicDim, ElementType, Shape
@@ -324,7 +324,7 @@ class Codec:
 
     def __init__(self, cls: type[Any]) -> None:
         self.cls: type[Op] = cls
-        hints = get_type_hints(cls)
+        hints = cls.attribute_types()
         self.fields = tuple(
             _Field(
                 item.metadata.get("name") or item.name,
