@@ -76,8 +76,9 @@ class CorpusCase:
         """Number, inputs and expected outputs of each data set that has outputs."""
         for path in sorted(self.folder.glob("outputs_*.npz")):
             number = int(path.stem.split("_")[1])
-            given = positional(self.folder / f"inputs_{number}.npz", "in")
-            yield number, given, positional(path, "out")
+            expected = positional(path, "out")
+            if expected:
+                yield number, positional(self.folder / f"inputs_{number}.npz", "in"), expected
 
     def run(self, session: Session, model: Model, given: list[Any]) -> list[Any]:
         """Outputs in the order of the data files."""

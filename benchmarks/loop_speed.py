@@ -33,7 +33,8 @@ CARRIED = """
 <ir_version: 8, opset_import: ["" : 16]>
 carried (int64 trip, float[4] start) => (float[4] last) {
    go = Constant <value = bool {1}> ()
-   last = Loop (trip, go, start) <body = step (int64 i, bool going, float[4] x) => (bool on, float[4] y) {
+   last = Loop (trip, go, start)
+      <body = step (int64 i, bool going, float[4] x) => (bool on, float[4] y) {
       half = Constant <value = float {0.5}> ()
       on = Identity (going)
       a = Mul (x, half)
@@ -47,9 +48,11 @@ carried (int64 trip, float[4] start) => (float[4] last) {
 
 HOISTED = """
 <ir_version: 8, opset_import: ["" : 16]>
-hoisted (int64 trip, float[64,64] left, float[64,64] right, float[64,64] start) => (float[64,64] last) {
+hoisted (int64 trip, float[64,64] left, float[64,64] right, float[64,64] start) =>
+      (float[64,64] last) {
    go = Constant <value = bool {1}> ()
-   last = Loop (trip, go, start) <body = step (int64 i, bool going, float[64,64] x) => (bool on, float[64,64] y) {
+   last = Loop (trip, go, start)
+      <body = step (int64 i, bool going, float[64,64] x) => (bool on, float[64,64] y) {
       on = Identity (going)
       product = MatMul (left, right)
       small = Tanh (product)
@@ -60,8 +63,11 @@ hoisted (int64 trip, float[64,64] left, float[64,64] right, float[64,64] start) 
 
 SCAN = """
 <ir_version: 8, opset_import: ["" : 16]>
-scanned (float[1,256] h0, float[1,256] c0, float[T,1,64] xs, float[64,1024] w, float[256,1024] r) => (float[1,256] h, float[1,256] c, float[T,1,256] ys) {
-   h, c, ys = Scan <num_scan_inputs = 1, body = cell (float[1,256] hp, float[1,256] cp, float[1,64] x) => (float[1,256] hn, float[1,256] cn, float[1,256] y) {
+scanned (float[1,256] h0, float[1,256] c0, float[T,1,64] xs, float[64,1024] w, float[256,1024] r) =>
+      (float[1,256] h, float[1,256] c, float[T,1,256] ys) {
+   h, c, ys = Scan <num_scan_inputs = 1,
+      body = cell (float[1,256] hp, float[1,256] cp, float[1,64] x) =>
+      (float[1,256] hn, float[1,256] cn, float[1,256] y) {
       fed = MatMul (x, w)
       back = MatMul (hp, r)
       gates = Add (fed, back)
@@ -83,17 +89,18 @@ scanned (float[1,256] h0, float[1,256] c0, float[T,1,64] xs, float[64,1024] w, f
 
 def engines(model: onnx.ModelProto) -> dict[str, Callable[[dict[str, Array]], list[Any]]]:
     """One function an engine, from inputs by name to the outputs."""
-    options = onnxruntime.SessionOptions()
+    ort: Any = onnxruntime  # its package does not say what it exports
+    options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    ort = onnxruntime.InferenceSession(
+    peer = ort.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
     own = Session(reader.from_proto(model))
     reference = ReferenceEvaluator(model)
     return {
         "irloop": lambda given: list(own.run(given).values()),
-        "onnxruntime": lambda given: list(ort.run(None, given)),
+        "onnxruntime": lambda given: list(peer.run(None, given)),
         "onnx.reference": lambda given: list(reference.run(None, given)),
     }
 

@@ -151,7 +151,7 @@ class _Compiler:
         fixed: set[int] = set()
         for index, value in enumerate(graph.inputs):
             slot = frame.new(value)
-            if body is not None and self._hoist and _stays(body, index, frame):
+            if body is not None and _stays(body, index):
                 fixed.add(slot)
         prologue: list[Step] = []
         steps: list[Step] = []
@@ -223,7 +223,7 @@ class _Compiler:
         return array if array.flags.aligned else array.copy()
 
 
-def _stays(body: Body, parameter: int, frame: _Frame) -> bool:
+def _stays(body: Body, parameter: int) -> bool:
     """True when a body parameter has the same value in every iteration."""
     port = body.ports.by_parameter.get(parameter)
     if isinstance(port, Invariant):

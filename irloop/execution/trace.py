@@ -50,7 +50,8 @@ class TextTracer:
         place = event.path
         if event.iterations:
             place += "[" + ",".join(map(str, event.iterations)) + "]"
-        clean = not any(_has_nan(value) for value in event.inputs)
+        # What has a body only passes on what was born inside.
+        clean = not event.node.bodies and not any(map(_has_nan, event.inputs))
         for index, value in enumerate(event.outputs):
             port = f".{index}" if len(event.outputs) > 1 else ""
             self._stream.write(
