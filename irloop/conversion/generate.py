@@ -53,7 +53,7 @@ def _scalar(c: Conversion, value: Value) -> Value:
     return value if shape_of(value).rank == 0 else onnx_forms.reshape(c, value, [])
 
 
-@imports(onnx.Range)
+@imports(onnx.Range, onnx.Range27)
 def import_range(c: Conversion, op: onnx.Range, start: Value, limit: Value, delta: Value) -> Value:
     first, last, step = (openvino_forms.as_scalar(c, value) for value in (start, limit, delta))
     return openvino_forms.range_(c, first, last, step, element_of(start))

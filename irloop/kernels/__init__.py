@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from irloop.kernels import comparison as comparison
     from irloop.kernels import convert as convert
     from irloop.kernels import convolution as convolution
+    from irloop.kernels import deformable as deformable
     from irloop.kernels import elementwise as elementwise
     from irloop.kernels import gather as gather
     from irloop.kernels import generate as generate
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from irloop.kernels import pooling as pooling
     from irloop.kernels import precision as precision
     from irloop.kernels import quantize as quantize
+    from irloop.kernels import random as random
     from irloop.kernels import rearrange as rearrange
     from irloop.kernels import recurrent as recurrent
     from irloop.kernels import reduction as reduction

@@ -16,6 +16,7 @@ __all__ = [
     "one_hot",
     "one_hot_values",
     "range_as",
+    "range_in",
     "range_of",
     "window",
     "zeros",
@@ -36,6 +37,18 @@ def range_of(start: Array, limit: Array, delta: Array) -> Array:
     positions = np.arange(count).astype(dtype)
     with np.errstate(over="ignore"):
         return np.asarray(first + positions * step, dtype=dtype)
+
+
+def range_in(stash: np.dtype[Any]) -> Callable[[Array, Array, Array], Array]:
+    """As `range_of`; half floats are computed in the type `stash`."""
+
+    def run(start: Array, limit: Array, delta: Array) -> Array:
+        if start.dtype.itemsize != 2 or start.dtype.kind in "iu":
+            return range_of(start, limit, delta)
+        wide = (item.astype(stash) for item in (start, limit, delta))
+        return range_of(*wide).astype(start.dtype)
+
+    return run
 
 
 def range_as(dtype: np.dtype[Any]) -> Callable[[Array, Array, Array], Array]:

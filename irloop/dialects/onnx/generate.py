@@ -21,11 +21,12 @@ __all__ = [
     "MelWeightMatrix",
     "OneHot",
     "Range",
+    "Range27",
 ]
 
 
 class Range(OnnxOp, type="Range", since=11, inputs=3):
-    """Numbers from start to before limit by delta, scalars of one type (Range-11, 27)."""
+    """Numbers from start to before limit by delta, scalars of one type (Range-11)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         rules.numeric(args)
@@ -34,6 +35,15 @@ class Range(OnnxOp, type="Range", since=11, inputs=3):
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.generate.range_of
+
+
+class Range27(Range, type="Range", since=27, inputs=3):
+    """As Range-11; half floats are computed in `stash_type` (Range-27)."""
+
+    stash_type: ElementType = ElementType.F32
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.generate.range_in(self.stash_type.numpy())
 
 
 class ConstantOfShape(OnnxOp, type="ConstantOfShape", since=9, inputs=1):

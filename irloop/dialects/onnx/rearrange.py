@@ -1,0 +1,82 @@
+"""ONNX operations that move blocks between space and depth, and columns to images."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from irloop import kernels
+from irloop.dialects import blocks, shapes
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import TensorType, ValueType
+
+__all__ = ["Col2Im", "DepthToSpace", "DepthToSpace11", "SpaceToDepth", "SpaceToDepth28"]
+
+
+class DepthToSpace(OnnxOp, type="DepthToSpace", since=1, inputs=1):
+    """Channels spread over blocks of space, the block being the slower part (DepthToSpace-1)."""
+
+    blocksize: int
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(args.element(0), blocks.spread(args, args.shape(0), self.blocksize))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.rearrange.depth_to_space(self.blocksize, True)
+
+
+class DepthToSpace11(OnnxOp, type="DepthToSpace", since=11, inputs=1):
+    """As DepthToSpace-1; in `mode` CRD the channel is the slower part (11, 13, 28)."""
+
+    blocksize: int
+    mode: Literal["DCR", "CRD"] = "DCR"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(args.element(0), blocks.spread(args, args.shape(0), self.blocksize))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.rearrange.depth_to_space(self.blocksize, self.mode == "DCR")
+
+
+class SpaceToDepth(OnnxOp, type="SpaceToDepth", since=1, inputs=1):
+    """Blocks of space put into channels, the block being the slower part (SpaceToDepth-1, 13)."""
+
+    blocksize: int
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(args.element(0), blocks.deeper(args, args.shape(0), self.blocksize))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.rearrange.space_to_depth(self.blocksize, True)
+
+
+class SpaceToDepth28(OnnxOp, type="SpaceToDepth", since=28, inputs=1):
+    """As SpaceToDepth-1; in `mode` CRD the channel is the slower part (SpaceToDepth-28)."""
+
+    blocksize: int
+    mode: Literal["DCR", "CRD"] = "DCR"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(args.element(0), blocks.deeper(args, args.shape(0), self.blocksize))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.rearrange.space_to_depth(self.blocksize, self.mode == "DCR")
+
+
+class Col2Im(OnnxOp, type="Col2Im", since=18, inputs=3):
+    """Columns of blocks added up to an image: [n, c block, l] -> [n, c, *image] (Col2Im-18).
+
+    Inputs: columns, size of the image, size of a block.
+    """
+
+    dilations: tuple[int, ...] | None = None
+    pads: tuple[int, ...] | None = None
+    strides: tuple[int, ...] | None = None
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        image = shapes.shape_from(args, 1).dims
+        return [TensorType(args.element(0), blocks.column_image(args, image, args.ints(2)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.rearrange.sum_of_columns_by_pads(self.strides, self.dilations, self.pads)

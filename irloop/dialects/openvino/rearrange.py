@@ -1,0 +1,223 @@
+"""OpenVINO operations that move blocks between space, depth and batch."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import blocks, rules, shapes
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
+
+__all__ = [
+    "BatchToSpace",
+    "Col2Im",
+    "DepthToSpace",
+    "ExtractImagePatches",
+    "ReorgYolo",
+    "ReorgYolo1",
+    "ShuffleChannels",
+    "SpaceToBatch",
+    "SpaceToDepth",
+]
+
+
+class _Blocks(OpenVinoOp):
+    """Blocks of `block_size` in every spatial axis; blocks_first or depth_first."""
+
+    mode: str
+    block_size: int = 1
+
+    @property
+    def blocks_first(self) -> bool:
+        """True when the position in the block is the slower part of the channel."""
+        return self.mode.lower() == "blocks_first"
+
+    def check(self, args: Arguments) -> None:
+        """Refuse a mode that is not known."""
+        if self.mode.lower() not in ("blocks_first", "depth_first"):
+            raise args.error("mode is not known", "blocks_first or depth_first", self.mode)
+
+
+class DepthToSpace(_Blocks, type="DepthToSpace", since=1, inputs=1):
+    """Channels spread over blocks of space (DepthToSpace-1)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        self.check(args)
+        return [TensorType(args.element(0), blocks.spread(args, args.shape(0), self.block_size))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.rearrange.depth_to_space(self.block_size, self.blocks_first)
+
+
+class SpaceToDepth(_Blocks, type="SpaceToDepth", since=1, inputs=1):
+    """Blocks of space put into channels (SpaceToDepth-1)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        self.check(args)
+        return [TensorType(args.element(0), blocks.deeper(args, args.shape(0), self.block_size))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.rearrange.space_to_depth(self.block_size, self.blocks_first)
+
+
+class BatchToSpace(OpenVinoOp, type="BatchToSpace", since=2, inputs=4):
+    """The batch spread over blocks of the other axes, then cropped (BatchToSpace-1).
+
+    Inputs: data, block shape (its first number is 1), crops at the begins, crops at the ends.
+    Files know this class since opset2.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        shape, block = args.shape(0), args.ints(1)
+        begins, ends = args.ints(2), args.ints(3)
+        if shape.dims is None:
+            return [TensorType(args.element(0), UNKNOWN_SHAPE)]
+        if block is None or begins is None or ends is None:
+            return [TensorType(args.element(0), Shape.of_rank(len(shape.dims)))]
+        _check_lengths(args, shape, block, begins, ends)
+        count = shapes.multiplied(block)
+        assert isinstance(count, int)
+        wide = [shapes.multiplied((dim, by)) for dim, by in zip(shape.dims, block, strict=True)]
+        sizes = [
+            shapes.total((dim, -begin, -end))
+            for dim, begin, end in zip(wide, begins, ends, strict=True)
+        ]
+        sizes[0] = blocks.divided(args, shape.dims[0], count, "the batch")
+        return [TensorType(args.element(0), Shape(tuple(sizes)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.rearrange.batch_to_space
+
+
+class SpaceToBatch(OpenVinoOp, type="SpaceToBatch", since=2, inputs=4):
+    """Axes padded with zeros, then blocks of them put into the batch (SpaceToBatch-1).
+
+    Inputs: data, block shape (its first number is 1), pads at the begins, pads at the ends.
+    Files know this class since opset2.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        shape, block = args.shape(0), args.ints(1)
+        begins, ends = args.ints(2), args.ints(3)
+        if shape.dims is None:
+            return [TensorType(args.element(0), UNKNOWN_SHAPE)]
+        if block is None or begins is None or ends is None:
+            return [TensorType(args.element(0), Shape.of_rank(len(shape.dims)))]
+        _check_lengths(args, shape, block, begins, ends)
+        sizes = [
+            blocks.divided(args, shapes.total((dim, begin, end)), by, "a padded axis")
+            for dim, begin, end, by in zip(shape.dims, begins, ends, block, strict=True)
+        ]
+        sizes[0] = shapes.multiplied((shape.dims[0], *block))
+        return [TensorType(args.element(0), Shape(tuple(sizes)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.rearrange.space_to_batch
+
+
+def _check_lengths(args: Arguments, shape: Shape, *lists: tuple[int, ...]) -> None:
+    for found in lists:
+        if len(found) != shape.rank:
+            raise args.error("not one number an axis", str(shape.rank), str(len(found)))
+
+
+class ShuffleChannels(OpenVinoOp, type="ShuffleChannels", since=1, inputs=1):
+    """The elements of `axis` dealt out of `group` rows by columns (ShuffleChannels-1)."""
+
+    axis: int = 1
+    group: int = 1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        at = rules.axis_in(args, self.axis, args.rank(0))
+        if at is not None:
+            blocks.divided(args, args.shape(0).dim(at), self.group, "the axis")
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.rearrange.shuffle_channels(self.axis, self.group)
+
+
+class ReorgYolo(OpenVinoOp, type="ReorgYolo", since=2, inputs=1):
+    """Darknet's reorganisation: [n, c, h, w] -> [n, c s s, h / s, w / s] (ReorgYolo-1).
+
+    Files know this class since opset2.
+    """
+
+    stride: tuple[int, ...]
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        shape = args.shape(0)
+        if shape.rank not in (None, 4):
+            raise args.error("the input is no image", "rank 4", str(shape))
+        by = self.stride[0]
+        found = blocks.deeper(args, shape, by)
+        if shape.dims is not None:
+            blocks.divided(args, shape.dims[1], by * by, "the channels")
+        return [TensorType(args.element(0), found)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.rearrange.reorg(self.stride[0])
+
+
+class ReorgYolo1(ReorgYolo, type="ReorgYolo", since=1, until=1, inputs=1):
+    """ReorgYolo as opset1 of a file names it."""
+
+
+class ExtractImagePatches(OpenVinoOp, type="ExtractImagePatches", since=3, inputs=1):
+    """Patches of an image as channels: [n, c, h, w] -> [n, kh kw c, oh, ow].
+
+    The channel counts kernel row, kernel column, input channel (ExtractImagePatches-3).
+    """
+
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    rates: tuple[int, ...]
+    auto_pad: str
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if self.auto_pad.lower() not in ("valid", "same_upper", "same_lower"):
+            raise args.error(
+                "auto_pad is not known", "valid, same_upper, same_lower", self.auto_pad
+            )
+        shape = args.shape(0)
+        if shape.rank not in (None, 4):
+            raise args.error("the input is no image", "rank 4", str(shape))
+        channels = shapes.multiplied((shape.dim(1), *self.sizes))
+        counts = [self._count(shape.dim(2 + at), at) for at in range(2)]
+        return [TensorType(args.element(0), Shape((shape.dim(0), channels, *counts)))]
+
+    def _count(self, dim: Dim, at: int) -> Dim:
+        if not isinstance(dim, int):
+            return UNKNOWN_DIM
+        span = (self.sizes[at] - 1) * self.rates[at] + 1
+        if self.auto_pad.lower() == "valid":
+            return max(0, (dim - span) // self.strides[at] + 1)
+        return -(-dim // self.strides[at])
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        sizes, strides, rates = (
+            (pair[0], pair[1]) for pair in (self.sizes, self.strides, self.rates)
+        )
+        return kernels.rearrange.image_patches(sizes, strides, rates, self.auto_pad.lower())
+
+
+class Col2Im(OpenVinoOp, type="Col2Im", since=15, inputs=3):
+    """Columns of blocks added up to an image: [n, c block, l] -> [n, c, h, w] (Col2Im-15).
+
+    Inputs: columns, size of the image, size of a block.
+    """
+
+    strides: tuple[int, ...] = (1, 1)
+    dilations: tuple[int, ...] = (1, 1)
+    pads_begin: tuple[int, ...] = (0, 0)
+    pads_end: tuple[int, ...] = (0, 0)
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        image = shapes.shape_from(args, 1).dims
+        return [TensorType(args.element(0), blocks.column_image(args, image, args.ints(2)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.rearrange.sum_of_columns(
+            self.strides, self.dilations, self.pads_begin, self.pads_end
+        )
