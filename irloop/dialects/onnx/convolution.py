@@ -10,7 +10,14 @@ from irloop.graph.op import Kernel
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 from irloop.kernels.geometry import Window, onnx_placement
 
-__all__ = ["Conv", "ConvTranspose", "Windowed", "halves"]
+__all__ = [
+    "CausalConvWithState",
+    "Conv",
+    "ConvTranspose",
+    "DeformConv",
+    "Windowed",
+    "halves",
+]
 
 
 def halves(pads: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -124,3 +131,62 @@ class ConvTranspose(Windowed, type="ConvTranspose", since=1, inputs=(2, 3)):
             output_shape=self.output_shape,
             placement=onnx_placement,
         )
+
+
+class DeformConv(OnnxOp, type="DeformConv", since=19, inputs=(3, 5)):
+    """Convolution whose elements are moved by offsets (DeformConv-19, 22).
+
+    Inputs are data [N,C,...], filters [O,C/group,...], offsets [N,offset_group*K*r,...], bias
+    [O] and a mask [N,offset_group*K,...] that scales each element.
+    """
+
+    dilations: tuple[int, ...] = ()
+    group: int = 1
+    kernel_shape: tuple[int, ...] = ()
+    offset_group: int = 1
+    pads: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        element = rules.same_element(args)
+        data, filters = args.shape(0), args.shape(1)
+        windows.ranks_agree(args, data, filters)
+        if data.dims is None or filters.dims is None:
+            rank = data.rank if data.rank is not None else filters.rank
+            return [TensorType(element, UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank))]
+        begin, end = halves(self.pads)
+        window = windows.filter_window(
+            args, filters.dims[2:], self.strides, self.dilations, begin, end, "NOTSET"
+        )
+        spatial = windows.spatial_dims(args, window, data.dims[2:])
+        return [TensorType(element, Shape((data.dims[0], filters.dims[0], *spatial)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        begin, end = halves(self.pads)
+        options = kernels.convolution.WindowOptions(self.strides, self.dilations, begin, end)
+        run = kernels.deformable.deformable(options, self.group, self.offset_group, blend=True)
+        return lambda data, filters, offset, bias=None, mask=None: run(
+            data, filters, offset, mask, bias
+        )
+
+
+class CausalConvWithState(OnnxOp, type="CausalConvWithState", since=27, inputs=(2, 4), outputs=2):
+    """Depthwise convolution of [N,C,L] that continues from the state before (27).
+
+    Filters [C,1,K], optional bias [C] and past state [N,C,K-1]; gives the output and the last
+    K-1 elements seen. `activation` is none, silu or swish.
+    """
+
+    activation: str = "none"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        element = rules.same_element(args)
+        data, filters = args.shape(0), args.shape(1)
+        if data.dims is None:
+            return [TensorType(element, UNKNOWN_SHAPE)] * 2
+        width = filters.dims[-1] if filters.dims else UNKNOWN_DIM
+        kept: Dim = width - 1 if isinstance(width, int) else UNKNOWN_DIM
+        return [TensorType(element, data), TensorType(element, data.with_dim(-1, kept))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.convolution.causal_with_state(self.activation)

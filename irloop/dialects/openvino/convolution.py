@@ -22,6 +22,8 @@ __all__ = [
     "BinaryConvolution",
     "Convolution",
     "ConvolutionBackpropData",
+    "DeformableConvolution",
+    "DeformableConvolution1",
     "GroupConvolution",
     "GroupConvolutionBackpropData",
     "Windowed",
@@ -185,3 +187,46 @@ class GroupConvolutionBackpropData(
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return self._kernel(grouped=True)
+
+
+class _Deformable(Windowed):
+    """Inputs data [N,C,H,W], offsets [N,deformable_group*2*h*w,...], filters [O,C/group,h,w]."""
+
+    group: int = 1
+    deformable_group: int = 1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        data, filters = args.shape(0), args.shape(2)
+        windows.ranks_agree(args, data, filters)
+        element = rules.same_element(args)
+        if data.dims is None or filters.dims is None:
+            rank = data.rank if data.rank is not None else filters.rank
+            return [TensorType(element, UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank))]
+        channels = _times(filters.dims[1], self.group)
+        windows.same_dim(args, "the filter has another number of channels", data.dims[1], channels)
+        window = self._window(args, filters.dims[2:])
+        spatial = windows.spatial_dims(args, window, data.dims[2:])
+        return [TensorType(element, Shape((data.dims[0], filters.dims[0], *spatial)))]
+
+    def blends(self) -> bool:
+        """True when elements outside of the data are zeros that are mixed in."""
+        return False
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        run = kernels.deformable.deformable(
+            self._options(), self.group, self.deformable_group, blend=self.blends()
+        )
+        return lambda data, offset, filters, mask=None: run(data, filters, offset, mask)
+
+
+class DeformableConvolution1(_Deformable, type="DeformableConvolution", since=1, inputs=3):
+    """Convolution whose elements are moved by offsets (DeformableConvolution-1)."""
+
+
+class DeformableConvolution(_Deformable, type="DeformableConvolution", since=8, inputs=(3, 4)):
+    """As DeformableConvolution-1; input 3 scales each element (DeformableConvolution-8)."""
+
+    bilinear_interpolation_pad: bool = False
+
+    def blends(self) -> bool:
+        return self.bilinear_interpolation_pad
