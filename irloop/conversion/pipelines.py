@@ -13,6 +13,7 @@ from irloop.conversion import (
     convert,
     convolution,
     convolution_transposed,
+    deformable,
     elementwise,
     gather,
     generate,
@@ -81,6 +82,7 @@ FAMILIES = (
     search,
     generate,
     sampling,
+    deformable,
 )
 
 #: Read by ONNX Runtime, TensorRT and DirectML of today.
