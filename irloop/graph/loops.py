@@ -20,6 +20,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from irloop.graph.record import Record
+
 __all__ = [
     "Carried",
     "Concatenated",
@@ -34,16 +36,14 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Invariant:
+class Invariant(Record):
     """Body parameter `parameter` is outer input `external` in every iteration."""
 
     external: int
     parameter: int
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
+class Carried(Record):
     """A state: starts from `external`, continues with body result `result` (a back edge)."""
 
     external: int
@@ -51,8 +51,7 @@ class Carried:
     result: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sliced:
+class Sliced(Record):
     """Slices of input `external` along `axis`, which they keep.
 
     `start` and `end` bound the range as OpenVINO counts it: a negative value v means
@@ -68,8 +67,7 @@ class Sliced:
     part_size: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class ScanInput:
+class ScanInput(Record):
     """Elements of input `external` along `axis`, which they lose; backwards if `reverse`."""
 
     external: int
@@ -78,16 +76,14 @@ class ScanInput:
     reverse: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LastValue:
+class LastValue(Record):
     """Output `external` is body result `result` after the last iteration."""
 
     result: int
     external: int
 
 
-@dataclass(frozen=True, slots=True)
-class Concatenated:
+class Concatenated(Record):
     """Output `external` joins body result `result` of all iterations along `axis`.
 
     With a negative `stride` part i stands at position n-1-i. `start` and `end` give the
@@ -103,8 +99,7 @@ class Concatenated:
     part_size: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class ScanOutput:
+class ScanOutput(Record):
     """Output `external` stacks body result `result` of all iterations along a new `axis`."""
 
     result: int

@@ -12,13 +12,11 @@ the writer and the coverage page derive from it. A change is ``replace(op, axis=
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
-from inspect import get_annotations
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, cast, dataclass_transform, get_type_hints
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from irloop.graph.record import Record, attribute
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import UNKNOWN_TYPE, Dim, ValueType
 
@@ -42,14 +40,6 @@ __all__ = [
     "UnknownOp",
     "attribute",
 ]
-
-
-def attribute(default: Any = MISSING, *, name: str | None = None, doc: str = "") -> Any:
-    """A dataclass field for an attribute whose name in the file is not a Python name."""
-    metadata = {"name": name, "doc": doc}
-    if default is MISSING:
-        return field(metadata=metadata)
-    return field(default=default, metadata=metadata)
 
 
 class Registry:
@@ -95,8 +85,7 @@ class Registry:
         return tuple(sorted(classes, key=lambda cls: (cls.domain, cls.type, cls.since)))
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(field, attribute))
-class Op:
+class Op(Record):
     """The base of every operation; subclasses are frozen dataclasses.
 
     Class keywords: `type` the name in the file, `since` the opset that introduced this
@@ -116,11 +105,6 @@ class Op:
     commutative: ClassVar[bool] = False
     registry: ClassVar[Registry | None] = None
 
-    _fields: ClassVar[tuple[str, ...]] = ()
-    _names: ClassVar[frozenset[str]] = frozenset()
-    _defaults: ClassVar[Mapping[str, Any]] = {}
-    _factories: ClassVar[Mapping[str, Callable[[], Any]]] = {}
-
     def __init_subclass__(
         cls,
         *,
@@ -133,7 +117,6 @@ class Op:
         **keywords: Any,
     ) -> None:
         super().__init_subclass__(**keywords)
-        cls._describe_fields()
         if domain is not None:
             cls.domain = domain
         if inputs is not None:
@@ -148,74 +131,8 @@ class Op:
             cls.registry.add(cls)
 
     @classmethod
-    def _describe_fields(cls) -> None:
-        # dataclass compiles the text of each method it makes: a quarter of a millisecond for
-        # each of hundreds of classes. Those methods are written once here instead.
-        dataclass(init=False, repr=False, eq=False)(cls)
-        own: tuple[Any, ...] = fields(cast("Any", cls))
-        cls._fields = tuple(item.name for item in own)
-        cls._names = frozenset(cls._fields)
-        cls._defaults = {item.name: item.default for item in own if item.default is not MISSING}
-        cls._factories = {
-            item.name: item.default_factory for item in own if item.default_factory is not MISSING
-        }
-
-    def __init__(self, *values: Any, **named: Any) -> None:
-        names = self._fields
-        if not names and not values and not named:
-            return
-        found = {**self._defaults, **dict(zip(names, values, strict=False)), **named}
-        for name, factory in self._factories.items():
-            if name not in found:
-                found[name] = factory()
-        twice = values and named and not named.keys().isdisjoint(names[: len(values)])
-        if twice or found.keys() != self._names or len(values) > len(names):
-            raise self._wrong_call(found, len(values))
-        self.__dict__.update(found)
-
-    def _wrong_call(self, found: Mapping[str, Any], positional: int) -> TypeError:
-        missing = [name for name in self._fields if name not in found]
-        unknown = [name for name in found if name not in self._fields]
-        return TypeError(
-            f"{self.__class__.__qualname__} has the attributes {', '.join(self._fields) or 'none'}"
-            f"; missing: {', '.join(missing) or 'none'}; unknown: {', '.join(unknown) or 'none'}"
-            f"; {positional} given by position"
-        )
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise FrozenInstanceError(f"cannot assign to field {name!r}")
-
-    def __delattr__(self, name: str) -> None:
-        raise FrozenInstanceError(f"cannot delete field {name!r}")
-
-    def __eq__(self, other: object) -> bool:
-        if other.__class__ is not self.__class__:
-            return NotImplemented
-        return self.__dict__ == other.__dict__
-
-    def __hash__(self) -> int:
-        return hash((self.__class__, *map(self.__dict__.__getitem__, self._fields)))
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={self.__dict__[name]!r}" for name in self._fields)
-        return f"{self.__class__.__qualname__}({shown})"
-
-    @classmethod
-    def attribute_types(cls) -> dict[str, Any]:
-        """The type of each field by its name, as an object and no longer as the text of the source.
-
-        `typing.get_type_hints` of the class gives the same, and evaluates the variables of every
-        base again for every class.
-        """
-        hints: dict[str, Any] = {}
-        for base in reversed(cls.__mro__):
-            texts = get_annotations(base)
-            own = {name: text for name, text in texts.items() if name in cls._names}
-            if own:
-                holder = SimpleNamespace(__annotations__=own)
-                names = vars(sys.modules[base.__module__])
-                hints |= get_type_hints(holder, globalns=names, localns={"Tensor": Tensor})
-        return hints
+    def _type_names(cls) -> dict[str, Any]:
+        return {"Tensor": Tensor}
 
     def infer(self, args: Arguments) -> list[ValueType]:
         """Types of the outputs from types (and constants) of the inputs.

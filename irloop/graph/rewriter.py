@@ -121,7 +121,7 @@ class Rewriter:
 
     def set_attributes(self, node: Node, **changes: object) -> None:
         """Change attributes of the operation of `node`."""
-        self.replace_op(node, replace_dataclass(node.op, **changes))  # type: ignore[type-var]
+        self.replace_op(node, replace_dataclass(node.op, **changes))
 
     def set_bodies(self, node: Node, bodies: tuple[Body, ...]) -> None:
         """Give `node` other bodies or other port maps."""
