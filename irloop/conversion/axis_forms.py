@@ -66,11 +66,13 @@ def _reshaped(
 ) -> Value:
     known = [dim for dim in dims if isinstance(dim, int)]
     if len(known) == len(dims):
-        return shape_forms.reshape(c, value, known)
+        return shape_forms.reshape_to(c, value, c.i64(known), special_zero=0 not in known)
     if len(known) == len(dims) - 1 and 0 not in known:
         # One -1 is no riddle while no other dimension is 0.
         return shape_forms.reshape(c, value, [dim if isinstance(dim, int) else -1 for dim in dims])
-    return shape_forms.reshape_to(c, value, _computed(c, value, axis, replaced, part))
+    pattern = _computed(c, value, axis, replaced, part)
+    # Before 14 a 0 can only copy the dimension at its own place: wrong for empty tensors alone.
+    return shape_forms.reshape_to(c, value, pattern, special_zero=c.opset < 14)
 
 
 def _computed(c: Conversion, value: Value, axis: int, replaced: int, part: int | None) -> Value:

@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from irloop.conversion import openvino_forms as forms
-from irloop.conversion import openvino_shape_forms as shape_forms
 from irloop.conversion.framework import Conversion
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.comparison import LogicalOr
+from irloop.dialects.openvino.elementwise import Maximum
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
     Carried,
@@ -129,9 +130,18 @@ class OpenVinoLoop:
             return False
         return int(count.reshape(-1)[0]) != 0 and bool(start.reshape(-1)[0])
 
+    def _moving(self) -> set[Value]:
+        """The parameters whose memory the next iteration overwrites."""
+        moving = {
+            item.parameter
+            for item in self._inputs
+            if item.state is not None or item.axis is not None
+        }
+        return moving if self._iteration is None else moving | {self._iteration}
+
     def _safe_scans(self, scans: list[Scanned]) -> list[Scanned]:
-        """Scans that do not share memory with a state that the next iteration overwrites."""
-        moving = {item.parameter for item in self._inputs if item.state is not None}
+        """Scans that do not share memory with what the next iteration overwrites."""
+        moving = self._moving()
         return [
             replace(scan, value=copied(self.inner, scan.value))
             if _viewed(scan.value) in moving
@@ -141,7 +151,7 @@ class OpenVinoLoop:
 
     def _safe_states(self, states: list[Value], *, may_be_empty: bool) -> list[Value]:
         own = {item.state: item.parameter for item in self._inputs if item.state is not None}
-        moving = set(own.values())
+        moving = self._moving()
         return [
             self._safe_state(value, own[index], moving, may_be_empty)
             for index, value in enumerate(states)
@@ -242,9 +252,11 @@ def _viewed(value: Value) -> Value:
 
 
 def copied(inner: Conversion, value: Value) -> Value:
-    """`value` in memory of its own: a Concat of one input, which no plugin optimises away."""
-    rank = shape_of(value).rank
-    if rank == 0:
-        wide = shape_forms.concat(inner, [shape_forms.unsqueeze(inner, value, [0])], 0)
-        return shape_forms.squeeze(inner, wide, [0])
-    return shape_forms.concat(inner, [value], 0)
+    """`value` in memory of its own: its maximum with itself.
+
+    Of the operations that change nothing this is one that OpenVINO's CPU neither leaves out nor
+    computes in place; Concat, Tile, Broadcast, Transpose and x + 0 all were measured to alias.
+    """
+    if element_of(value) is ElementType.BOOLEAN:
+        return inner(LogicalOr(), value, value)
+    return inner(Maximum(), value, value)

@@ -181,7 +181,7 @@ def _merged(c: Conversion, value: Value, axis: int) -> Value:
     dims = shape.static()
     if dims is not None:
         joined = [*dims[:axis], dims[axis] * dims[axis + 1], *dims[axis + 2 :]]
-        return shape_forms.reshape(c, value, joined)
+        return shape_forms.reshape_to(c, value, c.i64(joined), special_zero=False)
     rank = shape.rank
     assert rank is not None
     whole = shape_forms.shape_of(c, value)
