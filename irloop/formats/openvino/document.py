@@ -26,8 +26,10 @@ __all__ = [
     "PortMapSection",
 ]
 
+# Elements are told apart by identity; methods that nobody calls would be compiled at every start.
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, eq=False, repr=False)
 class Extra:
     """An element that is kept as it is: `rt_info`, `meta_data` and their like."""
 
@@ -39,7 +41,7 @@ class Extra:
     text: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Port:
     """A declared `<port>`; `dims` are the texts of its `<dim>` children."""
 
@@ -51,7 +53,7 @@ class Port:
     rt_info: Extra | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class MapEntry:
     """An `<input>` or `<output>` of a port map: its attributes as text."""
 
@@ -60,7 +62,7 @@ class MapEntry:
     line: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class BackEdge:
     """An `<edge>` of `<back_edges>`."""
 
@@ -69,7 +71,7 @@ class BackEdge:
     line: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class PortMapSection:
     """A port map: `label` is body, then or else; entries in document order."""
 
@@ -79,7 +81,7 @@ class PortMapSection:
     line: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Layer:
     """A `<layer>`; attributes are None when absent. `path` walks through bodies by name."""
 
@@ -115,7 +117,7 @@ class Layer:
         return f"{self.net.element_path}/layers/layer[@id={self.id}]"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Edge:
     """An `<edge>` of `<edges>`."""
 
@@ -126,7 +128,7 @@ class Edge:
     line: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Net:
     """The root or a body: layers and edges in document order."""
 

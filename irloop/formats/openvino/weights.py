@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import struct
 from collections.abc import Iterator
@@ -232,7 +231,10 @@ def _chunks(tensor: Tensor, raw: memoryview) -> Iterator[memoryview]:
 
 
 def _digest(tensor: Tensor, raw: memoryview) -> bytes:
-    state = hashlib.blake2b(digest_size=32)
+    # Writing alone needs it; a validation that loads it too starts a twentieth later.
+    from hashlib import blake2b
+
+    state = blake2b(digest_size=32)
     for chunk in _chunks(tensor, raw):
         state.update(chunk)
     return state.digest()
