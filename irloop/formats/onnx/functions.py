@@ -1,8 +1,4 @@
-"""Functions are written out: those of the model, and those of the standard on request.
-
-SequenceMap is such a function of the standard and always written out: as the Loop that its
-definition says it is (SequenceMap-17).
-"""
+"""Functions are written out: those of the model, and those of the standard on request."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ import onnx
 import onnx.inliner
 
 from irloop.errors import ReadError
+from irloop.formats.onnx.sequence_map import expand_sequence_maps, is_map
 from irloop.formats.onnx.versions import domain_of, schema_of
 
 __all__ = ["expand_functions", "inline"]
@@ -30,9 +27,9 @@ def inline(model: onnx.ModelProto, opsets: dict[str, int]) -> onnx.ModelProto:
         ReadError: for functions that call themselves, or that cannot be written out.
     """
     if model.functions:
-        model = _inline_local(model, opsets)
-    if any(_is_map(node) for node in all_nodes(model.graph.node)):
-        model = expand_functions(model, opsets, lambda name, _: name == "SequenceMap")
+        model = _inline_local(model)
+    if any(is_map(node) for node in all_nodes(model.graph.node)):
+        model = expand_sequence_maps(model, opsets.get("", 1))
     return model
 
 
@@ -72,10 +69,6 @@ def all_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
                 yield from all_nodes(graph.node)
 
 
-def _is_map(node: onnx.NodeProto) -> bool:
-    return node.op_type == "SequenceMap" and domain_of(node.domain) == ""
-
-
 def _is_function(node: onnx.NodeProto, opsets: dict[str, int]) -> bool:
     domain = domain_of(node.domain)
     if domain not in opsets:
@@ -86,16 +79,11 @@ def _is_function(node: onnx.NodeProto, opsets: dict[str, int]) -> bool:
     return bool(schema.has_function or schema.has_context_dependent_function)
 
 
-def _inline_local(model: onnx.ModelProto, opsets: dict[str, int]) -> onnx.ModelProto:
+def _inline_local(model: onnx.ModelProto) -> onnx.ModelProto:
     functions = {(domain_of(f.domain), f.name, f.overload): f for f in model.functions}
     _require_finite(model, functions)
-    versions = [
-        opsets.get(domain_of(entry.domain), entry.version) == entry.version
-        for function in model.functions
-        for entry in function.opset_import
-    ]
     try:
-        inlined = onnx.inliner.inline_local_functions(model, convert_version=not all(versions))
+        inlined = onnx.inliner.inline_local_functions(model)
     except Exception as error:  # onnx has no common base of what it raises
         raise _refused("the functions of the model", error) from None
     for node in all_nodes(inlined.graph.node):

@@ -75,6 +75,47 @@ def test_sequence_map_becomes_the_loop_it_is() -> None:
     np.testing.assert_array_equal(found, (x + w) * w)
 
 
+def test_sequence_map_whose_body_shadows_its_inputs() -> None:
+    # In the body "parts" is one item, and "w" an item of another sequence.
+    text = SEQUENCE_MAP.replace("float[2] v, float[2] u", "float[2] parts, float[2] w")
+    text = text.replace("s = Add (v, u)  t = Mul (s, w)", "t = Sub (parts, w)")
+    text = text.replace("(parts, w)\n", "(parts, other)\n").replace(
+        "mapped =", "other = SequenceConstruct (w, w, w)  mapped ="
+    )
+    model = reader.from_proto(onnx.parser.parse_model(text))
+    verify(model.graph)
+    x, w = np.arange(6, dtype=np.float32).reshape(3, 2), np.array([1, 10], np.float32)
+    np.testing.assert_array_equal(run(writer.to_proto_model(model), x=x, w=w), x - w)
+
+
+def test_sequence_maps_in_each_other() -> None:
+    text = SEQUENCE_MAP.replace(
+        "{ s = Add (v, u)  t = Mul (s, w) }",
+        """{ each = SplitToSequence <keepdims = 1> (v)
+           less = SequenceMap <body = inner (float[1] v) => (float[1] n) { n = Neg (v) }> (each)
+           t = ConcatFromSequence <axis = 0> (less) }""",
+    )
+    model = reader.from_proto(onnx.parser.parse_model(text))
+    verify(model.graph)
+    x, w = np.arange(6, dtype=np.float32).reshape(3, 2), np.array([1, 10], np.float32)
+    np.testing.assert_array_equal(run(writer.to_proto_model(model), x=x, w=w), -x)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("float[2] u)", "float[2] u, float[2] more)", "does not fit its body"),
+        ("(parts, w)\n", "(parts, x2)\n", "whether its input 'x2' is a sequence"),
+        ("=> (float[2] t)", "=> (t)", "what its output 'mapped' holds"),
+    ],
+)
+def test_sequence_maps_that_say_too_little(old: str, new: str, message: str) -> None:
+    text = SEQUENCE_MAP.replace(old, new).replace("parts =", "x2 = my.Op (x)  parts =")
+    proto = onnx.parser.parse_model(text.replace('"" : 17', '"" : 17, "my" : 1'))
+    with pytest.raises(ReadError, match=message):
+        reader.from_proto(proto)
+
+
 def test_the_stored_cases_of_sequence_map() -> None:
     ort = pytest.importorskip("onnxruntime")
     with warnings.catch_warnings():
