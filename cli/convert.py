@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+_SUFFIXES: dict[str, Literal["onnx", "openvino"]] = {".onnx": "onnx", ".xml": "openvino"}
+
 EPILOG = """\
 \b
 Examples:
@@ -28,10 +31,27 @@ Examples:
   irloop convert model.onnx -o model.xml --ir-version 11
   irloop convert model.onnx -o model.xml --target openvino-2021.4
   irloop convert big.xml -o big.onnx --weights share
+  irloop convert model.onnx -o model.xml --shape x=1,3,224,224
   irloop convert old.xml -o new.xml --ir-version 11
 """
 
-_SUFFIXES: dict[str, Literal["onnx", "openvino"]] = {".onnx": "onnx", ".xml": "openvino"}
+
+def shapes_of(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, list[int | None]]:
+    """Shapes by input name, from texts such as ``x=1,3,?,?`` (no dimension: a scalar)."""
+    shapes: dict[str, list[int | None]] = {}
+    for text in texts:
+        name, equals, dims = text.rpartition("=")
+        parts = [part.strip() for part in dims.strip("[] ").split(",")] if dims.strip("[] ") else []
+        if (
+            not name
+            or not equals
+            or not all(re.fullmatch(r"\d{1,18}|\?|-1", part) for part in parts)
+        ):
+            raise click.BadParameter(f"{text!r} is no shape such as x=1,3,224,224")
+        shapes[name] = [None if part in ("?", "-1") else int(part) for part in parts]
+    return shapes
 
 
 @click.command("convert", epilog=EPILOG)
@@ -62,6 +82,21 @@ _SUFFIXES: dict[str, Literal["onnx", "openvino"]] = {".onnx": "onnx", ".xml": "o
     "--target",
     type=click.Choice(["openvino-2021.4", "openvino-2026"]),
     help="Write only what this runtime knows.",
+)
+@click.option(
+    "--prefer",
+    type=click.Choice(["loop", "scan"]),
+    default="loop",
+    show_default=True,
+    help="scan: an ONNX Scan for each Loop that only its slices end.",
+)
+@click.option(
+    "--shape",
+    "shapes",
+    metavar="NAME=DIMS",
+    multiple=True,
+    callback=shapes_of,
+    help="Another shape for an input, as in x=1,3,224,224; ? is a dimension not known.",
 )
 @click.option(
     "--weights",
@@ -120,6 +155,8 @@ class _Job:
         opset: int | None,
         ir_version: str | None,
         target: str | None,
+        prefer: Literal["loop", "scan"],
+        shapes: dict[str, list[int | None]],
         weights: Literal["copy", "share"],
         external_data: bool,
         no_validate: bool,
@@ -133,6 +170,8 @@ class _Job:
         self.opset = opset
         self.ir_version = None if ir_version is None else int(ir_version)
         self.target = target
+        self.prefer = prefer
+        self.shapes = shapes
         self.weights = weights
         self.external_data = external_data
         self.validate = not no_validate
@@ -195,6 +234,7 @@ class _Job:
             "--external-data": self.external_data and not to_onnx,
             "--ir-version": self.ir_version is not None and to_onnx,
             "--target": self.target is not None and to_onnx,
+            "--prefer scan": self.prefer == "scan" and not to_onnx,
         }
         for option, given in wrong.items():
             if given:
@@ -228,7 +268,14 @@ class _Job:
         model = read_model(self.source, self.weights_file)
         self._require_free(_weight_files(model))
         self.console.progress(f"converting {self.source}")
-        converted, notes = convert(model, self.to_dialect, opset=self.opset, runtime=self.target)
+        converted, notes = convert(
+            model,
+            self.to_dialect,
+            opset=self.opset,
+            prefer=self.prefer,
+            runtime=self.target,
+            shapes=self.shapes,
+        )
         self.notes = [item.in_file(self.source) for item in notes]
         return converted
 

@@ -5,7 +5,6 @@ A key is only ever added under the same schema number; a changed meaning raises 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -59,6 +58,9 @@ def report(
 
 def dump(content: Any) -> str:
     """JSON text; numbers that JSON has no word for become strings, so that any parser reads it."""
+    # Loaded only where JSON is asked for: text reports are what starts most often.
+    import json
+
     return json.dumps(_plain(content), indent=2, allow_nan=False, ensure_ascii=False)
 
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from irloop.graph.model import Model as Model
     from irloop.graph.model import Node as Node
     from irloop.graph.model import Value as Value
+    from irloop.graph.types import Shape as Shape
     from irloop.validation.rule import Rule
 
     Path = str | os.PathLike[str]
@@ -64,6 +65,7 @@ _CLASSES = {
     "ReadError": "irloop.errors",
     "Report": "irloop.diagnostics",
     "Severity": "irloop.diagnostics",
+    "Shape": "irloop.graph.types",
     "TextTracer": "irloop.execution.trace",
     "UnsupportedError": "irloop.errors",
     "UsageError": "irloop.errors",
@@ -87,6 +89,7 @@ __all__ = [
     "ReadError",
     "Report",
     "Severity",
+    "Shape",
     "TextTracer",
     "UnsupportedError",
     "UsageError",
@@ -231,7 +234,9 @@ def convert(
     target: Literal["onnx", "openvino"] | None = None,
     *,
     opset: int | None = None,
+    prefer: Literal["loop", "scan"] = "loop",
     runtime: str | None = None,
+    shapes: Mapping[str, Shape | Sequence[int | None]] | None = None,
 ) -> tuple[Model, list[Diagnostic]]:
     """The same computation in the other format, and what the user should know about it.
 
@@ -242,7 +247,10 @@ def convert(
         target: the format wanted; by default the other one. A model that is in it already is
             returned as it is.
         opset: the ai.onnx opset to write (to ONNX only).
+        prefer: "scan" writes a Scan for each Loop that only its slices end (to ONNX only).
         runtime: "openvino-2021.4" or "openvino-2026": use only what it knows (to OpenVINO only).
+        shapes: other shapes for inputs, by name; None is a dimension that is not known. Not for
+            a model that is in the format wanted already.
 
     Raises:
         ReadError: when the file is not the model it claims to be.
@@ -253,29 +261,31 @@ def convert(
     from irloop.conversion import pipelines, targets
     from irloop.errors import UsageError
     from irloop.graph.model import Model
+    from irloop.graph.types import Shape
 
     source = model if isinstance(model, Model) else read_model(model)
     wanted = target or ("onnx" if source.dialect == "openvino" else "openvino")
-    if wanted == "onnx":
-        if runtime is not None:
-            raise UsageError("a runtime is named when converting to OpenVINO only")
-        if source.dialect == "onnx":
-            if opset is not None:
-                raise UsageError("the opset of a model that is ONNX already cannot be changed")
-            return source, []
-        if opset is None:
-            return pipelines.to_onnx(source)
-        return pipelines.to_onnx(source, opset=opset)
-    if wanted != "openvino":
+    if wanted not in ("onnx", "openvino"):
         raise UsageError(f"no format is called {wanted!r}", expected="onnx or openvino")
-    if opset is not None:
-        raise UsageError("opset is that of ONNX; name a runtime to limit those of OpenVINO")
+    given = {"opset": opset is not None, "prefer": prefer != "loop", "runtime": runtime is not None}
+    for name in ("runtime",) if wanted == "onnx" else ("opset", "prefer"):
+        if given[name]:
+            raise UsageError(f"{name} has no meaning when converting to {wanted}")
+    if source.dialect == wanted and (given["opset"] or given["prefer"] or shapes):
+        raise UsageError(f"the model is {wanted} already: nothing is converted")
     reader = None if runtime is None else targets.find_target(runtime)
+    new_shapes = {
+        name: shape if isinstance(shape, Shape) else Shape.of(*shape)
+        for name, shape in (shapes or {}).items()
+    }
     result = source
     notes: list[Diagnostic] = []
-    if source.dialect == "onnx":
-        limit = {} if reader is None else {"opset": reader.opset}
-        result, notes = pipelines.to_openvino(source, **limit)
+    if source.dialect != wanted and wanted == "onnx":
+        wished = pipelines.DEFAULT_ONNX_OPSET if opset is None else opset
+        result, notes = pipelines.to_onnx(source, opset=wished, prefer=prefer, shapes=new_shapes)
+    elif source.dialect != wanted:
+        newest = {} if reader is None else {"opset": reader.opset}
+        result, notes = pipelines.to_openvino(source, shapes=new_shapes, **newest)
     if reader is not None:
         infer(result)
         targets.require_readable(result, reader)
