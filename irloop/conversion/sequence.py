@@ -8,6 +8,7 @@ from irloop.conversion.framework import Conversion, Converted, RefusedError, imp
 from irloop.conversion.loop_states import ranks_agree, stacked
 from irloop.conversion.virtual import Growing, Items, Maybe, Stacked, Virtual
 from irloop.dialects.onnx import sequence as onnx
+from irloop.dialects.onnx.generate import ConstantOfShape
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -121,10 +122,10 @@ def split(
         raise c.refuse("the rank of what is split is not known")
     axis = op.axis % shape.rank
     size = shape.dims[axis] if shape.dims is not None else None
-    if sizes is None:
+    if sizes is None or _are_ones(c):
         moved = _axis_first(c, value, axis)
-        kept = shape_forms.unsqueeze(c, moved, [axis + 1]) if op.keepdims else moved
-        return Stacked(kept)
+        keeps = sizes is not None or op.keepdims
+        return Stacked(shape_forms.unsqueeze(c, moved, [axis + 1]) if keeps else moved)
     known = c.constant_of(sizes)
     if known is None:
         raise c.refuse("the sizes of the parts are not constant")
@@ -135,6 +136,15 @@ def split(
         whole, rest = divmod(size, parts[0])
         parts = [parts[0]] * whole + ([rest] if rest else [])
     return Items(tuple(shape_forms.variadic_split(c, value, axis, parts)))
+
+
+def _are_ones(c: Conversion) -> bool:
+    """True when the sizes are as many ones as there are elements."""
+    sizes = c.node.inputs[1]
+    op = None if sizes is None else sizes.producer.op
+    if not isinstance(op, ConstantOfShape) or op.value is None:
+        return False
+    return bool(op.value.numpy().reshape(-1)[0] == 1)
 
 
 @takes_virtual
