@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from irloop.errors import InferenceError, IrloopError
@@ -18,8 +19,8 @@ from irloop.formats.openvino.xml import Layer
 from irloop.graph.inference import FOLD_LIMIT, Arguments, Inference
 from irloop.graph.model import Graph, Node, Value
 from irloop.graph.op import Constant, UnknownOp
-from irloop.graph.types import Dim, ElementType, TensorType
-from irloop.graph.walk import all_graphs
+from irloop.graph.types import Dim, ElementType, TensorType, ValueType
+from irloop.validation.index import NetIndex
 from irloop.validation.repair import repaired
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Analysis", "Numbers"]
 
-_Key = tuple[int | None, str | None, str]
 _FORMATS = {
     ElementType.I64: "q",
     ElementType.I32: "i",
@@ -99,17 +99,51 @@ class Numbers:
 
 
 class _LightInference(Inference):
-    """Inference that folds nothing but dimensions, and never raises."""
+    """Inference that folds nothing but dimensions, and never raises.
+
+    Large models repeat themselves: what an operation gave for the same attributes and input
+    types is remembered, unless it looked at a value to find out.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(tolerant=True)
+        self._known: dict[tuple[int, ...], tuple[object, list[ValueType]]] = {}
+        self._types: dict[ValueType, ValueType] = {}
+        self._looked = False
 
     def visit(self, node: Node) -> None:
+        if isinstance(node.op, Constant):
+            # One object for equal types, so that what reads them is found again.
+            value = node.outputs[0]
+            value.type = self._types.setdefault(value.type, value.type)
+            return
+        declared = self._declared
+        given = [None if value is None else value.type for value in node.inputs]
+        said = [declared.setdefault(value, value.type) for value in node.outputs]
+        key = (id(node.op), len(given), *map(id, given), *map(id, said))
+        known = None if node.bodies else self._known.get(key)
+        if known is not None:
+            for value, type in zip(node.outputs, known[1], strict=True):
+                value.type = type
+            return
+        before = len(self.errors)
+        self._looked = False
         try:
             super().visit(node)
         except IrloopError:
             raise
         except Exception:  # an op class that stumbles over nonsense leaves the declared types
             return
+        if not (self._looked or node.bodies or len(self.errors) > before):
+            # What the key names is kept alive, so that no other object gets its identity.
+            self._known[key] = (given, said), [value.type for value in node.outputs]
+
+    def dims(self, value: Value) -> tuple[Dim, ...] | None:
+        self._looked = True
+        return super().dims(value)
 
     def constant(self, value: Value) -> Any:
+        self._looked = True
         if value in self._constants:
             return self._constants[value]
         found: Any = None
@@ -123,7 +157,10 @@ class _LightInference(Inference):
         return found
 
     def _fold(self, node: Node, args: Arguments) -> None:
-        if node.bodies or isinstance(node.op, Constant):
+        type = node.outputs[0].type if node.outputs and not node.bodies else None
+        if not isinstance(type, TensorType) or not type.element.is_integer:
+            return
+        if type.shape.rank not in (None, 0, 1):
             return
         partial = node.op.infer_dims(args)
         if partial is not None:
@@ -137,8 +174,8 @@ class _LightInference(Inference):
         items = tuple(dim for dim in partial if isinstance(dim, int))
         if len(items) == len(partial):
             shape = () if type.shape.rank == 0 else (len(items),)
-            known: dict[Value, Any] = self._constants
-            known[node.outputs[0]] = Numbers(items, shape, type.element)
+            constants: dict[Value, Any] = self._constants
+            constants[node.outputs[0]] = Numbers(items, shape, type.element)
 
 
 class Analysis:
@@ -150,35 +187,36 @@ class Analysis:
 
     def __init__(self, context: Context, *, as_it_is: bool = False) -> None:
         self.errors: list[InferenceError] = []
-        self._as_it_is = as_it_is
-        self._nodes: dict[_Key, Node] = {}
-        self._layers: dict[_Key, Layer] = {}
-        graph = self._graph(context)
-        if graph is None:
-            return
-        for index in context.nets:
-            for layer in index.net.layers:
-                self._layers[layer.line, layer.id, layer.path] = layer
-        for each in all_graphs(graph):
-            for node in (*each.parameters, *each.nodes, *each.results):
-                place = node.location
-                self._nodes[place.line, place.layer_id, place.path] = node
-
-    def _graph(self, context: Context) -> Graph | None:
-        inference = _LightInference(tolerant=True)
-        broken = bool(context.errors) and not self._as_it_is
+        #: Every layer that became a node, with that node.
+        self.pairs: list[tuple[Layer, Node]] = []
+        inference = _LightInference()
+        broken = bool(context.errors) and not as_it_is
         document = repaired(context) if broken else context.document
         try:
             graph = read_document(document, context.weights.path).graph
             inference.run(graph)
         except (IrloopError, RecursionError):
-            return None
+            return
         self.errors = inference.errors
-        return graph
+        self._pair(context, graph, context.root)
 
-    def node_of(self, layer: Layer) -> Node | None:
-        """The node that a layer became, or None for one that readers drop."""
-        return self._nodes.get((layer.line, layer.id, layer.path))
+    def _pair(self, context: Context, graph: Graph, index: NetIndex) -> None:
+        layers = index.layers
+        for node in (*graph.parameters, *graph.nodes, *graph.results):
+            layer = layers[node.location.layer_id or ""]
+            self.pairs.append((layer, node))
+            for body in node.bodies:
+                inner = context.by_net[id(layer.bodies[body.label])]
+                self._pair(context, body.graph, inner)
+
+    @cached_property
+    def _nodes(self) -> dict[int, Node]:
+        return {id(layer): node for layer, node in self.pairs}
+
+    @cached_property
+    def _layers(self) -> dict[tuple[int | None, str | None, str], Layer]:
+        places = ((layer, node.location) for layer, node in self.pairs)
+        return {(place.line, place.layer_id, place.path): layer for layer, place in places}
 
     def layer_at(self, error: InferenceError) -> Layer | None:
         """The layer whose inference failed."""
@@ -187,13 +225,13 @@ class Analysis:
 
     def output_types(self, layer: Layer) -> tuple[TensorType | None, ...]:
         """What was inferred for the outputs of a layer; None for what is no tensor."""
-        node = self.node_of(layer)
+        node = self._nodes.get(id(layer))
         values = () if node is None or isinstance(node.op, UnknownOp) else node.outputs
         return tuple(v.type if isinstance(v.type, TensorType) else None for v in values)
 
-    def nodes(self) -> Iterator[tuple[Layer, Node]]:
-        """Every layer that became a node, with that node."""
-        for key, node in self._nodes.items():
-            layer = self._layers.get(key)
-            if layer is not None:
-                yield layer, node
+    def close(self) -> None:
+        """Take the graph apart, so that no garbage collection has to search for it."""
+        for _, node in self.pairs:
+            node.outputs = ()
+            node.graph = node._next = node._previous = None
+        self.pairs.clear()

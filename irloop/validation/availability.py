@@ -8,7 +8,15 @@ from __future__ import annotations
 import re
 from functools import cache
 
-__all__ = ["EXACT", "LAST_OF_2021", "NEWEST", "Span", "opset_of", "opsets"]
+__all__ = [
+    "EXACT",
+    "LAST_OF_2021",
+    "NEWEST",
+    "Span",
+    "is_newer_than_2021",
+    "opset_of",
+    "opsets",
+]
 
 #: The newest opset that is read, and the newest of the 2021.4 runtime.
 NEWEST = 17
@@ -116,3 +124,10 @@ def opset_of(version: str | None, type_name: str = "") -> int | None:
     match = re.fullmatch(r"opset(\d+)", version or "")
     number = None if match is None else int(match.group(1))
     return number if number is not None and 1 <= number <= NEWEST else None
+
+
+@cache
+def is_newer_than_2021(version: str | None) -> bool:
+    """True for an opset that OpenVINO 2021.4 does not know."""
+    number = opset_of(version)
+    return number is not None and number > LAST_OF_2021

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from irloop.diagnostics import Location
 from irloop.formats.openvino.xml import Document, Layer, Net, Port
-from irloop.graph.types import ElementType
-from irloop.validation import schema, values
+from irloop.graph.op import UnknownOp
+from irloop.graph.types import ElementType, TensorType
+from irloop.validation import values
 from irloop.validation.errors import Errors
 from irloop.validation.index import LOOPS, NetIndex, Source
 from irloop.validation.places import at_entry
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from irloop.errors import InferenceError
     from irloop.validation.analysis import Analysis
     from irloop.validation.operations import AttributeProblem
+    from irloop.validation.schema import SchemaFinding
 
 __all__ = ["Constant", "Context", "Declared"]
 
@@ -113,13 +115,31 @@ class Constant:
 class Context:
     """One model and what was found out about it."""
 
-    def __init__(self, document: Document, weights: str) -> None:
+    def __init__(
+        self, document: Document, weights: str, *, envelope_is_valid: bool = False
+    ) -> None:
         self.document = document
+        self._envelope_is_valid = envelope_is_valid
         self.weights = Weights(weights)
         #: Where errors were found so far; the engine fills it while rules run.
         self.errors = Errors()
         self._wirings: dict[int, list[Wiring]] = {}
         self._arities: dict[tuple[str | None, str | None], tuple[int, int | None]] = {}
+
+    def close(self) -> None:
+        """Close the weights and cut what refers to itself.
+
+        The memory of a large file goes back at once, and no garbage collection searches for it.
+        """
+        self.weights.close()
+        for name in ("analysis", "first_analysis"):
+            analysis: Analysis | None = self.__dict__.pop(name, None)
+            if analysis is not None:
+                analysis.close()
+        for index in self.__dict__.get("nets", ()):
+            for layer in index.net.layers:
+                del layer.net
+        self._wirings.clear()
 
     @property
     def version(self) -> int | None:
@@ -196,26 +216,26 @@ class Context:
         return known
 
     @cached_property
-    def schema_findings(self) -> list[schema.SchemaFinding]:
+    def schema_findings(self) -> list[SchemaFinding]:
         """What the XSD objects to."""
+        if self._envelope_is_valid:
+            return []
+        from irloop.validation import schema
+
         return schema.check(self.document.root)
 
     @cached_property
     def dim_problems(self) -> list[tuple[Layer, Port, str, str]]:
         """Every declared dim that is malformed: layer, port, text, what is wrong."""
-        seen: dict[tuple[str, ...], bool] = {}
         found = []
         for index in self.nets:
+            bad = {dims for dims in index.ports.dims if any(map(values.dim_problem, dims))}
+            if not bad:
+                continue
             for layer in index.net.layers:
                 for port in (*layer.inputs, *layer.outputs):
-                    dims = port.dims
-                    sound = seen.get(dims)
-                    if sound is None:
-                        sound = seen[dims] = not any(values.dim_problem(text) for text in dims)
-                    if sound:
-                        continue
-                    problems = ((text, values.dim_problem(text)) for text in dims)
-                    found += [(layer, port, text, bad) for text, bad in problems if bad]
+                    problems = ((text, values.dim_problem(text)) for text in port.dims)
+                    found += [(layer, port, text, what) for text, what in problems if what]
         return found
 
     @cached_property
@@ -278,9 +298,8 @@ class Context:
         Such files may also hold values of unknown rank, whose ports look like scalars.
         """
         for index in self.nets:
-            for layer in index.net.layers:
-                if any("-1" in port.dims for port in layer.outputs if port.dims):
-                    return True
+            if any("-1" in dims for dims in index.ports.dims):
+                return True
             if any("..." in layer.data.get("shape", "") for layer in index.parameters):
                 return True
         return False
@@ -471,6 +490,26 @@ class Context:
         return known
 
     @cached_property
+    def misdeclared(self) -> list[tuple[Layer, Port, TensorType, bool]]:
+        """Output ports whose declaration contradicts inference; True when it is the dimensions."""
+        # Models repeat themselves: what was compared once is not compared again.
+        compared: dict[tuple[str | None, tuple[str, ...], int], tuple[bool, bool]] = {}
+        found = []
+        for layer, node in self.analysis.pairs:
+            if isinstance(node.op, UnknownOp):
+                continue
+            for port, value in zip(layer.outputs, node.outputs, strict=False):
+                inferred = value.type
+                if not isinstance(inferred, TensorType):
+                    continue
+                key = port.precision, port.dims, id(inferred)
+                wrong = compared.get(key)
+                if wrong is None:
+                    wrong = compared[key] = _contradictions(self.declared(port), inferred)
+                found += [(layer, port, inferred, bad) for bad in (True, False) if wrong[not bad]]
+        return found
+
+    @cached_property
     def inference_errors(self) -> list[tuple[Layer, str, InferenceError]]:
         """What operations object to, with the code of the rule that reports it.
 
@@ -506,6 +545,20 @@ def _by_position(wiring: Wiring) -> dict[int, Entry]:
         for entry in reversed(wiring.outputs)
         if entry.position is not None and entry.inner is not None and entry.inner.type == "Result"
     }
+
+
+def _contradictions(declared: Declared, inferred: TensorType) -> tuple[bool, bool]:
+    """Whether dimensions and whether the element type contradict each other."""
+    known = (None, inferred.element)
+    type_differs = inferred.element is not ElementType.DYNAMIC and declared.element not in known
+    said, dims = declared.dims, inferred.shape.dims
+    if said is None or dims is None:
+        return False, type_differs
+    if len(said) != len(dims):
+        return True, type_differs
+    pairs = zip(said, dims, strict=True)
+    differ = any(isinstance(dim, int) and text not in (None, dim) for text, dim in pairs)
+    return differ, type_differs
 
 
 _TYPES = re.compile(r"element type|another type")

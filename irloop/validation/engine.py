@@ -6,9 +6,11 @@ the rule. They run in the order of their codes, those that a rule depends on bef
 
 from __future__ import annotations
 
+import gc
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +25,8 @@ from irloop.validation.rule import RULES, Rule
 
 __all__ = ["explain", "rule_classes", "validate"]
 
+#: From this size on the schema is checked in a thread beside the parser.
+BESIDE = 1 << 19
 _RULE_FILE = re.compile(r"((?:irl|onx)\d{3})_\w+\.py")
 
 
@@ -82,10 +86,23 @@ def validate(
     """
     file = os.fspath(path)
     selection = _Selection(select, ignore)
-    findings = _ir_findings(file, weights, selection)
     report = Report()
-    report.extend(item.in_file(file) for item in findings if selection.wants(item.code))
+    with _no_collection():
+        findings = _ir_findings(file, weights, selection)
+        report.extend(item.in_file(file) for item in findings if selection.wants(item.code))
     return report
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No garbage collection meanwhile: a large file makes many objects and drops none."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class _Selection:
@@ -117,17 +134,45 @@ class _Selection:
 def _ir_findings(
     file: str, weights: str | os.PathLike[str] | None, selection: _Selection
 ) -> Iterator[Diagnostic]:
+    envelope = _envelope(file)
     try:
         document = parse(file)
     except ReadError as error:
         yield from error.diagnostics
         return
+    finally:
+        is_valid = envelope()
     bin_file = os.path.splitext(file)[0] + ".bin" if weights is None else os.fspath(weights)
-    context = Context(document, bin_file)
+    context = Context(document, bin_file, envelope_is_valid=is_valid)
     try:
         yield from _run(context, rule_classes("IRL"), selection)
+    except ReadError as error:  # libxml2 refuses what expat accepts
+        yield from error.diagnostics
     finally:
-        context.weights.close()
+        context.close()
+
+
+def _envelope(file: str) -> Callable[[], bool]:
+    """Begin to hold a large file against the schema in another thread; the result says true
+    when that was done and nothing was found."""
+    try:
+        if os.path.getsize(file) < BESIDE:
+            return lambda: False
+    except (OSError, ValueError):
+        return lambda: False
+    from threading import Thread
+
+    from irloop.validation import schema
+
+    results: list[bool] = []
+    thread = Thread(target=lambda: results.append(schema.is_valid(file)), daemon=True)
+    thread.start()
+
+    def result() -> bool:
+        thread.join()
+        return bool(results) and results[0]
+
+    return result
 
 
 def _run(

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from irloop.formats.openvino.xml import Edge, Layer, Net, Port
 
-__all__ = ["LOOPS", "SINKS", "NetIndex", "Source"]
+__all__ = ["LOOPS", "SINKS", "NetIndex", "PortFacts", "Source"]
 
 #: Operations that own one body, by their type in lower case.
 LOOPS = frozenset({"tensoriterator", "loop"})
@@ -16,6 +16,34 @@ SINKS = frozenset({"result", "assign"})
 
 #: A layer and one of its output ports.
 Source = tuple[Layer, Port]
+
+
+class PortFacts:
+    """What occurs at all among the ports of a net: most rules are done when that is sound."""
+
+    def __init__(self, net: Net) -> None:
+        self.ids: set[str | None] = set()
+        self.precisions: set[str | None] = set()
+        self.dims: set[tuple[str, ...]] = set()
+        #: Layers with two ports of the same id on one side.
+        self.repeating: list[Layer] = []
+        ids, precisions, dims = self.ids, self.precisions, self.dims
+        for layer in net.layers:
+            for port in layer.inputs:
+                ids.add(port.id)
+                dims.add(port.dims)
+            for port in layer.outputs:
+                ids.add(port.id)
+                dims.add(port.dims)
+                precisions.add(port.precision)
+            if _repeats(layer.inputs) or _repeats(layer.outputs):
+                self.repeating.append(layer)
+
+
+def _repeats(ports: list[Port]) -> bool:
+    if len(ports) < 2:
+        return False
+    return len({port.id for port in ports}) < len(ports)
 
 
 class NetIndex:
@@ -96,6 +124,11 @@ class NetIndex:
             if port.id == edge.from_port:
                 return producer, port
         return None
+
+    @cached_property
+    def ports(self) -> PortFacts:
+        """Ids, precisions and dimensions that occur."""
+        return PortFacts(self.net)
 
     @cached_property
     def reachable(self) -> set[str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from lxml import etree
 
-__all__ = ["SchemaFinding", "check", "schema_file"]
+__all__ = ["SchemaFinding", "check", "is_valid", "schema_file"]
 
 #: libxml2's name of an error -> our code. Everything else it can say is unknown content too.
 CODES = {
@@ -53,6 +53,21 @@ def schema_file(name: str = "ir-v10.xsd") -> Path:
 @cache
 def _schema() -> etree.XMLSchema:
     return etree.XMLSchema(etree.parse(str(schema_file())))
+
+
+def is_valid(path: str) -> bool:
+    """True when the schema has no objection to a file; false also when it cannot be read.
+
+    libxml2 parses and validates without holding Python's lock, so that a large file can be
+    looked at here while another thread reads it for the rules.
+    """
+    parser = etree.XMLParser(
+        resolve_entities=False, load_dtd=False, no_network=True, huge_tree=True
+    )
+    try:
+        return bool(_schema().validate(etree.parse(path, parser)))
+    except (etree.LxmlError, OSError, ValueError):
+        return False
 
 
 def check(root: etree._Element) -> list[SchemaFinding]:

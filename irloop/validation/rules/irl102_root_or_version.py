@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.validation.context import Context
-from irloop.validation.places import at_element
+from irloop.validation.places import at_net
 from irloop.validation.rule import Rule
 
 
@@ -31,18 +31,10 @@ class RootOrVersion(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """At most one finding, at the root."""
+        """At most one finding, at the root; the parser reports a root that is not net."""
         document = context.document
-        place = at_element(document.root, document.net.line)
-        if document.root.tag != "net":
-            yield self.found(
-                place,
-                "the root element is not net",
-                expected="net",
-                found=str(document.root.tag),
-                fix="give the .xml of an OpenVINO IR",
-            )
-        elif document.version not in ("10", "11"):
+        place = at_net(document.net)
+        if document.version not in ("10", "11"):
             old = context.version is not None and context.version < 10
             yield self.found(
                 place,

@@ -45,8 +45,8 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
     def _net(self, index: NetIndex) -> Iterator[Diagnostic]:
         # All texts of a net are looked at as a set first: nearly always there is nothing wrong.
         net = index.net
-        texts = {port.id for layer in net.layers for port in (*layer.inputs, *layer.outputs)}
-        if not _sound(set(index.layers) | texts):
+        ids_are_sound = _sound(index.layers.keys() | index.ports.ids)
+        if not ids_are_sound:
             for layer in net.layers:
                 if layer.id is not None and values.unsigned(layer.id) is None:
                     yield self._bad(at_layer(layer), "id", layer.id)
@@ -54,16 +54,17 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
                     if port.id is not None and values.unsigned(port.id) is None:
                         yield self._bad(at_port(layer, port), "id", port.id)
         ports = {edge.from_port for edge in net.edges} | {edge.to_port for edge in net.edges}
-        if _sound(ports | set(index.incoming) | set(index.outgoing)):
+        ends = index.incoming.keys() | index.outgoing.keys()
+        if ids_are_sound and _sound(ports | (ends - index.layers.keys())):
             return
         for edge in net.edges:
-            ends = {
+            texts = {
                 "from-layer": edge.from_layer,
                 "from-port": edge.from_port,
                 "to-layer": edge.to_layer,
                 "to-port": edge.to_port,
             }
-            for name, text in ends.items():
+            for name, text in texts.items():
                 if text is not None and values.unsigned(text) is None:
                     yield self._bad(at_edge(net, edge), name, text)
 

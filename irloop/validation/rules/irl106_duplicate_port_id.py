@@ -31,10 +31,9 @@ class DuplicatePortId(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding for each port but the first with an id."""
         for index in context.nets:
-            for layer in index.net.layers:
-                for ports in (layer.inputs, layer.outputs):
-                    if len(ports) > 1 and len({port.id for port in ports}) < len(ports):
-                        yield from self._ports(layer, ports)
+            for layer in index.ports.repeating:
+                yield from self._ports(layer, layer.inputs)
+                yield from self._ports(layer, layer.outputs)
 
     def _ports(self, layer: Layer, ports: list[Port]) -> Iterator[Diagnostic]:
         seen: set[str] = set()

@@ -36,11 +36,10 @@ class BadTypeName(
         """One finding a port or attribute."""
         for index in context.nets:
             layers = index.net.layers
-            names = {port.precision for layer in layers for port in layer.outputs} - {None}
-            if not names <= values.PRECISIONS.keys():
+            if not index.ports.precisions - {None} <= values.PRECISIONS.keys():
                 yield from self._ports(layers)
             for layer in layers:
-                if layer.data:
+                if not _ELEMENT_ATTRIBUTES.isdisjoint(layer.data):
                     yield from self._data(layer)
 
     def _ports(self, layers: list[Layer]) -> Iterator[Diagnostic]:
@@ -60,9 +59,7 @@ class BadTypeName(
 
     def _data(self, layer: Layer) -> Iterator[Diagnostic]:
         for name, text in layer.data.items():
-            if not name.endswith("_type") or name not in _ELEMENT_ATTRIBUTES:
-                continue
-            if text.lower() in values.ELEMENT_NAMES:
+            if name not in _ELEMENT_ATTRIBUTES or text.lower() in values.ELEMENT_NAMES:
                 continue
             known = values.PRECISIONS.get(text.upper())
             yield self.found(

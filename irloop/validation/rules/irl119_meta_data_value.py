@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.diagnostics import Diagnostic, Severity
+from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.validation.context import Context
-from irloop.validation.places import at_element
 from irloop.validation.rule import Rule
 
 
@@ -30,17 +29,17 @@ class MetaDataValue(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding an entry."""
-        root = context.document.root
-        meta = root.find("meta_data")
-        if meta is None or root.find("rt_info") is not None:
+        sections = context.document.net.sections
+        meta = next((item for item in sections if item.tag == "meta_data"), None)
+        if meta is None or any(item.tag == "rt_info" for item in sections):
             return
-        for entry in meta.iterchildren("*"):
-            if entry.tag == "cli_parameters" or entry.get("value") is not None:
+        for entry in meta.children:
+            if entry.tag == "cli_parameters" or "value" in entry.attributes:
                 continue
             yield self.found(
-                at_element(entry, context.document.line_of(entry)),
+                Location(line=entry.line, element=f"net/meta_data/{entry.tag}"),
                 f"{entry.tag} in meta_data has no value",
                 expected="an attribute value",
-                found=", ".join(str(name) for name in entry.attrib) or "no attribute",
+                found=", ".join(entry.attributes) or "no attribute",
                 fix="add value, or remove the entry",
             )

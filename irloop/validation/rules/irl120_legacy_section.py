@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.diagnostics import Diagnostic, Severity
+from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.validation.context import Context
 from irloop.validation.places import at_element
 from irloop.validation.rule import Rule
@@ -28,9 +28,19 @@ class LegacySection(Rule, code="IRL120", severity=Severity.INFO, title="legacy s
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding a section."""
-        for element in context.document.root.iter("statistics", "blobs"):
-            yield self.found(
-                at_element(element, context.document.line_of(element)),
-                f"{element.tag} is ignored since version 10",
-                fix="remove it when nobody else reads it",
-            )
+        for section in context.document.net.sections:
+            if section.tag == "statistics":
+                place = Location(line=section.line, element="net/statistics")
+                yield self._ignored(place, section.tag)
+        if b"<blobs" not in context.document.data:
+            return
+        for element in context.document.root.iter("blobs"):
+            line = context.document.line_of(element)
+            yield self._ignored(at_element(element, line), "blobs")
+
+    def _ignored(self, place: Location, tag: str) -> Diagnostic:
+        return self.found(
+            place,
+            f"{tag} is ignored since version 10",
+            fix="remove it when nobody else reads it",
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.xml import Edge, Layer
+from irloop.formats.openvino.xml import Edge, Layer, Port
 from irloop.validation.context import Context
 from irloop.validation.index import NetIndex
 from irloop.validation.places import at_edge, describe
@@ -34,16 +34,14 @@ class UnknownPort(
         """One finding an edge and end."""
         for index in context.nets:
             layers = index.layers
-            outputs = {key: {p.id for p in item.outputs} for key, item in layers.items()}
-            inputs = {key: {p.id for p in item.inputs} for key, item in layers.items()}
             for edge in index.net.edges:
-                source, target = edge.from_layer, edge.to_layer
-                if source in outputs and edge.from_port not in outputs[source]:
-                    yield self._unknown(index, edge, layers[source], "output", edge.from_port)
-                if target not in inputs or edge.to_port in inputs[target]:
+                source, target = layers.get(edge.from_layer or ""), layers.get(edge.to_layer or "")
+                if source is not None and not _has_port(source.outputs, edge.from_port):
+                    yield self._unknown(index, edge, source, "output", edge.from_port)
+                if target is None or _has_port(target.inputs, edge.to_port):
                     continue
-                if layers[target].type not in ("Parameter", "Const"):  # IRL208 says more
-                    yield self._unknown(index, edge, layers[target], "input", edge.to_port)
+                if target.type not in ("Parameter", "Const"):  # IRL208 says more
+                    yield self._unknown(index, edge, target, "input", edge.to_port)
 
     def _unknown(
         self, index: NetIndex, edge: Edge, layer: Layer, side: str, port: str | None
@@ -59,3 +57,10 @@ class UnknownPort(
             cause=f"{port} is on the other side of the layer" if swapped else "",
             fix=f"use an {side} port of the layer",
         )
+
+
+def _has_port(ports: list[Port], wanted: str | None) -> bool:
+    for port in ports:  # noqa: SIM110 (a generator costs more than the loop, once an edge)
+        if port.id == wanted:
+            return True
+    return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.graph.types import TensorType
 from irloop.validation import values
 from irloop.validation.context import Context
 from irloop.validation.places import at_port, describe
@@ -39,27 +38,13 @@ class DeclaredDims(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding an output port."""
-        for layer, _ in context.analysis.nodes():
-            types = context.analysis.output_types(layer)
-            for port, inferred in zip(layer.outputs, types, strict=False):
-                declared = context.declared(port).dims
-                if inferred is None or declared is None or not _contradict(declared, inferred):
-                    continue
+        for layer, port, inferred, is_dims in context.misdeclared:
+            if is_dims:
                 yield self.found(
                     at_port(layer, port),
                     f"output port {port.id} of {describe(layer)} declares wrong dimensions",
                     expected=f"{inferred.shape}, as inferred",
-                    found=values.show_dims(declared),
+                    found=values.show_dims(context.declared(port).dims),
                     cause="the file was edited or reshaped",
                     fix="write the model again, or correct the dims",
                 )
-
-
-def _contradict(declared: tuple[int | None, ...], inferred: TensorType) -> bool:
-    dims = inferred.shape.dims
-    if dims is None:
-        return False
-    if len(dims) != len(declared):
-        return True
-    pairs = zip(declared, dims, strict=True)
-    return any(isinstance(dim, int) and said is not None and said != dim for said, dim in pairs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.graph.types import ElementType
 from irloop.validation.context import Context
 from irloop.validation.places import at_port, describe
 from irloop.validation.rule import Rule
@@ -37,14 +36,8 @@ class DeclaredPrecision(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding an output port."""
-        for layer, _ in context.analysis.nodes():
-            types = context.analysis.output_types(layer)
-            for port, inferred in zip(layer.outputs, types, strict=False):
-                declared = context.declared(port).element
-                if inferred is None or declared is None or inferred.element is ElementType.DYNAMIC:
-                    continue
-                if inferred.element is declared:
-                    continue
+        for layer, port, inferred, is_dims in context.misdeclared:
+            if not is_dims:
                 yield self.found(
                     at_port(layer, port),
                     f"output port {port.id} of {describe(layer)} declares a wrong precision",

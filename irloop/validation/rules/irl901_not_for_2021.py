@@ -43,11 +43,12 @@ class NotFor2021(
         newer: dict[tuple[str | None, str | None], list[Layer]] = {}
         dynamic: list[tuple[Layer, Port]] = []
         for index in context.nets:
+            is_dynamic = any("-1" in dims for dims in index.ports.dims)
             for layer in index.net.layers:
-                opset = availability.opset_of(layer.version, layer.type or "")
-                if opset is not None and opset > availability.LAST_OF_2021:
+                if availability.is_newer_than_2021(layer.version):
                     newer.setdefault((layer.type, layer.version), []).append(layer)
-                dynamic += [(layer, port) for port in layer.outputs if "-1" in port.dims]
+                if is_dynamic:
+                    dynamic += [(layer, port) for port in layer.outputs if "-1" in port.dims]
         for (type_name, version), layers in newer.items():
             yield self.found(
                 at_layer(layers[0]),
