@@ -9,6 +9,7 @@ from irloop.dialects.onnx import matmul as onnx
 from irloop.dialects.openvino import matmul as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
+from irloop.graph.types import ElementType
 
 __all__: list[str] = []
 
@@ -63,3 +64,95 @@ def _scaled(c: Conversion, value: Value, factor: float) -> Value:
     if element_of(value).is_integer and not float(factor).is_integer():
         raise c.refuse(f"integers are multiplied by {factor}", "multiply them in a float type")
     return ov_forms.multiply(c, value, ov_forms.scalar(c, factor, value))
+
+
+@exports(ov.Einsum)
+def export_einsum(c: Conversion, op: ov.Einsum, *operands: Value) -> Value:
+    """Einsum -> Einsum."""
+    if c.opset < 12:
+        raise c.refuse("Einsum exists since opset 12", "write opset 12 or newer")
+    return forms.numeric(c, onnx.Einsum(op.equation), *operands, small=None, bf16=28)
+
+
+@imports(onnx.Einsum)
+def import_einsum(c: Conversion, op: onnx.Einsum, *operands: Value) -> Value:
+    """Einsum -> Einsum."""
+    if c.opset < 7:
+        raise c.refuse("Einsum exists since opset7", "write opset7 or newer")
+    return c(ov.Einsum(op.equation), *operands)
+
+
+@exports(ov.ScaledDotProductAttention)
+def export_attention(
+    c: Conversion,
+    op: ov.ScaledDotProductAttention,
+    query: Value,
+    key: Value,
+    value: Value,
+    mask: Value | None = None,
+    scale: Value | None = None,
+) -> Value:
+    """ScaledDotProductAttention -> MatMul, Softmax, MatMul."""
+    if scale is None:
+        width = shape_of(query).dim(-1)
+        if not isinstance(width, int):
+            raise c.refuse("the width of its queries is not known", "connect the scale")
+        scale = forms.scalar(c, width**-0.5, query)
+    scores = forms.mul(c, c(onnx.MatMul(), query, _turned(c, key)), scale)
+    if op.causal:
+        mask = _causal_mask(c, scores)
+    if mask is not None and element_of(mask) is ElementType.BOOLEAN:
+        lowest = forms.scalar(c, float("-inf"), scores)
+        scores = forms.where(c, mask, scores, lowest)
+    elif mask is not None and shape_of(mask).rank != 0:
+        scores = forms.add(c, scores, mask)
+    return c(onnx.MatMul(), forms.softmax(c, scores, -1), value)
+
+
+def _causal_mask(c: Conversion, scores: Value) -> Value:
+    """True where a key stands no later than its query."""
+    shape, rank = forms.shape(c, scores), shape_of(scores).rank
+    if rank is None:
+        raise c.refuse("the rank of its queries is not known", "give the input a rank")
+    zero, one = c.i64(0), c.i64(1)
+    rows = forms.range_(c, zero, forms.gather(c, shape, c.i64(rank - 2), 0), one)
+    columns = forms.range_(c, zero, forms.gather(c, shape, c.i64(rank - 1), 0), one)
+    return forms.logical_not(c, forms.less(c, forms.unsqueeze(c, rows, [1]), columns))
+
+
+@imports(onnx.Det)
+def import_det(c: Conversion, op: onnx.Det, x: Value) -> Value:
+    """Det -> an expansion along the first row, up to 4 rows."""
+    rows = _rows(c, x)
+    size, rank = rows, shape_of(x).rank
+    if rank is None or size > 4:
+        raise c.refuse(f"OpenVINO has no determinant, and {size} rows are too many to expand")
+    flat = ov_forms.reshape(c, x, [*(0,) * (rank - 2), size * size])
+    cells = [ov_forms.gather(c, flat, c.i64(index), rank - 2) for index in range(size * size)]
+
+    def minor(rows: tuple[int, ...], columns: tuple[int, ...]) -> Value:
+        if len(rows) == 1:
+            return cells[rows[0] * size + columns[0]]
+        total: Value | None = None
+        for at, column in enumerate(columns):
+            rest = minor(rows[1:], columns[:at] + columns[at + 1 :])
+            part = ov_forms.multiply(c, cells[rows[0] * size + column], rest)
+            if total is None:
+                total = part
+            elif at % 2:
+                total = ov_forms.subtract(c, total, part)
+            else:
+                total = ov_forms.add(c, total, part)
+        assert total is not None, "a matrix has columns"
+        return total
+
+    every = tuple(range(size))
+    return minor(every, every)
+
+
+def _rows(c: Conversion, x: Value) -> int:
+    dims = shape_of(x).dims
+    rows = dims[-1] if dims is not None else None
+    if not isinstance(rows, int):
+        raise c.refuse("the size of its matrices is not known", "give the input a static shape")
+    return rows

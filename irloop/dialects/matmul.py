@@ -5,7 +5,7 @@ from __future__ import annotations
 from irloop.graph.inference import Arguments
 from irloop.graph.types import UNKNOWN_SHAPE, Dim, Shape, broadcast_shapes
 
-__all__ = ["product_shape"]
+__all__ = ["product_shape", "square"]
 
 
 def _swapped(dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
@@ -41,3 +41,17 @@ def product_shape(args: Arguments, transpose_a: bool = False, transpose_b: bool 
     rows = first[-2:-1]
     columns = second[-1:] if len(second) > 1 else ()
     return Shape((*batch.dims, *rows, *columns))
+
+
+def square(args: Arguments) -> None:
+    """Check that input 0 is matrices with as many rows as columns.
+
+    Raises:
+        InferenceError: when it is not.
+    """
+    dims = args.shape(0).dims
+    if dims is None:
+        return
+    sizes = [dim for dim in dims[-2:] if isinstance(dim, int)]
+    if len(dims) < 2 or (len(sizes) == 2 and sizes[0] != sizes[1]):
+        raise args.error("its operand is no square matrix", "[..., n, n]", str(args.shape(0)))

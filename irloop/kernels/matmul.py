@@ -7,7 +7,19 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Array", "Function", "gemm", "matmul", "narrow", "product", "widened"]
+__all__ = [
+    "Array",
+    "Function",
+    "attention",
+    "determinant",
+    "einsum",
+    "gemm",
+    "inverse",
+    "matmul",
+    "narrow",
+    "product",
+    "widened",
+]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
@@ -78,3 +90,68 @@ def _scaled_integers(total: Array, alpha: float, bias: Array | None, beta: float
 
     result = scaled(total, alpha)
     return result if bias is None else result + scaled(bias, beta)
+
+
+def einsum(equation: str) -> Function:
+    """The sum of products that an Einstein equation describes."""
+    compact = "".join(equation.split())
+
+    def apply(*operands: Array) -> Any:
+        with np.errstate(all="ignore"):
+            wide = [widened(operand) for operand in operands]
+            result = np.einsum(compact, *wide, optimize=len(wide) > 1)
+        return np.asarray(result).astype(operands[0].dtype, copy=False)
+
+    return apply
+
+
+def inverse(*, adjoint: bool = False) -> Function:
+    """The inverse of the matrices in the last two axes, transposed with `adjoint`."""
+
+    def apply(x: Array) -> Any:
+        with np.errstate(all="ignore"):
+            result = np.linalg.inv(widened(x))
+        if adjoint:
+            result = np.ascontiguousarray(result.swapaxes(-1, -2))
+        return result.astype(x.dtype, copy=False)
+
+    return apply
+
+
+def determinant(x: Array) -> Any:
+    """The determinant of the matrices in the last two axes."""
+    with np.errstate(all="ignore"):
+        return np.asarray(np.linalg.det(widened(x))).astype(x.dtype, copy=False)
+
+
+def attention(*, causal: bool = False) -> Function:
+    """softmax(Q @ K^T * scale + mask) @ V (scaled dot product attention).
+
+    Q [..., L, E], K [..., S, E], V [..., S, Ev], optional mask (added, or true where a key is
+    seen) and scale (1 / sqrt(E) when missing). With `causal` a query sees the keys up to its
+    own place and the mask is not looked at.
+    """
+
+    def apply(
+        query: Array,
+        key: Array,
+        value: Array,
+        mask: Array | None = None,
+        scale: Array | None = None,
+    ) -> Any:
+        q, k, v = widened(query), widened(key), widened(value)
+        factor = q.shape[-1] ** -0.5 if scale is None else float(scale.reshape(-1)[0])
+        with np.errstate(all="ignore"):
+            scores = np.matmul(q, k.swapaxes(-1, -2)) * q.dtype.type(factor)
+            if causal:
+                seen = np.tri(scores.shape[-2], scores.shape[-1], dtype=bool)
+                scores = np.where(seen, scores, -np.inf)
+            elif mask is not None and mask.dtype.kind == "b":
+                scores = np.where(mask, scores, -np.inf)
+            elif mask is not None and mask.ndim:
+                scores = scores + widened(mask)
+            scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
+            result = np.matmul(scores / scores.sum(axis=-1, keepdims=True), v)
+        return result.astype(query.dtype, copy=False)
+
+    return apply

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from irloop import kernels
 from irloop.dialects import rules
-from irloop.dialects.matmul import product_shape
+from irloop.dialects.einsum import einsum_types
+from irloop.dialects.matmul import product_shape, square
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel, attribute
-from irloop.graph.types import UNKNOWN_DIM, Shape, TensorType, ValueType, broadcast_shapes
+from irloop.graph.types import (
+    UNKNOWN_DIM,
+    UNKNOWN_SHAPE,
+    Shape,
+    TensorType,
+    ValueType,
+    broadcast_shapes,
+)
 
-__all__ = ["Gemm", "Gemm1", "MatMul"]
+__all__ = ["Det", "Einsum", "Gemm", "Gemm1", "MatMul"]
 
 
 class MatMul(OnnxOp, type="MatMul", since=1, inputs=2):
@@ -67,3 +75,28 @@ class Gemm1(_Gemm, type="Gemm", since=1, inputs=3):
 
 class Gemm(_Gemm, type="Gemm", since=7, inputs=(2, 3)):
     """Gemm-7, 9, 11, 13: C is broadcast as in NumPy and optional since 11."""
+
+
+class Einsum(OnnxOp, type="Einsum", since=12, inputs=(1, None)):
+    """The sum of products that `equation` describes (Einsum-12, 28)."""
+
+    equation: str
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return einsum_types(args, self.equation)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.matmul.einsum(self.equation)
+
+
+class Det(OnnxOp, type="Det", since=11, inputs=1):
+    """The determinant of the matrices in the last two axes (Det-11, 22)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        square(args)
+        dims = args.shape(0).dims
+        shape = UNKNOWN_SHAPE if dims is None else Shape(dims[:-2])
+        return [TensorType(args.element(0), shape)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.matmul.determinant

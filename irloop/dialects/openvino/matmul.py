@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from irloop import kernels
 from irloop.dialects import rules
-from irloop.dialects.matmul import product_shape
+from irloop.dialects.einsum import einsum_types
+from irloop.dialects.matmul import product_shape, square
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
-from irloop.graph.types import TensorType, ValueType
+from irloop.graph.types import UNKNOWN_SHAPE, Shape, TensorType, ValueType, broadcast_shapes
 
-__all__ = ["MatMul"]
+__all__ = ["Einsum", "Inverse", "MatMul", "ScaledDotProductAttention"]
 
 
 class MatMul(OpenVinoOp, type="MatMul", since=1, inputs=2):
@@ -29,3 +30,54 @@ class MatMul(OpenVinoOp, type="MatMul", since=1, inputs=2):
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.matmul.matmul(self.transpose_a, self.transpose_b)
+
+
+class Einsum(OpenVinoOp, type="Einsum", since=7, inputs=(1, None)):
+    """The sum of products that `equation` describes (Einsum-7)."""
+
+    equation: str
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return einsum_types(args, self.equation)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.matmul.einsum(self.equation)
+
+
+class Inverse(OpenVinoOp, type="Inverse", since=14, inputs=1):
+    """The inverse of matrices in the last two axes (Inverse-14), transposed with `adjoint`."""
+
+    adjoint: bool = False
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        square(args)
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.matmul.inverse(adjoint=self.adjoint)
+
+
+class ScaledDotProductAttention(
+    OpenVinoOp, type="ScaledDotProductAttention", since=13, inputs=(3, 5)
+):
+    """softmax(Q @ K^T * scale + mask) @ V (ScaledDotProductAttention-13).
+
+    Q [..., L, E], K [..., S, E], V [..., S, Ev], then an optional mask and scale. With `causal`
+    a query sees the keys up to its own place and the mask is not looked at.
+    """
+
+    causal: bool = False
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        element = rules.same_element(args, 0, 1, 2)
+        query, key, value = (args.shape(position).dims for position in range(3))
+        if query is None or key is None or value is None:
+            rank = args.rank(0)
+            return [TensorType(element, UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank))]
+        lead = broadcast_shapes(Shape(dims[:-2]) for dims in (query, key, value))
+        if lead is None or lead.dims is None:
+            raise args.error("the leading dimensions of Q, K and V cannot be broadcast")
+        return [TensorType(element, Shape((*lead.dims, query[-2], value[-1])))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.matmul.attention(causal=self.causal)
