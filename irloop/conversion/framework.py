@@ -177,7 +177,7 @@ class Conversion(Builder):
         for node in source.nodes:
             self._node, self.location, self.prefix = node, node.location, node.name
             outputs = self._convert_node(
-                node, [None if v is None else values[v] for v in node.inputs]
+                node, [None if v is None else values[v] for v in node.read_inputs]
             )
             for old, new in zip(node.outputs, outputs, strict=False):
                 if new is not None:

@@ -185,7 +185,7 @@ class _Compiler:
         )
 
     def _step(self, node: Node, frame: _Frame, *, inside: bool) -> Step:
-        ins = tuple(NOTHING if v is None else frame.slot_of[v] for v in node.inputs)
+        ins = tuple(NOTHING if v is None else frame.slot_of[v] for v in node.read_inputs)
         outs = tuple(frame.new(value) for value in node.outputs)
         if node.bodies:
             return Step(self._control(node), (CONTEXT, *ins), outs, (), node, 0)

@@ -121,6 +121,12 @@ class Node:
         (value,) = self.outputs
         return value
 
+    @property
+    def read_inputs(self) -> tuple[Value | None, ...]:
+        """The inputs that the operation reads; engines ignore more than it has."""
+        limit = self.op.arity[1]
+        return self.inputs if limit is None or self.bodies else self.inputs[:limit]
+
     def body(self, label: str = "body") -> Body:
         """The body with this label (KeyError if there is none)."""
         for body in self.bodies:
