@@ -73,19 +73,21 @@ class _Builder:
         self.net: Net | None = None
         self.attributes: dict[str, str] = {}
         self.has_doctype = False
+        self._ends: list[str] = []
         self._parser = expat.ParserCreate(intern={})
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
+        self._parser.EndElementHandler = self._ends.append
         self._parser.EntityDeclHandler = self._entity
         self._parser.StartDoctypeDeclHandler = self._doctype
-        self._table: _Table = {"net": self._root}
-        self._stack: list[_Table] = []
-        self._owners: list[tuple[Net, Layer]] = []
+        #: The table of each open element, and the tags of those closed since the last start.
+        self._stack: list[_Table] = [{"net": self._root}]
+        self._owners: list[tuple[Net, Layer, int]] = []
         self._extras: list[Extra] = []
         self._texts: list[str] = []
         self._dims: list[str] = []
         self._in_dim = False
+        self._is_listening = False
         self._tuples: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._make_tables()
 
@@ -123,8 +125,6 @@ class _Builder:
         }
         for tag in SECTIONS:
             self._net_table[tag] = partial(self._open_extra, tag, self._net_section)
-        # The same entries, told apart from the root's by identity when a body is closed.
-        self._body_table: _Table = dict(self._net_table)
 
     def parse(self, data: bytes) -> None:
         """Read the whole file.
@@ -134,6 +134,8 @@ class _Builder:
         """
         try:
             self._parser.Parse(data, True)
+            if self._is_listening:
+                self._keep_dims()
         except expat.ExpatError as error:
             raise self._malformed(error, data) from error
         except (LookupError, ValueError) as error:  # an encoding that Python does not know either
@@ -175,56 +177,52 @@ class _Builder:
         )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self._stack.append(self._table)
-        handler = self._table.get(name)
-        if handler is not None:
-            self._table = handler(attributes)
+        stack, ends = self._stack, self._ends
+        if ends:
+            # Calling Python at every end tag would cost as much as all the rest; they are
+            # collected and taken off when the next element starts.
+            del stack[-len(ends) :]
+            ends.clear()
+            while self._owners and self._owners[-1][2] >= len(stack):
+                self._current, self._layer, _ = self._owners.pop()
+        table = stack[-1]
+        if name == "dim" and table is self._port_table:
+            self._open_dim()
+            stack.append(_SKIP)
             return
-        self._table = _SKIP
+        if self._is_listening:
+            self._keep_dims()
+        handler = table.get(name)
+        if handler is None:
+            self._check_unknown(name)
+            stack.append(_SKIP)
+        else:
+            stack.append(handler(attributes))
+
+    def _open_dim(self) -> None:
+        if self._in_dim:
+            self._dims.append(self._texts[0] if self._texts else "")
+        elif not self._is_listening:
+            # Text is listened to only here: elsewhere it is the white space of indentation.
+            self._is_listening = True
+            self._parser.CharacterDataHandler = self._texts.append
+        self._in_dim = True
+        self._texts.clear()
+
+    def _keep_dims(self) -> None:
+        # What came after the text of the dimension is the white space behind it.
+        self._dims.append(self._texts[0] if self._texts else "")
+        self._texts.clear()
+        self._in_dim = self._is_listening = False
+        self._parser.CharacterDataHandler = None
+        dims = tuple(self._dims)
+        self._port.dims = self._tuples.setdefault(dims, dims)
+
+    def _check_unknown(self, name: str) -> None:
         if self.net is None:
             self._refuse_root(name)
         if len(self._stack) > MAX_DEPTH:
             self._refuse_depth()
-
-    def _end(self, name: str) -> None:
-        closed = self._table
-        self._table = self._stack.pop()
-        if self._table is self._port_table:
-            self._listen_in_port()
-        elif closed is self._body_table:
-            self._current, self._layer = self._owners.pop()
-
-    # Half of all elements are dimensions, so ports have handlers of their own. Text is listened
-    # to only there: everywhere else it is the white space of indentation.
-
-    def _listen_in_port(self) -> None:
-        self._parser.StartElementHandler = self._start_in_port
-        self._parser.EndElementHandler = self._end_in_port
-        self._parser.CharacterDataHandler = self._texts.append
-
-    def _listen(self) -> None:
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = None
-
-    def _start_in_port(self, name: str, attributes: dict[str, str]) -> None:
-        if name == "dim" and not self._in_dim:
-            self._in_dim = True
-            self._texts.clear()
-            return
-        self._listen()
-        self._start(name, attributes)
-
-    def _end_in_port(self, name: str) -> None:
-        if self._in_dim:
-            self._in_dim = False
-            self._dims.append("".join(self._texts))
-            return
-        dims = tuple(self._dims)
-        self._dims.clear()
-        self._port.dims = self._tuples.setdefault(dims, dims)
-        self._listen()
-        self._end(name)
 
     def _root(self, attributes: dict[str, str]) -> _Table:
         self.attributes = attributes
@@ -306,7 +304,7 @@ class _Builder:
         get = attributes.get
         line = self._parser.CurrentLineNumber
         self._port = Port(get("id"), get("precision"), get("names"), (), line)
-        self._listen_in_port()
+        self._dims.clear()
         return self._port
 
     def _input_port(self, attributes: dict[str, str]) -> _Table:
@@ -350,12 +348,12 @@ class _Builder:
                 expected=f"at most {MAX_BODIES} bodies inside each other",
                 cause="no exporter nests loops and branches like this; engines crash on it",
             )
-        self._owners.append((self._current, owner))
+        self._owners.append((self._current, owner, len(self._stack)))
         line = self._parser.CurrentLineNumber
         element = f"{owner.element_path}/{prefix}body"
         self._current = Net(line, f"{owner.path}/{label}", element, owner)
         owner.bodies.setdefault(label, self._current)
-        return self._body_table
+        return self._net_table
 
     def _edge(self, attributes: dict[str, str]) -> _Table:
         get = attributes.get
@@ -406,8 +404,10 @@ class _Builder:
         extra = self._extras.pop()
         extra.text = extra.text.strip()
         if not self._extras:
-            self._listen()
-            self._end(name)
+            self._parser.StartElementHandler = self._start
+            self._parser.EndElementHandler = self._ends.append
+            self._parser.CharacterDataHandler = None
+            self._ends.append(name)
 
 
 _NO_DATA: Mapping[str, str] = {}
