@@ -36,7 +36,7 @@ def standardized(
     """x with mean 0 and variance 1 over the axes, epsilon inside the root or outside."""
     if c.opset >= 6:
         mode = "inside_sqrt" if inside else "outside_sqrt"
-        return c(ov.MVN6(epsilon, True, mode), x, c.i64(list(axes)))
+        return c(ov.MVN6(True, epsilon, mode), x, c.i64(list(axes)))
     shifted = forms.subtract(c, x, forms.reduce(c, "Mean", x, axes))
     variance = forms.reduce(c, "Mean", forms.multiply(c, shifted, shifted), axes)
     small = forms.scalar(c, epsilon, x)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from irloop.kernels import convolution as convolution
     from irloop.kernels import deformable as deformable
     from irloop.kernels import elementwise as elementwise
+    from irloop.kernels import embedding as embedding
     from irloop.kernels import gather as gather
     from irloop.kernels import generate as generate
     from irloop.kernels import geometry as geometry

@@ -5,6 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import ml_dtypes
+import numpy as np
+import pytest
+
+from irloop.dialects.onnx import convert as onnx
+from irloop.dialects.openvino import convert as ov
+from irloop.errors import InferenceError
+from irloop.graph.builder import Builder
+from irloop.graph.model import Graph
+from irloop.graph.types import ElementType, Shape, TensorType
+from irloop.kernels import convert as kernels
+
 OPCONF_TYPES = """
     Convert ConvertLike ConvertPromoteTypes FakeConvert Identity
 """
@@ -20,3 +32,91 @@ def test_openvino_values(opconf_case: Path, check_opconf: Callable[[Path], None]
 
 def test_onnx_values(backend_case: str, check_backend: Callable[[str], None]) -> None:
     check_backend(backend_case)
+
+
+def test_floats_truncate() -> None:
+    x = np.array([1.9, -1.9, 0.2], np.float32)
+    assert ov.Convert(ElementType.I32).kernel()(x).tolist() == [1, -1, 0]
+    assert ov.Convert(ElementType.BOOLEAN).kernel()(x).tolist() == [True, True, True]
+    assert ov.Convert(ElementType.U1).kernel()(np.array([0.0, 0.5])).tolist() == [0, 1]
+
+
+def test_integers_wrap() -> None:
+    x = np.array([2**40 + 5, -1], np.int64)
+    assert ov.Convert(ElementType.I32).kernel()(x).tolist() == [5, -1]
+    assert ov.Convert(ElementType.U8).kernel()(x).tolist() == [5, 255]
+    small = ov.Convert(ElementType.I4).kernel()(np.array([7, -8], np.int32))
+    assert small.astype(int).tolist() == [7, -8]
+
+
+def test_saturation_of_8_bit_floats() -> None:
+    x = np.array([1000.0, -1e6, np.inf, np.nan], np.float32)
+    kept = onnx.Cast6(ElementType.F8E4M3).kernel()(x).astype(np.float32)
+    assert kept[:3].tolist() == [448.0, -448.0, 448.0]
+    assert np.isnan(kept[3])
+    lost = onnx.Cast6(ElementType.F8E4M3, saturate=False).kernel()(x).astype(np.float32)
+    assert np.isnan(lost).all()
+    infinite = ov.Convert(ElementType.F8E5M2).kernel()(x).astype(np.float32)
+    assert infinite[:3].tolist() == [1024.0, -np.inf, np.inf]
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"), [("up", [4.0, 2.0]), ("down", [2.0, 2.0]), ("nearest", [4.0, 2.0])]
+)
+def test_powers_of_two(mode: str, expected: list[float]) -> None:
+    convert = kernels.cast(np.dtype(ml_dtypes.float8_e8m0fnu), saturate=True, round_mode=mode)
+    assert convert(np.array([3.0, 2.0], np.float32)).astype(np.float32).tolist() == expected
+
+
+def test_strings() -> None:
+    texts = np.array(["1.5", "-2", "NaN", "INF"], dtype=object)
+    numbers = onnx.Cast6(ElementType.F32).kernel()(texts)
+    assert numbers[:2].tolist() == [1.5, -2.0]
+    assert np.isnan(numbers[2])
+    assert numbers[3] == np.inf
+    back = onnx.Cast6(ElementType.STRING).kernel()(np.array([1.5, 2.0], np.float32))
+    assert back.tolist() == ["1.5", "2.0"]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        (ElementType.I32, ElementType.F16, ElementType.F16),
+        (ElementType.U8, ElementType.I8, ElementType.I16),
+        (ElementType.BOOLEAN, ElementType.U8, ElementType.U8),
+        (ElementType.I64, ElementType.U32, ElementType.I64),
+        (ElementType.F16, ElementType.BF16, ElementType.F32),
+        (ElementType.U64, ElementType.I32, ElementType.F32),
+    ],
+)
+def test_common_types(left: ElementType, right: ElementType, expected: ElementType) -> None:
+    builder = Builder(Graph("g"))
+    values = [builder.parameter("x", TensorType(item, Shape.of(2))) for item in (left, right)]
+    node = builder.emit(ov.ConvertPromoteTypes(promote_unsafe=True), *values)
+    assert [item.type for item in node.outputs] == [TensorType(expected, Shape.of(2))] * 2
+    arrays = [np.ones(2, item.numpy()) for item in (left, right)]
+    assert all(item.dtype == expected.numpy() for item in node.op.kernel(2)(*arrays))
+
+
+def test_unsafe_promotion_has_to_be_asked_for() -> None:
+    builder = Builder(Graph("g"))
+    values = [
+        builder.parameter("x", TensorType(item, Shape.of(2)))
+        for item in (ElementType.I64, ElementType.F16)
+    ]
+    with pytest.raises(InferenceError):
+        builder.emit(ov.ConvertPromoteTypes(), *values)
+
+
+def test_bits_need_one_width() -> None:
+    builder = Builder(Graph("g"))
+    x = builder.parameter("x", TensorType(ElementType.F32, Shape.of(2)))
+    with pytest.raises(InferenceError):
+        builder(onnx.BitCast(ElementType.I64), x)
+    assert onnx.BitCast(ElementType.I32).kernel()(np.array([1.0], np.float32)).tolist() == [
+        0x3F800000
+    ]
+
+
+def test_types_by_name_in_opset_1() -> None:
+    assert onnx.Cast1("INT64").kernel()(np.array([2.7], np.float32)).tolist() == [2]

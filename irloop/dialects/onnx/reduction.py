@@ -42,7 +42,7 @@ class Reduction(OnnxOp):
     """A reduction of data of any type; `function` names the core, reduced dimensions stay as 1."""
 
     function: ClassVar[str] = ""
-    #: ReduceMax and ReduceMin take booleans since opset 20.
+    #: ReduceMax and ReduceMin, since opset 20; older files that have them mean the same.
     takes_booleans: ClassVar[bool] = False
 
     def _infer(self, args: Arguments, axes: tuple[int, ...] | None, keep: bool) -> list[ValueType]:
@@ -149,6 +149,7 @@ class ReduceMax1(ByAttribute, type="ReduceMax", since=1, inputs=1):
     """The largest element (ReduceMax-1, 11, 12, 13)."""
 
     function: ClassVar[str] = "maximum"
+    takes_booleans: ClassVar[bool] = True
 
 
 class ReduceMax18(ByInput, type="ReduceMax", since=18, inputs=(1, 2)):
@@ -162,6 +163,7 @@ class ReduceMin1(ByAttribute, type="ReduceMin", since=1, inputs=1):
     """The smallest element (ReduceMin-1, 11, 12, 13)."""
 
     function: ClassVar[str] = "minimum"
+    takes_booleans: ClassVar[bool] = True
 
 
 class ReduceMin18(ByInput, type="ReduceMin", since=18, inputs=(1, 2)):

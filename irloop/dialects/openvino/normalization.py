@@ -73,9 +73,9 @@ class MVN2(OpenVinoOp, type="MVN", since=2, inputs=1):
     `reduction_axes` instead.
     """
 
+    normalize_variance: bool
     eps: float = 1e-9
     across_channels: bool = False
-    normalize_variance: bool = True
     reduction_axes: tuple[int, ...] = ()
 
     def axes(self, rank: int) -> tuple[int, ...]:
@@ -106,8 +106,8 @@ class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
     `eps_mode` adds eps to the variance (inside_sqrt) or to its root (outside_sqrt).
     """
 
+    normalize_variance: bool
     eps: float = 1e-9
-    normalize_variance: bool = True
     eps_mode: str = "inside_sqrt"
 
     @property
@@ -137,8 +137,8 @@ class LRN(OpenVinoOp, type="LRN", since=1, inputs=2):
 
     alpha: float
     beta: float
-    bias: float = 1.0
-    size: int = 1
+    bias: float
+    size: int
 
     def infer(self, args: Arguments) -> list[ValueType]:
         for axis in args.ints(1) or ():

@@ -1,0 +1,131 @@
+"""The numbers of sums over bags of embeddings and of other segments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "bags_by_offsets",
+    "bags_by_segments",
+    "packed_bags",
+    "segment_maximum",
+    "sparse_fill_empty_rows",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def _weighted(rows: Array, weights: Array | None) -> Array:
+    if weights is None:
+        return rows
+    return rows * weights.reshape(weights.shape + (1,) * (rows.ndim - weights.ndim))
+
+
+def packed_bags(mean: bool) -> Callable[..., Array]:
+    """The sum or mean of embeddings for each row of indices [batch, size]."""
+
+    def run(table: Array, indices: Array, weights: Array | None = None) -> Array:
+        rows = _weighted(np.take(table, indices, 0), weights)
+        total: Array = rows.sum(axis=1, dtype=rows.dtype)
+        return total / np.array(indices.shape[1], rows.dtype) if mean else total
+
+    return run
+
+
+def _bags(
+    table: Array,
+    indices: Array,
+    segments: Array,
+    count: int,
+    default: Array | None,
+    weights: Array | None,
+) -> tuple[Array, Array]:
+    """Sums of embeddings by segment, and how many went into each."""
+    inside = (segments >= 0) & (segments < count)
+    result = np.zeros((count, *table.shape[1:]), table.dtype)
+    rows = _weighted(np.take(table, indices, 0), weights)
+    np.add.at(result, segments[inside], rows[inside])
+    sizes = np.bincount(segments[inside], minlength=count)
+    if default is not None and int(default.reshape(-1)[0]) >= 0:
+        result[sizes == 0] = table[int(default.reshape(-1)[0])]
+    return result, sizes
+
+
+def bags_by_offsets(mean: bool) -> Callable[..., Array]:
+    """The sum or mean of embeddings for each bag, whose first index the offsets say."""
+
+    def run(
+        table: Array,
+        indices: Array,
+        offsets: Array,
+        default: Array | None = None,
+        weights: Array | None = None,
+    ) -> Array:
+        positions = np.arange(indices.size)
+        segments = np.searchsorted(offsets, positions, side="right") - 1
+        total, sizes = _bags(table, indices, segments, offsets.size, default, weights)
+        if not mean:
+            return total
+        divisor = np.maximum(sizes, 1).astype(table.dtype)
+        mean_of: Array = total / divisor.reshape(-1, *[1] * (total.ndim - 1))
+        return mean_of
+
+    return run
+
+
+def bags_by_segments(
+    table: Array,
+    indices: Array,
+    segments: Array,
+    count: Array,
+    default: Array | None = None,
+    weights: Array | None = None,
+) -> Array:
+    """The sum of embeddings for each segment."""
+    size = int(count.reshape(-1)[0])
+    return _bags(table, indices, segments.astype(np.int64), size, default, weights)[0]
+
+
+def segment_maximum(lowest: bool) -> Callable[..., Array]:
+    """The largest slice elements of each segment; empty ones are the lowest number or 0."""
+
+    def run(data: Array, segments: Array, count: Array | None = None) -> Array:
+        numbers = segments.astype(np.int64)
+        size = int(numbers.max(initial=-1)) + 1 if count is None else int(count.reshape(-1)[0])
+        limit = np.iinfo(data.dtype).min if data.dtype.kind in "iu" else -np.inf
+        result = np.full((size, *data.shape[1:]), limit, data.dtype)
+        inside = numbers < size
+        np.maximum.at(result, numbers[inside], data[inside])
+        empty = np.bincount(numbers[inside], minlength=size) == 0
+        if not lowest:
+            result[empty] = 0
+        elif data.dtype.kind not in "iu":
+            result[empty] = _lowest(data.dtype)
+        return result
+
+    return run
+
+
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    return np.nextafter(np.array(-np.inf, dtype), np.array(0, dtype))
+
+
+def sparse_fill_empty_rows(
+    values: Array, dense_shape: Array, indices: Array, default: Array
+) -> tuple[Array, Array, Array]:
+    """A sparse matrix with one default value in each empty row, and which rows were empty.
+
+    Indices are [count, 2]; the result is sorted by row.
+    """
+    rows = int(dense_shape.reshape(-1)[0])
+    empty = np.ones(rows, dtype=np.bool_)
+    empty[indices[:, 0]] = False
+    missing = np.flatnonzero(empty).astype(indices.dtype)
+    added = np.stack([missing, np.zeros_like(missing)], axis=1)
+    whole = np.concatenate([indices, added])
+    filler = np.full(len(missing), default.reshape(-1)[0], dtype=values.dtype)
+    order = np.argsort(whole[:, 0], kind="stable")
+    return whole[order], np.concatenate([values, filler])[order], empty

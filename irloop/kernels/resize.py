@@ -1,0 +1,1 @@
+"""Resizing of tensors along some of their axes (Interpolate, Resize, Upsample)."""
