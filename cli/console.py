@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
@@ -14,12 +13,12 @@ __all__ = ["Console", "clean", "common_options", "console_of"]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@dataclass
 class Console:
     """How talkative a run is: `level` is -1 quiet, 0 normal, 1 verbose."""
 
-    level: int = 0
-    debug: bool = False
+    def __init__(self) -> None:
+        self.level = 0
+        self.debug = False
 
     def note(self, text: str) -> None:
         """A line for people on stderr, unless quiet."""

@@ -6,14 +6,15 @@ import errno
 import importlib
 import os
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from irloop.errors import IrloopError, UsageError, VerifyError, WriteError
-
 from .console import clean, console_of
 from .exits import Exit
+
+if TYPE_CHECKING:
+    from irloop.errors import IrloopError
 
 __all__ = ["main"]
 
@@ -61,20 +62,25 @@ class IrloopGroup(click.Group):
             raise
         except (KeyboardInterrupt, click.Abort):
             _fail(ctx, "interrupted")
-        except (UsageError, WriteError) as error:
-            _fail(ctx, error.message, *_rows(error))
-        except VerifyError as error:
-            _internal(ctx, error)
-        except IrloopError as error:
-            _findings(ctx, error)
-        except OSError as error:
-            if error.errno == errno.EPIPE:
-                _reader_left()
-            _fail(ctx, f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}")
         except Exception as error:
-            _internal(ctx, error)
+            _report(ctx, error)
         else:
             return result
+
+
+def _report(ctx: click.Context, error: Exception) -> NoReturn:
+    """Say what an exception means, and leave with the exit status that it has."""
+    from irloop.errors import IrloopError, UsageError, VerifyError, WriteError
+
+    if isinstance(error, (UsageError, WriteError)):
+        _fail(ctx, error.message, *_rows(error))
+    if isinstance(error, IrloopError) and not isinstance(error, VerifyError):
+        _findings(ctx, error)
+    if isinstance(error, OSError):
+        if error.errno == errno.EPIPE:
+            _reader_left()
+        _fail(ctx, f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}")
+    _internal(ctx, error)
 
 
 def _fail(ctx: click.Context, message: str, *rows: str) -> NoReturn:
