@@ -35,10 +35,16 @@ def line_of(path: Path, text: str) -> int:
     return number
 
 
-def test_a_good_model_has_no_findings(irloop: Irloop, recurrent: Path, halving: Path) -> None:
-    result = irloop("validate", recurrent, halving)
+def test_a_good_model_has_no_findings(irloop: Irloop, recurrent: Path) -> None:
+    result = irloop("validate", recurrent)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout == "no findings in 2 files\n"
+    assert result.stdout == "no findings in 1 file\n"
+
+
+def test_information_does_not_fail(irloop: Irloop, recurrent: Path, halving: Path) -> None:
+    result = irloop("validate", recurrent, halving, "--fail-on", "warning")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[-1] == "1 info in 2 files"
 
 
 def test_a_finding_has_place_line_expected_found_and_fix(irloop: Irloop, broken: Path) -> None:
