@@ -17,6 +17,9 @@ __all__ = ["expand_functions", "inline"]
 #: Nodes that functions may become; functions of functions multiply.
 NODE_LIMIT = 5_000_000
 
+#: Functions of the standard are made of functions that are made of primitive operations.
+DEPTH_LIMIT = 8
+
 _Key = tuple[str, str, str]
 
 
@@ -38,24 +41,38 @@ def expand_functions(
 ) -> onnx.ModelProto:
     """The model with functions of the standard written out as their definition says.
 
-    `should_expand` is asked with the type and the domain of each operation that is one.
+    `should_expand` is asked with the type and the domain of each operation that is one, those
+    included that others are made of.
 
     Raises:
         ReadError: when onnx cannot write them out.
     """
-    wanted = {
-        (domain_of(node.domain), node.op_type)
-        for node in all_nodes(model.graph.node)
-        if _is_function(node, opsets) and should_expand(node.op_type, domain_of(node.domain))
-    }
-    if not wanted:
-        return model
-    try:
-        return onnx.inliner.inline_selected_functions(
-            model, sorted(wanted), inline_schema_functions=True
-        )
-    except Exception as error:  # onnx has no common base of what it raises
-        raise _refused(", ".join(name for _, name in sorted(wanted)), error) from None
+    for _ in range(DEPTH_LIMIT):
+        wanted = {
+            (domain_of(node.domain), node.op_type)
+            for node in all_nodes(model.graph.node)
+            if _is_function(node, opsets) and should_expand(node.op_type, domain_of(node.domain))
+        }
+        if not wanted:
+            break
+        _require_types(model.graph)
+        try:
+            model = onnx.inliner.inline_selected_functions(
+                model, sorted(wanted), inline_schema_functions=True
+            )
+        except Exception as error:  # onnx has no common base of what it raises
+            raise _refused(", ".join(name for _, name in sorted(wanted)), error) from None
+    return model
+
+
+def _require_types(graph: onnx.GraphProto) -> None:
+    """The inliner ends the process where it infers from inputs that have no type."""
+    for item in graph.input:
+        if item.type.WhichOneof("value") is None:
+            raise ReadError(
+                f"functions cannot be written out: input {item.name!r} has no type",
+                fix="give every input of the model its element type",
+            )
 
 
 def all_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:

@@ -8,7 +8,7 @@ default value) is a constant as well. What the graph has no place for is kept in
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,7 +21,7 @@ from irloop.errors import IrloopError, ReadError
 from irloop.formats.onnx.attributes import Opaque, kind_of, op_from_attributes, read_value
 from irloop.formats.onnx.control import LABELS, ReadBody, Wiring, wire
 from irloop.formats.onnx.external import ExternalFiles
-from irloop.formats.onnx.functions import inline
+from irloop.formats.onnx.functions import expand_functions, inline
 from irloop.formats.onnx.notes import (
     DECLARED,
     DEFAULT,
@@ -46,10 +46,16 @@ __all__ = ["from_proto", "read"]
 _DECLARED: Mapping[str, Any] = MappingProxyType({DECLARED: True})
 
 
-def read(path: str | os.PathLike[str]) -> Model:
+#: Asked with the type and the domain of a function of the standard: is it to be written out?
+Expand = Callable[[str, str], bool]
+
+
+def read(path: str | os.PathLike[str], *, expand: Expand | None = None) -> Model:
     """The model in an .onnx file.
 
-    External data is mapped, not read: constants of any size cost nothing here.
+    Weights are mapped, not read: constants of any size cost nothing here. Functions of the
+    model are written out; operations that the standard defines as functions are when `expand`
+    says so.
 
     Raises:
         ReadError: when the file is no ONNX model, contradicts itself, or is newer than the
@@ -59,18 +65,18 @@ def read(path: str | os.PathLike[str]) -> Model:
     files = ExternalFiles(file.parent)
     location = Location(file=os.fspath(file))
     try:
-        return _model(load(file, files), files, location)
+        return _model(load(file, files), files, location, expand)
     except IrloopError as error:
         raise _placed(error, location) from None
 
 
-def from_proto(proto: onnx.ModelProto) -> Model:
+def from_proto(proto: onnx.ModelProto, *, expand: Expand | None = None) -> Model:
     """The model that a ModelProto in memory describes; it can have no external data.
 
     Raises:
         ReadError: as `read`.
     """
-    return _model(proto, ExternalFiles(None), NOWHERE)
+    return _model(proto, ExternalFiles(None), NOWHERE, expand)
 
 
 def _placed(error: IrloopError, location: Location) -> IrloopError:
@@ -78,10 +84,14 @@ def _placed(error: IrloopError, location: Location) -> IrloopError:
     return type(error)(error.message, diagnostics=found)
 
 
-def _model(proto: onnx.ModelProto, files: ExternalFiles, location: Location) -> Model:
+def _model(
+    proto: onnx.ModelProto, files: ExternalFiles, location: Location, expand: Expand | None
+) -> Model:
     check_readable(proto)
     opsets = opsets_of(proto)
     proto = inline(proto, opsets)
+    if expand is not None:
+        proto = expand_functions(proto, opsets, expand)
     # What functions are made of may bring domains along.
     opsets = opsets_of(proto)
     reader = _Reader(opsets, files, location)

@@ -116,7 +116,7 @@ def test_cutting_weights_out_of_damaged_bytes_ends() -> None:
     proto.graph.initializer.add().CopyFrom(tensor)
     data = proto.SerializeToString()
     heads = 0
-    for _ in range(2000):
+    for _ in range(400):
         damaged = mutated(data[:200], rng) + data[200:]
         try:
             _, windows = cut(memoryview(damaged), Tokens())
@@ -125,7 +125,7 @@ def test_cutting_weights_out_of_damaged_bytes_ends() -> None:
         heads += 1
         for offset, size in windows.values():
             assert 0 <= offset <= offset + size <= len(damaged)
-    assert heads > 50
+    assert heads > 10
 
 
 @pytest.mark.parametrize(
