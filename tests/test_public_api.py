@@ -19,11 +19,14 @@ FUNCTIONS = {
     "explain",
     "infer",
     "operations",
+    "random_inputs",
+    "read_arrays",
     "read_model",
     "rules",
     "run",
     "save_model",
     "validate",
+    "write_arrays",
 }
 ERRORS = {
     "ExecutionError",
@@ -46,6 +49,8 @@ CLASSES = {
     "Node",
     "Report",
     "Severity",
+    "Shape",
+    "TextTracer",
     "Value",
 }
 
