@@ -33,8 +33,8 @@ def outcome(case: CorpusCase) -> tuple[str, str]:
             found = case.run(session, model, given)
         except IrloopError as error:
             return type(error).__name__, f"set {number}: {error}"
-        expected = case.as_declared(expected, found)
-        reason = differences(expected, found, factor=case.factor)
+        declared = case.as_declared(expected, found)
+        reason = differences(declared, found, factor=case.factor)
         if reason:
             return "different", f"set {number}: {reason}"
         checked += 1

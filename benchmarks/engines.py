@@ -1,0 +1,92 @@
+"""Real engines in a child process, and the judgement of a converted model by them."""
+
+from __future__ import annotations
+
+import json
+import select
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.engine_worker import load_arrays, store_arrays
+
+__all__ = ["EngineError", "Engines", "check_onnx", "same_but_empty"]
+
+SECONDS = 60
+
+
+class EngineError(Exception):
+    """What an engine said, or that it crashed or did not answer in time."""
+
+
+class Engines:
+    """A child process that runs jobs; started again after a crash or a time-out."""
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[str] | None = None
+
+    def run(self, engine: str, model: Path, inputs: list[Any], folder: Path) -> list[Any]:
+        """Outputs of `model` (engine onnxruntime or openvino); `folder` is for its files.
+
+        Raises:
+            EngineError: with the engine's message, or "crash", or "time-out".
+        """
+        given, made = folder / "job_in.npz", folder / "job_out.npz"
+        store_arrays(str(given), "in", inputs)
+        self._ask(
+            {"engine": engine, "model": str(model), "inputs": str(given), "outputs": str(made)}
+        )
+        return load_arrays(str(made), "out")
+
+    def save_as_ir(self, model: Path, xml: Path) -> None:
+        """Let OpenVINO convert an ONNX file and save it as IR v10.
+
+        Raises:
+            EngineError: when OpenVINO cannot.
+        """
+        self._ask({"engine": "save-ir", "model": str(model), "outputs": str(xml)})
+
+    def _ask(self, job: dict[str, str]) -> None:
+        child = self._start()
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(json.dumps(job) + "\n")
+        child.stdin.flush()
+        ready, _, _ = select.select([child.stdout], [], [], SECONDS)
+        line = child.stdout.readline() if ready else ""
+        if not line:
+            child.kill()
+            self._child = None
+            raise EngineError("time-out" if not ready else "crash")
+        answer = json.loads(line)
+        if not answer["ok"]:
+            raise EngineError(" ".join(answer["error"].split()))
+
+    def _start(self) -> subprocess.Popen[str]:
+        if self._child is None or self._child.poll() is not None:
+            self._child = subprocess.Popen(
+                [sys.executable, "-W", "ignore", "-m", "benchmarks.engine_worker"],
+                cwd=Path(__file__).resolve().parents[1],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+        return self._child
+
+
+def check_onnx(path: Path) -> None:
+    """onnx.checker with full check and shape inference."""
+    import onnx
+
+    onnx.checker.check_model(str(path), full_check=True)
+
+
+def same_but_empty(want: Any, got: Any) -> bool:
+    """True for two empty arrays of one type: engines do not agree on their other dimensions."""
+    if not isinstance(want, np.ndarray) or not isinstance(got, np.ndarray):
+        return False
+    return want.size == got.size == 0 and want.dtype == got.dtype
