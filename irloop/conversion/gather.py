@@ -6,10 +6,11 @@ from irloop.conversion import onnx_forms, openvino_forms
 from irloop.conversion.framework import Conversion, exports, imports
 from irloop.conversion.inputs import needed_axis, needed_rank
 from irloop.dialects.onnx import gather as onnx
+from irloop.dialects.onnx.search import CumSum
 from irloop.dialects.openvino import gather as ov
 from irloop.dialects.openvino import search as ov_search
 from irloop.dialects.slices import TO_THE_END
-from irloop.graph.builder import element_of
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
@@ -42,8 +43,6 @@ def _gather_batched(
     c: Conversion, data: Value, indices: Value, axis: int, batch_dims: int
 ) -> Value:
     """GatherND of data whose axis stands right behind the batch, axes moved back."""
-    if c.opset < 12:
-        raise c.refuse("batch_dims needs opset 12", "write opset 12 or newer")
     rank, index_rank = needed_rank(c, data), needed_rank(c, indices, "indices")
     batch = batch_dims + index_rank if batch_dims < 0 else batch_dims
     if batch == 0:
@@ -52,7 +51,7 @@ def _gather_batched(
     others = [i for i in range(rank) if i != at]
     moved = onnx_forms.transpose(c, data, [*others[:batch], at, *others[batch:]])
     coordinates = onnx_forms.unsqueeze(c, as_64(c, indices), [-1])
-    found = c(onnx.GatherND12(batch), moved, coordinates)
+    found = _gather_nd(c, batch, moved, coordinates)
     picked = index_rank - batch
     before = at - batch
     total = rank - 1 + picked
@@ -109,9 +108,56 @@ def _gather_nd(c: Conversion, batch_dims: int, data: Value, indices: Value) -> V
     where = as_64(c, indices)
     if c.opset >= 12:
         return c(onnx.GatherND12(batch_dims), data, where)
-    if batch_dims:
-        raise c.refuse("batch_dims needs opset 12", "write opset 12 or newer")
-    return c(onnx.GatherND(), data, where)
+    return c(onnx.GatherND(), data, _with_batch(c, where, batch_dims))
+
+
+def _with_batch(c: Conversion, indices: Value, batch_dims: int) -> Value:
+    """Coordinates with those of the batch in front, which GatherND-11 does not know."""
+    if batch_dims == 0:
+        return indices
+    rank = needed_rank(c, indices, "indices")
+    shape = onnx_forms.shape(c, indices)
+    column = onnx_forms.concat(
+        c, [onnx_forms.slice_(c, shape, [0], [rank - 1], [0]), c.i64([1])], 0
+    )
+    pieces = []
+    for axis in range(batch_dims):
+        size = onnx_forms.gather(c, shape, c.i64(axis), 0)
+        numbers = onnx_forms.range_(c, c.i64(0), size, c.i64(1))
+        upright = onnx_forms.reshape(c, numbers, [-1] + [1] * (rank - 1 - axis))
+        pieces.append(onnx_forms.expand(c, upright, column))
+    return onnx_forms.concat(c, [*pieces, indices], -1)
+
+
+@exports(ov.GatherTree)
+def export_gather_tree(
+    c: Conversion, op: ov.GatherTree, ids: Value, parents: Value, lengths: Value, end: Value
+) -> Value:
+    """The steps from the last to the first, each beam followed to its parent."""
+    f = onnx_forms
+    element = element_of(ids)
+    steps = shape_of(ids).dim(0)
+    if not isinstance(steps, int):
+        raise c.refuse("the number of its steps is not known", "fix the input shape")
+    token = f.reshape(c, end, [1])
+    last = f.minimum(c, f.as_list(c, f.cast(c, lengths, ElementType.I64)), c.i64([steps]))
+    last = f.unsqueeze(c, f.sub(c, last, c.i64([1])), [1])
+    shape = f.slice_(c, f.shape(c, ids), [1], [3], [0])
+    width = f.gather(c, shape, c.i64(1), 0)
+    beam = f.expand(c, f.range_(c, c.i64(0), width, c.i64(1)), shape)
+    found: list[Value] = []
+    for step in reversed(range(steps)):
+        here, above = (f.gather(c, item, c.i64(step), 0) for item in (ids, parents))
+        active = f.logical_not(c, f.less(c, last, c.i64([[step]])))
+        token_here = f.where(c, active, c(onnx.GatherElements(1), here, beam), token)
+        found.insert(0, f.unsqueeze(c, token_here, [0]))
+        parent = f.cast(c, c(onnx.GatherElements(1), above, beam), ElementType.I64)
+        beam = f.where(c, active, parent, beam)
+    beams = f.concat(c, found, 0)
+    # Whatever stands behind a first end token becomes one.
+    ended = f.cast(c, f.equal(c, beams, token), ElementType.I32)
+    behind = f.less(c, c.constant(0, ElementType.I32), c(CumSum(), ended, c.i64(0)))
+    return f.cast(c, f.where(c, behind, token, beams), element)
 
 
 @imports(onnx.GatherND)

@@ -6,7 +6,7 @@ import math
 
 from irloop.conversion import onnx_forms, openvino_forms
 from irloop.conversion.framework import Conversion, exports, imports
-from irloop.conversion.inputs import ints, needed_ints
+from irloop.conversion.inputs import ints
 from irloop.dialects.onnx import generate as onnx
 from irloop.dialects.openvino import elementwise as ov_elementwise
 from irloop.dialects.openvino import generate as ov
@@ -79,14 +79,28 @@ def export_eye(
     batch: Value | None = None,
 ) -> Value:
     """EyeLike of a matrix of that size, repeated for a batch."""
-    k = needed_ints(c, shift, "diagonal")[0]
+    k = ints(c, shift)
     size = onnx_forms.concat(c, [onnx_forms.as_list(c, rows), onnx_forms.as_list(c, columns)], 0)
-    blank = onnx_forms.constant_of_shape(c, size, 0, op.output_type)
-    matrix = c(onnx.EyeLike(op.output_type, k), blank)
+    if k is None:
+        matrix = _eye_by(c, op.output_type, rows, columns, shift)
+    else:
+        blank = onnx_forms.constant_of_shape(c, size, 0, op.output_type)
+        matrix = c(onnx.EyeLike(op.output_type, k[0]), blank)
     if batch is None:
         return matrix
     shape = onnx_forms.concat(c, [onnx_forms.as_list(c, batch), size], 0)
     return onnx_forms.expand(c, matrix, shape)
+
+
+def _eye_by(
+    c: Conversion, element: ElementType, rows: Value, columns: Value, shift: Value
+) -> Value:
+    """The number of each row moved by the shift, compared with that of each column."""
+    counts = (_scalar(c, onnx_forms.as_i64(c, value)) for value in (rows, columns))
+    down, across = (onnx_forms.range_(c, c.i64(0), count, c.i64(1)) for count in counts)
+    moved = onnx_forms.add(c, down, onnx_forms.as_list(c, shift))
+    same = onnx_forms.equal(c, onnx_forms.unsqueeze(c, moved, [1]), across)
+    return onnx_forms.cast(c, same, element)
 
 
 @imports(onnx.EyeLike)

@@ -15,6 +15,7 @@ from irloop.conversion import (
     convolution_transposed,
     deformable,
     elementwise,
+    embedding,
     gather,
     generate,
     legacy,
@@ -26,6 +27,8 @@ from irloop.conversion import (
     pooling,
     pooling_import,
     quantize,
+    random,
+    rearrange,
     recurrent,
     recurrent_import,
     reduction,
@@ -83,6 +86,9 @@ FAMILIES = (
     generate,
     sampling,
     deformable,
+    rearrange,
+    embedding,
+    random,
 )
 
 #: Read by ONNX Runtime, TensorRT and DirectML of today.

@@ -12,9 +12,12 @@ from irloop.conversion.framework import Conversion
 from irloop.conversion.inputs import needed_rank
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
-from irloop.graph.types import ElementType
+from irloop.graph.types import Dim, ElementType
 
 __all__ = ["import_by_comparing", "import_nd_by_comparing", "neutral"]
+
+#: A table of this many elements is still worth having.
+LARGEST_TABLE = 2**26
 
 _KINDS = {"add": "Sum", "mul": "Prod", "min": "Min", "max": "Max"}
 
@@ -52,6 +55,7 @@ def import_by_comparing(
     rank = needed_rank(c, data)
     at = axis % rank
     _require_same_sides(c, data, indices, at)
+    _require_small(c, shape_of(indices).count(), shape_of(data).dim(at))
     size = forms.size_of(c, data, at)
     where = forms.as_i64(c, forms.non_negative(c, indices, data, at))
     # [.., n, ..] -> [.., n, 1, ..] against 0, 1, ... in the new axis.
@@ -74,6 +78,14 @@ def _require_same_sides(c: Conversion, data: Value, indices: Value, axis: int) -
             )
 
 
+def _require_small(c: Conversion, updates: Dim | None, places: Dim | None) -> None:
+    if isinstance(updates, int) and isinstance(places, int) and updates * places > LARGEST_TABLE:
+        raise c.refuse(
+            f"combining duplicates would take a table of {updates} times {places} elements",
+            "allow opset15, whose scatters have reductions",
+        )
+
+
 def import_nd_by_comparing(
     c: Conversion, reduction: str, data: Value, indices: Value, updates: Value
 ) -> Value:
@@ -81,6 +93,7 @@ def import_nd_by_comparing(
     depth = shape_of(indices).dim(-1) if shape_of(indices).rank else None
     if not isinstance(depth, int):
         raise c.refuse("the number of its coordinates is not known", "declare the input shapes")
+    _require_small(c, shape_of(updates).count(), shape_of(data).count())
     dims = forms.shape_of(c, data)
     lead = forms.slice_(c, dims, [0], [depth], [0])
     places = _places(c, forms.as_i64(c, indices), lead, depth)

@@ -122,6 +122,26 @@ def import_cumsum(c: Conversion, op: onnx.CumSum, data: Value, axis: Value) -> V
     return c(ov.CumSum(op.exclusive, op.reverse), data, at)
 
 
+@imports(onnx.CumProd)
+def import_cumprod(c: Conversion, op: onnx.CumProd, data: Value, axis: Value) -> Value:
+    """For each element the product of all elements up to it, the others counting as 1.
+
+    The table of which element goes into which product has the axis twice.
+    """
+    f = openvino_forms
+    rank, at = needed_rank(c, data), needed_axis(c, axis) % needed_rank(c, data)
+    numbers = f.range_(c, c.i64(0), f.size_of(c, data, at), c.i64(1))
+    row, column = f.unsqueeze(c, numbers, [1]), f.unsqueeze(c, numbers, [0])
+    before, behind = (row, column) if op.reverse else (column, row)
+    joins = f.less(c, before, behind)
+    if not op.exclusive:
+        joins = f.logical_not(c, f.less(c, behind, before))
+    if rank - 1 - at:
+        joins = f.unsqueeze(c, joins, list(range(2, rank + 1 - at)))
+    table = f.select(c, joins, f.unsqueeze(c, data, [at]), c.constant(1, element_of(data)))
+    return f.reduce(c, "Prod", table, [at + 1], keep=False)
+
+
 @exports(ov.Bucketize)
 def export_bucketize(c: Conversion, op: ov.Bucketize, data: Value, bounds: Value) -> Value:
     """The number of bounds below (or not above) each element."""

@@ -10,7 +10,7 @@ from irloop.conversion.inputs import ints, length, needed_ints, needed_rank
 from irloop.dialects.onnx import shape as onnx
 from irloop.dialects.openvino import shape as ov
 from irloop.dialects.slices import TO_THE_END
-from irloop.graph.builder import shape_of
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
@@ -60,13 +60,10 @@ def export_reshape(c: Conversion, op: ov.Reshape, data: Value, pattern: Value) -
     if -1 in known:
         known[known.index(-1)] = 0
         target = c.i64(known)
-    same = [shape_of(data).dim(at) for at in _zeros(known) if at < (shape_of(data).rank or 0)]
-    copies = len(same) == len(_zeros(known)) and all(dim == 0 for dim in same)
-    return onnx_forms.reshape_to(c, data, target, special_zero=copies)
-
-
-def _zeros(dims: list[int]) -> list[int]:
-    return [at for at, dim in enumerate(dims) if dim == 0]
+    if c.opset < 14:
+        # There is nothing in it, so any tensor of that shape is the same.
+        return onnx_forms.constant_of_shape(c, target, 0, element_of(data))
+    return onnx_forms.reshape_to(c, data, target, special_zero=False)
 
 
 @imports(onnx.Reshape1)
@@ -188,8 +185,36 @@ def import_unsqueeze_13(c: Conversion, op: onnx.Unsqueeze13, data: Value, axes: 
 
 @exports(ov.Transpose)
 def export_transpose(c: Conversion, op: ov.Transpose, data: Value, order: Value) -> Value:
-    perm = needed_ints(c, order, "order of axes") if length(order) != 0 else []
-    return c(onnx.Transpose(tuple(perm) or None), data)
+    if length(order) == 0:
+        return c(onnx.Transpose(), data)
+    perm = ints(c, order)
+    if perm is None:
+        return _transposed_by(c, data, order)
+    return c(onnx.Transpose(tuple(perm)), data)
+
+
+def _transposed_by(c: Conversion, data: Value, order: Value) -> Value:
+    """Gather from the flat data: Transpose takes no order that is computed.
+
+    The place of an element is the sum of its coordinates times the strides of their axes.
+    """
+    f = onnx_forms
+    rank = needed_rank(c, data)
+    axes = f.as_list(c, order)
+    shape = f.shape(c, data)
+    strides = c.i64([1])
+    for at in range(rank - 1, 0, -1):
+        last = f.gather(c, strides, c.i64([0]), 0)
+        step = f.mul(c, last, f.gather(c, shape, c.i64([at]), 0))
+        strides = f.concat(c, [step, strides], 0)
+    moved_shape, moved_strides = f.gather(c, shape, axes, 0), f.gather(c, strides, axes, 0)
+    places = c.i64([0])
+    for at in range(rank):
+        size, step = (f.gather(c, item, c.i64(at), 0) for item in (moved_shape, moved_strides))
+        steps = f.mul(c, f.range_(c, c.i64(0), size, c.i64(1)), step)
+        column = f.reshape(c, steps, [-1] + [1] * (rank - 1 - at))
+        places = f.add(c, places, column)
+    return f.gather(c, f.reshape(c, data, [-1]), places, 0)
 
 
 @imports(onnx.Transpose)

@@ -7,9 +7,12 @@ from itertools import pairwise
 
 from irloop.conversion import onnx_forms, openvino_forms
 from irloop.conversion.framework import Conversion, exports, imports
-from irloop.conversion.inputs import ints, length, needed_axis, needed_ints
+from irloop.conversion.inputs import ints, length, needed_axis, needed_ints, needed_rank
 from irloop.dialects.onnx import slicing as onnx
+from irloop.dialects.onnx.scatter import ScatterElements, ScatterElements16
 from irloop.dialects.openvino import slicing as ov
+from irloop.dialects.openvino.elementwise import FloorMod
+from irloop.dialects.openvino.scatter import ScatterElementsUpdate
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -217,6 +220,54 @@ def _ones_like(c: Conversion, starts: Value) -> Value:
     return openvino_forms.broadcast(c, c.i64([1]), openvino_forms.shape_of(c, starts))
 
 
+@exports(ov.SliceScatter)
+def export_slice_scatter(
+    c: Conversion,
+    op: ov.SliceScatter,
+    data: Value,
+    updates: Value,
+    starts: Value,
+    ends: Value,
+    steps: Value,
+    axes: Value | None = None,
+) -> Value:
+    """The places of all elements are sliced as the data would be; there the updates go."""
+    shape = onnx_forms.shape(c, data)
+    count = onnx_forms.reduce(c, "Prod", shape, [0], keep=False)
+    numbers = onnx_forms.range_(c, c.i64(0), count, c.i64(1))
+    places = onnx_forms.reshape_to(c, numbers, shape, special_zero=c.opset < 14)
+    chosen = _first_axes(c, starts) if axes is None else onnx_forms.as_list(c, axes)
+    first, last, strides = (onnx_forms.as_list(c, value) for value in (starts, ends, steps))
+    where = onnx_forms.slice_by(c, places, first, last, chosen, strides)
+    flat = [onnx_forms.reshape(c, value, [-1]) for value in (data, where, updates)]
+    scatter = ScatterElements16(0) if c.opset >= 16 else ScatterElements(0)
+    written = c(scatter, *flat)
+    return onnx_forms.reshape_to(c, written, shape, special_zero=c.opset < 14)
+
+
+@imports(onnx.TensorScatter)
+def import_tensor_scatter(
+    c: Conversion,
+    op: onnx.TensorScatter,
+    cache: Value,
+    update: Value,
+    indices: Value | None = None,
+) -> Value:
+    """ScatterElementsUpdate along the axis, each batch item from its own index on."""
+    f = openvino_forms
+    rank = needed_rank(c, cache)
+    at = op.axis % rank
+    steps = f.range_(c, c.i64(0), f.size_of(c, update, at), c.i64(1))
+    places = f.reshape(c, steps, [-1] + [1] * (rank - 1 - at))
+    if indices is not None:
+        starts = f.reshape(c, f.converted(c, indices, ElementType.I64), [-1] + [1] * (rank - 1))
+        places = f.add(c, starts, places)
+    if op.mode == "circular":
+        places = c(FloorMod(), places, f.size_of(c, cache, at))
+    where = f.broadcast(c, places, f.shape_of(c, update))
+    return c(ScatterElementsUpdate(), cache, where, update, c.i64(at))
+
+
 @dataclass(slots=True)
 class _Position:
     """One axis of the input that a strided slice cuts; negative axes count from the end."""
@@ -305,8 +356,8 @@ class _Bounds:
         self.op = op
         self.lists = (begin, end)
         self.begin, self.end = ints(c, begin), ints(c, end)
-        # Which bound an open one is depends on the direction.
-        self.strides = [1] * count if strides is None else needed_ints(c, strides, "strides")
+        self.steps = strides
+        self.strides = [1] * count if strides is None else ints(c, strides)
 
     def applied(self, data: Value, plan: _Plan) -> Value:
         """`data` sliced, rank unchanged."""
@@ -315,16 +366,23 @@ class _Bounds:
             return data
         starts = self._values(0, positions, plan)
         ends = self._values(1, positions, plan)
-        steps = [1 if item in plan.shrunk else self.strides[item.at] for item in positions]
+        axes = self.c.i64([item.axis for item in positions])
+        steps = self._steps(positions, plan)
+        return onnx_forms.slice_by(self.c, data, starts, ends, axes, steps)
+
+    def _steps(self, positions: list[_Position], plan: _Plan) -> Value | None:
+        """The strides of these positions; None where all are 1."""
         c = self.c
-        return onnx_forms.slice_by(
-            c,
-            data,
-            starts,
-            ends,
-            c.i64([item.axis for item in positions]),
-            None if all(step == 1 for step in steps) else c.i64(steps),
-        )
+        if self.strides is not None:
+            steps = [1 if item in plan.shrunk else self.strides[item.at] for item in positions]
+            return None if all(step == 1 for step in steps) else c.i64(steps)
+        assert self.steps is not None
+        at = c.i64([item.at for item in positions])
+        given = onnx_forms.gather(c, onnx_forms.as_list(c, self.steps), at, 0)
+        if not plan.shrunk:
+            return given
+        shrinks = c.constant([item in plan.shrunk for item in positions], ElementType.BOOLEAN)
+        return onnx_forms.where(c, shrinks, c.i64([1] * len(positions)), given)
 
     def _is_open(self, which: int, at: int) -> bool:
         mask = (self.op.begin_mask, self.op.end_mask)[which]
@@ -332,7 +390,8 @@ class _Bounds:
 
     def _is_whole(self, at: int) -> bool:
         begins = self._is_open(0, at) or (self.begin is not None and self.begin[at] == 0)
-        return begins and self._is_open(1, at) and self.strides[at] == 1
+        by_one = self.strides is not None and self.strides[at] == 1
+        return begins and self._is_open(1, at) and by_one
 
     def _values(self, which: int, positions: list[_Position], plan: _Plan) -> Value:
         """The starts (0) or ends (1) of these positions as an i64 list."""
@@ -354,6 +413,8 @@ class _Bounds:
             begin = self.begin[at]
             return begin if which == 0 else (begin + 1 or TO_THE_END)
         if self._is_open(which, at):
+            if self.strides is None:
+                return None
             backwards = self.strides[at] < 0
             first, last = (TO_THE_END, -TO_THE_END) if backwards else (0, TO_THE_END)
             return last if which else first
@@ -371,8 +432,33 @@ class _Bounds:
             is_last = onnx_forms.equal(c, begin, c.i64([-1]))
             behind = onnx_forms.where(c, is_last, c.i64([TO_THE_END]), behind)
             given = onnx_forms.where(c, c.constant(shrunk, ElementType.BOOLEAN), behind, given)
+        if self.strides is None:
+            given = self._opened(which, positions, shrunk, given)
         if all(number is None for number in fixed):
             return given
         mask = c.constant([number is not None for number in fixed], ElementType.BOOLEAN)
         numbers = c.i64([number or 0 for number in fixed])
         return onnx_forms.where(c, mask, numbers, given)
+
+    def _opened(
+        self, which: int, positions: list[_Position], shrunk: list[bool], given: Value
+    ) -> Value:
+        """Open bounds, which depend on a direction that is known only when the model runs."""
+        c = self.c
+        opens = [
+            self._is_open(which, item.at) and not shrinks
+            for item, shrinks in zip(positions, shrunk, strict=True)
+        ]
+        if not any(opens):
+            return given
+        assert self.steps is not None
+        at = c.i64([item.at for item in positions])
+        steps = onnx_forms.gather(c, onnx_forms.as_list(c, self.steps), at, 0)
+        forwards, backwards = ((0, TO_THE_END), (TO_THE_END, -TO_THE_END))
+        bounds = onnx_forms.where(
+            c,
+            onnx_forms.less(c, steps, c.i64([0])),
+            c.i64([backwards[which]]),
+            c.i64([forwards[which]]),
+        )
+        return onnx_forms.where(c, c.constant(opens, ElementType.BOOLEAN), bounds, given)

@@ -1,0 +1,169 @@
+"""OpenVINO operations on bags of embeddings, segments and sparse rows."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import indexing, rules, searches
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import (
+    UNKNOWN_DIM,
+    UNKNOWN_SHAPE,
+    Dim,
+    ElementType,
+    Shape,
+    TensorType,
+    ValueType,
+)
+
+__all__ = [
+    "EmbeddingBagOffsets",
+    "EmbeddingBagOffsetsSum",
+    "EmbeddingBagPacked",
+    "EmbeddingBagPackedSum",
+    "EmbeddingSegmentsSum",
+    "SegmentMax",
+    "SparseFillEmptyRows",
+]
+
+
+def _rows(args: Arguments, count: Dim) -> list[ValueType]:
+    """`count` rows of the table."""
+    table = args.shape(0)
+    if table.dims is None:
+        return [TensorType(args.element(0), UNKNOWN_SHAPE)]
+    if not table.dims:
+        raise args.error("the table has no rows", "rank 1 or more", str(table))
+    return [TensorType(args.element(0), table.with_dim(0, count))]
+
+
+def _check_reduction(args: Arguments, reduction: str) -> None:
+    if reduction.lower() not in ("sum", "mean"):
+        raise args.error("reduction is not known", "sum or mean", reduction)
+
+
+class EmbeddingBagOffsetsSum(OpenVinoOp, type="EmbeddingBagOffsetsSum", since=3, inputs=(3, 5)):
+    """The sum of table rows for each bag (EmbeddingBagOffsetsSum-3).
+
+    Inputs: table, indices, the position of each bag's first index, optionally the row that an
+    empty bag gets (-1 or absent: zeros) and a weight for each index.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        indexing.integers(args, 1, 2)
+        return _rows(args, args.shape(2).dim(0) if args.rank(2) != 0 else 1)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.embedding.bags_by_offsets(False)
+
+
+class EmbeddingBagOffsets(OpenVinoOp, type="EmbeddingBagOffsets", since=15, inputs=(3, 5)):
+    """As EmbeddingBagOffsetsSum-3; `reduction` is sum or mean (EmbeddingBagOffsets-15)."""
+
+    reduction: str = "sum"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _check_reduction(args, self.reduction)
+        indexing.integers(args, 1, 2)
+        return _rows(args, args.shape(2).dim(0) if args.rank(2) != 0 else 1)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.embedding.bags_by_offsets(self.reduction.lower() == "mean")
+
+
+class EmbeddingBagPackedSum(OpenVinoOp, type="EmbeddingBagPackedSum", since=3, inputs=(2, 3)):
+    """The sum of table rows for each row of indices (EmbeddingBagPackedSum-3).
+
+    Inputs: table, indices [batch, size], optionally weights of the same shape.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _packed(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.embedding.packed_bags(False)
+
+
+class EmbeddingBagPacked(OpenVinoOp, type="EmbeddingBagPacked", since=15, inputs=(2, 3)):
+    """As EmbeddingBagPackedSum-3; `reduction` is sum or mean (EmbeddingBagPacked-15)."""
+
+    reduction: str = "sum"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _check_reduction(args, self.reduction)
+        return _packed(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.embedding.packed_bags(self.reduction.lower() == "mean")
+
+
+def _packed(args: Arguments) -> list[ValueType]:
+    indexing.integers(args, 1)
+    indices = args.shape(1)
+    if indices.rank not in (None, 2):
+        raise args.error("indices are no batch of bags", "rank 2", str(indices))
+    return _rows(args, indices.dim(0))
+
+
+class EmbeddingSegmentsSum(OpenVinoOp, type="EmbeddingSegmentsSum", since=3, inputs=(4, 6)):
+    """The sum of table rows for each segment (EmbeddingSegmentsSum-3).
+
+    Inputs: table, indices, the segment of each index, the number of segments, optionally the
+    row that an empty segment gets (-1 or absent: zeros) and a weight for each index.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        indexing.integers(args, 1, 2, 3)
+        return _rows(args, searches.counted(args, 3))
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.embedding.bags_by_segments
+
+
+class SegmentMax(OpenVinoOp, type="SegmentMax", since=16, inputs=(2, 3)):
+    """The largest elements of each segment of slices (SegmentMax-16).
+
+    Inputs: data, the sorted segment of each slice, optionally the number of segments. An empty
+    segment is zero or the lowest number, as `fill_mode` says.
+    """
+
+    fill_mode: str
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if self.fill_mode.lower() not in ("zero", "lowest"):
+            raise args.error("fill_mode is not known", "zero or lowest", self.fill_mode)
+        rules.numeric(args, 0)
+        indexing.integers(args, 1)
+        return _rows(args, self._count(args))
+
+    def _count(self, args: Arguments) -> Dim:
+        if args.has(2):
+            return searches.counted(args, 2)
+        segments = args.ints(1)
+        return UNKNOWN_DIM if segments is None else max(segments, default=-1) + 1
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.embedding.segment_maximum(self.fill_mode.lower() == "lowest")
+
+
+class SparseFillEmptyRows(OpenVinoOp, type="SparseFillEmptyRows", since=16, inputs=4, outputs=3):
+    """A sparse matrix with one default value in each empty row (SparseFillEmptyRows-16).
+
+    Inputs: values, dense shape, indices [count, 2], the default value. Outputs: indices,
+    values, which rows were empty.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        element = rules.same_element(args, 0, 3)
+        indexing.integers(args, 1, 2)
+        dense = args.dims(1)
+        rows = UNKNOWN_DIM if dense is None else dense[0]
+        return [
+            TensorType(args.element(2), Shape.of(None, 2)),
+            TensorType(element, Shape.of(None)),
+            TensorType(ElementType.BOOLEAN, Shape((rows,))),
+        ]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.embedding.sparse_fill_empty_rows
