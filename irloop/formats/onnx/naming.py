@@ -19,6 +19,7 @@ class Scope:
 
     def __init__(self, parent: Scope | None = None) -> None:
         self._parent = parent
+        self.depth: int = 0 if parent is None else parent.depth + 1
         self._taken: set[str] = set()
         self._next: dict[str, int] = {}
         self.names: dict[Value, str] = {}

@@ -7,8 +7,10 @@ default value) is a constant as well. What the graph has no place for is kept in
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -94,14 +96,27 @@ def _model(
         proto = expand_functions(proto, opsets, expand)
     # What functions are made of may bring domains along.
     opsets = opsets_of(proto)
-    reader = _Reader(opsets, files, location)
     source = source_of(proto.graph)
     if source.captures:
         raise _undefined(source, source.captures[0])
-    graph = reader.graph(source, {}, ())
+    with _collector_paused():
+        graph = _Reader(opsets, files, location).graph(source, {}, ())
     metadata = _metadata(proto)
     metadata.update(graph_notes(proto.graph))
     return Model(graph, "onnx", int(proto.ir_version), opsets, metadata, location.file)
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    # A graph is many objects and no garbage: looking through them again and again while they
+    # are made takes longer than making them.
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _metadata(proto: onnx.ModelProto) -> dict[str, Any]:

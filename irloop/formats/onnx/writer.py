@@ -36,6 +36,9 @@ from irloop.graph.walk import node_path
 
 __all__ = ["to_proto_model", "write"]
 
+#: Bodies in bodies: protobuf decodes 100 messages in each other, and each body takes three.
+NESTING_LIMIT = 31
+
 #: Every output of these gets a name: ONNX Runtime crashes on a Loop output without one.
 _NAMED = ("Loop", "Scan", "If")
 
@@ -252,6 +255,11 @@ class _Writer:
         proto.name = graph.name or folded.body.label
         apply_graph_notes(proto, notes)
         scope = Scope(outer)
+        if scope.depth > NESTING_LIMIT:
+            raise WriteError(
+                f"{node_path(node)!r} is nested too deep for a protobuf",
+                expected=f"at most {NESTING_LIMIT} bodies in each other",
+            )
         scope.name_body(graph, {p: outer.names[v] for p, v in folded.captures.items()})
         for index, parameter in enumerate(folded.parameters):
             if parameter is None:

@@ -11,11 +11,13 @@ import onnx
 import pytest
 
 from irloop.dialects.onnx.activation import Elu
+from irloop.dialects.onnx.control_flow import If
 from irloop.dialects.onnx.elementwise import Add
 from irloop.errors import IrloopError, ReadError, UsageError, VerifyError, WriteError
 from irloop.formats.onnx import reader, writer
 from irloop.graph.builder import Builder
-from irloop.graph.model import Graph, Model, Value
+from irloop.graph.loops import Invariant, LastValue, PortMap
+from irloop.graph.model import Body, Graph, Model, Value
 from irloop.graph.op import UnknownOp
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, Shape, TensorType
@@ -338,6 +340,30 @@ def test_places_that_cannot_be_written_are_named(tmp_path: Path) -> None:
         with pytest.raises(IrloopError, match="cannot be written"):
             writer.write(model(graph), path)
     assert list(tmp_path.iterdir()) == []
+
+
+def nested(depth: int) -> Graph:
+    graph = Graph(f"level{depth}")
+    condition = graph.add_parameter("c", TensorType(ElementType.BOOLEAN, Shape(())))
+    x = graph.add_parameter("x", F32)
+    value = add(graph, x, "a")
+    if depth:
+        ports = PortMap((Invariant(1, 0), Invariant(2, 1)), (LastValue(0, 0),))
+        bodies = (Body("then", nested(depth - 1), ports), Body("else", nested(0), ports))
+        branch = graph.add_node(
+            If(), "i", (condition, condition, value), 1, types=(F32,), bodies=bodies
+        )
+        value = branch.output
+    graph.add_result(value, "y")
+    return graph
+
+
+def test_bodies_as_deep_as_a_protobuf_goes(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    writer.write(model(nested(31)), path)
+    verify(reader.read(path).graph)
+    with pytest.raises(WriteError, match="nested too deep"):
+        writer.write(model(nested(32)), path)
 
 
 def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
