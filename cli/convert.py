@@ -14,6 +14,7 @@ from irloop.diagnostics import Diagnostic, Severity
 from irloop.errors import IrloopError, UsageError, VerifyError, WriteError
 
 from . import report_json, report_text
+from .check import comparison_text
 from .console import Console, common_options, console_of
 from .exits import Exit
 
@@ -191,8 +192,8 @@ class _Job:
         try:
             if self.validate:
                 self._validate()
-            model = self._converted()
-            return self._save(model)
+            model = self._read()
+            return self._save(model, self._converted(model))
         except (UsageError, VerifyError):
             raise
         except IrloopError as error:
@@ -205,7 +206,7 @@ class _Job:
     def report(self, findings: Sequence[Diagnostic], files: Sequence[str]) -> None:
         """Findings and the verdict to stdout, what was written to stderr."""
         if self.style == "json":
-            verdict = None if self.comparison is None else comparison_tree(self.comparison)
+            verdict = None if self.comparison is None else self.comparison.to_dict()
             click.echo(
                 report_json.report(
                     "convert", findings, files=[self.source], written=list(files), check=verdict
@@ -261,12 +262,17 @@ class _Job:
         if report.has_errors:
             raise _Refusal(item for item in report.sorted() if item.severity is Severity.ERROR)
 
-    def _converted(self) -> Model:
-        from irloop import convert, read_model
+    def _read(self) -> Model:
+        from irloop import read_model
 
         self.console.progress(f"reading {self.source}")
         model = read_model(self.source, self.weights_file)
         self._require_free(_weight_files(model))
+        return model
+
+    def _converted(self, model: Model) -> Model:
+        from irloop import convert
+
         self.console.progress(f"converting {self.source}")
         converted, notes = convert(
             model,
@@ -279,34 +285,36 @@ class _Job:
         self.notes = [item.in_file(self.source) for item in notes]
         return converted
 
-    def _save(self, model: Model) -> tuple[str, ...]:
+    def _save(self, source: Model, model: Model) -> tuple[str, ...]:
         if not self.check:
             self.console.progress(f"writing {self.output}")
             return self._write(model, self.output)
         if self.weights == "share":
             # Only a file in the folder of the weights can point into them, so what is run is
             # the model that is about to be written.
-            self._require_equal(model)
+            self._require_equal(source, model)
             return self._write(model, self.output)
-        return self._write_proved(model)
+        return self._write_proved(source, model)
 
-    def _write_proved(self, model: Model) -> tuple[str, ...]:
+    def _write_proved(self, source: Model, model: Model) -> tuple[str, ...]:
         """Write beside the output, run that, and move the files only when they are equal."""
         folder, name = os.path.split(self.output)
         with tempfile.TemporaryDirectory(dir=folder or ".", prefix=".irloop-") as place:
             files = self._write(model, os.path.join(place, name))
-            self._require_equal(files[0])
+            self._require_equal(source, files[0])
             moves = [(file, os.path.join(folder, os.path.basename(file))) for file in files]
             # The model comes last: once it is there, its weights are.
             for file, final in reversed(moves):
                 os.replace(file, final)
         return tuple(final for _, final in moves)
 
-    def _require_equal(self, result: Model | str) -> None:
-        from irloop import compare
+    def _require_equal(self, source: Model, result: Model | str) -> None:
+        from irloop import compare, read_model
 
         self.console.progress(f"running {self.source} and the result")
-        self.comparison = compare(self.source, result)
+        # Read again: what converting might do to the model must not be hidden by it.
+        first = source if self.shapes else read_model(self.source, self.weights_file)
+        self.comparison = compare(first, result)
         if not self.comparison.equal:
             raise _Refusal
 

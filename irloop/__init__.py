@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from irloop.comparison.compare import Comparison as Comparison
     from irloop.conversion.coverage import Coverage
     from irloop.diagnostics import Diagnostic as Diagnostic
     from irloop.diagnostics import Location as Location
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 #: Where each public class lives; loaded when it is first asked for.
 _CLASSES = {
+    "Comparison": "irloop.comparison.compare",
     "Diagnostic": "irloop.diagnostics",
     "ExecutionError": "irloop.errors",
     "Graph": "irloop.graph.model",
@@ -325,6 +327,55 @@ def run(
 
     source = model if isinstance(model, Model) else read_model(model)
     return session.run(source, inputs, limits=limits, trace=trace)
+
+
+def compare(
+    first: Model | Path,
+    second: Model | Path,
+    *,
+    inputs: Any = None,
+    engines: tuple[str, str] = ("numpy", "numpy"),
+    seeds: Sequence[int] = (0, 1),
+    trips: Sequence[int] = (5, 2, 1, 0),
+    sizes: Mapping[str, int] | None = None,
+    relative: float | None = None,
+    absolute: float | None = None,
+    seconds: float = 60.0,
+) -> Comparison:
+    """Run two models with the same inputs and report what differs.
+
+    Args:
+        first: a model, or the path of one; its element types and shapes make the inputs.
+        second: the other one, of any format, too.
+        inputs: arrays by name or by position, or a list of such; made where None.
+        engines: one for each model: numpy (built in), onnxruntime, openvino, onnx-reference. All
+            but the first run in a child process.
+        seeds: one set of numbers is made for each.
+        trips: what inputs that are trip counts are set to.
+        sizes: sizes of dimensions that are not known, by name ("?": those without one).
+        relative: |x - y| may be this times |x|; by default as fits the element type.
+        absolute: and this much more.
+        seconds: the time that one run of one model may take.
+
+    Raises:
+        UsageError: for an engine that is missing or cannot run such a model, or inputs that do
+            not fit it.
+        ReadError: when a file is not the model it claims to be.
+    """
+    from irloop.comparison import compare as comparing
+    from irloop.comparison.measure import Tolerance
+
+    return comparing.compare(
+        first,
+        second,
+        inputs=inputs,
+        engines=engines,
+        seeds=seeds,
+        trips=trips,
+        sizes=sizes,
+        tolerance=Tolerance(relative, absolute),
+        seconds=seconds,
+    )
 
 
 def random_inputs(model: Model | Path, *, seed: int = 0) -> dict[str, Any]:

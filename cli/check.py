@@ -1,0 +1,170 @@
+"""``irloop check``: do two models compute the same?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from irloop.errors import UsageError
+
+from . import report_json
+from .console import clean, common_options, console_of
+from .exits import Exit
+
+if TYPE_CHECKING:
+    from irloop import Comparison, Model
+
+__all__ = ["command", "comparison_text"]
+
+EPILOG = """\
+\b
+Examples:
+  irloop check model.xml model.onnx
+  irloop check model.xml model.onnx --inputs a.npz --inputs b.npz
+  irloop check model.xml model.onnx --engine-b onnxruntime --seeds 5
+  irloop check old.onnx new.onnx --rtol 1e-3 --atol 1e-5 --format json
+  irloop check model.xml model.onnx --dim batch=4 --dim ?=16
+"""
+
+ENGINES = ("numpy", "onnxruntime", "openvino", "onnx-reference")
+
+
+def sizes_of(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, int]:
+    """Sizes of dimensions by name, from texts such as ``batch=4``."""
+    sizes: dict[str, int] = {}
+    for text in texts:
+        name, equals, size = text.rpartition("=")
+        if not equals or not name or not size.isdecimal():
+            raise click.BadParameter(f"{text!r} is no size such as batch=4")
+        sizes[name] = int(size)
+    return sizes
+
+
+@click.command("check", epilog=EPILOG)
+@click.argument("first", metavar="A", type=click.Path(exists=True, dir_okay=False))
+@click.argument("second", metavar="B", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--bin-a", metavar="FILE", type=click.Path(exists=True, dir_okay=False), help="Weights of A."
+)
+@click.option(
+    "--bin-b", metavar="FILE", type=click.Path(exists=True, dir_okay=False), help="Weights of B."
+)
+@click.option(
+    "--engine-a",
+    type=click.Choice(ENGINES),
+    default="numpy",
+    show_default=True,
+    help="What runs A; numpy is built in, the others must be installed.",
+)
+@click.option("--engine-b", type=click.Choice(ENGINES), default="numpy", show_default=True)
+@click.option(
+    "-i",
+    "--inputs",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False),
+    help="A .npz or .npy, as for 'irloop run'; several are several runs. Default: made.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="How many sets of inputs are made.",
+)
+@click.option("--first-seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--trips",
+    metavar="N,N,...",
+    default="5,2,1,0",
+    show_default=True,
+    help="What inputs that are trip counts are set to.",
+)
+@click.option(
+    "--dim",
+    "sizes",
+    metavar="NAME=N",
+    multiple=True,
+    callback=sizes_of,
+    help="The size of a dimension that is not known; ? for those without a name.",
+)
+@click.option("--rtol", type=click.FloatRange(min=0), help="Default: as fits the element type.")
+@click.option("--atol", type=click.FloatRange(min=0), help="Default: as fits the element type.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="What one run of one model may take.",
+)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+)
+@common_options
+@click.pass_context
+def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> None:
+    """Run A and B with the same inputs and compare every output.
+
+    Either may be OpenVINO IR or ONNX. Inputs respect types, indices and trip counts; loops run
+    0, 1, 2 and more times. Where the two part, the first node, iteration and element that differ
+    are named. The exit status is 1 when they are not equal.
+    """
+    from irloop import compare
+
+    console = console_of(ctx)
+    console.progress(f"running {first} and {second}")
+    comparison = compare(
+        _model(first, options["bin_a"]),
+        _model(second, options["bin_b"]),
+        inputs=_inputs(options["inputs"]),
+        engines=(options["engine_a"], options["engine_b"]),
+        seeds=range(options["first_seed"], options["first_seed"] + options["seeds"]),
+        trips=_trips(options["trips"]),
+        sizes=options["sizes"],
+        relative=options["rtol"],
+        absolute=options["atol"],
+        seconds=options["seconds"],
+    )
+    console.done()
+    if options["style"] == "json":
+        click.echo(
+            report_json.report("check", (), files=[first, second], check=comparison.to_dict())
+        )
+    else:
+        click.echo(comparison_text(comparison))
+    if not comparison.equal:
+        ctx.exit(Exit.FINDINGS)
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """The report for people."""
+    return clean(str(comparison))
+
+
+def _model(path: str, weights: str | None) -> Model | str:
+    if weights is None:
+        return path
+    from irloop import read_model
+
+    return read_model(path, weights)
+
+
+def _inputs(files: Sequence[str]) -> list[dict[str, Any]] | None:
+    from irloop import read_arrays
+
+    return [read_arrays(file) for file in files] or None
+
+
+def _trips(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise UsageError(f"--trips {text!r} are no numbers such as 5,2,1,0")
+    return [int(part) for part in parts]
