@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from irloop.kernels import recurrent as recurrent
     from irloop.kernels import reduction as reduction
     from irloop.kernels import reorder as reorder
+    from irloop.kernels import resize as resize
     from irloop.kernels import sampling as sampling
     from irloop.kernels import scatter as scatter
     from irloop.kernels import search as search

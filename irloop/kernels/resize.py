@@ -1,1 +1,348 @@
-"""Resizing of tensors along some of their axes (Interpolate, Resize, Upsample)."""
+"""Resizing of tensors along some of their axes (Interpolate, Resize, Upsample).
+
+Every mode works axis by axis: an output element is a weighted sum of a few input elements of
+that axis, its taps. Places are computed in f32 as the runtimes do, which decides ties.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.matmul import widened
+from irloop.kernels.sampling import cubic_weights
+
+__all__ = [
+    "Array",
+    "Axis",
+    "Function",
+    "Resampling",
+    "counts_of_openvino",
+    "counts_of_scales",
+    "onnx_plans",
+    "onnx_resize",
+    "openvino_resize",
+    "resize",
+    "taps",
+    "weight_matrix",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How elements are chosen and weighted.
+
+    `mode` is nearest, linear, cubic, bilinear_pillow or bicubic_pillow; `nearest` a rounding
+    (floor, ceil, round_prefer_floor, round_prefer_ceil, simple). With `triangle` antialiasing
+    of mode linear leaves elements outside out, otherwise the border is repeated.
+    """
+
+    mode: str
+    coordinates: str = "half_pixel"
+    nearest: str = "round_prefer_floor"
+    cubic: float = -0.75
+    antialias: bool = False
+    exclude_outside: bool = False
+    triangle: bool = False
+    extrapolation: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis that is resized: from `size` elements to `count`, by a factor of `scale`.
+
+    `length` is the new size that align_corners and tf_crop_and_resize count with: in ONNX it is
+    not rounded where scales are given.
+    """
+
+    axis: int
+    size: int
+    count: int
+    scale: float
+    start: float = 0.0
+    end: float = 1.0
+    length: float = 0.0
+
+    @property
+    def span(self) -> float:
+        """Steps between the outer output elements."""
+        return (self.length or float(self.count)) - 1.0
+
+
+def _places(plan: Axis, coordinates: str) -> Array:
+    """Where each output element stands among the input elements, f32."""
+    one = np.float32
+    out = np.arange(plan.count, dtype=np.float32)
+    scale, size, count, span = map(one, (plan.scale, plan.size, plan.count, plan.span))
+    half = one(0.5)
+    match coordinates:
+        case "asymmetric":
+            return out / scale
+        case "align_corners":
+            return out * (size - one(1)) / span if plan.span else out * one(0)
+        case "tf_half_pixel_for_nn":
+            return (out + half) / scale
+        case "pytorch_half_pixel":
+            return (out + half) / scale - half if plan.count > 1 else out * one(0)
+        case "half_pixel_symmetric":
+            offset = size / one(2) * (one(1) - count / (scale * size))
+            return offset + (out + half) / scale - half
+        case "tf_crop_and_resize":
+            first, last = one(plan.start), one(plan.end)
+            if plan.span == 0:
+                return np.array([half * (first + last) * (size - one(1))], np.float32)
+            step = (last - first) * (size - one(1)) / span
+            return first * (size - one(1)) + out * step
+    return (out + half) / scale - half
+
+
+def _rounded(place: Array, rounding: str, scale: float) -> Array:
+    if rounding == "simple":
+        rounding = "ceil" if scale < 1 else "floor"
+    half = np.float32(0.5)
+    match rounding:
+        case "floor":
+            return np.floor(place)
+        case "ceil":
+            return np.ceil(place)
+        case "round_prefer_ceil":
+            return np.floor(place + half)
+    return np.ceil(place - half)
+
+
+def _cubic(distance: Array, a: float) -> Array:
+    x = np.abs(distance)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    weights: Array = np.where(x <= 1, near, np.where(x < 2, far, 0.0))
+    return weights
+
+
+def _pillow(plan: Axis, how: Resampling) -> tuple[Array, Array]:
+    """Elements and weights as the Pillow library has them: area-scaled filters, no border."""
+    ratio = plan.size / plan.count
+    spread = max(ratio, 1.0)
+    reach = (1.0 if how.mode == "bilinear_pillow" else 2.0) * spread
+    centre = (np.arange(plan.count) + 0.5) * ratio
+    first = np.maximum((centre - reach + 0.5).astype(np.int64), 0)
+    end = np.minimum((centre + reach + 0.5).astype(np.int64), plan.size)
+    index = first[:, None] + np.arange(int((end - first).max()))
+    distance = (index - centre[:, None] + 0.5) / spread
+    linear = how.mode == "bilinear_pillow"
+    weights = np.clip(1 - np.abs(distance), 0, 1) if linear else _cubic(distance, how.cubic)
+    weights = np.where(index < end[:, None], weights, 0.0)
+    return index, weights / weights.sum(axis=1, keepdims=True)
+
+
+def _antialiased(place: Array, plan: Axis, how: Resampling) -> tuple[Array, Array]:
+    """Elements and weights of a filter that is widened when shrinking."""
+    scale = min(plan.scale, 1.0)
+    reach = 1.0 if how.mode == "linear" else 2.0
+    start = math.floor(-reach / scale) + 1
+    offsets = np.arange(start, 2 - start)
+    # A place on an element counts as the end of the cell before it.
+    first = np.ceil(place.astype(np.float64)) - 1
+    ratio = place - first
+    distance = (offsets - ratio[:, None]) * scale
+    linear = how.mode == "linear"
+    weights = np.clip(1 - np.abs(distance), 0, 1) if linear else _cubic(distance, how.cubic)
+    return first[:, None].astype(np.int64) + offsets, weights
+
+
+def taps(plan: Axis, how: Resampling) -> tuple[Array, Array | None]:
+    """Elements [count, taps] and their weights (None: one element each, weight 1)."""
+    if how.mode.endswith("_pillow"):
+        index, weights = _pillow(plan, how)
+        return np.clip(index, 0, plan.size - 1), weights
+    place = _places(plan, how.coordinates)
+    if how.mode == "nearest":
+        index = _rounded(place, how.nearest, plan.scale)[:, None]
+        return np.clip(index, 0, plan.size - 1).astype(np.int64), None
+    if how.antialias and plan.scale < 1:
+        index, weights = _antialiased(place, plan, how)
+    else:
+        first = np.floor(place)
+        fraction = (place - first).astype(np.float64)
+        cubic = how.mode == "cubic"
+        parts = cubic_weights(fraction, how.cubic) if cubic else [1 - fraction, fraction]
+        weights = np.stack(parts, axis=1)
+        index = first[:, None].astype(np.int64) + np.arange(len(parts)) - (1 if cubic else 0)
+    inside = (index >= 0) & (index < plan.size)
+    if how.exclude_outside or how.triangle:
+        weights = np.where(inside, weights, 0.0)
+    total = weights.sum(axis=1, keepdims=True)
+    if how.exclude_outside or how.triangle or how.antialias:
+        weights = weights / np.where(total == 0, 1, total)
+    return np.clip(index, 0, plan.size - 1), weights
+
+
+def _outside(plan: Axis, how: Resampling) -> Array | None:
+    """True for places that tf_crop_and_resize fills with the extrapolation value."""
+    if how.coordinates != "tf_crop_and_resize":
+        return None
+    place = _places(plan, how.coordinates)
+    outside: Array = (place < 0) | (place > plan.size - 1)
+    return outside if outside.any() else None
+
+
+def weight_matrix(plan: Axis, how: Resampling) -> Array:
+    """[size, count]: how much each input element contributes to each output element."""
+    index, weights = taps(plan, how)
+    matrix = np.zeros((plan.size, plan.count))
+    columns = np.broadcast_to(np.arange(plan.count)[:, None], index.shape)
+    np.add.at(matrix, (index, columns), 1.0 if weights is None else weights)
+    return matrix
+
+
+def _along(x: Array, plan: Axis, how: Resampling) -> Array:
+    index, weights = taps(plan, how)
+    if weights is None:
+        return x.take(index[:, 0], axis=plan.axis)
+    shape = [1] * x.ndim
+    shape[plan.axis] = plan.count
+    total: Array | None = None
+    for tap in range(index.shape[1]):
+        weight = weights[:, tap].astype(x.dtype).reshape(shape)
+        part = x.take(index[:, tap], axis=plan.axis) * weight
+        total = part if total is None else np.add(total, part, out=total)
+    assert total is not None, "a resized element has a tap"
+    return total
+
+
+def resize(x: Array, plans: Sequence[Axis], how: Resampling) -> Any:
+    """`x` with the axes of `plans` resized."""
+    with np.errstate(all="ignore"):
+        exact = how.mode == "nearest"
+        whole = x.dtype.kind in "iub"
+        result = x if exact else x.astype(np.float32) if whole else widened(x)
+        for plan in plans:
+            result = _along(result, plan, how)
+        for plan in plans:
+            outside = _outside(plan, how)
+            if outside is not None:
+                shape = [1] * x.ndim
+                shape[plan.axis] = plan.count
+                value = np.asarray(how.extrapolation, dtype=result.dtype)
+                result = np.where(outside.reshape(shape), value, result)
+        return result.astype(x.dtype, copy=False)
+
+
+def counts_of_scales(sizes: Sequence[int], scales: Array) -> list[int]:
+    """floor(size * scale), multiplied in the type of the scales, which decides near a whole."""
+    kind = scales.dtype.type
+    return [
+        math.floor(float(kind(size) * scale)) for size, scale in zip(sizes, scales, strict=True)
+    ]
+
+
+def onnx_plans(
+    sizes: Sequence[int],
+    axes: Sequence[int],
+    scales: Array | None,
+    wanted: Sequence[int] | None,
+    policy: str,
+    roi: Sequence[float],
+) -> list[Axis]:
+    """What happens to each of `axes`, given scales or wanted sizes (ONNX Resize)."""
+    inner = [sizes[axis] for axis in axes]
+    if wanted is None:
+        assert scales is not None, "there are scales where no sizes are"
+        factors = [float(scale) for scale in scales]
+        counts = counts_of_scales(inner, scales)
+        lengths = [size * factor for size, factor in zip(inner, factors, strict=True)]
+    elif policy == "stretch":
+        counts = list(wanted)
+        factors = [count / size if size else 1.0 for count, size in zip(counts, inner, strict=True)]
+    else:
+        choose = min if policy == "not_larger" else max
+        factor = choose(count / size for count, size in zip(wanted, inner, strict=True))
+        factors = [factor] * len(inner)
+        counts = [math.floor(factor * size + 0.5) for size in inner]
+    if wanted is not None:
+        lengths = [float(count) for count in counts]
+    bounds = list(roi) if len(roi) else [0.0] * len(inner) + [1.0] * len(inner)
+    return [
+        Axis(axis, size, count, factor, start, end, length)
+        for axis, size, count, factor, start, end, length in zip(
+            axes,
+            inner,
+            counts,
+            factors,
+            bounds[: len(inner)],
+            bounds[len(inner) :],
+            lengths,
+            strict=True,
+        )
+    ]
+
+
+def _needed(plans: Sequence[Axis], how: Resampling) -> list[Axis]:
+    """The plans without those that change nothing."""
+    if how.coordinates in ("tf_crop_and_resize", "tf_half_pixel_for_nn"):
+        return list(plans)
+    return [plan for plan in plans if plan.count != plan.size or plan.scale != 1.0]
+
+
+def onnx_resize(how: Resampling, axes: Sequence[int], policy: str) -> Function:
+    """Data, region (for tf_crop_and_resize), scales and sizes, of which one is given."""
+
+    def apply(
+        x: Array,
+        roi: Array | None = None,
+        scales: Array | None = None,
+        sizes: Array | None = None,
+    ) -> Any:
+        chosen = [axis % x.ndim for axis in axes] if axes else list(range(x.ndim))
+        wanted = None if sizes is None or not sizes.size else [int(size) for size in sizes]
+        region = [] if roi is None or not roi.size else [float(bound) for bound in roi]
+        plans = onnx_plans(x.shape, chosen, scales, wanted, policy, region)
+        return resize(x, _needed(plans, how), how)
+
+    return apply
+
+
+def openvino_resize(
+    how: Resampling, pads_begin: Sequence[int], pads_end: Sequence[int], *, by_scales: bool
+) -> Function:
+    """Data, sizes, scales and axes (all when missing); the data is padded with zeros first."""
+
+    def apply(
+        x: Array, sizes: Array | None, scales: Array | None = None, axes: Array | None = None
+    ) -> Any:
+        chosen = (
+            list(range(x.ndim)) if axes is None else [int(a) % x.ndim for a in axes.reshape(-1)]
+        )
+        low = [*pads_begin, *(0,) * (x.ndim - len(pads_begin))]
+        high = [*pads_end, *(0,) * (x.ndim - len(pads_end))]
+        if any((*low, *high)):
+            x = np.pad(x, list(zip(low, high, strict=True)))
+        inner = [x.shape[axis] for axis in chosen]
+        if by_scales:
+            assert scales is not None, "an interpolation by scales has scales"
+            factors = [float(scale) for scale in scales.reshape(-1)]
+            counts = counts_of_openvino(inner, factors)
+        else:
+            assert sizes is not None, "an interpolation by sizes has sizes"
+            counts = [int(size) for size in sizes.reshape(-1)]
+            factors = [
+                count / size if size else 1.0 for count, size in zip(counts, inner, strict=True)
+            ]
+        plans = [
+            Axis(axis, size, count, factor)
+            for axis, size, count, factor in zip(chosen, inner, counts, factors, strict=True)
+        ]
+        return resize(x, _needed(plans, how), how)
+
+    return apply
+
+
+def counts_of_openvino(sizes: Sequence[int], scales: Sequence[float]) -> list[int]:
+    """floor(size * scale) with OpenVINO's tolerance for scales just below a whole result."""
+    return [math.floor(size * (scale + 1e-6)) for size, scale in zip(sizes, scales, strict=True)]

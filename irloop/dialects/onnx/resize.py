@@ -1,0 +1,195 @@
+"""Resizing in ONNX."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from irloop import kernels
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
+
+if TYPE_CHECKING:
+    from irloop.kernels.resize import Resampling
+
+__all__ = ["Resize", "Resize10", "Resize11", "Upsample", "Upsample1", "Upsample9"]
+
+
+class _Scaled(OnnxOp):
+    """Data resized by scales from the first element on, nearest rounding down."""
+
+    mode: str = "nearest"
+
+    def how(self) -> Resampling:
+        """The kernel's view of the attributes."""
+        mode = "nearest" if self.mode == "nearest" else "linear"
+        return kernels.resize.Resampling(mode, "asymmetric", "floor")
+
+    def _by_input(self, args: Arguments, position: int) -> list[ValueType]:
+        dims, scales = args.shape(0).dims, args.constant(position)
+        element = args.element(0)
+        if dims is None:
+            return [TensorType(element, UNKNOWN_SHAPE)]
+        sizes = args.shape(0).static()
+        if scales is None or sizes is None:
+            return [TensorType(element, Shape.of_rank(len(dims)))]
+        if scales.size != len(dims):
+            raise args.error("there is not one scale an axis", str(len(dims)), str(scales.size))
+        counts = kernels.resize.counts_of_scales(sizes, scales.reshape(-1))
+        return [TensorType(element, Shape(tuple(counts)))]
+
+
+class Upsample1(_Scaled, type="Upsample", since=1, inputs=1):
+    """Images [N,C,H,W] enlarged (Upsample-1)."""
+
+    width_scale: float = 1.0
+    height_scale: float = 1.0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rank = args.rank(0)
+        if rank not in (None, 4):
+            raise args.error("its data is no image", "[N, C, H, W]", str(args.shape(0)))
+        return [TensorType(args.element(0), Shape.of_rank(4))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        import numpy as np
+
+        scales = np.array([1, 1, self.height_scale, self.width_scale], dtype=np.float32)
+        run = kernels.resize.onnx_resize(self.how(), (), "stretch")
+        return lambda data: run(data, None, scales)
+
+
+class Upsample(_Scaled, type="Upsample", since=7, inputs=1):
+    """Data enlarged by one of `scales` an axis (Upsample-7)."""
+
+    scales: tuple[float, ...] = ()
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rank = args.rank(0)
+        shape = UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank)
+        return [TensorType(args.element(0), shape)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        import numpy as np
+
+        scales = np.array(self.scales, dtype=np.float32)
+        run = kernels.resize.onnx_resize(self.how(), (), "stretch")
+        return lambda data: run(data, None, scales)
+
+
+class _ByScales(_Scaled):
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return self._by_input(args, 1)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        run = kernels.resize.onnx_resize(self.how(), (), "stretch")
+        return lambda data, scales: run(data, None, scales)
+
+
+class Upsample9(_ByScales, type="Upsample", since=9, until=9, inputs=2):
+    """Data enlarged by the scales of input 1, one an axis (Upsample-9)."""
+
+
+class Resize10(_ByScales, type="Resize", since=10, inputs=2):
+    """Data resized by the scales of input 1, one an axis (Resize-10)."""
+
+
+class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
+    """Data resized; inputs data, region, scales and sizes, of which one is given (Resize-11, 13).
+
+    The region, starts and ends in 0..1, is for tf_crop_and_resize.
+    """
+
+    mode: str = "nearest"
+    coordinate_transformation_mode: str = "half_pixel"
+    nearest_mode: str = "round_prefer_floor"
+    cubic_coeff_a: float = -0.75
+    exclude_outside: int = 0
+    extrapolation_value: float = 0.0
+
+    def chosen_axes(self) -> tuple[int, ...]:
+        """The axes that sizes or scales belong to; empty for all."""
+        return ()
+
+    def policy(self) -> str:
+        """How the aspect ratio is kept."""
+        return "stretch"
+
+    def widens(self) -> bool:
+        """True when a filter is widened for shrinking."""
+        return False
+
+    def how(self) -> Resampling:
+        """The kernel's view of the attributes."""
+        return kernels.resize.Resampling(
+            self.mode,
+            self.coordinate_transformation_mode,
+            self.nearest_mode,
+            self.cubic_coeff_a,
+            self.widens() and self.mode != "nearest",
+            self.exclude_outside != 0,
+            extrapolation=self.extrapolation_value,
+        )
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        element, dims = args.element(0), args.shape(0).dims
+        if self.mode not in ("nearest", "linear", "cubic"):
+            raise args.error("mode is unknown", "nearest, linear or cubic", self.mode)
+        if dims is None:
+            return [TensorType(element, UNKNOWN_SHAPE)]
+        axes = [axis % len(dims) for axis in self.chosen_axes()] or list(range(len(dims)))
+        result = list(Shape.of_rank(len(dims)).dims or ())
+        for axis in range(len(dims)):
+            if axis not in axes:
+                result[axis] = dims[axis]
+        known = self._counts(args, axes)
+        for axis, count in zip(axes, known or (), strict=False):
+            result[axis] = count
+        return [TensorType(element, Shape(tuple(result)))]
+
+    def _counts(self, args: Arguments, axes: list[int]) -> list[Dim] | None:
+        """The new sizes of the axes as far as they are known."""
+        wanted = args.dims(3) if args.has(3) else None
+        scales = args.constant(2) if args.has(2) else None
+        given = len(wanted) if wanted else int(scales.size) if scales is not None else len(axes)
+        if given not in (0, len(axes)):
+            raise args.error("there is not one size or scale an axis", str(len(axes)), str(given))
+        if wanted and self.policy() == "stretch":
+            return list(wanted)
+        shape = args.shape(0)
+        sizes = [shape.dim(axis) for axis in axes]
+        known = [size for size in sizes if isinstance(size, int)]
+        if len(known) != len(sizes):
+            return None
+        if wanted:
+            numbers = [size for size in wanted if isinstance(size, int)]
+            if len(numbers) != len(wanted):
+                return None
+            plans = kernels.resize.onnx_plans(
+                known, range(len(known)), None, numbers, self.policy(), ()
+            )
+            return [plan.count for plan in plans]
+        if scales is None or not scales.size:
+            return None
+        return list(kernels.resize.counts_of_scales(known, scales.reshape(-1)))
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.resize.onnx_resize(self.how(), self.chosen_axes(), self.policy())
+
+
+class Resize(Resize11, type="Resize", since=18, inputs=(1, 4)):
+    """As Resize-11, for some axes, antialiased, keeping the aspect ratio (Resize-18, 19)."""
+
+    antialias: int = 0
+    axes: tuple[int, ...] = ()
+    keep_aspect_ratio_policy: str = "stretch"
+
+    def chosen_axes(self) -> tuple[int, ...]:
+        return self.axes
+
+    def policy(self) -> str:
+        return self.keep_aspect_ratio_policy
+
+    def widens(self) -> bool:
+        return self.antialias != 0

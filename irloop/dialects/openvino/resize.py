@@ -1,0 +1,203 @@
+"""Interpolation of OpenVINO."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from irloop import kernels
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
+
+if TYPE_CHECKING:
+    from irloop.kernels.resize import Resampling
+
+__all__ = ["Interpolate", "Interpolate1", "Interpolate11", "Interpolation"]
+
+MODES = {
+    "nearest": "nearest",
+    "linear": "linear",
+    "linear_onnx": "linear",
+    "cubic": "cubic",
+    "bilinear_pillow": "bilinear_pillow",
+    "bicubic_pillow": "bicubic_pillow",
+}
+
+
+def _padded(dim: Dim, low: int, high: int) -> Dim:
+    return dim + low + high if isinstance(dim, int) else dim
+
+
+class Interpolation(OpenVinoOp):
+    """What the versions share: the data is padded with zeros, then resized."""
+
+    def how(self) -> Resampling:
+        """The kernel's view of the attributes."""
+        raise NotImplementedError(self.label)
+
+    def pads(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Zeros before and behind each axis; axes without an entry get none."""
+        return (), ()
+
+    def by_scales(self) -> bool:
+        """True when the sizes follow from scales."""
+        return False
+
+    def _resized(
+        self, args: Arguments, axes: tuple[int, ...] | None, wanted: tuple[Dim, ...] | None
+    ) -> list[ValueType]:
+        element, dims = args.element(0), args.shape(0).dims
+        if dims is None:
+            return [TensorType(element, UNKNOWN_SHAPE)]
+        if axes is None:
+            return [TensorType(element, Shape.of_rank(len(dims)))]
+        if any(not -len(dims) <= axis < len(dims) for axis in axes):
+            raise args.error("an axis is outside of the data", f"rank {len(dims)}", str(axes))
+        low, high = self.pads()
+        result = [
+            _padded(dim, low[at] if at < len(low) else 0, high[at] if at < len(high) else 0)
+            for at, dim in enumerate(dims)
+        ]
+        if wanted is not None and len(wanted) != len(axes):
+            raise args.error(
+                "sizes or scales do not belong to the axes",
+                f"{len(axes)} numbers",
+                str(len(wanted)),
+            )
+        for index, axis in enumerate(axes):
+            result[axis] = UNKNOWN_DIM if wanted is None else wanted[index]
+        return [TensorType(element, Shape(tuple(result)))]
+
+    def _sizes_of(
+        self, args: Arguments, axes: tuple[int, ...] | None, position: int
+    ) -> tuple[Dim, ...] | None:
+        """The sizes that the scales at `position` give, as far as they are known."""
+        scales, dims = args.constant(position), args.shape(0).dims
+        if scales is None or dims is None or axes is None or scales.size != len(axes):
+            return None
+        low, high = self.pads()
+        sizes: list[Dim] = []
+        for axis, scale in zip(axes, scales.reshape(-1).tolist(), strict=True):
+            at = axis % len(dims)
+            dim = _padded(
+                dims[at], low[at] if at < len(low) else 0, high[at] if at < len(high) else 0
+            )
+            known = isinstance(dim, int)
+            sizes.append(
+                kernels.resize.counts_of_openvino([dim], [scale])[0]
+                if known and isinstance(dim, int)
+                else UNKNOWN_DIM
+            )
+        return tuple(sizes)
+
+    def _all_axes(self, args: Arguments) -> tuple[int, ...] | None:
+        rank = args.rank(0)
+        return None if rank is None else tuple(range(rank))
+
+
+class Interpolate1(Interpolation, type="Interpolate", since=1, inputs=2):
+    """Axes `axes` of the data resized to the sizes of input 1 (Interpolate-1).
+
+    Nearest counts from the first element and rounds towards more elements; linear and cubic
+    put the outer elements on each other with `align_corners`.
+    """
+
+    axes: tuple[int, ...]
+    mode: str
+    align_corners: bool = True
+    antialias: bool = False
+    pads_begin: tuple[int, ...] = ()
+    pads_end: tuple[int, ...] = ()
+
+    def pads(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return self._spread(self.pads_begin), self._spread(self.pads_end)
+
+    def _spread(self, pads: tuple[int, ...]) -> tuple[int, ...]:
+        # One number stands for all axes, and 0 is what everybody writes.
+        return () if not any(pads) else pads
+
+    def how(self) -> Resampling:
+        mode = MODES[self.mode.lower()]
+        coordinates = "align_corners" if self.align_corners else "asymmetric"
+        if mode == "nearest":
+            coordinates = "asymmetric"
+        return kernels.resize.Resampling(mode, coordinates, "simple")
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if self.mode.lower() not in MODES:
+            raise args.error("mode is unknown", ", ".join(MODES), self.mode)
+        return self._resized(args, self.axes, args.dims(1))
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        import numpy as np
+
+        low, high = self.pads()
+        run = kernels.resize.openvino_resize(self.how(), low, high, by_scales=False)
+        axes = np.array(self.axes)
+        return lambda data, sizes: run(data, sizes, None, axes)
+
+
+class _Attributes(Interpolation):
+    """Attributes since Interpolate-4."""
+
+    mode: str = "nearest"
+    shape_calculation_mode: str = "sizes"
+    coordinate_transformation_mode: str = "half_pixel"
+    nearest_mode: str = "round_prefer_floor"
+    antialias: bool = False
+    pads_begin: tuple[int, ...] = ()
+    pads_end: tuple[int, ...] = ()
+    cube_coeff: float = -0.75
+
+    def pads(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return self.pads_begin, self.pads_end
+
+    def by_scales(self) -> bool:
+        return self.shape_calculation_mode.lower() == "scales"
+
+    def how(self) -> Resampling:
+        antialias = self.antialias and self.mode.lower() == "linear"
+        return kernels.resize.Resampling(
+            MODES[self.mode.lower()],
+            self.coordinate_transformation_mode.lower(),
+            self.nearest_mode.lower(),
+            self.cube_coeff,
+            antialias,
+            triangle=antialias,
+        )
+
+    def _check(self, args: Arguments) -> None:
+        if self.mode.lower() not in MODES:
+            raise args.error("mode is unknown", ", ".join(MODES), self.mode)
+
+
+class Interpolate(_Attributes, type="Interpolate", since=4, inputs=(3, 4)):
+    """Data resized along axes (Interpolate-4); inputs data, sizes, scales and axes (or all)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        self._check(args)
+        axes = args.ints(3) if args.has(3) else self._all_axes(args)
+        wanted = self._sizes_of(args, axes, 2) if self.by_scales() else args.dims(1)
+        return self._resized(args, axes, wanted)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        low, high = self.pads()
+        return kernels.resize.openvino_resize(self.how(), low, high, by_scales=self.by_scales())
+
+
+class Interpolate11(_Attributes, type="Interpolate", since=11, inputs=(2, 3)):
+    """Data resized along axes (Interpolate-11); inputs data, sizes or scales, axes (or all)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        self._check(args)
+        axes = args.ints(2) if args.has(2) else self._all_axes(args)
+        wanted = self._sizes_of(args, axes, 1) if self.by_scales() else args.dims(1)
+        return self._resized(args, axes, wanted)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        low, high = self.pads()
+        run = kernels.resize.openvino_resize(self.how(), low, high, by_scales=self.by_scales())
+        if self.by_scales():
+            return lambda data, scales, axes=None: run(data, None, scales, axes)
+        return lambda data, sizes, axes=None: run(data, sizes, None, axes)
