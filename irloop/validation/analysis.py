@@ -134,6 +134,8 @@ class _LightInference(Inference):
             raise
         except Exception:  # an op class that stumbles over nonsense leaves the declared types
             return
+        for value in node.outputs:
+            value.type = self._types.setdefault(value.type, value.type)
         if not (self._looked or node.bodies or len(self.errors) > before):
             # What the key names is kept alive, so that no other object gets its identity.
             self._known[key] = (given, said), [value.type for value in node.outputs]

@@ -42,6 +42,7 @@ def _modules() -> dict[str, str]:
     return found
 
 
+@cache
 def rule_classes(group: str = "") -> dict[str, type[Rule]]:
     """Rules by their code, in the order of codes; `group` is how the codes begin."""
     codes = [code for code in _modules() if code.startswith(group)]
@@ -145,7 +146,7 @@ def _ir_findings(
     bin_file = os.path.splitext(file)[0] + ".bin" if weights is None else os.fspath(weights)
     context = Context(document, bin_file, envelope_is_valid=is_valid)
     try:
-        yield from _run(context, rule_classes("IRL"), selection)
+        yield from _run(context, "IRL", selection)
     except ReadError as error:  # libxml2 refuses what expat accepts
         yield from error.diagnostics
     finally:
@@ -175,14 +176,13 @@ def _envelope(file: str) -> Callable[[], bool]:
     return result
 
 
-def _run(
-    context: Context, classes: dict[str, type[Rule]], selection: _Selection
-) -> Iterator[Diagnostic]:
+def _run(context: Context, group: str, selection: _Selection) -> Iterator[Diagnostic]:
     """Run the rules in order; drop findings that depend on an error found before."""
+    classes = rule_classes(group)
     errors = Errors()
     context.errors = errors
-    wanted = [code for code in classes if selection.wants(code)]
-    for rule in _in_order(wanted, classes):
+    wanted = tuple(code for code in classes if selection.wants(code))
+    for rule in _in_order(wanted, group):
         for finding in rule().check(context):
             if errors.silence(rule, finding.location):
                 continue
@@ -191,8 +191,10 @@ def _run(
             yield finding
 
 
-def _in_order(wanted: list[str], classes: dict[str, type[Rule]]) -> list[type[Rule]]:
+@cache
+def _in_order(wanted: tuple[str, ...], group: str) -> list[type[Rule]]:
     """The wanted rules and all they depend on, what is depended on first."""
+    classes = rule_classes(group)
     ordered: dict[str, type[Rule]] = {}
     open_codes: set[str] = set()
 
@@ -200,8 +202,9 @@ def _in_order(wanted: list[str], classes: dict[str, type[Rule]]) -> list[type[Ru
         if code in ordered or code in open_codes:
             return
         open_codes.add(code)
-        for other in classes:
-            if other != code and other.startswith(classes[code].requires):
+        requires = classes[code].requires
+        for other in classes if requires else ():
+            if other.startswith(requires):
                 visit(other)
         ordered[code] = classes[code]
 

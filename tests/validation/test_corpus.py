@@ -1,0 +1,77 @@
+"""Authentic models: good ones have no errors, damaged ones have a finding with a place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irloop.validation.engine import validate
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared"
+CORPUS = SHARED / "corpus"
+OPCONF = SHARED / "opconf" / "cases"
+
+#: Models of reader tests that no engine runs as they are, and the codes that say why.
+FAULTS = {
+    # A back edge to a Parameter that receives slices; OpenVINO ignores it without a word.
+    "tensor_iterator_slised_input": {"IRL518"},
+    # The trip count (i64) feeds the boolean condition of the body: uninitialised memory.
+    "ReadLoopNetwork_ExternalPort1IsNotConnected": {"IRL610"},
+    # Sequences without activations, which the CPU plugin cannot compile.
+    "GRUSeqNetwork": {"IRL808"},
+    "LSTMSeqNetwork": {"IRL808"},
+    "RNNSeqNetwork": {"IRL808"},
+}
+
+
+def models(*families: str) -> list[Path]:
+    found = [path for family in families for path in CORPUS.glob(f"{family}/*/model.xml")]
+    return sorted(found)
+
+
+FAMILIES = (
+    "mo2021",
+    "onnx-node",
+    "ov-frontend",
+    "ov-ir",
+    "ov2026",
+    "real",
+    "torch-onnx",
+)
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="../shared/corpus is not here")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_good_models_have_no_errors(family: str) -> None:
+    paths = models(family)
+    assert paths
+    for path in paths:
+        # Some models come without weights; that they are missing is then a right finding.
+        ignore = () if path.with_suffix(".bin").is_file() else ("IRL301",)
+        errors = {
+            item.code for item in validate(path, ignore=ignore) if item.severity.value == "error"
+        }
+        assert errors == FAULTS.get(path.parent.name, set()), path
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="../shared/corpus is not here")
+@pytest.mark.parametrize(
+    "path", models("mo2021-unreadable", "ov-ir-negative"), ids=lambda path: path.parent.name
+)
+def test_models_that_no_engine_reads_have_errors(path: Path) -> None:
+    errors = [item for item in validate(path) if item.severity.value == "error"]
+    assert errors
+    for item in errors:
+        assert item.location.line is not None
+        assert item.location.path
+
+
+@pytest.mark.skipif(not OPCONF.is_dir(), reason="../shared/opconf is not here")
+def test_operations_have_no_errors() -> None:
+    paths = sorted(OPCONF.glob("*/*/*.xml"))[::9]
+    assert paths
+    for path in paths:
+        found = [item for item in validate(path) if item.severity.value != "info"]
+        codes = {item.code for item in found if item.code not in ("IRL304", "IRL309")}
+        assert not codes, (path, [str(item) for item in found])
