@@ -59,10 +59,10 @@ def test_good_models_have_no_errors(family: str) -> None:
 @pytest.mark.parametrize(
     "path", models("mo2021-unreadable", "ov-ir-negative"), ids=lambda path: path.parent.name
 )
-def test_models_that_no_engine_reads_have_errors(path: Path) -> None:
-    errors = [item for item in validate(path) if item.severity.value == "error"]
-    assert errors
-    for item in errors:
+def test_models_that_no_engine_runs_have_findings(path: Path) -> None:
+    found = [item for item in validate(path) if item.severity.value != "info"]
+    assert found
+    for item in found:
         assert item.location.line is not None
         assert item.location.path
 

@@ -158,7 +158,7 @@ def with_huge_numbers(root: etree._Element) -> Iterator[Mutant]:
     return with_other_numbers(root, ("9" * 5000,))
 
 
-KINDS = {
+KINDS: dict[str, Callable[..., Iterator[Mutant]]] = {
     "attributes": without_attributes,
     "numbers": with_wrong_numbers,
     "huge numbers": with_huge_numbers,
