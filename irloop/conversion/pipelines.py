@@ -33,6 +33,7 @@ from irloop.conversion import (
     recurrent_import,
     reduction,
     reorder,
+    resize,
     sampling,
     scan,
     scatter,
@@ -89,6 +90,7 @@ FAMILIES = (
     rearrange,
     embedding,
     random,
+    resize,
 )
 
 #: Read by ONNX Runtime, TensorRT and DirectML of today.

@@ -1,0 +1,419 @@
+"""Interpolation in the other dialect.
+
+What the other format cannot name is written with known sizes: nearest as a Gather, everything
+else as a product with a weight matrix along each axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from irloop.conversion import onnx_forms as forms
+from irloop.conversion import openvino_forms as ov_forms
+from irloop.conversion.framework import Conversion, exports, imports
+from irloop.dialects.onnx import elementwise
+from irloop.dialects.onnx import matmul as onnx_matmul
+from irloop.dialects.onnx import resize as onnx
+from irloop.dialects.openvino import matmul as ov_matmul
+from irloop.dialects.openvino import resize as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+if TYPE_CHECKING:
+    from irloop.kernels.resize import Axis, Resampling
+
+__all__: list[str] = []
+
+#: Coordinates that Resize has under the same name in every opset.
+SHARED = frozenset({"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"})
+
+Gather = Callable[[Conversion, Value, Value, int], Value]
+Product = Callable[[Conversion, Value, Value], Value]
+Transpose = Callable[[Conversion, Value, Sequence[int]], Value]
+
+
+def _with_matrices(
+    c: Conversion,
+    data: Value,
+    plans: Sequence[Axis],
+    how: Resampling,
+    gather: Gather,
+    product: Product,
+    transpose: Transpose,
+) -> Value:
+    """`data` resized along each axis by a constant index or a constant matrix."""
+    from irloop.kernels import resize as kernel
+
+    result = data
+    rank = shape_of(data).rank or 0
+    for plan in plans:
+        index, weights = kernel.taps(plan, how)
+        if weights is None:
+            result = gather(c, result, c.i64(index[:, 0]), plan.axis)
+            continue
+        matrix = c.constant(kernel.weight_matrix(plan, how), element_of(data))
+        order = [axis for axis in range(rank) if axis != plan.axis]
+        moved = product(c, transpose(c, result, [*order, plan.axis]), matrix)
+        back = list(range(rank - 1))
+        back.insert(plan.axis, rank - 1)
+        result = transpose(c, moved, back)
+    return result
+
+
+def _onnx_product(c: Conversion, left: Value, right: Value) -> Value:
+    return forms.numeric(c, onnx_matmul.MatMul(), left, right, small=None)
+
+
+def _openvino_product(c: Conversion, left: Value, right: Value) -> Value:
+    return c(ov_matmul.MatMul(), left, right)
+
+
+@exports(ov.Interpolate, ov.Interpolate1, ov.Interpolate11)
+def export_interpolate(c: Conversion, op: ov.Interpolation, *inputs: Value | None) -> Value:
+    """Interpolate -> Resize."""
+    data = inputs[0]
+    assert data is not None
+    sizes, scales, axes = _inputs(c, op, inputs)
+    low, high = op.pads()
+    if any((*low, *high)):
+        rank = shape_of(data).rank or len(low)
+        widths = [*low, *(0,) * (rank - len(low)), *high, *(0,) * (rank - len(high))]
+        data = forms.pad(c, data, c.i64(widths), forms.scalar(c, 0.0, data))
+    how = op.how()
+    plans = _openvino_plans(c, data, sizes, scales, axes)
+    name = _nearest_name(how, plans)
+    sayable = how.coordinates in SHARED and how.mode in ("nearest", "linear", "cubic")
+    if how.coordinates == "tf_half_pixel_for_nn" and c.opset < 13 and how.mode == "nearest":
+        sayable = True
+    if sayable and name is not None and not how.antialias:
+        attributes = _resize_attributes(how, name)
+        return _emit_resize(c, attributes, data, sizes, scales, axes)
+    if plans is None and how.coordinates == "asymmetric" and name is None and sizes is not None:
+        return _nearest_at_run_time(c, data, sizes, axes)
+    if plans is None:
+        raise c.refuse(
+            f"mode {how.mode} with {how.coordinates} needs known sizes",
+            "give the input a static shape and constant sizes",
+        )
+    if not element_of(data).is_float and how.mode != "nearest":
+        raise c.refuse("integers are interpolated with weights", "interpolate in a float type")
+    return _with_matrices(c, data, plans, how, forms.gather, _onnx_product, forms.transpose)
+
+
+def _nearest_at_run_time(
+    c: Conversion, data: Value, sizes: Value, axes: Value | list[int] | None
+) -> Value:
+    """Nearest that rounds up when shrinking and down when enlarging, by a Gather an axis."""
+    rank = shape_of(data).rank
+    if rank is None:
+        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    shape, result = forms.shape(c, data), data
+    wanted = forms.cast(c, sizes, ElementType.I64)
+    for at, axis in enumerate(_axes_list(c, axes, rank)):
+        count = forms.gather(c, wanted, c.i64(at), 0)
+        size = forms.gather(c, shape, c.i64(axis), 0)
+        step = forms.range_(c, c.i64(0), count, c.i64(1))
+        number, have, want = (
+            forms.cast(c, value, ElementType.F32) for value in (step, size, count)
+        )
+        place = forms.div(c, number, forms.div(c, want, have))
+        up, down = c(elementwise.Ceil(), place), c(elementwise.Floor(), place)
+        rounded = forms.where(c, forms.less(c, want, have), up, down)
+        last = forms.sub(c, have, forms.scalar(c, 1.0, have))
+        index = forms.cast(c, forms.minimum(c, rounded, last), ElementType.I64)
+        result = forms.gather(c, result, index, axis)
+    return result
+
+
+def _inputs(
+    c: Conversion, op: ov.Interpolation, inputs: tuple[Value | None, ...]
+) -> tuple[Value | None, Value | None, Value | list[int] | None]:
+    """Sizes or scales (the one that counts), and axes (None: all)."""
+    if isinstance(op, ov.Interpolate1):
+        return inputs[1], None, list(op.axes)
+    if isinstance(op, ov.Interpolate11):
+        axes = inputs[2] if len(inputs) > 2 else None
+        if op.by_scales():
+            return None, inputs[1], axes
+        return inputs[1], None, axes
+    axes = inputs[3] if len(inputs) > 3 else None
+    return (None, inputs[2], axes) if op.by_scales() else (inputs[1], None, axes)
+
+
+def _axes_list(c: Conversion, axes: Value | list[int] | None, rank: int) -> list[int]:
+    if isinstance(axes, list):
+        return [axis % rank for axis in axes]
+    if axes is None:
+        return list(range(rank))
+    known = c.constant_of(axes)
+    if known is None:
+        raise c.refuse("the axes to resize are not constant")
+    return [int(axis) % rank for axis in known.reshape(-1)]
+
+
+def _openvino_plans(
+    c: Conversion,
+    data: Value,
+    sizes: Value | None,
+    scales: Value | None,
+    axes: Value | list[int] | None,
+) -> list[Axis] | None:
+    """What happens to each axis, or None when a size is not known."""
+    from irloop.kernels import resize as kernel
+
+    dims = shape_of(data).static()
+    given = sizes if sizes is not None else scales
+    numbers = None if given is None else c.constant_of(given)
+    if dims is None or numbers is None:
+        return None
+    chosen = _axes_list(c, axes, len(dims))
+    inner = [dims[axis] for axis in chosen]
+    if sizes is None:
+        factors = [float(scale) for scale in numbers.reshape(-1)]
+        counts = kernel.counts_of_openvino(inner, factors)
+    else:
+        counts = [int(count) for count in numbers.reshape(-1)]
+        factors = [count / size for count, size in zip(counts, inner, strict=True)]
+    return [
+        kernel.Axis(axis, size, count, factor)
+        for axis, size, count, factor in zip(chosen, inner, counts, factors, strict=True)
+        if count != size or factor != 1.0
+    ]
+
+
+def _nearest_name(how: Resampling, plans: list[Axis] | None) -> str | None:
+    """The nearest_mode in ONNX; None when it differs from axis to axis or is not known."""
+    if how.mode != "nearest" or how.nearest != "simple":
+        return how.nearest
+    if plans is None:
+        return None
+    names = {"ceil" if plan.scale < 1 else "floor" for plan in plans}
+    return names.pop() if len(names) == 1 else ("floor" if not names else None)
+
+
+def _resize_attributes(how: Resampling, nearest: str) -> dict[str, Any]:
+    attributes: dict[str, Any] = {
+        "mode": how.mode,
+        "coordinate_transformation_mode": how.coordinates,
+    }
+    if how.mode == "nearest":
+        attributes["nearest_mode"] = nearest
+    if how.mode == "cubic":
+        attributes["cubic_coeff_a"] = how.cubic
+    return attributes
+
+
+def _emit_resize(
+    c: Conversion,
+    attributes: dict[str, Any],
+    data: Value,
+    sizes: Value | None,
+    scales: Value | None,
+    axes: Value | list[int] | None,
+) -> Value:
+    rank = shape_of(data).rank
+    if rank is None:
+        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    chosen = _axes_list(c, axes, rank)
+    element = element_of(data)
+    # ONNX Runtime interpolates f16 in f32 or not at all; integers only with some modes.
+    empty = c.constant([], ElementType.F32)
+    roi = empty if c.opset < 13 else None
+    if sizes is not None:
+        whole = _all_sizes(c, data, forms.cast(c, sizes, ElementType.I64), chosen, rank)
+        given: tuple[Value | None, ...] = (roi, empty if c.opset < 13 else None, whole)
+    else:
+        assert scales is not None, "sizes or scales are given"
+        given = (roi, _all_scales(c, forms.cast(c, scales, ElementType.F32), chosen, rank))
+    op = onnx.Resize(**attributes) if c.opset >= 18 else onnx.Resize11(**attributes)
+    if element is ElementType.BF16 or (element.is_integer and element.bits > 32):
+        return forms.computed_in(c, ElementType.F32, lambda x: c(op, x, *given), data)
+    return c(op, data, *given)
+
+
+def _all_sizes(c: Conversion, data: Value, sizes: Value, axes: list[int], rank: int) -> Value:
+    """One size for each axis of the data."""
+    if axes == list(range(rank)):
+        return sizes
+    known, dims = c.constant_of(sizes), shape_of(data).dims
+    if known is not None and dims is not None:
+        whole: list[Any] = list(dims)
+        for axis, size in zip(axes, known.reshape(-1), strict=True):
+            whole[axis] = int(size)
+        if all(isinstance(size, int) for size in whole):
+            return c.i64(whole)
+    shape = forms.shape(c, data)
+    every = forms.concat(c, [shape, sizes], 0)
+    order = [rank + axes.index(axis) if axis in axes else axis for axis in range(rank)]
+    return forms.gather(c, every, c.i64(order), 0)
+
+
+def _all_scales(c: Conversion, scales: Value, axes: list[int], rank: int) -> Value:
+    """One scale for each axis of the data, 1 for those that stay."""
+    if axes == list(range(rank)):
+        return scales
+    known = c.constant_of(scales)
+    if known is not None:
+        whole = [1.0] * rank
+        for axis, scale in zip(axes, known.reshape(-1), strict=True):
+            whole[axis] = float(scale)
+        return c.constant(whole, ElementType.F32)
+    every = forms.concat(c, [c.constant([1.0], ElementType.F32), scales], 0)
+    order = [1 + axes.index(axis) if axis in axes else 0 for axis in range(rank)]
+    return forms.gather(c, every, c.i64(order), 0)
+
+
+@imports(onnx.Upsample, onnx.Upsample1)
+def import_upsample(c: Conversion, op: onnx.Upsample | onnx.Upsample1, data: Value) -> Value:
+    """Upsample -> Interpolate."""
+    numbers = (
+        op.scales
+        if isinstance(op, onnx.Upsample)
+        else (
+            1.0,
+            1.0,
+            op.height_scale,
+            op.width_scale,
+        )
+    )
+    scales = c.constant(list(numbers), ElementType.F32)
+    return _imported(c, op.how(), data, scales, None, [], "stretch", ())
+
+
+@imports(onnx.Upsample9, onnx.Resize10)
+def import_scaled(
+    c: Conversion, op: onnx.Upsample9 | onnx.Resize10, data: Value, scales: Value
+) -> Value:
+    """Upsample, Resize -> Interpolate."""
+    return _imported(c, op.how(), data, scales, None, [], "stretch", ())
+
+
+@imports(onnx.Resize, onnx.Resize11)
+def import_resize(
+    c: Conversion,
+    op: onnx.Resize11,
+    data: Value,
+    roi: Value | None = None,
+    scales: Value | None = None,
+    sizes: Value | None = None,
+) -> Value:
+    """Resize -> Interpolate, or products with weight matrices."""
+    if scales is not None and shape_of(scales).count() == 0:
+        scales = None
+    if sizes is not None and shape_of(sizes).count() == 0:
+        sizes = None
+    region: Sequence[float] = ()
+    if op.coordinate_transformation_mode == "tf_crop_and_resize":
+        known = None if roi is None else c.constant_of(roi)
+        if known is None or op.extrapolation_value != 0.0:
+            raise c.refuse("a region that is not constant, or is filled, has no OpenVINO form")
+        region = [float(bound) for bound in known.reshape(-1)]
+    return _imported(c, op.how(), data, scales, sizes, list(op.chosen_axes()), op.policy(), region)
+
+
+def _imported(
+    c: Conversion,
+    how: Resampling,
+    data: Value,
+    scales: Value | None,
+    sizes: Value | None,
+    chosen: list[int],
+    policy: str,
+    region: Sequence[float],
+) -> Value:
+    rank = shape_of(data).rank
+    if rank is None:
+        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    axes = [axis % rank for axis in chosen] or list(range(rank))
+    plans = _onnx_plans(c, data, scales, sizes, axes, policy, region)
+    sayable = how.coordinates in SHARED or how.coordinates == "tf_half_pixel_for_nn"
+    exact = plans is None or all(plan.span == plan.count - 1 for plan in plans)
+    plain = not how.antialias and not how.exclude_outside and policy == "stretch"
+    if plans is None and how.coordinates == "align_corners" and sizes is None:
+        c.warn(
+            "CNV803",
+            "scales that give no whole size are rounded before the corners are aligned, as "
+            "runtimes do and the ONNX specification does not",
+            "give sizes instead of scales",
+        )
+    if c.opset >= 4 and sayable and exact and plain:
+        return _interpolated(c, how, data, scales, sizes, axes, plans)
+    if plans is None:
+        raise c.refuse(
+            f"mode {how.mode} with {how.coordinates} needs known sizes",
+            "give the input a static shape and constant sizes",
+        )
+    return _with_matrices(
+        c, data, plans, how, ov_forms.gather, _openvino_product, ov_forms.transpose
+    )
+
+
+def _onnx_plans(
+    c: Conversion,
+    data: Value,
+    scales: Value | None,
+    sizes: Value | None,
+    axes: list[int],
+    policy: str,
+    region: Sequence[float],
+) -> list[Axis] | None:
+    from irloop.kernels import resize as kernel
+
+    dims = shape_of(data).static()
+    given = sizes if sizes is not None else scales
+    numbers = None if given is None else c.constant_of(given)
+    if dims is None or numbers is None:
+        return None
+    flat = numbers.reshape(-1)
+    wanted = [int(size) for size in flat] if sizes is not None else None
+    plans = kernel.onnx_plans(dims, axes, None if wanted else flat, wanted, policy, region)
+    if region:
+        return plans
+    return [plan for plan in plans if plan.count != plan.size or plan.scale != 1.0]
+
+
+def _interpolated(
+    c: Conversion,
+    how: Resampling,
+    data: Value,
+    scales: Value | None,
+    sizes: Value | None,
+    axes: list[int],
+    plans: list[Axis] | None,
+) -> Value:
+    """Interpolate-4 over the axes that change, as far as they are known."""
+    attributes: dict[str, Any] = {
+        "mode": "linear_onnx" if how.mode == "linear" else how.mode,
+        "coordinate_transformation_mode": how.coordinates,
+        "nearest_mode": how.nearest,
+        "cube_coeff": how.cubic,
+        "shape_calculation_mode": "sizes" if sizes is not None else "scales",
+    }
+    if plans is not None:
+        moving = [plan.axis for plan in plans]
+        if not moving:
+            return data
+        counts = c.i64([plan.count for plan in plans])
+        factors = c.constant([plan.scale for plan in plans], ElementType.F32)
+        moved = {"mode": _linear_name(how, len(moving))}
+        return c(ov.Interpolate(**attributes | moved), data, counts, factors, c.i64(moving))
+    every = c.i64(axes)
+    if sizes is not None:
+        wanted = ov_forms.converted(c, sizes, ElementType.I64)
+        ones = c.constant([1.0] * len(axes), ElementType.F32)
+        moved = {"mode": _linear_name(how, len(axes))}
+        return c(ov.Interpolate(**attributes | moved), data, wanted, ones, every)
+    assert scales is not None, "sizes or scales are given"
+    factors = ov_forms.converted(c, scales, ElementType.F32)
+    counts = c.i64([1] * len(axes))
+    moved = {"mode": _linear_name(how, len(axes))}
+    return c(ov.Interpolate(**attributes | moved), data, counts, factors, every)
+
+
+def _linear_name(how: Resampling, axes: int) -> str:
+    """linear_onnx works on up to three axes, linear on any; both mean the same here."""
+    if how.mode != "linear":
+        return how.mode
+    return "linear_onnx" if axes <= 3 else "linear"
