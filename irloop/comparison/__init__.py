@@ -1,1 +1,1 @@
-"""comparison."""
+"""Comparison: two models, the same inputs, and what differs, where and since which iteration."""

@@ -1,0 +1,271 @@
+"""Inputs that a model can be run with, made so that its loops and branches are exercised.
+
+Element types and shapes are respected; what is used as an index stays inside its axis, trip
+counts are 0, 1, 2 and more, conditions true and false. The same seed gives the same inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irloop.comparison.roles import Role, roles
+from irloop.errors import UsageError
+from irloop.graph.model import Model
+from irloop.graph.types import (
+    Dim,
+    DynamicDim,
+    ElementType,
+    OptionalType,
+    SequenceType,
+    TensorType,
+    ValueType,
+)
+
+__all__ = ["SIZES", "TRIPS", "Trial", "made_trials", "sizes_of", "with_arrays"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: Trip counts to run with, most iterations first: it also tells whether the model runs at all.
+TRIPS = (5, 2, 1, 0)
+
+#: What unknown dimensions are tried with, in this order, until the model runs.
+SIZES = (2, 3, 1, 4, 5, 7, 8, 16, 32, 64, 224)
+
+#: The rank of inputs whose rank is unknown, likewise; and the key it has among the sizes.
+RANKS = (2, 1, 3, 4, 0)
+RANK = 0
+
+#: How inputs of floats are spread, beside plain ones: loops that end early need large numbers.
+SPREADS = (1.0, 20.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One set of inputs, in the order of the first model, and the words that describe it."""
+
+    label: str
+    arrays: tuple[Any, ...]
+
+
+def made_trials(
+    model: Model,
+    sizes: Mapping[DynamicDim | int, int],
+    *,
+    seeds: Sequence[int],
+    trips: Sequence[int],
+) -> list[Trial]:
+    """Trials for a model whose unknown dimensions have `sizes` (see `sizes_of`)."""
+    found = roles(model)
+    types = [value.type for value in model.graph.inputs]
+    plans = list(_plans(found, types, seeds, trips))
+    return [Trial(plan.label, tuple(_arrays(types, found, sizes, plan))) for plan in plans]
+
+
+def with_arrays(model: Model, inputs: Any) -> list[Trial]:
+    """The trial of given arrays: by name, by position, or a list of such.
+
+    Raises:
+        UsageError: when an input is missing.
+    """
+    sets = inputs if _is_several(inputs) else [inputs]
+    trials = []
+    for number, given in enumerate(sets):
+        label = "given inputs" if len(sets) == 1 else f"given inputs {number}"
+        trials.append(Trial(label, tuple(_positional(model, given))))
+    return trials
+
+
+def _is_several(inputs: Any) -> bool:
+    return (
+        isinstance(inputs, list)
+        and bool(inputs)
+        and all(isinstance(item, Mapping | tuple) for item in inputs)
+    )
+
+
+def _positional(model: Model, given: Any) -> list[Any]:
+    if not isinstance(given, Mapping):
+        return list(given)
+    found = []
+    for at, node in enumerate(model.graph.parameters):
+        names = (node.name, *node.outputs[0].names, f"in{at}")
+        name = next((name for name in names if name in given), None)
+        if name is None:
+            raise UsageError(
+                f"no array for input {node.name!r}",
+                expected=" or ".join(dict.fromkeys(names)),
+                found=", ".join(given),
+            )
+        found.append(given[name])
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How one trial is made."""
+
+    label: str
+    seed: int
+    trip: int
+    condition: bool
+    spread: float
+
+
+def _plans(
+    found: Sequence[Role], types: Sequence[ValueType], seeds: Sequence[int], trips: Sequence[int]
+) -> Iterator[_Plan]:
+    counts = tuple(trips) if any(role.trip for role in found) else (max(trips, default=1),)
+    conditions = (
+        (True, False)
+        if any(_is_condition(*pair) for pair in zip(found, types, strict=True))
+        else (True,)
+    )
+    floats = any(isinstance(item, TensorType) and item.element.is_float for item in types)
+    for seed in seeds:
+        for condition in conditions:
+            # A false condition runs nothing: one trip count shows that as well as four.
+            for trip in counts if condition else counts[:1]:
+                yield _Plan(
+                    _label(seed, trip, counts, condition, conditions), seed, trip, condition, 1.0
+                )
+    for spread in SPREADS[1:] if floats and seeds else ():
+        yield _Plan(
+            f"seed {seeds[0]}, numbers {spread:g} times as large", seeds[0], counts[0], True, spread
+        )
+
+
+def _label(
+    seed: int, trip: int, trips: Sequence[int], condition: bool, conditions: Sequence[bool]
+) -> str:
+    parts = [f"seed {seed}"]
+    if len(trips) > 1:
+        parts.append(f"trip count {trip}")
+    if len(conditions) > 1:
+        parts.append(f"condition {str(condition).lower()}")
+    return ", ".join(parts)
+
+
+def _is_condition(role: Role, type: ValueType) -> bool:
+    return role.condition and isinstance(type, TensorType) and type.element is ElementType.BOOLEAN
+
+
+def _arrays(
+    types: Sequence[ValueType],
+    found: Sequence[Role],
+    sizes: Mapping[DynamicDim | int, int],
+    plan: _Plan,
+) -> Iterator[Any]:
+    random = np.random.default_rng(plan.seed)
+    for type, role in zip(types, found, strict=True):
+        yield _value(type, role, sizes, plan, random)
+
+
+def _value(
+    type: ValueType,
+    role: Role,
+    sizes: Mapping[DynamicDim | int, int],
+    plan: _Plan,
+    random: np.random.Generator,
+) -> Any:
+    if isinstance(type, OptionalType):
+        return _value(type.item, role, sizes, plan, random)
+    if isinstance(type, SequenceType):
+        return [_value(type.item, role, sizes, plan, random) for _ in range(3)]
+    shape = _shape(type, sizes)
+    element = ElementType.F32 if type.element is ElementType.DYNAMIC else type.element
+    if element is ElementType.BOOLEAN:
+        return np.full(shape, plan.condition) if role.condition else random.random(shape) < 0.5
+    if element is ElementType.STRING:
+        words: Array = random.integers(0, 100, shape).astype(str).astype(object)
+        return words
+    if role.trip:
+        return np.full(shape, plan.trip, element.numpy())
+    if element.is_integer:
+        return _integers(element, role, shape, sizes, random)
+    numbers = random.standard_normal(shape) * plan.spread
+    if element in (ElementType.C64, ElementType.C128):
+        return (numbers + 1j * random.standard_normal(shape)).astype(element.numpy())
+    if element is ElementType.NF4:
+        return random.integers(0, 16, shape).astype(np.uint8)
+    return numbers.astype(np.float32).astype(element.numpy())
+
+
+def _integers(
+    element: ElementType,
+    role: Role,
+    shape: tuple[int, ...],
+    sizes: Mapping[DynamicDim | int, int],
+    random: np.random.Generator,
+) -> Array:
+    if role.parts and len(shape) == 1:
+        return _parts(role.bound or 0, shape[0]).astype(element.numpy())
+    smallest = min((size for dim, size in sizes.items() if dim != RANK), default=2)
+    if role.length:
+        low, high = 1, (role.bound or smallest) + 1
+    elif role.index:
+        low, high = 0, role.bound or smallest
+    elif role.size:
+        low, high = 1, 3
+    else:
+        low, high = (0 if str(element).startswith("u") else -8), 9
+    top = 2**element.bits - 1 if str(element).startswith("u") else 2 ** (element.bits - 1) - 1
+    high = max(low + 1, min(high, top + 1))
+    low = max(low, -top - 1)
+    return random.integers(low, high, shape).astype(element.numpy())
+
+
+def _parts(total: int, count: int) -> Array:
+    """Lengths that add up to `total`."""
+    lengths = np.ones(count, np.int64)
+    lengths[:1] = max(1, total - count + 1)
+    return lengths
+
+
+def _shape(type: TensorType, sizes: Mapping[DynamicDim | int, int]) -> tuple[int, ...]:
+    rank = sizes.get(RANK, 1)
+    dims: tuple[Dim, ...] = type.shape.dims or ()
+    if type.shape.dims is None:
+        dims = (DynamicDim(),) * rank
+    return tuple(dim if isinstance(dim, int) else sizes[dim] for dim in dims)
+
+
+def sizes_of(
+    models: Sequence[Model], given: Mapping[str, int] | None = None
+) -> Iterator[dict[DynamicDim | int, int]]:
+    """Assignments of sizes to the unknown dimensions of the inputs, the likeliest first.
+
+    `given` fixes dimensions by their name; "?" stands for those without one.
+    """
+    named = dict(given or {})
+    unknown = {dim for model in models for dim in _unknown(model)}
+    ranks = RANKS if any(_has_unknown_rank(model) for model in models) else RANKS[:1]
+    for rank in ranks:
+        for size in SIZES if unknown else SIZES[:1]:
+            yield {RANK: rank, **{dim: _sized(dim, size, named) for dim in unknown}}
+
+
+def _sized(dim: DynamicDim, size: int, named: Mapping[str, int]) -> int:
+    wanted = named.get(dim.symbol or "?", size)
+    wanted = max(wanted, dim.low)
+    return wanted if dim.high is None else min(wanted, dim.high)
+
+
+def _has_unknown_rank(model: Model) -> bool:
+    types = [value.type for value in model.graph.inputs]
+    return any(isinstance(item, TensorType) and item.shape.dims is None for item in types)
+
+
+def _unknown(model: Model) -> Iterator[DynamicDim]:
+    for value in model.graph.inputs:
+        item: ValueType = value.type
+        while isinstance(item, SequenceType | OptionalType):
+            item = item.item
+        if item.shape.dims is None:
+            yield DynamicDim()
+        for dim in item.shape.dims or ():
+            if isinstance(dim, DynamicDim):
+                yield dim

@@ -1,0 +1,86 @@
+"""Which input and output of one model is which of the other, and what they know of each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from irloop.graph.clone import clone_graph
+from irloop.graph.inference import Inference
+from irloop.graph.model import Graph, Model, Node
+from irloop.graph.types import SequenceType, TensorType, ValueType
+
+__all__ = ["converted", "input_positions", "output_positions", "refined"]
+
+_SINK = re.compile(r"/sink_port_\d+$")
+
+
+def refined(first: Model, second: Model) -> Model:
+    """The first model with the shapes of inputs that only the second knows."""
+    graph = Graph(first.graph.name)
+    graph.parameters = list(first.graph.parameters)
+    positions = input_positions(first.graph, second.graph)
+    changed = False
+    types: list[ValueType] = []
+    for value, at in zip(first.graph.inputs, positions, strict=True):
+        other = second.graph.inputs[at].type if at is not None else value.type
+        types.append(_both(value.type, other))
+        changed |= types[-1] != value.type
+    if not changed:
+        return first
+    copy = clone_graph(first.graph)
+    for node, type in zip(copy.parameters, types, strict=True):
+        node.outputs[0].type = type
+    Inference(tolerant=True).run(copy)
+    return replace(first, graph=copy)
+
+
+def _both(left: ValueType, right: ValueType) -> ValueType:
+    if not isinstance(left, TensorType) or not isinstance(right, TensorType):
+        return left
+    shape = left.shape.refine(right.shape)
+    return left if shape is None else TensorType(left.element, shape)
+
+
+def input_positions(first: Graph, second: Graph) -> list[int | None]:
+    """For each input of the first graph its place in the second: by name, else by position."""
+    names = [{node.name, *node.outputs[0].names} for node in second.parameters]
+    return _matched([{node.name, *node.outputs[0].names} for node in first.parameters], names)
+
+
+def output_positions(first: Graph, second: Graph) -> list[int | None]:
+    """For each output of the first graph its place in the second: by name, else by position."""
+    return _matched(list(map(_names, first.results)), list(map(_names, second.results)))
+
+
+def _names(result: Node) -> set[str]:
+    """The names that an output goes by; OpenVINO calls its layer after the tensor it takes."""
+    value = result.inputs[0]
+    return {_SINK.sub("", result.name), *(() if value is None else value.names)}
+
+
+def _matched(left: Sequence[set[str]], right: Sequence[set[str]]) -> list[int | None]:
+    found: list[int | None] = [None] * len(left)
+    free = dict.fromkeys(range(len(right)))
+    for at, names in enumerate(left):
+        fitting = [other for other in free if names & right[other]]
+        if len(fitting) == 1:
+            found[at] = fitting[0]
+            del free[fitting[0]]
+    rest = iter(list(free))
+    return [next(rest, None) if at is None else at for at in found]
+
+
+def converted(value: Any, type: ValueType) -> Any:
+    """Integers in the type that the other model declares: i32 and i64 stand for each other."""
+    if isinstance(value, list) and isinstance(type, SequenceType):
+        return [converted(item, type.item) for item in value]
+    if not isinstance(value, np.ndarray) or not isinstance(type, TensorType):
+        return value
+    if value.dtype.kind in "iu" and type.element.is_integer:
+        return value.astype(type.element.numpy())
+    return value

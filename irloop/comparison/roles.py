@@ -1,0 +1,186 @@
+"""What the inputs of a model are for: numbers, indices, trip counts, conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from irloop.dialects.onnx import control_flow as onnx_flow
+from irloop.dialects.openvino import control_flow as openvino_flow
+from irloop.graph.loops import Carried, Invariant
+from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.types import TensorType
+
+__all__ = ["Role", "roles"]
+
+_LOOPS = (openvino_flow.Loop, onnx_flow.Loop)
+_BRANCHES = (openvino_flow.If, onnx_flow.If)
+
+#: Operations behind which a value still means the same.
+_TRANSPARENT = frozenset(
+    {
+        "Cast",
+        "Concat",
+        "Convert",
+        "Expand",
+        "Flatten",
+        "Identity",
+        "Maximum",
+        "Max",
+        "Reshape",
+        "Select",
+        "Slice",
+        "Squeeze",
+        "StridedSlice",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+        "Where",
+    }
+)
+
+#: Position of the indices, position of the data they point into.
+_INDEXING = {
+    "EmbeddingBagOffsetsSum": (1, 0),
+    "EmbeddingBagPackedSum": (1, 0),
+    "EmbeddingSegmentsSum": (1, 0),
+    "Gather": (1, 0),
+    "GatherElements": (1, 0),
+    "GatherND": (1, 0),
+    "Scatter": (1, 0),
+    "ScatterElements": (1, 0),
+    "ScatterElementsUpdate": (1, 0),
+    "ScatterND": (1, 0),
+    "ScatterNDUpdate": (1, 0),
+    "ScatterUpdate": (1, 0),
+}
+
+#: Inputs that hold lengths of sequences: the operation, the input, where the longest stands.
+_LENGTHS = {
+    "GRU": (4, 0, 0),
+    "GRUSequence": (2, 0, 1),
+    "LSTM": (4, 0, 0),
+    "LSTMSequence": (3, 0, 1),
+    "RNN": (4, 0, 0),
+    "RNNSequence": (2, 0, 1),
+    "ReverseSequence": (1, 0, 1),
+    "Scan": (0, -1, 1),
+}
+
+#: Inputs of which small positive numbers always make sense.
+_SIZES = {
+    "Broadcast": (1,),
+    "ConstantOfShape": (0,),
+    "Expand": (1,),
+    "OneHot": (1,),
+    "Pad": (1, 2),
+    "Range": (0, 1, 2),
+    "Tile": (1,),
+    "TopK": (1,),
+}
+
+
+#: Inputs that hold lengths which have to add up to an axis.
+_PARTS = {"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2}
+
+
+@dataclass(slots=True)
+class Role:
+    """What was found out about one input. `bound` is the smallest axis it points into."""
+
+    trip: bool = False
+    condition: bool = False
+    index: bool = False
+    length: bool = False
+    size: bool = False
+    parts: bool = False
+    bound: int | None = None
+    loops: list[Node] = field(default_factory=list)
+
+    def limit(self, size: object) -> None:
+        """The input has to stay below `size`, where that is known."""
+        if isinstance(size, int):
+            self.bound = size if self.bound is None else min(self.bound, size)
+
+
+def roles(model: Model) -> list[Role]:
+    """The roles of the inputs of a model, in order."""
+    return [_role(value) for value in model.graph.inputs]
+
+
+def _role(value: Value) -> Role:
+    role = Role()
+    for node, position in _readers(value):
+        if isinstance(node.op, _LOOPS):
+            role.trip |= position == 0
+            role.condition |= position == 1
+            role.loops.append(node)
+        elif isinstance(node.op, _BRANCHES):
+            role.condition |= position == 0
+        _classify(role, node, position)
+    return role
+
+
+def _classify(role: Role, node: Node, position: int) -> None:
+    name = node.op.type
+    if name in _INDEXING and _INDEXING[name][0] == position:
+        role.index = True
+        role.limit(_axis_size(node, _INDEXING[name][1]))
+    if name in _LENGTHS and _LENGTHS[name][0] == position:
+        _, data, axis = _LENGTHS[name]
+        if name != "Scan" or isinstance(node.op, onnx_flow.Scan8):
+            role.length = True
+            role.limit(_size(node.inputs[data], axis))
+    if name in _PARTS and position == _PARTS[name]:
+        role.parts = True
+        role.limit(_axis_size(node, 0))
+    if name in _SIZES and position in _SIZES[name]:
+        role.size = True
+
+
+def _axis_size(node: Node, data: int) -> int | None:
+    """The size of the axis that indices point into; the smallest one where it is not plain."""
+    axis = getattr(node.op, "axis", None)
+    if not isinstance(axis, int) and len(node.inputs) > 2 and node.op.type == "Gather":
+        producer = node.inputs[2].producer if node.inputs[2] is not None else None
+        tensor = getattr(producer.op, "tensor", None) if producer is not None else None
+        axis = int(tensor.numpy().reshape(-1)[0]) if tensor is not None else None
+    value = node.inputs[data]
+    if isinstance(axis, int):
+        return _size(value, axis)
+    dims = value.type.shape.dims if value and isinstance(value.type, TensorType) else None
+    known = [dim for dim in dims or () if isinstance(dim, int)]
+    return min(known, default=None)
+
+
+def _size(value: Value | None, axis: int) -> int | None:
+    dims = value.type.shape.dims if value and isinstance(value.type, TensorType) else None
+    if dims is None or not -len(dims) <= axis < len(dims):
+        return None
+    dim = dims[axis]
+    return dim if isinstance(dim, int) else None
+
+
+def _readers(value: Value) -> Iterator[tuple[Node, int]]:
+    """The nodes that read a value, through what does not change it and into bodies."""
+    pending, seen = [value], {value}
+    while pending:
+        for node, position in pending.pop().uses:
+            yield node, position
+            for next_value in _onward(node, position):
+                if next_value not in seen:
+                    seen.add(next_value)
+                    pending.append(next_value)
+
+
+def _onward(node: Node, position: int) -> Iterator[Value]:
+    if node.op.type in _TRANSPARENT:
+        yield from node.outputs
+    for body in node.bodies:
+        for port in body.ports.inputs:
+            if port.external == position and isinstance(port, Invariant | Carried):
+                yield _parameter(body.graph, port.parameter)
+
+
+def _parameter(graph: Graph, index: int) -> Value:
+    return graph.parameters[index].outputs[0]

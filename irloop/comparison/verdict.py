@@ -1,0 +1,117 @@
+"""What kind of difference it is: the mistakes that conversions of loops are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from irloop.comparison.measure import Tolerance, within
+
+__all__ = ["Verdict", "drift", "verdict_of"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Verdict(Enum):
+    """The class of a difference; the value is how a report says it."""
+
+    COUNT = "a different number of iterations"
+    ZERO_SHAPE = "another shape after zero iterations"
+    STACKED = "stacked on one side, concatenated on the other"
+    SHAPE = "another shape"
+    TYPE = "another element type"
+    REVERSED = "the same parts in reverse order"
+    SHIFTED = "the same parts, shifted by one"
+    NOT_UPDATED = "a carried state that is never updated"
+    NAN = "NaN or infinity on one side only"
+    DRIFT = "numeric drift"
+    VALUES = "other values"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+def verdict_of(
+    x: Any, y: Any, tolerance: Tolerance, starts: Sequence[Any] = ()
+) -> tuple[Verdict, str]:
+    """The class of the difference of two values that differ, and a few words of detail.
+
+    `starts` are initial values of states: an output that still is one was never updated.
+    """
+    if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
+        return Verdict.VALUES, "a tensor against something else"
+    if x.dtype != y.dtype:
+        return Verdict.TYPE, f"{x.dtype.name} against {y.dtype.name}"
+    if x.shape != y.shape:
+        return _of_shapes(x, y, tolerance)
+    for start in starts:
+        held = isinstance(start, np.ndarray) and start.dtype == y.dtype and start.shape == y.shape
+        if held and (_same(start, y, tolerance) or _same(start, x, tolerance)):
+            side = "second" if _same(start, y, tolerance) else "first"
+            return Verdict.NOT_UPDATED, f"the {side} model gives the initial value"
+    for axis in range(x.ndim):
+        if x.shape[axis] > 1 and _same(np.flip(x, axis), y, tolerance):
+            return Verdict.REVERSED, f"along axis {axis}"
+    for axis in range(x.ndim):
+        if x.shape[axis] > 2:
+            head, tail = slice(None, -1), slice(1, None)
+            for mine, other, way in ((head, tail, "later"), (tail, head, "earlier")):
+                at = (slice(None),) * axis
+                if _same(x[(*at, mine)], y[(*at, other)], tolerance):
+                    return Verdict.SHIFTED, f"one {way} along axis {axis} in the second model"
+    return _of_values(x, y)
+
+
+def _of_shapes(x: Array, y: Array, tolerance: Tolerance) -> tuple[Verdict, str]:
+    words = f"{list(x.shape)} against {list(y.shape)}"
+    if x.size == 0 and y.size == 0:
+        return Verdict.ZERO_SHAPE, words
+    if x.size == y.size and _same(x.reshape(-1), y.reshape(-1), tolerance):
+        return (Verdict.STACKED if x.ndim != y.ndim else Verdict.SHAPE), words
+    if x.ndim == y.ndim:
+        other = [axis for axis in range(x.ndim) if x.shape[axis] != y.shape[axis]]
+        if len(other) == 1 and _one_begins_the_other(x, y, other[0], tolerance):
+            return Verdict.COUNT, words
+    return Verdict.SHAPE, words
+
+
+def _one_begins_the_other(x: Array, y: Array, axis: int, tolerance: Tolerance) -> bool:
+    common = min(x.shape[axis], y.shape[axis])
+    at = (slice(None),) * axis
+    first = x[(*at, slice(common))], y[(*at, slice(common))]
+    last = (
+        x[(*at, slice(x.shape[axis] - common, None))],
+        y[(*at, slice(y.shape[axis] - common, None))],
+    )
+    return _same(*first, tolerance) or _same(*last, tolerance)
+
+
+def _of_values(x: Array, y: Array) -> tuple[Verdict, str]:
+    if x.dtype.kind in "OSUbiu":
+        return Verdict.VALUES, ""
+    wide = [item.astype(np.complex128 if item.dtype.kind == "c" else np.float64) for item in (x, y)]
+    finite = [np.isfinite(item) for item in wide]
+    if not (finite[0] == finite[1]).all():
+        return Verdict.NAN, f"{int((finite[0] != finite[1]).sum())} elements"
+    known = finite[0]
+    scale = np.abs(wide[0][known]).max(initial=0.0)
+    worst = np.abs(wide[0][known] - wide[1][known]).max(initial=0.0)
+    if scale and worst <= 0.02 * scale:
+        return Verdict.DRIFT, f"by {worst / scale:.2g} of the largest value"
+    return Verdict.VALUES, ""
+
+
+def _same(x: Array, y: Array, tolerance: Tolerance) -> bool:
+    return x.shape == y.shape and bool(within(x, y, tolerance).all())
+
+
+def drift(errors: Sequence[float]) -> float | None:
+    """The factor by which an error grows with each iteration; None when there is no telling."""
+    known = [(at, error) for at, error in enumerate(errors) if error > 0 and np.isfinite(error)]
+    if len(known) < 3:
+        return None
+    (first, low), (last, high) = known[0], known[-1]
+    return float((high / low) ** (1.0 / (last - first)))
