@@ -28,10 +28,10 @@ def unary(target: type[Op]) -> Callable[..., Value]:
     return rule
 
 
-def floating(c: Conversion, x: Value, build: Callable[[Value], Value], *, bf16: int = 13) -> Value:
+def floating(c: Conversion, x: Value, build: Callable[[Value], Value]) -> Value:
     """`build` in a float type that ONNX knows; integers are computed in f32."""
     element = element_of(x)
-    chosen = ElementType.F32 if element.is_integer else forms.stand_in(c, element, bf16=bf16)
+    chosen = ElementType.F32 if element.is_integer else forms.stand_in(c, element)
     return forms.computed_in(c, chosen, build, x)
 
 
@@ -45,9 +45,8 @@ imports(onnx.Sigmoid)(unary(ov.Sigmoid))
 
 @exports(ov.ReLU)
 def export_relu(c: Conversion, op: ov.ReLU, x: Value) -> Value:
-    """Integers: signed ones since 14, otherwise the maximum with 0."""
-    element = element_of(x)
-    if element.is_integer and (c.opset < 14 or element.value.startswith("u")):
+    """Integers by the maximum with 0: Relu takes signed ones since 14, ONNX Runtime two."""
+    if element_of(x).is_integer:
         return forms.maximum(c, x, forms.scalar(c, 0, x))
     return forms.numeric(c, onnx.Relu(), x)
 
@@ -62,7 +61,7 @@ def export_hswish(c: Conversion, op: ov.HSwish, x: Value) -> Value:
             return c(onnx.HardSwish(), value)
         return c(onnx_math.Mul(), value, c(onnx.HardSigmoid(alpha=1 / 6, beta=0.5), value))
 
-    return floating(c, x, build, bf16=22)
+    return floating(c, x, build)
 
 
 imports(onnx.HardSwish)(unary(ov.HSwish))
@@ -70,7 +69,7 @@ imports(onnx.HardSwish)(unary(ov.HSwish))
 
 @exports(ov.HSigmoid)
 def export_hsigmoid(c: Conversion, op: ov.HSigmoid, x: Value) -> Value:
-    return floating(c, x, lambda value: c(onnx.HardSigmoid(alpha=1 / 6, beta=0.5), value), bf16=22)
+    return floating(c, x, lambda value: c(onnx.HardSigmoid(alpha=1 / 6, beta=0.5), value))
 
 
 @exports(ov.HardSigmoid)
@@ -80,9 +79,7 @@ def export_hard_sigmoid(
     """HardSigmoid takes numbers; values that are computed are clipped."""
     slope, offset = number_of(c, alpha), number_of(c, beta)
     if slope is not None and offset is not None:
-        return floating(
-            c, x, lambda value: c(onnx.HardSigmoid(alpha=slope, beta=offset), value), bf16=22
-        )
+        return floating(c, x, lambda value: c(onnx.HardSigmoid(alpha=slope, beta=offset), value))
     alpha, beta = (as_scalar(c, value) for value in (alpha, beta))
     return forms.clip(c, forms.add(c, forms.mul(c, alpha, x), beta), 0.0, 1.0)
 
@@ -132,7 +129,7 @@ def import_swiglu(c: Conversion, op: onnx.SwiGLU, gate: Value, x: Value) -> Valu
 
 @exports(ov.Elu)
 def export_elu(c: Conversion, op: ov.Elu, x: Value) -> Value:
-    return floating(c, x, lambda value: c(onnx.Elu(op.alpha), value), bf16=22)
+    return floating(c, x, lambda value: c(onnx.Elu(op.alpha), value))
 
 
 @imports(onnx.Elu)
@@ -143,15 +140,20 @@ def import_elu(c: Conversion, op: onnx.Elu, x: Value) -> Value:
 @exports(ov.Selu)
 def export_selu(c: Conversion, op: ov.Selu, x: Value, alpha: Value, gain: Value) -> Value:
     """Selu takes numbers; values that are computed are multiplied."""
-    below, outer = number_of(c, alpha), number_of(c, gain)
-    if below is not None and outer is not None:
-        return floating(c, x, lambda value: c(onnx.Selu(alpha=below, gamma=outer), value), bf16=22)
-    zero = forms.scalar(c, 0, x)
-    low = forms.minimum(c, x, zero)
-    power = forms.sub(c, c(onnx_math.Exp(), low), forms.scalar(c, 1, x))
-    negative = forms.mul(c, as_scalar(c, alpha), power)
-    chosen = forms.where(c, forms.greater(c, x, zero), x, negative)
-    return forms.mul(c, as_scalar(c, gain), chosen)
+    inner, outer = number_of(c, alpha), number_of(c, gain)
+    if inner is not None and outer is not None:
+        return floating(c, x, lambda value: c(onnx.Selu(alpha=inner, gamma=outer), value))
+
+    def build(value: Value, *factors: Value) -> Value:
+        inner, outer = (as_scalar(c, factor) for factor in factors)
+        zero = forms.scalar(c, 0, value)
+        power = c(onnx_math.Exp(), forms.minimum(c, value, zero))
+        negative = forms.mul(c, inner, forms.sub(c, power, forms.scalar(c, 1, value)))
+        chosen = forms.where(c, forms.greater(c, value, zero), value, negative)
+        return forms.mul(c, outer, chosen)
+
+    element = element_of(x)
+    return forms.computed_in(c, forms.stand_in(c, element), build, x, alpha, gain)
 
 
 @imports(onnx.Selu)
@@ -183,7 +185,7 @@ def export_mish(c: Conversion, op: ov.Mish, x: Value) -> Value:
         inner = c(onnx_math.Tanh(), c(onnx.Softplus(), value))
         return c(onnx_math.Mul(), value, inner)
 
-    return floating(c, x, build, bf16=22)
+    return floating(c, x, build)
 
 
 imports(onnx.Mish)(unary(ov.Mish))
@@ -191,7 +193,7 @@ imports(onnx.Mish)(unary(ov.Mish))
 
 @exports(ov.SoftPlus)
 def export_softplus(c: Conversion, op: ov.SoftPlus, x: Value) -> Value:
-    return floating(c, x, lambda value: c(onnx.Softplus(), value), bf16=22)
+    return floating(c, x, lambda value: c(onnx.Softplus(), value))
 
 
 imports(onnx.Softplus)(unary(ov.SoftPlus))
@@ -199,7 +201,7 @@ imports(onnx.Softplus)(unary(ov.SoftPlus))
 
 @exports(ov.SoftSign)
 def export_softsign(c: Conversion, op: ov.SoftSign, x: Value) -> Value:
-    return floating(c, x, lambda value: c(onnx.Softsign(), value), bf16=22)
+    return floating(c, x, lambda value: c(onnx.Softsign(), value))
 
 
 @imports(onnx.Softsign)
@@ -260,7 +262,16 @@ def export_prelu(c: Conversion, op: ov.PReLU, x: Value, slope: Value) -> Value:
             raise c.refuse("the rank of the data is not known, which a slope for axis 1 needs")
         if rank > 2:
             slope = forms.unsqueeze(c, slope, list(range(1, rank - 1)))
-    return forms.numeric(c, onnx.PRelu(), x, slope, small=None, bf16=16)
+    return _rectified(c, x, slope)
+
+
+def _rectified(c: Conversion, x: Value, slope: Value) -> Value:
+    """PRelu of floats; ONNX Runtime has it for no integers."""
+    element = element_of(x)
+    if not element.is_integer:
+        return forms.numeric(c, onnx.PRelu(), x, slope)
+    below = forms.less(c, x, forms.scalar(c, 0, x))
+    return forms.where(c, below, forms.mul(c, x, slope), x)
 
 
 @imports(onnx.PRelu)

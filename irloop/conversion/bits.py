@@ -23,6 +23,9 @@ from irloop.graph.model import Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
 
+#: Bits that are summed at a time.
+HALF = 32
+
 
 def is_signed(element: ElementType) -> bool:
     """True for i8, i16, ..."""
@@ -58,12 +61,20 @@ def _wide(element: ElementType) -> ElementType:
 
 
 def _by_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
+    """Half by half: ONNX Runtime sums i64 in floating point, exact for 32 bits only."""
     element = element_of(left)
-    values = c.constant(powers_of(element), element)
-    parts = c(logical(), _bits(c, left, values), _bits(c, right, values))
-    total = forms.reduce(
-        c, "Sum", forms.mul(c, forms.cast(c, parts, element), values), [-1], keep=False
-    )
+    powers = powers_of(element)
+    total = None
+    for start in range(0, len(powers), HALF):
+        half = powers[start : start + HALF]
+        values = c.constant(half, element)
+        parts = c(logical(), _bits(c, left, values), _bits(c, right, values))
+        weights = c.constant(powers[: len(half)], element)
+        numbers = forms.mul(c, forms.cast(c, parts, element), weights)
+        summed = forms.reduce(c, "Sum", numbers, [-1], keep=False)
+        shifted = forms.mul(c, summed, c.constant(powers[start], element)) if start else summed
+        total = shifted if total is None else forms.add(c, total, shifted)
+    assert total is not None
     if not is_signed(element):
         return total
     zero = forms.scalar(c, 0, left)
@@ -130,26 +141,26 @@ def _power_of_two(c: Conversion, amount: Value) -> Value:
 
 @exports(ov.IsNaN)
 def export_is_nan(c: Conversion, op: ov.IsNaN, x: Value) -> Value:
-    return c(onnx.IsNaN(), _testable(c, x, 9, 13))
+    return c(onnx.IsNaN(), _testable(c, x, 9))
 
 
 @exports(ov.IsInf)
 def export_is_inf(c: Conversion, op: ov.IsInf, x: Value) -> Value:
-    return c(onnx.IsInf(op.detect_negative, op.detect_positive), _testable(c, x, 20, 20))
+    return c(onnx.IsInf(op.detect_negative, op.detect_positive), _testable(c, x, 20))
 
 
 @exports(ov.IsFinite)
 def export_is_finite(c: Conversion, op: ov.IsFinite, x: Value) -> Value:
-    wide = _testable(c, x, 20, 20)
+    wide = _testable(c, x, 20)
     return forms.less(c, c(onnx_math.Abs(), wide), forms.scalar(c, math.inf, wide))
 
 
-def _testable(c: Conversion, x: Value, f16: int, bf16: int) -> Value:
-    """`x` in f32 where the opset being written does not take its own type."""
+def _testable(c: Conversion, x: Value, f16: int) -> Value:
+    """`x` in f32 where it is narrower, apart from f16 from the opset that takes it."""
     element = element_of(x)
-    since = {ElementType.F16: f16, ElementType.BF16: bf16}.get(element, 1)
-    small = element.bits <= 8
-    return forms.cast(c, x, ElementType.F32) if c.opset < since or small else x
+    if element.bits > 16 or (element is ElementType.F16 and c.opset >= f16):
+        return x
+    return forms.cast(c, x, ElementType.F32)
 
 
 # ONNX -> OpenVINO

@@ -18,9 +18,9 @@ from irloop.graph.types import ElementType
 pairs((ov.LogicalNot, onnx.Not))
 
 
-def _comparison(target: type[Op], *, bf16: int = 13) -> Callable[..., Value]:
+def _comparison(target: type[Op]) -> Callable[..., Value]:
     def rule(c: Conversion, op: ov.Comparison, left: Value, right: Value) -> Value:
-        return forms.compared(c, target(), *operands(c, op, left, right), bf16=bf16)
+        return forms.compared(c, target(), *operands(c, op, left, right))
 
     return rule
 
@@ -39,14 +39,14 @@ def export_not_equal(c: Conversion, op: ov.NotEqual, left: Value, right: Value) 
 def export_greater_equal(c: Conversion, op: ov.GreaterEqual, left: Value, right: Value) -> Value:
     """Before 12 there is Less alone; its opposite differs for NaN, which Equal and Or do not."""
     if c.opset >= 12:
-        return _comparison(onnx.GreaterOrEqual, bf16=16)(c, op, left, right)
+        return _comparison(onnx.GreaterOrEqual)(c, op, left, right)
     return _or_equal(c, op, onnx.Greater, left, right)
 
 
 @exports(ov.LessEqual)
 def export_less_equal(c: Conversion, op: ov.LessEqual, left: Value, right: Value) -> Value:
     if c.opset >= 12:
-        return _comparison(onnx.LessOrEqual, bf16=16)(c, op, left, right)
+        return _comparison(onnx.LessOrEqual)(c, op, left, right)
     return _or_equal(c, op, onnx.Less, left, right)
 
 

@@ -26,6 +26,7 @@ _LARGEST = {
 @exports(ov.Convert)
 def export_convert(c: Conversion, op: ov.Convert, x: Value) -> Value:
     """To 8-bit floats OpenVINO converts without saturation."""
+    forms.require_element(c, element_of(x))
     forms.require_element(c, op.destination_type)
     return c(onnx.Cast6(op.destination_type, saturate=not is_small(op.destination_type)), x)
 

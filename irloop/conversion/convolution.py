@@ -117,7 +117,7 @@ def ungrouped(c: Conversion, filters: Value) -> tuple[Value, int]:
 
 def convolved(c: Conversion, op: onnx.Windowed, data: Value, filters: Value) -> Value:
     """An ONNX convolution, computed in f32 where the opset does not know bf16."""
-    return forms.numeric(c, op, data, filters, bf16=22)
+    return forms.numeric(c, op, data, filters)
 
 
 @exports(ov.Convolution)

@@ -152,7 +152,7 @@ def _gathered(
     depth = channels // op.group * elements
     columns = forms.reshape(c, columns, [-1, op.group, depth, windows])
     weights = reshaped(c, filters, [op.group, outputs // op.group, depth], forms.reshape)
-    result = forms.numeric(c, onnx_matmul.MatMul(), weights, columns, small=None)
+    result = forms.numeric(c, onnx_matmul.MatMul(), weights, columns, small=None, half=None)
     shape = [window.outputs(axis, size) for axis, size in enumerate(sizes)]
     return forms.reshape(c, result, [-1, outputs, *shape])
 

@@ -18,35 +18,39 @@ from irloop.graph.model import Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
 
-#: Functions without attributes: class, ONNX class, the opset from which ONNX takes bf16.
-FUNCTIONS: tuple[tuple[type[Op], type[Op], int], ...] = (
-    (ov.Acos, onnx.Acos, 22),
-    (ov.Acosh, onnx.Acosh, 22),
-    (ov.Asin, onnx.Asin, 22),
-    (ov.Asinh, onnx.Asinh, 22),
-    (ov.Atan, onnx.Atan, 22),
-    (ov.Atanh, onnx.Atanh, 22),
-    (ov.Cos, onnx.Cos, 22),
-    (ov.Cosh, onnx.Cosh, 22),
-    (ov.Erf, onnx.Erf, 13),
-    (ov.Exp, onnx.Exp, 13),
-    (ov.Log, onnx.Log, 13),
-    (ov.Sin, onnx.Sin, 22),
-    (ov.Sinh, onnx.Sinh, 22),
-    (ov.Sqrt, onnx.Sqrt, 13),
-    (ov.Tan, onnx.Tan, 22),
-    (ov.Tanh, onnx.Tanh, 13),
+#: Functions without attributes of both dialects.
+FUNCTIONS: tuple[tuple[type[Op], type[Op]], ...] = (
+    (ov.Acos, onnx.Acos),
+    (ov.Acosh, onnx.Acosh),
+    (ov.Asin, onnx.Asin),
+    (ov.Asinh, onnx.Asinh),
+    (ov.Atan, onnx.Atan),
+    (ov.Atanh, onnx.Atanh),
+    (ov.Cos, onnx.Cos),
+    (ov.Cosh, onnx.Cosh),
+    (ov.Erf, onnx.Erf),
+    (ov.Exp, onnx.Exp),
+    (ov.Log, onnx.Log),
+    (ov.Sin, onnx.Sin),
+    (ov.Sinh, onnx.Sinh),
+    (ov.Sqrt, onnx.Sqrt),
+    (ov.Tan, onnx.Tan),
+    (ov.Tanh, onnx.Tanh),
 )
 
+#: Those whose integer results need more digits than f32 has.
+FAR_REACHING = frozenset({onnx.Exp, onnx.Log, onnx.Sqrt})
 
-def function_rule(target: type[Op], bf16: int) -> Callable[..., Value]:
+
+def function_rule(target: type[Op]) -> Callable[..., Value]:
     """A function of floats; integers are computed in floats and rounded to nearest."""
 
     def rule(c: Conversion, op: Op, x: Value) -> Value:
         element = element_of(x)
         if not element.is_integer:
-            return forms.numeric(c, target(), x, bf16=bf16)
-        wide = ElementType.F64 if element.bits > 16 else ElementType.F32
+            return forms.numeric(c, target(), x)
+        is_wide = element.bits > 16 and target in FAR_REACHING
+        wide = ElementType.F64 if is_wide else ElementType.F32
         result = c(target(), forms.cast(c, x, wide))
         return forms.cast(c, c(onnx.Round(), result), element)
 
@@ -62,8 +66,8 @@ def unary_rule(target: type[Op]) -> Callable[..., Value]:
     return rule
 
 
-for _ov, _onnx, _bf16 in FUNCTIONS:
-    exports(_ov)(function_rule(_onnx, _bf16))
+for _ov, _onnx in FUNCTIONS:
+    exports(_ov)(function_rule(_onnx))
     imports(_onnx)(unary_rule(_ov))
 
 
@@ -89,7 +93,7 @@ def export_round(c: Conversion, op: ov.Round, x: Value) -> Value:
     """Ties away from zero: the whole part, one further where the rest is at least a half."""
     if op.mode.lower() == "half_to_even" or element_of(x).is_integer:
         return rounding_rule(onnx.Round)(c, op, x)
-    chosen = forms.stand_in(c, element_of(x), bf16=22)
+    chosen = forms.stand_in(c, element_of(x))
 
     def build(value: Value) -> Value:
         size = c(onnx.Abs(), value)
@@ -109,12 +113,12 @@ def import_round(c: Conversion, op: onnx.Round, x: Value) -> Value:
 
 @exports(ov.Abs)
 def export_abs(c: Conversion, op: ov.Abs, x: Value) -> Value:
-    return forms.numeric(c, onnx.Abs(), x, small=6)
+    return forms.numeric(c, onnx.Abs(), x, small=6, half=6)
 
 
 @exports(ov.Sign)
 def export_sign(c: Conversion, op: ov.Sign, x: Value) -> Value:
-    return forms.numeric(c, onnx.Sign(), x, small=9)
+    return forms.numeric(c, onnx.Sign(), x, small=9, half=9)
 
 
 @exports(ov.Negative)
@@ -122,7 +126,7 @@ def export_negative(c: Conversion, op: ov.Negative, x: Value) -> Value:
     """Neg knows no unsigned integers: 0 - x wraps as they do."""
     if element_of(x).value.startswith("u"):
         return forms.sub(c, forms.scalar(c, 0, x), x)
-    return forms.numeric(c, onnx.Neg(), x, small=6)
+    return forms.numeric(c, onnx.Neg(), x, small=6, half=6)
 
 
 imports(onnx.Abs)(unary_rule(ov.Abs))
@@ -188,7 +192,7 @@ def export_divide(c: Conversion, op: ov.Divide, left: Value, right: Value) -> Va
 
 @exports(ov.Mod)
 def export_mod(c: Conversion, op: ov.Mod, left: Value, right: Value) -> Value:
-    return forms.numeric(c, onnx.Mod(fmod=True), *operands(c, op, left, right), small=10)
+    return forms.numeric(c, onnx.Mod(fmod=True), *operands(c, op, left, right), small=10, half=10)
 
 
 @exports(ov.FloorMod)
@@ -196,7 +200,7 @@ def export_floor_mod(c: Conversion, op: ov.FloorMod, left: Value, right: Value) 
     """Floats: a - b * floor(a / b), as ONNX has the divisor's sign for integers only."""
     left, right = operands(c, op, left, right)
     if element_of(left).is_integer:
-        return forms.numeric(c, onnx.Mod(), left, right, small=10)
+        return forms.numeric(c, onnx.Mod(), left, right, small=10, half=10)
 
     def build(a: Value, b: Value) -> Value:
         quotient = c(onnx.Floor(), c(onnx.Div(), a, b))
@@ -210,7 +214,7 @@ def export_power(c: Conversion, op: ov.Power, base: Value, exponent: Value) -> V
     """Pow takes i32 and i64 since 12; other integers are computed in i32 or in f64."""
     base, exponent = operands(c, op, base, exponent)
     element = element_of(base)
-    chosen = forms.stand_in(c, element, small=None)
+    chosen = forms.stand_in(c, element, small=None, half=None)
     if element.is_integer and (c.opset < 12 or element in (ElementType.U32, ElementType.U64)):
         chosen = ElementType.F64
     return forms.computed_in(c, chosen, lambda a, b: c(onnx.Pow(), a, b), base, exponent)

@@ -23,7 +23,7 @@ def export_matmul(c: Conversion, op: ov.MatMul, left: Value, right: Value) -> Va
         return forms.numeric(c, gemm, left, right)
     first = _turned(c, left) if op.transpose_a else left
     second = _turned(c, right) if op.transpose_b else right
-    return forms.numeric(c, onnx.MatMul(), first, second, small=None)
+    return forms.numeric(c, onnx.MatMul(), first, second, small=None, half=None)
 
 
 def _turned(c: Conversion, value: Value) -> Value:
@@ -71,7 +71,7 @@ def export_einsum(c: Conversion, op: ov.Einsum, *operands: Value) -> Value:
     """Einsum -> Einsum."""
     if c.opset < 12:
         raise c.refuse("Einsum exists since opset 12", "write opset 12 or newer")
-    return forms.numeric(c, onnx.Einsum(op.equation), *operands, small=None, bf16=28)
+    return forms.numeric(c, onnx.Einsum(op.equation), *operands, small=None, half=None)
 
 
 @imports(onnx.Einsum)

@@ -84,10 +84,12 @@ __all__ = [
     "where",
 ]
 
-SMALL_INTEGERS = frozenset({ElementType.I8, ElementType.U8, ElementType.I16, ElementType.U16})
+BYTES = frozenset({ElementType.I8, ElementType.U8})
+SHORTS = frozenset({ElementType.I16, ElementType.U16})
 TINY_INTEGERS = frozenset({ElementType.I4, ElementType.U4, ElementType.I2, ElementType.U2})
 TINY_FLOATS = frozenset(
     {
+        ElementType.BF16,
         ElementType.F8E4M3,
         ElementType.F8E5M2,
         ElementType.F8E4M3FNUZ,
@@ -134,6 +136,7 @@ def cast(c: Conversion, value: Value, element: ElementType) -> Value:
     """`value` as another element type; itself where it has that type already."""
     if element_of(value) is element:
         return value
+    require_element(c, element_of(value))
     require_element(c, element)
     return c(convert.Cast6(element), value)
 
@@ -147,26 +150,29 @@ def computed_in(
 
 
 def stand_in(
-    c: Conversion, element: ElementType, *, small: int | None = 14, bf16: int = 13
+    c: Conversion, element: ElementType, *, small: int | None = 14, half: int | None = 14
 ) -> ElementType:
-    """The type to compute in: `element` itself where the operation knows it in this opset.
+    """The type to compute in: `element` itself where operation and runtimes know it.
 
-    `small` is the opset from which it takes 8 and 16-bit integers (None: never), `bf16` that
-    from which it takes bf16.
+    `small` is the opset from which the operation takes 8-bit integers, `half` the same for
+    16-bit ones (None: never). bf16 is computed in f32, as runtimes do that know it, and as
+    ONNX Runtime, which does not know it, can.
     """
-    if element in SMALL_INTEGERS and (small is None or c.opset < small):
+    if element in BYTES and (small is None or c.opset < small):
+        return ElementType.I32
+    if element in SHORTS and (half is None or c.opset < half):
         return ElementType.I32
     if element in TINY_INTEGERS:
         return ElementType.I32
-    if element in TINY_FLOATS or (element is ElementType.BF16 and c.opset < bf16):
-        return ElementType.F32
-    return element
+    return ElementType.F32 if element in TINY_FLOATS else element
 
 
-def numeric(c: Conversion, op: Op, *values: Value, small: int | None = 14, bf16: int = 13) -> Value:
+def numeric(
+    c: Conversion, op: Op, *values: Value, small: int | None = 14, half: int | None = 14
+) -> Value:
     """`op` of numbers of one type, computed in a type that the operation knows."""
     element = element_of(values[0])
-    chosen = stand_in(c, element, small=small, bf16=bf16)
+    chosen = stand_in(c, element, small=small, half=half)
     if chosen is element:
         return c(op, *values)
     return computed_in(c, chosen, lambda *wide: c(op, *wide), *values)
@@ -209,7 +215,8 @@ def minimum(c: Conversion, left: Value, right: Value) -> Value:
 
 def _extremum(c: Conversion, op: Op, left: Value, right: Value) -> Value:
     if c.opset >= 12 or not element_of(left).is_integer:
-        return numeric(c, op, left, right, small=12)
+        # ONNX Runtime compares no 16-bit integers.
+        return numeric(c, op, left, right, small=12, half=None)
     # Before 12 only floats are compared; f64 holds what 32 bits and sizes of tensors need.
     return computed_in(c, ElementType.F64, lambda *wide: c(op, *wide), left, right)
 
@@ -229,9 +236,9 @@ def equal(c: Conversion, left: Value, right: Value) -> Value:
     return compared(c, comparison.Equal(), left, right)
 
 
-def compared(c: Conversion, op: Op, left: Value, right: Value, *, bf16: int = 13) -> Value:
+def compared(c: Conversion, op: Op, left: Value, right: Value) -> Value:
     """A comparison of numbers (or booleans) in a type that it knows."""
-    chosen = stand_in(c, element_of(left), small=9, bf16=bf16)
+    chosen = stand_in(c, element_of(left), small=9, half=9)
     return c(op, cast(c, left, chosen), cast(c, right, chosen))
 
 
@@ -246,7 +253,7 @@ def where(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Val
         # In logic, as ONNX Runtime has no Where of booleans.
         rest = c(comparison.And(), logical_not(c, condition), otherwise)
         return c(comparison.Or(), c(comparison.And(), condition, then), rest)
-    chosen = stand_in(c, element_of(then), small=9, bf16=16)
+    chosen = stand_in(c, element_of(then), small=9, half=None)
     values = (cast(c, item, chosen) for item in (then, otherwise))
     return cast(c, c(comparison.Where(), condition, *values), element_of(then))
 
@@ -259,7 +266,7 @@ def floor_divide(c: Conversion, left: Value, right: Value) -> Value:
 
     def build(a: Value, b: Value) -> Value:
         quotient = c(elementwise.Div(), a, b)
-        remainder = c(elementwise.Mod(fmod=True), a, b)
+        remainder = c(elementwise.Sub(), a, c(elementwise.Mul(), quotient, b))
         zero = scalar(c, 0, a)
         inexact = logical_not(c, c(comparison.Equal(), remainder, zero))
         opposite = c(
@@ -278,7 +285,7 @@ def clip(c: Conversion, value: Value, low: float | None, high: float | None) -> 
     """min(max(value, low), high) with constant bounds; None for no bound."""
     if low is None and high is None:
         return value
-    chosen = stand_in(c, element_of(value), small=12)
+    chosen = stand_in(c, element_of(value), small=12, half=None)
     if chosen.is_integer and c.opset < 12:
         # Clip takes integers since 12.
         raised = value if low is None else maximum(c, value, scalar(c, low, value))
@@ -326,9 +333,15 @@ def reduce(
             return c(_BY_INPUT[kind](keepdims=keep), x, c.i64(list(axes)))
         return c(_BY_ATTRIBUTE[kind](axes=tuple(axes), keepdims=keep), x)
 
-    element = element_of(value)
-    small = 12 if kind in ("Max", "Min") and element.bits == 8 else None
-    return computed_in(c, stand_in(c, element, small=small), build, value)
+    return computed_in(c, _reducible(c, kind, element_of(value)), build, value)
+
+
+def _reducible(c: Conversion, kind: str, element: ElementType) -> ElementType:
+    """The type to reduce in. ONNX Runtime reduces no u32, which i64 holds."""
+    if element is ElementType.U32:
+        return ElementType.I64
+    small = 12 if kind in ("Max", "Min") else None
+    return stand_in(c, element, small=small, half=None)
 
 
 def reduce_computed(
@@ -345,8 +358,7 @@ def reduce_computed(
     def build(x: Value) -> Value:
         return c(_BY_INPUT[kind](keepdims=keep, noop_with_empty_axes=True), x, listed)
 
-    small = 12 if kind in ("Max", "Min") and element_of(value).bits == 8 else None
-    return computed_in(c, stand_in(c, element_of(value), small=small), build, value)
+    return computed_in(c, _reducible(c, kind, element_of(value)), build, value)
 
 
 def softmax(c: Conversion, value: Value, axis: int) -> Value:

@@ -126,13 +126,13 @@ def _average(
         # ONNX too divides by what lies within the declared padding.
         attributes = _steps(window) | _dynamic(c, window)
         pool = onnx.AveragePool(**attributes, count_include_pad=1)
-        return forms.numeric(c, pool, x, bf16=22)
+        return forms.numeric(c, pool, x)
     plan = _plan(c, window, x)
     if plan.before is None:
         pool = onnx.AveragePool(**plan.attributes, count_include_pad=int(include))
-        return forms.numeric(c, pool, x, bf16=22)
+        return forms.numeric(c, pool, x)
     padded = _padded(c, plan, x, 0.0)
-    mean = forms.numeric(c, onnx.AveragePool(**plan.attributes), padded, bf16=22)
+    mean = forms.numeric(c, onnx.AveragePool(**plan.attributes), padded)
     return mean if include else forms.mul(c, mean, _share(c, window, x))
 
 
@@ -243,7 +243,7 @@ def export_adaptive_average(
     if all(count > 0 and size % count == 0 for size, count in zip(sizes, wanted, strict=True)):
         steps = tuple(size // count for size, count in zip(sizes, wanted, strict=True))
         pool = onnx.AveragePool(kernel_shape=steps, strides=steps)
-        return forms.numeric(c, pool, data, bf16=22)
+        return forms.numeric(c, pool, data)
     result, rank = data, 2 + len(sizes)
     for at, (size, count) in enumerate(zip(sizes, wanted, strict=True)):
         weights = c.constant(bin_weights(size, count), element_of(data))

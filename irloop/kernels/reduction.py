@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from irloop.kernels.elementwise import divide, sqrt
+from irloop.kernels.elementwise import divide
 from irloop.kernels.precision import unwarned, widened
 
 __all__ = [
@@ -158,10 +158,12 @@ def sum_square(data: Array, axes: Axes, keep: bool) -> Any:
 
 @unwarned
 def l2(data: Array, axes: Axes, keep: bool) -> Any:
-    """The square root of the sum of squares; of integers rounded to nearest."""
+    """The square root of the sum of squares; of integers truncated, as OpenVINO does."""
     wide = data if data.dtype.kind in "iu" else widened(data)
     squares = np.asarray(total(wide * wide, axes, keep))
-    return sqrt(squares).astype(data.dtype)
+    if data.dtype.kind in "iu":
+        return np.trunc(np.sqrt(squares.astype(np.float64))).astype(data.dtype)
+    return np.sqrt(squares).astype(data.dtype)
 
 
 def _logarithm(x: Array, dtype: np.dtype[Any]) -> Any:
