@@ -9,6 +9,7 @@ from irloop.conversion.scatter_parts import neutral
 from irloop.dialects.onnx import comparison as onnx_comparison
 from irloop.dialects.onnx import matmul as onnx_matmul
 from irloop.dialects.onnx import scatter as onnx_scatter
+from irloop.dialects.onnx import search as onnx_search
 from irloop.dialects.openvino import embedding as ov
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
@@ -212,6 +213,47 @@ def export_segment_max(
         return found
     empty = forms.equal(c, _counts(c, where, size), c.i64([0]))
     return forms.where(c, _upright(c, empty, data), c.constant(0, element), found)
+
+
+@exports(ov.SparseFillEmptyRows)
+def export_sparse_fill(
+    c: Conversion,
+    op: ov.SparseFillEmptyRows,
+    values: Value,
+    dense_shape: Value,
+    indices: Value,
+    default: Value,
+) -> list[Value]:
+    """Missing rows behind the others, all of them then put in the order of their rows."""
+    element = element_of(indices)
+    where = forms.as_i64(c, indices)
+    rows = forms.gather(c, where, c.i64(0), 1)
+    count = forms.gather(c, forms.as_list(c, dense_shape), c.i64([0]), 0)
+    numbers = forms.range_(c, c.i64(0), forms.reshape(c, count, []), c.i64(1))
+    same = forms.equal(c, forms.unsqueeze(c, numbers, [1]), forms.unsqueeze(c, rows, [0]))
+    found = forms.reduce(c, "Sum", forms.cast(c, same, ElementType.I64), [1], keep=False)
+    empty = forms.equal(c, found, c.i64(0))
+    missing = forms.reshape(c, c(onnx_search.NonZero(), empty), [-1])
+    lengths = forms.shape(c, missing)
+    first = forms.unsqueeze(c, missing, [1])
+    added = forms.concat(c, [first, forms.sub(c, first, first)], 1)
+    whole = forms.concat(c, [where, added], 0)
+    filler = forms.expand(c, forms.reshape(c, default, [1]), lengths)
+    order = _order_of_rows(c, forms.gather(c, whole, c.i64(0), 1))
+    return [
+        forms.cast(c, forms.gather(c, whole, order, 0), element),
+        forms.gather(c, forms.concat(c, [values, filler], 0), order, 0),
+        empty,
+    ]
+
+
+def _order_of_rows(c: Conversion, rows: Value) -> Value:
+    """The positions of rows from the smallest on, equal ones in their order."""
+    count = forms.shape(c, rows)
+    positions = forms.range_(c, c.i64(0), forms.reshape(c, count, []), c.i64(1))
+    keys = forms.add(c, forms.mul(c, rows, count), positions)
+    _, order = forms.topk(c, keys, count, 0, largest=False)
+    return order
 
 
 def lowest_number(element: ElementType) -> float:

@@ -17,6 +17,7 @@ from irloop.dialects.slices import TO_THE_END
 from irloop.graph.builder import element_of
 from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
+from irloop.graph.op import Op
 from irloop.graph.types import ElementType
 
 __all__ = [
@@ -295,6 +296,9 @@ def topk(
     element: ElementType = ElementType.I64,
 ) -> tuple[Value, Value]:
     """The largest (or smallest) elements along an axis and their positions; `k` is a scalar."""
-    op = search.TopK3(axis=axis, mode=mode, sort=sort, index_element_type=element)
+    op: Op = search.TopK3(axis=axis, mode=mode, sort=sort, index_element_type=element)
+    if c.opset >= 11:
+        # It alone promises that the first of equal elements comes first.
+        op = search.TopK11(axis, mode, sort, element, stable=sort == "value")
     values, indices = c.emit(op, value, k, n_outputs=2).outputs
     return values, indices

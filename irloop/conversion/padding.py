@@ -9,6 +9,8 @@ from irloop.conversion.framework import Conversion, exports, imports
 from irloop.conversion.inputs import ints, needed_ints, needed_rank
 from irloop.dialects.onnx import padding as onnx
 from irloop.dialects.openvino import padding as ov
+from irloop.dialects.openvino.elementwise import FloorMod
+from irloop.dialects.openvino.scatter import ScatterUpdate
 from irloop.dialects.slices import TO_THE_END
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -129,7 +131,9 @@ def _import(
 ) -> Value:
     if fill is not None:
         fill = None if shape_of(fill).count() == 0 else openvino_forms.as_scalar(c, fill)
-    chosen = None if axes is None else needed_ints(c, axes, "list of axes")
+    chosen = ints(c, axes)
+    if axes is not None and chosen is None:
+        pads, chosen = _on_all_axes(c, data, pads, axes), None
     known = ints(c, pads)
     if known is not None:
         half = len(known) // 2
@@ -139,6 +143,18 @@ def _import(
             begins, ends = (_spread(items, chosen, rank) for items in (begins, ends))
         return _import_known(c, mode, data, begins, ends, fill)
     return _import_computed(c, mode, data, pads, fill, chosen)
+
+
+def _on_all_axes(c: Conversion, data: Value, pads: Value, axes: Value) -> Value:
+    """Pads of axes that are computed, written into a list for all axes."""
+    f = openvino_forms
+    rank = needed_rank(c, data)
+    listed = f.as_list(c, f.converted(c, axes, ElementType.I64))
+    negative = f.less(c, listed, c.i64(0))
+    begins = f.select(c, negative, f.add(c, listed, c.i64(rank)), listed)
+    places = f.concat(c, [begins, f.add(c, begins, c.i64(rank))], 0)
+    numbers = f.converted(c, pads, ElementType.I64)
+    return c(ScatterUpdate(), c.i64([0] * (2 * rank)), places, numbers, c.i64(0))
 
 
 def _spread(items: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
@@ -193,6 +209,18 @@ def _wrapped(c: Conversion, data: Value, begins: Sequence[int], ends: Sequence[i
     return data
 
 
+def _wrapped_by(c: Conversion, data: Value, begins: Value, ends: Value) -> Value:
+    """Along each axis the elements at positions that start again where they leave it."""
+    f = openvino_forms
+    for axis in range(needed_rank(c, data)):
+        size = f.size_of(c, data, axis)
+        begin, end = (f.gather(c, items, c.i64(axis), 0) for items in (begins, ends))
+        first, last = f.subtract(c, c.i64(0), begin), f.add(c, size, end)
+        positions = f.range_(c, first, last, c.i64(1))
+        data = f.gather(c, data, c(FloorMod(), positions, size), axis)
+    return data
+
+
 def _import_computed(
     c: Conversion,
     mode: str,
@@ -202,8 +230,6 @@ def _import_computed(
     axes: list[int] | None,
 ) -> Value:
     """Pads that are computed while the model runs: negative ones are cut off behind the padding."""
-    if mode == "wrap":
-        needed_ints(c, pads, "padding")
     rank = needed_rank(c, data)
     count = rank if axes is None else len(axes)
     numbers = openvino_forms.as_i64(c, pads)
@@ -211,6 +237,8 @@ def _import_computed(
     ends = openvino_forms.slice_(c, numbers, [count], [2 * count], [0])
     if axes is not None:
         begins, ends = (_spread_by(c, items, axes, rank) for items in (begins, ends))
+    if mode == "wrap":
+        return _wrapped_by(c, data, begins, ends)
     value = fill if mode == "constant" else None
     if c.opset >= 12:
         return c(ov.Pad12(mode), data, begins, ends, value)

@@ -41,6 +41,7 @@ from irloop.conversion import (
     sequence,
     shape,
     slicing,
+    strided_slice,
 )
 from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.framework import EXPORTS, IMPORTS, Conversion, Converted, Converter
@@ -91,6 +92,7 @@ FAMILIES = (
     embedding,
     random,
     resize,
+    strided_slice,
 )
 
 #: Read by ONNX Runtime, TensorRT and DirectML of today.

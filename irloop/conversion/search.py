@@ -182,7 +182,13 @@ def export_unique(
     c: Conversion, op: ov.Unique, data: Value, axis: Value | None = None
 ) -> list[Value]:
     at = None if axis is None else needed_axis(c, axis)
-    outputs = list(c.emit(onnx.Unique(at, op.sorted), data, n_outputs=4).outputs)
+    element = element_of(data)
+    chosen = ElementType.I64 if element.is_integer else ElementType.F32
+    if element in (ElementType.F64, ElementType.U64):
+        chosen = element
+    wide = onnx_forms.cast(c, data, chosen)
+    outputs = list(c.emit(onnx.Unique(at, op.sorted), wide, n_outputs=4).outputs)
+    outputs[0] = onnx_forms.cast(c, outputs[0], element)
     types = (op.index_element_type, op.index_element_type, op.count_element_type)
     counted = zip(outputs[1:], types, strict=True)
     return [outputs[0], *(onnx_forms.cast(c, value, type) for value, type in counted)]

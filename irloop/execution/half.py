@@ -40,6 +40,9 @@ def widened_type(found: ValueType) -> ValueType:
 def widened_op(op: Op) -> Op:
     """An operation that would make half precision, making single precision."""
     # Every subclass of Op is made a dataclass as it is defined; Op itself is none.
+    if not op.pure:
+        # Random bits become other numbers in another type.
+        return op
     attributes: Any = op
     made = {item.name: getattr(op, item.name) for item in fields(attributes)}
     half = {name: ElementType.F32 for name, value in made.items() if value in _HALF}
