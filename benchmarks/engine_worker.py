@@ -16,44 +16,69 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from irloop.graph.tensor import pack, unpack
+from irloop.graph.types import ElementType, element_type_of
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def load_arrays(path: str, prefix: str) -> list[Any]:
-    """Arrays prefix0, prefix1, ...; bf16, sequences and absent values as the corpus packs them."""
-    values: list[Any] = []
+    """Values prefix0, prefix1, ... as `store_arrays` packs them."""
     with np.load(path) as data:
-        names = set(data.files)
-        while True:
-            key = f"{prefix}{len(values)}"
-            if key in names:
-                values.append(data[key])
-            elif f"{key}__bf16" in names:
-                values.append(data[f"{key}__bf16"].view(ml_dtypes.bfloat16))
-            elif f"{key}__none" in names:
-                values.append(None)
-            elif f"{key}__seq_len" in names:
-                count = int(data[f"{key}__seq_len"])
-                values.append([data[f"{key}__seq_{at}"] for at in range(count)])
-            else:
-                return values
+        names = json.loads(str(data["names"]))[prefix]
+        return [
+            [_restored(data, key) for key in item]
+            if isinstance(item, list)
+            else _restored(data, item)
+            for item in names
+        ]
 
 
 def store_arrays(path: str, prefix: str, values: Sequence[Any]) -> None:
-    """The counterpart of `load_arrays`."""
+    """Arrays, lists of arrays (sequences) and None; types that npz lacks go by their bits."""
     packed: dict[str, Any] = {}
-    for at, value in enumerate(values):
-        key = f"{prefix}{at}"
+
+    def put(value: Any) -> str | None:
         if value is None:
-            packed[f"{key}__none"] = np.zeros((), np.int64)
-        elif isinstance(value, list):
-            packed[f"{key}__seq_len"] = np.array(len(value), np.int64)
-            packed.update({f"{key}__seq_{i}": np.asarray(item) for i, item in enumerate(value)})
-        elif value.dtype == ml_dtypes.bfloat16:
-            packed[f"{key}__bf16"] = value.view(np.uint16)
-        else:
-            packed[key] = value
-    np.savez(path, **packed)
+            return None
+        array = np.asarray(value)
+        key = f"{prefix}{len(packed)}"
+        if array.dtype.kind == "V" or array.dtype.name in ML_TYPES:
+            key += f"__{array.dtype.name}"
+            array = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+        packed[key] = array.astype(str) if array.dtype.kind == "O" else array
+        return key
+
+    names = [
+        [put(item) for item in value] if isinstance(value, list) else put(value) for value in values
+    ]
+    np.savez(path, names=json.dumps({prefix: names}), **packed)
+
+
+#: Element types of ml_dtypes by the names NumPy shows.
+ML_TYPES = {
+    np.dtype(kind).name: kind
+    for kind in (
+        ml_dtypes.bfloat16,
+        ml_dtypes.float8_e4m3fn,
+        ml_dtypes.float8_e4m3fnuz,
+        ml_dtypes.float8_e5m2,
+        ml_dtypes.float8_e5m2fnuz,
+        ml_dtypes.float8_e8m0fnu,
+        ml_dtypes.float4_e2m1fn,
+        ml_dtypes.int4,
+        ml_dtypes.uint4,
+        ml_dtypes.int2,
+        ml_dtypes.uint2,
+    )
+}
+
+
+def _restored(data: Any, key: str | None) -> Any:
+    if key is None:
+        return None
+    _, _, name = key.partition("__")
+    return data[key].view(ML_TYPES[name]) if name else data[key]
 
 
 def run_onnxruntime(model: str, arrays: list[Any]) -> list[Any]:
@@ -117,9 +142,10 @@ def run_openvino(model: str, arrays: list[Any]) -> list[Any]:
     for at, value in enumerate(arrays):
         port = compiled.inputs[at]
         tensor = openvino.Tensor(port.get_element_type(), openvino.Shape(list(value.shape)))
-        if value.size and value.dtype == ml_dtypes.bfloat16:
-            # The binding shows bfloat16 as float16: the bits have to go over, not the numbers.
-            tensor.data.view(np.uint16)[...] = value.view(np.uint16)
+        if value.size and value.dtype.name in ML_TYPES:
+            # The binding shows these types as others: the bits have to go over, not the numbers.
+            raw = pack(value, element_type_of(value.dtype))
+            tensor.data.reshape(-1).view(np.uint8)[...] = np.frombuffer(raw, np.uint8)
         elif value.size:
             tensor.data[...] = value
         request.set_input_tensor(at, tensor)
@@ -128,8 +154,12 @@ def run_openvino(model: str, arrays: list[Any]) -> list[Any]:
 
 
 def _from_openvino(tensor: Any) -> Any:
-    array = np.array(tensor.data)
-    return array.view(ml_dtypes.bfloat16) if tensor.element_type.to_string() == "bf16" else array
+    name = tensor.element_type.to_string()
+    element = ElementType(name)
+    if element.numpy().name not in ML_TYPES:
+        return np.array(tensor.data)
+    raw = np.array(tensor.data).reshape(-1).view(np.uint8).tobytes()
+    return unpack(raw, element, tuple(tensor.shape))
 
 
 def save_as_ir(model: str, xml: str) -> None:

@@ -82,7 +82,13 @@ __all__ = [
 
 #: Element types of ONNX that OpenVINO's IR has no name for.
 UNKNOWN_TO_OPENVINO = frozenset(
-    {ElementType.F8E4M3FNUZ, ElementType.F8E5M2FNUZ, ElementType.C64, ElementType.C128}
+    {
+        ElementType.I2,
+        ElementType.F8E4M3FNUZ,
+        ElementType.F8E5M2FNUZ,
+        ElementType.C64,
+        ElementType.C128,
+    }
 )
 
 

@@ -52,6 +52,7 @@ from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.types import UNKNOWN_TYPE, Shape, TensorType, ValueType
 from irloop.graph.verify import verify
+from irloop.graph.walk import all_graphs, node_path
 
 __all__ = ["DEFAULT_ONNX_OPSET", "FAMILIES", "set_input_shapes", "to_onnx", "to_openvino"]
 
@@ -147,6 +148,7 @@ def to_openvino(
     converter = Converter(IMPORTS, opset)
     names = _Names(model, lambda node: node.name, lambda node: node.name)
     graph = _translate(model, converter, names, _own_producer)
+    _require_known_types(graph)
     return Model(graph, "openvino", 10, {}, {}, model.source), converter.notes
 
 
@@ -270,6 +272,29 @@ def _refused_border(node: Node, type: str) -> Diagnostic:
         location=Location(line=node.location.line, path=node.name),
         fix="give the model tensors at its border",
     )
+
+
+def _require_known_types(graph: Graph) -> None:
+    """Refuse values of element types that IR has no name for.
+
+    Raises:
+        UnsupportedError: naming each of them.
+    """
+    found = [
+        Diagnostic(
+            "CNV003",
+            Severity.ERROR,
+            f"{value.name!r} is of type {value.type}; OpenVINO IR has no such element type",
+            Location(line=node.location.line, path=node_path(node)),
+            fix="convert to another element type in the ONNX model",
+        )
+        for inner in all_graphs(graph)
+        for node in (*inner.parameters, *inner.nodes)
+        for value in node.outputs
+        if element_of(value) in ov_forms.UNKNOWN_TO_OPENVINO
+    ]
+    if found:
+        raise UnsupportedError(f"{len(found)} values cannot be converted", diagnostics=found)
 
 
 def _as_it_is(c: Conversion, name: str, value: Value) -> Value:
