@@ -26,7 +26,7 @@ from irloop.validation.repair import repaired
 if TYPE_CHECKING:
     from irloop.validation.context import Context
 
-__all__ = ["Analysis", "Numbers"]
+__all__ = ["Analysis", "LightInference", "Numbers"]
 
 _FORMATS = {
     ElementType.I64: "q",
@@ -98,7 +98,7 @@ class Numbers:
         return repr((self.items, self.shape)).encode()
 
 
-class _LightInference(Inference):
+class LightInference(Inference):
     """Inference that folds nothing but dimensions, and never raises.
 
     Large models repeat themselves: what an operation gave for the same attributes and input
@@ -191,7 +191,7 @@ class Analysis:
         self.errors: list[InferenceError] = []
         #: Every layer that became a node, with that node.
         self.pairs: list[tuple[Layer, Node]] = []
-        inference = _LightInference()
+        inference = LightInference()
         broken = bool(context.errors) and not as_it_is
         document = repaired(context) if broken else context.document
         try:

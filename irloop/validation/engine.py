@@ -11,9 +11,11 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from irloop.diagnostics import Diagnostic, Report, Severity
 from irloop.errors import ReadError, UsageError
@@ -22,6 +24,9 @@ from irloop.validation import rules as rule_package
 from irloop.validation.context import Context
 from irloop.validation.errors import Errors
 from irloop.validation.rule import RULES, Rule
+
+if TYPE_CHECKING:
+    from irloop.validation.onnx_context import OnnxContext
 
 __all__ = ["explain", "rule_classes", "validate"]
 
@@ -89,7 +94,10 @@ def validate(
     selection = _Selection(select, ignore)
     report = Report()
     with _no_collection():
-        findings = _ir_findings(file, weights, selection)
+        if _is_onnx(file):
+            findings = _onnx_findings(file, selection)
+        else:
+            findings = _ir_findings(file, weights, selection)
         report.extend(item.in_file(file) for item in findings if selection.wants(item.code))
     return report
 
@@ -130,6 +138,30 @@ class _Selection:
         if any(code.startswith(group) for group in self.ignore):
             return False
         return not self.select or any(code.startswith(group) for group in self.select)
+
+
+def _is_onnx(file: str) -> bool:
+    """The suffix decides; without a known one, the first byte of every ONNX model."""
+    suffix = os.path.splitext(file)[1].lower()
+    if suffix in (".onnx", ".xml"):
+        return suffix == ".onnx"
+    try:
+        with open(file, "rb") as stream:
+            return stream.read(1) == b"\x08"
+    except (OSError, ValueError):
+        return False
+
+
+def _onnx_findings(file: str, selection: _Selection) -> Iterator[Diagnostic]:
+    from irloop.validation.onnx_context import OnnxContext
+
+    try:
+        context = OnnxContext(file)
+    except ReadError as error:
+        for item in error.diagnostics:
+            yield replace(item, code="ONX101") if item.code == ReadError.code else item
+        return
+    yield from _run(context, "ONX", selection)
 
 
 def _ir_findings(
@@ -176,14 +208,15 @@ def _envelope(file: str) -> Callable[[], bool]:
     return result
 
 
-def _run(context: Context, group: str, selection: _Selection) -> Iterator[Diagnostic]:
+def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> Iterator[Diagnostic]:
     """Run the rules in order; drop findings that depend on an error found before."""
     classes = rule_classes(group)
     errors = Errors()
     context.errors = errors
     wanted = tuple(code for code in classes if selection.wants(code))
+    subject: Any = context  # the rules of a group all take its kind of context
     for rule in _in_order(wanted, group):
-        for finding in rule().check(context):
+        for finding in rule().check(subject):
             if errors.silence(rule, finding.location):
                 continue
             if finding.severity is Severity.ERROR:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.validation.places import at_layer
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from irloop.validation.context import Context
     from irloop.validation.operations import AttributeProblem
 
-__all__ = ["FILE", "LAYER", "NET", "OWNER", "RULES", "SECTIONS", "Rule"]
+__all__ = ["FILE", "LAYER", "NET", "OWNER", "RULES", "SECTIONS", "OnnxRule", "Rule"]
 
 #: Where an error that a rule depends on has to be to matter: in the same layer, in the layer
 #: that owns the body of the finding, in the same net, or anywhere in the file.
@@ -44,14 +44,16 @@ class Rule:
     def __init_subclass__(
         cls,
         *,
-        code: str,
-        severity: Severity,
-        title: str,
+        code: str = "",
+        severity: Severity = Severity.ERROR,
+        title: str = "",
         requires: tuple[str, ...] = (),
         scope: str = LAYER,
         needs_graph: bool = False,
     ) -> None:
         super().__init_subclass__()
+        if not code:
+            return
         if code in RULES:
             raise TypeError(f"two rules have the code {code}")
         cls.code = code
@@ -62,8 +64,11 @@ class Rule:
         cls.needs_graph = needs_graph
         RULES[code] = cls
 
-    def check(self, context: Context) -> Iterator[Diagnostic]:
-        """Every finding of this rule in one model."""
+    def check(self, context: Any) -> Iterator[Diagnostic]:
+        """Every finding of this rule in one model.
+
+        Rules on IR take a `Context`, rules on ONNX an `OnnxContext`.
+        """
         raise NotImplementedError
 
     def found(
@@ -104,3 +109,7 @@ class Rule:
                 cause=said.cause,
                 fix=said.fix or "correct the operand or the attribute",
             )
+
+
+class OnnxRule(Rule):
+    """The base of rules on ONNX models, which look at an `OnnxContext`."""

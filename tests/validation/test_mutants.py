@@ -203,4 +203,4 @@ def test_lost_wires_are_noticed(model: str, tmp_path: Path) -> None:
         path = tmp_path / "mutant.xml"
         path.write_bytes(etree.tostring(edited(root, number, remove)))
         found = [item.code for item in validate(path, weights=weights)]
-        assert len(found) > quiet, (element.tag, dict(element.attrib))
+        assert len(found) > quiet, (element.tag, element.items())

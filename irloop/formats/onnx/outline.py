@@ -1,0 +1,193 @@
+"""What an .onnx file says, before anything is made of it: names, types, nodes and bodies as they
+stand.
+
+Reading mends what it can (order, shadowed names, missing types); an `Outline` shows the file
+itself, to those who judge it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from irloop.errors import IrloopError
+from irloop.formats.onnx.attributes import kind_of
+from irloop.formats.onnx.external import ExternalFiles
+from irloop.formats.onnx.source import load
+from irloop.formats.onnx.tensors import tensor_from_proto
+from irloop.formats.onnx.types import require_text, type_from_proto
+from irloop.graph.types import UNKNOWN_TYPE, ValueType
+
+__all__ = ["Outline", "OutlineGraph", "OutlineNode", "outline_of"]
+
+#: Constants of more elements are no conditions, trip counts or axes.
+SMALL = 16
+
+
+@dataclass(slots=True)
+class OutlineNode:
+    """A node: an empty name in `inputs` or `outputs` is one left out.
+
+    `bodies` are the graphs among its attributes; `numbers` its integers and lists of them.
+    """
+
+    type: str
+    domain: str
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    graph: OutlineGraph
+    bodies: dict[str, OutlineGraph] = field(default_factory=dict)
+    numbers: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The name, or where there is none the type and the first output."""
+        if self.name:
+            return self.name
+        first = next((name for name in self.outputs if name), "")
+        return f"{self.type}({first})" if first else self.type
+
+    @property
+    def path(self) -> str:
+        """The way here through bodies, as in ``Loop_7/body/Mul_4``."""
+        return f"{self.graph.path}/{self.label}" if self.graph.path else self.label
+
+
+@dataclass(slots=True)
+class OutlineGraph:
+    """A graph: its own names with their declared types, its nodes in the file's order.
+
+    `path` leads to a body by node and attribute. `untyped` are inputs without any type.
+    """
+
+    name: str
+    path: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    initializers: frozenset[str]
+    types: dict[str, ValueType]
+    untyped: frozenset[str]
+    constants: dict[str, tuple[Any, ...]]
+    parent: OutlineNode | None
+    nodes: list[OutlineNode] = field(default_factory=list)
+
+    def type_of(self, name: str) -> ValueType:
+        """What the file declares for a name, here or in a graph around; unknown otherwise."""
+        graph: OutlineGraph | None = self
+        while graph is not None:
+            if name in graph.types:
+                return graph.types[name]
+            graph = None if graph.parent is None else graph.parent.graph
+        return UNKNOWN_TYPE
+
+    def constant_of(self, name: str) -> tuple[Any, ...] | None:
+        """The elements of a small constant, here or in a graph around; None otherwise."""
+        graph: OutlineGraph | None = self
+        while graph is not None:
+            if name in graph.constants:
+                return graph.constants[name]
+            if name in graph.types and name in graph.inputs:
+                return None
+            graph = None if graph.parent is None else graph.parent.graph
+        return None
+
+    def walk(self) -> Iterator[OutlineGraph]:
+        """This graph and every body in it, outermost first."""
+        stack = [self]
+        while stack:
+            graph = stack.pop()
+            yield graph
+            bodies = [body for node in graph.nodes for body in node.bodies.values()]
+            stack.extend(reversed(bodies))
+
+
+@dataclass(slots=True)
+class Outline:
+    """A model: its main graph and the opset of each domain ("" is ai.onnx)."""
+
+    graph: OutlineGraph
+    opsets: dict[str, int]
+
+
+def outline_of(path: str | os.PathLike[str]) -> Outline:
+    """The outline of an .onnx file; external data is not touched.
+
+    Raises:
+        ReadError: when the file cannot be read or holds something else.
+    """
+    file = Path(path)
+    files = ExternalFiles(file.parent)
+    proto = load(file, files)
+    opsets = {item.domain.removeprefix("ai.onnx"): item.version for item in proto.opset_import}
+    return Outline(_graph(proto.graph, "", None, files), opsets)
+
+
+def _graph(
+    proto: onnx.GraphProto, path: str, parent: OutlineNode | None, files: ExternalFiles
+) -> OutlineGraph:
+    named = (*proto.value_info, *proto.output, *proto.input)
+    require_text([item.name for item in named], "a name of a graph")
+    initializers = frozenset(item.name for item in proto.initializer)
+    graph = OutlineGraph(
+        proto.name,
+        path,
+        tuple(item.name for item in proto.input if item.name not in initializers),
+        tuple(item.name for item in proto.output),
+        initializers,
+        {item.name: type_from_proto(item.type) for item in named},
+        frozenset(item.name for item in proto.input if not item.type.WhichOneof("value")),
+        {},
+        parent,
+    )
+    for tensor in proto.initializer:
+        _constant(graph, tensor.name, tensor, files)
+    for node in proto.node:
+        graph.nodes.append(_node(graph, node, files))
+    return graph
+
+
+def _node(graph: OutlineGraph, proto: onnx.NodeProto, files: ExternalFiles) -> OutlineNode:
+    require_text([proto.name, *proto.input, *proto.output], "a name of a node")
+    domain = "" if proto.domain == "ai.onnx" else proto.domain
+    node = OutlineNode(
+        proto.op_type, domain, proto.name, tuple(proto.input), tuple(proto.output), graph
+    )
+    for attribute in proto.attribute:
+        kind = kind_of(attribute)
+        if kind == onnx.AttributeProto.GRAPH:
+            label = _LABELS.get(attribute.name, attribute.name)
+            node.bodies[attribute.name] = _graph(attribute.g, f"{node.path}/{label}", node, files)
+        elif kind == onnx.AttributeProto.INT:
+            node.numbers[attribute.name] = (attribute.i,)
+        elif kind == onnx.AttributeProto.INTS:
+            node.numbers[attribute.name] = tuple(attribute.ints)
+        elif kind == onnx.AttributeProto.TENSOR and proto.op_type == "Constant":
+            _constant(graph, proto.output[0] if proto.output else "", attribute.t, files)
+    if proto.op_type == "Constant" and "value_int" in node.numbers and proto.output:
+        graph.constants[proto.output[0]] = node.numbers["value_int"]
+    return node
+
+
+_LABELS = {"then_branch": "then", "else_branch": "else"}
+
+
+def _constant(
+    graph: OutlineGraph, name: str, proto: onnx.TensorProto, files: ExternalFiles
+) -> None:
+    count = 1
+    for dim in proto.dims:
+        count *= dim
+    if not name or not 0 < count <= SMALL:
+        return
+    try:
+        tensor = tensor_from_proto(proto, files, name)
+        graph.constants[name] = tuple(tensor.numpy().reshape(-1).tolist())
+    except (IrloopError, ValueError):
+        return
+    graph.types.setdefault(name, tensor.type)

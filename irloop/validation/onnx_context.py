@@ -1,0 +1,145 @@
+"""Everything rules may ask about one ONNX model, computed once and only when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+from irloop.diagnostics import Location
+from irloop.errors import InferenceError, IrloopError
+from irloop.formats.onnx.outline import Outline, OutlineGraph, OutlineNode, outline_of
+from irloop.formats.onnx.reader import read
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+from irloop.validation.analysis import LightInference
+from irloop.validation.errors import Errors
+
+__all__ = ["OnnxContext", "at_graph", "at_node", "element_of", "shape_of", "slice_shape"]
+
+
+def at_node(node: OutlineNode) -> Location:
+    """A node, by its way through bodies."""
+    return Location(path=node.path, element=node.path)
+
+
+def at_graph(graph: OutlineGraph) -> Location:
+    """A body, or the main graph."""
+    return Location(path=graph.path, element=graph.path)
+
+
+def element_of(type: ValueType) -> ElementType | None:
+    """The element type of a tensor, or None when it is not known."""
+    if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
+        return None
+    return type.element
+
+
+def shape_of(type: ValueType) -> Shape | None:
+    """The shape of a tensor, or None when not even the rank is known."""
+    if not isinstance(type, TensorType) or type.shape.dims is None:
+        return None
+    return type.shape
+
+
+def slice_shape(type: ValueType) -> Shape | None:
+    """The shape of what is scanned, or None; a scalar counts as not known.
+
+    Files of many hands declare "no dimensions" where they mean "no idea".
+    """
+    found = shape_of(type)
+    return found if found is not None and found.rank else None
+
+
+class OnnxContext:
+    """One ONNX model and what was found out about it.
+
+    Raises:
+        ReadError: when the file holds no ONNX model at all.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
+        self.outline: Outline = outline_of(path)
+        #: Where errors were found so far; the engine fills it while rules run.
+        self.errors = Errors()
+        #: Why the model cannot be read, None when it can.
+        self.read_error: IrloopError | None = None
+
+    @cached_property
+    def graphs(self) -> list[OutlineGraph]:
+        """The main graph and every body, outermost first."""
+        return list(self.outline.graph.walk())
+
+    def nodes(self, *types: str) -> Iterator[OutlineNode]:
+        """Nodes of these types of the standard domain, bodies included."""
+        for graph in self.graphs:
+            for node in graph.nodes:
+                if node.type in types and not node.domain:
+                    yield node
+
+    def loops(self) -> Iterator[tuple[OutlineNode, OutlineGraph]]:
+        """Every Loop that has a body of at least two inputs and one output."""
+        for node in self.nodes("Loop"):
+            body = node.bodies.get("body")
+            if body is not None and len(body.inputs) >= 2 and body.outputs:
+                yield node, body
+
+    def trip_count(self, node: OutlineNode) -> int | None:
+        """The constant trip count of a Loop; None when there is none or it is computed."""
+        name = node.inputs[0] if node.inputs else ""
+        found = node.graph.constant_of(name) if name else None
+        return int(found[0]) if found is not None and len(found) == 1 else None
+
+    def first_condition(self, node: OutlineNode) -> bool | None:
+        """The initial condition of a Loop when it is constant; True when it is left out."""
+        name = node.inputs[1] if len(node.inputs) > 1 else ""
+        if not name:
+            return True
+        found = node.graph.constant_of(name)
+        return bool(found[0]) if found is not None and len(found) == 1 else None
+
+    def states(self, node: OutlineNode, body: OutlineGraph) -> list[tuple[str, str, str]]:
+        """The states of a Loop or Scan: outer name ("" if left out), body input, body output."""
+        if node.type == "Loop":
+            outer, before, after = node.inputs[2:], body.inputs[2:], body.outputs[1:]
+        else:
+            # Scan-8 has the lengths of its batch items in front.
+            first = 1 if self.outline.opsets.get("", 0) == 8 else 0
+            count = len(body.inputs) - node.numbers.get("num_scan_inputs", (0,))[0]
+            outer, before = node.inputs[first : first + count], body.inputs[:count]
+            after = body.outputs
+        return list(zip(outer, before, after, strict=False))
+
+    def source(self, graph: OutlineGraph, name: str) -> str:
+        """The name a value has before it went through Identity nodes of its graph."""
+        makers = self._makers(graph)
+        for _ in graph.nodes:
+            node = makers.get(name)
+            if node is None or node.type != "Identity" or len(node.inputs) != 1:
+                break
+            name = node.inputs[0]
+        return name
+
+    @staticmethod
+    def _makers(graph: OutlineGraph) -> dict[str, OutlineNode]:
+        return {name: node for node in graph.nodes for name in node.outputs if name}
+
+    def stays_true(self, body: OutlineGraph) -> bool:
+        """True when the body of a Loop never ends it: a constant, or its own condition."""
+        name = self.source(body, body.outputs[0])
+        if name == body.inputs[1]:
+            return True
+        found = body.constant_of(name)
+        return found is not None and bool(found[0])
+
+    @cached_property
+    def inference_errors(self) -> list[InferenceError]:
+        """What operations object to; empty when the model cannot be read."""
+        inference = LightInference()
+        try:
+            model = read(self.path)
+            inference.run(model.graph)
+        except (IrloopError, RecursionError) as error:
+            self.read_error = error if isinstance(error, IrloopError) else None
+            return []
+        return inference.errors

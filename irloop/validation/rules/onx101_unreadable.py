@@ -1,0 +1,41 @@
+"""ONX101: model cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.onnx_context import OnnxContext
+from irloop.validation.rule import OnnxRule
+
+
+class Unreadable(OnnxRule, code="ONX101", severity=Severity.ERROR, title="model cannot be read"):
+    """The file is no ONNX model, or one that contradicts itself.
+
+    What it does:
+        Reads the protobuf and builds the graph: names that nothing gives, cycles, bodies whose
+        inputs and outputs do not fit their node, missing branches, attributes of a wrong kind.
+    Why is this bad:
+        The specification forbids it; onnx.checker, ONNX Runtime and OpenVINO refuse the file.
+    Bad example:
+        an If without else_branch
+    Good example:
+        an If with then_branch and else_branch, of the same number of outputs
+    Fix:
+        Export the model again; for a Git LFS pointer run `git lfs pull`.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """What the reader says."""
+        _ = context.inference_errors  # reading happens here
+        if context.read_error is None:
+            return
+        for item in context.read_error.diagnostics:
+            yield self.found(
+                item.location,
+                item.message,
+                expected=item.expected,
+                found=item.found,
+                cause=item.cause,
+                fix=item.fix or "export the model again",
+            )

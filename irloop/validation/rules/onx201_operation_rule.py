@@ -1,0 +1,37 @@
+"""ONX201: operands break a rule of the operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.validation.onnx_context import OnnxContext
+from irloop.validation.rule import OnnxRule
+
+
+class OperationRule(
+    OnnxRule, code="ONX201", severity=Severity.ERROR, title="operands break a rule of the operation"
+):
+    """Element types, shapes or attributes of an operation contradict its specification.
+
+    What it does:
+        Infers the types and shapes of all operations, bodies included, and asks each whether its
+        operands go together.
+    Why is this bad:
+        ONNX Runtime and OpenVINO refuse the model, or fail when they run it.
+    Bad example:
+        an Add of a float and an int64 tensor
+    Good example:
+        a Cast of the int64 tensor to float, then the Add
+    Fix:
+        Correct the operand or the attribute.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding a node."""
+        for error in context.inference_errors:
+            item = error.diagnostics[0]
+            place = Location(path=item.location.path or item.message.split("'")[1], element="")
+            yield self.found(
+                place, item.message, expected=item.expected, found=item.found, fix="correct it"
+            )

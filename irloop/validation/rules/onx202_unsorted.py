@@ -1,0 +1,44 @@
+"""ONX202: nodes are not sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.onnx_context import OnnxContext, at_node
+from irloop.validation.rule import OnnxRule
+
+
+class Unsorted(OnnxRule, code="ONX202", severity=Severity.WARNING, title="nodes are not sorted"):
+    """A node stands in front of one whose output it reads.
+
+    What it does:
+        Walks through the nodes of the graph and of each body in the order of the file.
+    Why is this bad:
+        The specification demands a topological order, and onnx.checker refuses the file. ONNX
+        Runtime sorts by itself; other readers go wrong.
+    Bad example:
+        y = Relu(x) in front of x = Abs(a)
+    Good example:
+        x = Abs(a) in front of y = Relu(x)
+    Fix:
+        Sort the nodes; reading the model and writing it again does so.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding a graph, at the first node out of order."""
+        for graph in context.graphs:
+            makers = {name: node for node in graph.nodes for name in node.outputs if name}
+            made: set[str] = set()
+            for node in graph.nodes:
+                late = next((n for n in node.inputs if n in makers and n not in made), None)
+                if late is not None and makers[late] is not node:
+                    yield self.found(
+                        at_node(node),
+                        f"{node.type} {node.label!r} stands in front of what it reads",
+                        expected=f"{makers[late].type} {makers[late].label!r} before it",
+                        found=f"{late!r} is made later",
+                        fix="sort the nodes",
+                    )
+                    break
+                made.update(node.outputs)

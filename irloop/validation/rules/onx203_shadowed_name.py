@@ -1,0 +1,62 @@
+"""ONX203: body reuses a name of an outer graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.onnx.outline import OutlineGraph
+from irloop.validation.onnx_context import OnnxContext, at_graph
+from irloop.validation.rule import OnnxRule
+
+
+class ShadowedName(
+    OnnxRule, code="ONX203", severity=Severity.WARNING, title="body reuses a name of an outer graph"
+):
+    """A value of a body has the name of a value of a graph around it.
+
+    What it does:
+        Compares the names that each body gives (inputs, initializers, outputs of nodes) with those
+        visible around it.
+    Why is this bad:
+        The specification prohibits it. ONNX Runtime refuses outputs of nodes that shadow ("not in
+        SSA form") and accepts inputs that do; engines that look names up by text mix the values up.
+    Bad example:
+        an outer value x, and x = Add(...) in a Loop body
+    Good example:
+        an outer value x, and x_next = Add(...) in the body
+    Fix:
+        Rename the value of the body.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding a name."""
+        for graph in context.graphs:
+            outer = _visible(graph)
+            if not outer:
+                continue
+            own = [*graph.inputs, *graph.initializers]
+            own += [name for node in graph.nodes for name in node.outputs]
+            for name in sorted({name for name in own if name and name in outer}):
+                yield self.found(
+                    at_graph(graph),
+                    f"the name {name!r} already means a value of the graph around",
+                    expected="a name that no graph around uses",
+                    found=f"{name!r} in both",
+                    fix="rename the value of the body",
+                )
+
+
+def _visible(graph: OutlineGraph) -> set[str]:
+    """Names of the graphs around that a body can see: made before the node that owns it."""
+    names: set[str] = set()
+    owner = graph.parent
+    while owner is not None:
+        around = owner.graph
+        names.update(around.inputs, around.initializers)
+        for node in around.nodes:
+            if node is owner:
+                break
+            names.update(name for name in node.outputs if name)
+        owner = around.parent
+    return names

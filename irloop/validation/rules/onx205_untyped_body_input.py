@@ -1,0 +1,52 @@
+"""ONX205: body input without a type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.graph.types import ElementType, TensorType
+from irloop.validation.onnx_context import OnnxContext, at_graph
+from irloop.validation.rule import OnnxRule
+
+
+class UntypedBodyInput(
+    OnnxRule,
+    code="ONX205",
+    severity=Severity.WARNING,
+    title="body input without a type",
+):
+    """An input of a Loop body has no element type.
+
+    What it does:
+        Looks at the declared types of the inputs of each Loop body. (Engines work out those of a
+        Scan body.)
+    Why is this bad:
+        ONNX Runtime and onnx.checker (full check) refuse the model ("does not have type
+        information"). OpenVINO accepts it.
+    Bad example:
+        a body whose inputs are names only
+    Good example:
+        a body whose inputs are declared float, int64, ...
+    Fix:
+        Declare the element type of each body input.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding an input."""
+        for node in context.nodes("Loop"):
+            for body in node.bodies.values():
+                for name in body.inputs:
+                    known = body.types.get(name)
+                    typed = not isinstance(known, TensorType) or (
+                        known.element is not ElementType.DYNAMIC
+                    )
+                    if typed and name not in body.untyped:
+                        continue
+                    yield self.found(
+                        at_graph(body),
+                        f"the body input {name!r} has no element type",
+                        expected="an element type",
+                        found="none",
+                        fix="declare the element type",
+                    )

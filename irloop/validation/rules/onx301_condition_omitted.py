@@ -1,0 +1,47 @@
+"""ONX301: condition is left out, but the body computes one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.onnx_context import OnnxContext, at_node
+from irloop.validation.rule import OnnxRule
+
+
+class ConditionOmitted(
+    OnnxRule,
+    code="ONX301",
+    severity=Severity.WARNING,
+    title="condition is left out, but the body computes one",
+):
+    """A Loop leaves out `cond`, and its body may give false as next condition.
+
+    What it does:
+        Looks at Loops without the second input whose body condition is neither constant true nor
+        handed on.
+    Why is this bad:
+        By the specification's table the condition of the body is then ignored. ONNX Runtime and
+        OpenVINO honour it and may stop earlier; onnx.reference runs no iteration at all.
+    Bad example:
+        Loop(M, '') whose body gives cond_out = Less(i, 3)
+    Good example:
+        Loop(M, true) with the same body, or a body that gives a constant true
+    Fix:
+        Pass a constant true as cond when the condition counts; give a constant true in the body
+        when it does not.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding a Loop."""
+        for node, body in context.loops():
+            omitted = len(node.inputs) < 2 or not node.inputs[1]
+            if omitted and not context.stays_true(body):
+                yield self.found(
+                    at_node(node),
+                    f"Loop {node.label!r} leaves cond out, but its body computes a condition",
+                    expected="a constant true as cond, or as condition of the body",
+                    found=f"a computed condition {body.outputs[0]!r}",
+                    cause="engines disagree whether it counts",
+                    fix="pass cond, or give a constant true in the body",
+                )

@@ -1,0 +1,45 @@
+"""ONX305: loop that never runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.onnx_context import OnnxContext, at_node
+from irloop.validation.rule import OnnxRule
+
+
+class ZeroIterations(
+    OnnxRule,
+    code="ONX305",
+    severity=Severity.WARNING,
+    title="loop that never runs",
+):
+    """A Loop whose constant trip count is 0 or whose condition is constant false.
+
+    What it does:
+        Reads the constants behind `M` and `cond`.
+    Why is this bad:
+        ONNX Runtime gives the initial values and empty scan outputs, as specified. OpenVINO 2026.4
+        dies (SIGFPE) with a constant 0 and a scan output, and loses the states with a constant
+        false; onnx.reference raises an exception.
+    Bad example:
+        M = 0
+    Good example:
+        M as an input of the model
+    Fix:
+        Replace the loop by its initial values, or correct the constant.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding a Loop."""
+        for node, _ in context.loops():
+            zero = context.trip_count(node) == 0
+            if zero or context.first_condition(node) is False:
+                yield self.found(
+                    at_node(node),
+                    f"Loop {node.label!r} never runs its body",
+                    expected="at least one iteration",
+                    found="trip count 0" if zero else "a condition that is constant false",
+                    fix="replace the loop by its initial values, or correct the constant",
+                )

@@ -1,0 +1,42 @@
+"""ONX306: loop that cannot end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.onnx_context import OnnxContext, at_node
+from irloop.validation.rule import OnnxRule
+
+
+class InfiniteLoop(
+    OnnxRule, code="ONX306", severity=Severity.WARNING, title="loop that cannot end"
+):
+    """A Loop without a trip count whose condition stays true.
+
+    What it does:
+        Looks at Loops without `M` (or with the largest int64) whose initial condition is left out
+        or constant true and whose body gives a constant true or hands the condition on.
+    Why is this bad:
+        Every engine runs it for ever.
+    Bad example:
+        Loop('', true) whose body gives cond_out = Identity(cond_in)
+    Good example:
+        Loop(M, true) with the same body
+    Fix:
+        Pass a trip count, or compute the condition in the body.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding a Loop."""
+        for node, body in context.loops():
+            unlimited = not node.inputs or not node.inputs[0]
+            unlimited = unlimited or context.trip_count(node) == 2**63 - 1
+            if unlimited and context.first_condition(node) and context.stays_true(body):
+                yield self.found(
+                    at_node(node),
+                    f"Loop {node.label!r} never ends",
+                    expected="a trip count, or a condition that can become false",
+                    found="neither",
+                    fix="pass a trip count, or compute the condition in the body",
+                )

@@ -1,0 +1,54 @@
+"""ONX308: scan output has a wrong rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.onnx_context import OnnxContext, at_node, slice_shape
+from irloop.validation.rule import FILE, OnnxRule
+
+
+class ScanRank(
+    OnnxRule,
+    code="ONX308",
+    severity=Severity.WARNING,
+    title="scan output has a wrong rank",
+    requires=("ONX101",),
+    scope=FILE,
+):
+    """A scan output of a Loop is not declared one rank above what the body gives.
+
+    What it does:
+        Compares the declared rank of each scan output with that of the body output behind it.
+    Why is this bad:
+        ONNX stacks the values of the iterations along a new axis. A declaration without it was
+        written for an engine that joins along an existing axis (OpenVINO, onnx.reference); ONNX
+        Runtime warns or refuses.
+    Bad example:
+        a body output [1,4] and a Loop output declared [n,4]
+    Good example:
+        a body output [4] and a Loop output declared [n,4]
+    Fix:
+        Squeeze the value in the body, or declare the stacked shape.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding an output."""
+        for node, body in context.loops():
+            count = len(body.inputs) - 2
+            inner, outer = body.outputs[1 + count :], node.outputs[count:]
+            for slice_name, name in zip(inner, outer, strict=False):
+                part = slice_shape(body.type_of(slice_name))
+                whole = slice_shape(node.graph.type_of(name))
+                if part is None or whole is None or not name:
+                    continue
+                if part.rank is None or whole.rank == part.rank + 1:
+                    continue
+                yield self.found(
+                    at_node(node),
+                    f"the scan output {name!r} of Loop {node.label!r} has a wrong rank",
+                    expected=f"rank {part.rank + 1}: one axis before {part}",
+                    found=str(whole),
+                    fix="squeeze the value in the body, or declare the stacked shape",
+                )

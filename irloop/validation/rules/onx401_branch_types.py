@@ -1,0 +1,51 @@
+"""ONX401: branches give different element types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.onnx_context import OnnxContext, at_node, element_of
+from irloop.validation.rule import FILE, OnnxRule
+
+
+class BranchTypes(
+    OnnxRule,
+    code="ONX401",
+    severity=Severity.ERROR,
+    title="branches give different element types",
+    requires=("ONX101",),
+    scope=FILE,
+):
+    """The two branches of an If give different element types for one output.
+
+    What it does:
+        Compares the declared types of the outputs of then_branch and else_branch.
+    Why is this bad:
+        The specification demands the same type. onnx.checker, ONNX Runtime and OpenVINO refuse
+        the model.
+    Bad example:
+        then_branch gives float, else_branch gives int64
+    Good example:
+        both give float
+    Fix:
+        Insert a Cast in one of the branches.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding an output."""
+        for node in context.nodes("If"):
+            then, other = node.bodies.get("then_branch"), node.bodies.get("else_branch")
+            if then is None or other is None:
+                continue
+            for left, right in zip(then.outputs, other.outputs, strict=False):
+                first, second = element_of(then.type_of(left)), element_of(other.type_of(right))
+                if first is None or second in (None, first):
+                    continue
+                yield self.found(
+                    at_node(node),
+                    f"the branches of If {node.label!r} give different element types",
+                    expected=f"{first}, as {left!r} of then_branch",
+                    found=f"{second} for {right!r} of else_branch",
+                    fix="insert a Cast in one of the branches",
+                )

@@ -1,0 +1,85 @@
+"""Rules on ONNX models against fixtures in ONNX's own text form.
+
+The first line of a bad fixture says what is expected: ``# expect: ONX301, ONX203``.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import onnx.parser
+import pytest
+
+from irloop.diagnostics import Report
+from irloop.validation.engine import validate
+
+RULES = Path(__file__).resolve().parents[1] / "fixtures" / "rules"
+FIXTURES = sorted(RULES.glob("onx*/*.onnx.txt"))
+SHARED = Path(__file__).resolve().parents[2].parent / "shared"
+
+
+def report_of(path: Path, folder: Path) -> Report:
+    text = re.sub(r"^#.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    model = onnx.parser.parse_model(text)
+    file = folder / "model.onnx"
+    file.write_bytes(model.SerializeToString())
+    return validate(file)
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_fixture(path: Path, tmp_path: Path) -> None:
+    report = report_of(path, tmp_path)
+    found = {item.code for item in report}
+    if path.name.startswith("good"):
+        assert path.parent.name.upper() not in found
+        assert not report.has_errors, [str(item) for item in report]
+        return
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    match = re.fullmatch(r"# expect: (.*)", first)
+    assert match is not None
+    assert found == set(match.group(1).split(", ")), [str(item) for item in report]
+    for item in report:
+        assert item.location.path or item.code == "ONX101", str(item)
+
+
+def test_place_leads_into_the_body(tmp_path: Path) -> None:
+    report = report_of(RULES / "onx202" / "bad_order.onnx.txt", tmp_path)
+    (item,) = report
+    assert item.location.path == "Loop(y)/body/Identity(part)"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "empty"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n", "LFS"),
+        (b"<html><body>404</body></html>", "web page"),
+        (b"<net version='10'/>", "OpenVINO IR"),
+        (b"\x08\x08\x12\x04abcd\xff\xff\xff", "no ONNX model"),
+    ],
+)
+def test_what_is_no_model(data: bytes, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "model.onnx"
+    file.write_bytes(data)
+    (item,) = validate(file)
+    assert item.code == "ONX101"
+    assert message in item.message
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    (item,) = validate(tmp_path / "nothing.onnx")
+    assert item.code == "ONX101"
+
+
+@pytest.mark.skipif(not (SHARED / "corpus").is_dir(), reason="../shared/corpus is not here")
+def test_good_models_have_no_errors() -> None:
+    paths = [
+        path
+        for path in sorted((SHARED / "corpus").glob("*/*/model.onnx"))
+        if "negative" not in path.parts[-3]
+    ]
+    assert paths
+    for path in paths:
+        report = validate(path)
+        assert not report.has_errors, (path, [str(item) for item in report])
