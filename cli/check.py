@@ -44,7 +44,7 @@ def sizes_of(
     return sizes
 
 
-@click.command("check", epilog=EPILOG)
+@click.command("check", epilog=EPILOG, short_help="Run two models and compare every output.")
 @click.argument("first", metavar="A", type=click.Path(exists=True, dir_okay=False))
 @click.argument("second", metavar="B", type=click.Path(exists=True, dir_okay=False))
 @click.option(

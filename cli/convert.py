@@ -55,7 +55,7 @@ def shapes_of(
     return shapes
 
 
-@click.command("convert", epilog=EPILOG)
+@click.command("convert", epilog=EPILOG, short_help="OpenVINO IR to ONNX and back.")
 @click.argument("source", metavar="INPUT", type=click.Path(exists=True, dir_okay=False))
 @click.option(
     "-o",

@@ -16,7 +16,7 @@ Examples:
 """
 
 
-@click.command("explain", epilog=EPILOG)
+@click.command("explain", epilog=EPILOG, short_help="What a finding means and what to do.")
 @click.argument("code")
 @common_options
 def command(code: str) -> None:

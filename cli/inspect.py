@@ -24,7 +24,7 @@ Examples:
 """
 
 
-@click.command("inspect", epilog=EPILOG)
+@click.command("inspect", epilog=EPILOG, short_help="A model as a tree, loops in words.")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
 @click.option(
     "--bin",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
 import os
 import sys
@@ -14,6 +15,8 @@ from .console import clean, console_of
 from .exits import Exit
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from irloop.errors import IrloopError
 
 __all__ = ["main"]
@@ -54,6 +57,18 @@ class IrloopGroup(click.Group):
         command: click.Command = module.command
         return command
 
+    def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
+        """Run the command; called without arguments it is a process of its own and ends it."""
+        if args is not None:
+            return super().main(args, *more, **extra)
+        # What importing makes is never garbage, and looking for it takes a tenth of a small run.
+        gc.set_threshold(100_000)
+        try:
+            super().main(args, *more, **extra)
+        except SystemExit as leaving:
+            _leave(leaving)
+        return None
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             result = super().invoke(ctx)
@@ -68,6 +83,18 @@ class IrloopGroup(click.Group):
             return result
 
 
+def _leave(leaving: SystemExit) -> NoReturn:
+    """End the process at once: taking down module after module takes a tenth of a small run."""
+    if not isinstance(leaving.code, int):
+        raise leaving
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        os._exit(Exit.COULD_NOT_LOOK)
+    os._exit(leaving.code)
+
+
 def _report(ctx: click.Context, error: Exception) -> NoReturn:
     """Say what an exception means, and leave with the exit status that it has."""
     from irloop.errors import IrloopError, UsageError, VerifyError, WriteError
@@ -79,7 +106,7 @@ def _report(ctx: click.Context, error: Exception) -> NoReturn:
     if isinstance(error, OSError):
         if error.errno == errno.EPIPE:
             _reader_left()
-        _fail(ctx, f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}")
+        _fail(ctx, f"{error.filename or 'output'}: {error.strerror or type(error).__name__}")
     _internal(ctx, error)
 
 

@@ -18,7 +18,7 @@ Examples:
 """
 
 
-@click.command("ops", epilog=EPILOG)
+@click.command("ops", epilog=EPILOG, short_help="What can be done with each operation.")
 @click.option(
     "--dialect", type=click.Choice(["openvino", "onnx"]), help="Only this side (default: both)."
 )

@@ -40,7 +40,7 @@ def size(context: click.Context, parameter: click.Parameter, text: str | None) -
     return int(match[1]) * _UNITS[match[2].upper()]
 
 
-@click.command("run", epilog=EPILOG)
+@click.command("run", epilog=EPILOG, short_help="Run a model with the built-in executor.")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
 @click.option(
     "--bin",

@@ -31,7 +31,9 @@ Examples:
 """
 
 
-@click.command("validate", epilog=EPILOG)
+@click.command(
+    "validate", epilog=EPILOG, short_help="What is wrong with models, without running them."
+)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option(
     "--bin", "weights", metavar="FILE", help="The weights of the one IR given (default: beside it)."
