@@ -5,11 +5,12 @@ from __future__ import annotations
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.framework import Conversion, exports, imports
+from irloop.dialects.einsum import DOTS, Equation
 from irloop.dialects.onnx import matmul as onnx
 from irloop.dialects.openvino import matmul as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
-from irloop.graph.types import ElementType
+from irloop.graph.types import ElementType, Shape, broadcast_shapes
 
 __all__: list[str] = []
 
@@ -71,7 +72,37 @@ def export_einsum(c: Conversion, op: ov.Einsum, *operands: Value) -> Value:
     """Einsum -> Einsum."""
     if c.opset < 12:
         raise c.refuse("Einsum exists since opset 12", "write opset 12 or newer")
-    return forms.numeric(c, onnx.Einsum(op.equation), *operands, small=None, half=None)
+    given = _aligned(c, Equation.parse(op.equation), operands)
+    return forms.numeric(c, onnx.Einsum(op.equation), *given, small=None, half=None)
+
+
+def _aligned(c: Conversion, equation: Equation, operands: tuple[Value, ...]) -> list[Value]:
+    """Operands whose dimensions under ... are the same, which ONNX's inference asks for."""
+    extents: list[list[int] | None] = []
+    for term, operand in zip(equation.operands, operands, strict=True):
+        dims = shape_of(operand).static()
+        if DOTS in term and dims is None:
+            return list(operands)
+        at = term.index(DOTS) if DOTS in term else 0
+        behind = len(term) - at - 1
+        extents.append(list(dims[at : len(dims) - behind]) if DOTS in term and dims else None)
+    spread = [extent for extent in extents if extent is not None]
+    if not spread or all(extent == spread[0] for extent in spread):
+        return list(operands)
+    common = broadcast_shapes(Shape(tuple(extent)) for extent in spread)
+    target = None if common is None else common.static()
+    assert target is not None, "inference has looked at the dimensions under ..."
+    result = []
+    for term, operand, extent in zip(equation.operands, operands, extents, strict=True):
+        if extent is None:
+            result.append(operand)
+            continue
+        at = term.index(DOTS)
+        added = list(range(at, at + len(target) - len(extent)))
+        wide = forms.unsqueeze(c, operand, added) if added else operand
+        ones = [1] * (len(term) - 1)
+        result.append(forms.expand(c, wide, c.i64([*ones[:at], *target, *ones[at:]])))
+    return result
 
 
 @imports(onnx.Einsum)

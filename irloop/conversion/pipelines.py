@@ -50,6 +50,8 @@ from irloop.errors import UnsupportedError, UsageError
 from irloop.graph.builder import element_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.op import Constant
+from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import UNKNOWN_TYPE, Shape, TensorType, ValueType
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_graphs, node_path
@@ -242,8 +244,18 @@ def _translate(
     for name, node, value in zip(names.outputs, source.results, values, strict=True):
         target.location = node.location
         target.graph.add_result(prepare_output(target, name, value), name, node.location)
+    _drop_unread_constants(target.graph)
     verify(target.graph)
     return target.graph
+
+
+def _drop_unread_constants(graph: Graph) -> None:
+    """Erase constants that rules put into another form: weights would be stored twice."""
+    for each in all_graphs(graph):
+        rewriter = Rewriter(each)
+        for node in each.nodes:
+            if isinstance(node.op, Constant) and not node.outputs[0].is_used:
+                rewriter.erase(node)
 
 
 def _not_tensors(source: Graph, results: Sequence[Converted]) -> Iterator[tuple[Node, str]]:

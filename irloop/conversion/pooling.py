@@ -261,7 +261,7 @@ def export_adaptive_max(
     c: Conversion, op: ov.AdaptiveMaxPool, data: Value, shape: Value
 ) -> list[Value | None]:
     """AdaptiveMaxPool -> the elements of each bin gathered, then ReduceMax and ArgMax."""
-    from irloop.dialects.onnx.search import ArgMax12
+    from irloop.dialects.onnx.search import ArgMax, ArgMax12
     from irloop.kernels.pooling import bin_places
 
     wanted, sizes = _wanted(c, shape, data)
@@ -273,7 +273,8 @@ def export_adaptive_max(
     values = forms.reshape(c, best, [0, 0, *wanted])
     if not c.node.outputs[1].is_used:
         return [values, None]
-    place = c(ArgMax12(axis=3, keepdims=False), members)
+    largest = ArgMax12(axis=3, keepdims=False) if c.opset >= 12 else ArgMax(3, keepdims=False)
+    place = c(largest, members)
     row = c.i64([bin_ * longest for bin_ in range(bins)])
     index = forms.gather(c, c.i64(table.reshape(-1)), forms.add(c, place, row), 0)
     shaped = forms.reshape(c, index, [0, 0, *wanted])

@@ -246,8 +246,7 @@ def import_max_unpool(
     import numpy as np
 
     sizes = shape_of(data).static()
-    wanted = None if shape is None else c.constant_of(shape)
-    if sizes is None or (shape is not None and wanted is None):
+    if sizes is None:
         raise c.refuse("MaxUnpool needs known sizes", "fix the shape of its input")
     inner = op.inner_shape(sizes)
     flat = c.constant(np.zeros(math.prod(inner)), element_of(data))
@@ -255,12 +254,9 @@ def import_max_unpool(
     values = forms.reshape(c, data, [-1])
     filled = c(scatter.ScatterElementsUpdate(), flat, where, values, c.i64(0))
     result = forms.reshape(c, filled, inner)
-    if wanted is None:
+    if shape is None:
         return result
-    missing = [int(size) - have for size, have in zip(wanted.reshape(-1), inner, strict=True)]
-    if any(pad < 0 for pad in missing):
-        raise c.refuse("its output shape is smaller than what the indices count in")
-    if not any(missing):
-        return result
+    wanted = forms.converted(c, shape, ElementType.I64)
+    missing = forms.subtract(c, wanted, c.i64(inner))
     zero = forms.scalar(c, 0.0, data)
-    return forms.pad(c, result, c.i64([0] * len(missing)), c.i64(missing), zero)
+    return forms.pad(c, result, c.i64([0] * len(inner)), missing, zero)

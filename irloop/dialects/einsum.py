@@ -16,7 +16,7 @@ from irloop.graph.types import (
     broadcast_shapes,
 )
 
-__all__ = ["Equation", "einsum_types"]
+__all__ = ["DOTS", "Equation", "einsum_types"]
 
 DOTS = "..."
 

@@ -1,0 +1,47 @@
+"""Interpolate, Resize, Upsample: kernels and inference against the engines' own values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from irloop.dialects.onnx import resize as onnx
+from irloop.dialects.openvino import resize as ov
+
+OPCONF_TYPES = "Interpolate"
+
+BACKEND_OPS = "Resize Upsample"
+
+
+def test_openvino_values(opconf_case: Path, check_opconf: Callable[[Path], None]) -> None:
+    check_opconf(opconf_case)
+
+
+def test_onnx_values(backend_case: str, check_backend: Callable[[str], None]) -> None:
+    check_backend(backend_case)
+
+
+def test_linear_half_pixel_by_hand() -> None:
+    """Four places of two elements stand at -0.25, 0.25, 0.75 and 1.25."""
+    run = onnx.Resize(mode="linear").kernel()
+    found = run(np.array([[0.0, 4.0]], np.float32), None, np.array([1, 2], np.float32))
+    assert found.tolist() == [[0, 1, 3, 4]]
+
+
+def test_nearest_simple_by_hand() -> None:
+    """Enlarging rounds down, shrinking rounds up: OpenVINO's way with asymmetric places."""
+    run = ov.Interpolate(
+        mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="simple"
+    ).kernel()
+    data = np.arange(5, dtype=np.float32)
+    axes, scales = np.array([0]), np.array([1.0], np.float32)
+    assert run(data, np.array([3]), scales, axes).tolist() == [0, 2, 4]
+    assert run(data, np.array([10]), scales, axes).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+
+
+def test_upsample_by_hand() -> None:
+    """Whole scales repeat elements."""
+    run = onnx.Upsample(scales=(1.0, 3.0)).kernel()
+    assert run(np.array([[1, 2]], np.uint8)).tolist() == [[1, 1, 1, 2, 2, 2]]
