@@ -112,6 +112,7 @@ class OpenVinoLoop:
         scans: list[Scanned],
     ) -> Node:
         """A Loop; its outputs are the last values of the states, then the joined scans."""
+        self._drop_dead([condition, *states, *(scan.value for scan in scans)])
         scans = self._safe_scans(scans)
         states = self._safe_states(states, may_be_empty=not self._runs(trip, starts))
         fixed = [trip, starts]
@@ -119,9 +120,27 @@ class OpenVinoLoop:
 
     def tensor_iterator(self, states: list[Value], scans: list[Scanned]) -> Node:
         """A TensorIterator; its outputs are the last values of the states, then the scans."""
+        self._drop_dead([*states, *(scan.value for scan in scans)])
         scans = self._safe_scans(scans)
         states = self._safe_states(states, may_be_empty=False)
         return self._make(ov.TensorIterator(), [], [], states, scans)
+
+    def reads_slices(self, values: list[Value]) -> bool:
+        """True when one of these body values depends on a slice.
+
+        A slice that nobody reads is left out, and with it what counts the iterations of a
+        TensorIterator.
+        """
+        live = _live_values(values)
+        return any(item.axis is not None and item.parameter in live for item in self._inputs)
+
+    def _drop_dead(self, values: list[Value]) -> None:
+        """Erase nodes that none of these values depends on: they would count as readers."""
+        live = _live_values(values)
+        rewriter = Rewriter(self.inner.graph)
+        for node in reversed(self.inner.graph):
+            if not any(value in live for value in node.outputs):
+                rewriter.erase(node)
 
     def _runs(self, trip: Value, starts: Value) -> bool:
         """True when at least one iteration is certain."""
@@ -242,6 +261,18 @@ def _port(item: _Input, external: int, parameter: int, first_state: int) -> Inpu
         return Invariant(external, parameter)
     start, end, stride = (-1, 0, -1) if item.reverse else (0, -1, 1)
     return Sliced(external, parameter, item.axis, start, end, stride, 1)
+
+
+def _live_values(values: list[Value]) -> set[Value]:
+    """The values and everything they are computed from."""
+    live: set[Value] = set()
+    pending = list(values)
+    while pending:
+        value = pending.pop()
+        if value not in live:
+            live.add(value)
+            pending += [item for item in value.producer.inputs if item is not None]
+    return live
 
 
 def _viewed(value: Value) -> Value:

@@ -83,7 +83,8 @@ def import_scan(c: Conversion, op: onnx.Scan, *inputs: Value | None) -> Sequence
         else:
             bound.append(loop.invariant(value))
     scans = _run_body(loop, body, bound, states)
-    if as_loop:
+    made_of = [*states.results, *(scan.value for scan in scans)]
+    if as_loop or not loop.reads_slices(made_of):
         trip = _scan_length(c, body, inputs)
         truth = ElementType.BOOLEAN
         goes_on = loop.inner.constant(True, truth)
@@ -199,7 +200,8 @@ def _scan_item(
             piece = loop.sliced(value, 0, reverse, node.name)
             bound.append(shape_forms.squeeze(loop.inner, piece, [0]))
     scans = _run_body(loop, body, bound, states)
-    if as_loop:
+    made_of = [*states.results, *(scan.value for scan in scans)]
+    if as_loop or not loop.reads_slices(made_of):
         if length is None:
             whole = shape_forms.shape_of(outer, first)
             length = shape_forms.gather(outer, whole, outer.i64(0), 0)
