@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from irloop.comparison.divergence import Divergence, find_divergence
-from irloop.comparison.engines import Run, require, run_all
+from irloop.comparison.engines import ITERATIONS, Run, require, run_all
 from irloop.comparison.exercised import not_exercised
-from irloop.comparison.inputs import TRIPS, Trial, made_trials, sizes_of, with_arrays
+from irloop.comparison.inputs import INTEGERS, TRIPS, Trial, made_trials, sizes_of, with_arrays
 from irloop.comparison.matching import converted, input_positions, output_positions, refined
 from irloop.comparison.measure import Tolerance, measure
 from irloop.comparison.report import Comparison, OutputReport, TrialReport
 from irloop.comparison.verdict import verdict_of
-from irloop.errors import IrloopError
-from irloop.execution.session import output_names
+from irloop.errors import IrloopError, LimitError
+from irloop.execution.limits import Limits
+from irloop.execution.session import Session, output_names
 from irloop.formats.detect import detect
 from irloop.formats.onnx import reader as onnx_reader
 from irloop.formats.openvino import reader as ir_reader
@@ -93,19 +94,32 @@ def _made(
     sizes: Mapping[str, int] | None,
     seconds: float,
 ) -> list[Trial]:
-    """Trials with the first sizes with which the first model runs at all."""
+    """Trials with the first sizes and integers with which the first model runs at all."""
     model = refined(sides[0].model, sides[1].model)
-    last: list[Trial] = []
-    for found in sizes_of([model], sizes):
-        trials = made_trials(model, found, seeds=seeds, trips=trips)
-        last = last or trials
-        try:
-            probe = run_all("numpy", sides[0].model, trials[:1], seconds=seconds)
-        except IrloopError:
-            break
-        if probe[0].outputs is not None:
-            return trials
-    return last
+    try:
+        session = Session(sides[0].model)
+    except IrloopError:
+        # Only another engine can run it, and takes the likeliest inputs.
+        return made_trials(model, next(sizes_of([model], sizes)), seeds=seeds, trips=trips)
+    first: list[Trial] = []
+    for integers in INTEGERS:
+        for found in sizes_of([model], sizes):
+            trials = made_trials(model, found, seeds=seeds, trips=trips, integers=integers)
+            first = first or trials
+            if _runs(session, trials[0], seconds):
+                return trials
+    return first
+
+
+def _runs(session: Session, trial: Trial, seconds: float) -> bool:
+    try:
+        session.run(trial.arrays, limits=Limits(iterations=ITERATIONS, seconds=seconds))
+    except LimitError:
+        # It runs, and on; other inputs would take as long to find that out.
+        return True
+    except IrloopError:
+        return False
+    return True
 
 
 class _Judge:
@@ -256,7 +270,8 @@ class _Judge:
             difference = measure(x, y, self._tolerance)
             if difference.equal:
                 return OutputReport(name, other, trial.label, True, kind, difference)
-            verdict, detail = verdict_of(x, y, self._tolerance, trial.arrays)
+            starts = () if trial.idle else trial.arrays
+            verdict, detail = verdict_of(x, y, self._tolerance, starts)
             return OutputReport(name, other, trial.label, False, kind, difference, verdict, detail)
         verdict, detail = verdict_of(x, y, self._tolerance)
         return OutputReport(name, other, trial.label, False, kind, None, verdict, detail)

@@ -32,6 +32,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 #: Trip counts to run with, most iterations first: it also tells whether the model runs at all.
 TRIPS = (5, 2, 1, 0)
 
+#: Ranges of integers that are neither index nor length; the narrow ones suit sizes and shapes.
+INTEGERS = ((-8, 9), (1, 4), (0, 1))
+
 #: What unknown dimensions are tried with, in this order, until the model runs.
 SIZES = (2, 3, 1, 4, 5, 7, 8, 16, 32, 64, 224)
 
@@ -45,10 +48,14 @@ SPREADS = (1.0, 20.0)
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One set of inputs, in the order of the first model, and the words that describe it."""
+    """One set of inputs, in the order of the first model, and the words that describe it.
+
+    `idle` is set where loops are told not to run: states then rightly keep their first value.
+    """
 
     label: str
     arrays: tuple[Any, ...]
+    idle: bool = False
 
 
 def made_trials(
@@ -57,12 +64,23 @@ def made_trials(
     *,
     seeds: Sequence[int],
     trips: Sequence[int],
+    integers: tuple[int, int] = INTEGERS[0],
 ) -> list[Trial]:
-    """Trials for a model whose unknown dimensions have `sizes` (see `sizes_of`)."""
+    """Trials for a model whose unknown dimensions have `sizes` (see `sizes_of`).
+
+    `integers` is the range of integers of which nothing else is known.
+    """
     found = roles(model)
     types = [value.type for value in model.graph.inputs]
-    plans = list(_plans(found, types, seeds, trips))
-    return [Trial(plan.label, tuple(_arrays(types, found, sizes, plan))) for plan in plans]
+    plans = list(_plans(found, types, seeds, trips, integers))
+    return [
+        Trial(
+            plan.label,
+            tuple(_arrays(types, found, sizes, plan)),
+            idle=plan.trip <= 0 or not plan.condition,
+        )
+        for plan in plans
+    ]
 
 
 def with_arrays(model: Model, inputs: Any) -> list[Trial]:
@@ -113,29 +131,29 @@ class _Plan:
     trip: int
     condition: bool
     spread: float
+    integers: tuple[int, int]
 
 
 def _plans(
-    found: Sequence[Role], types: Sequence[ValueType], seeds: Sequence[int], trips: Sequence[int]
+    found: Sequence[Role],
+    types: Sequence[ValueType],
+    seeds: Sequence[int],
+    trips: Sequence[int],
+    integers: tuple[int, int],
 ) -> Iterator[_Plan]:
     counts = tuple(trips) if any(role.trip for role in found) else (max(trips, default=1),)
-    conditions = (
-        (True, False)
-        if any(_is_condition(*pair) for pair in zip(found, types, strict=True))
-        else (True,)
-    )
-    floats = any(isinstance(item, TensorType) and item.element.is_float for item in types)
+    pairs = zip(found, types, strict=True)
+    conditions = (True, False) if any(_is_condition(*pair) for pair in pairs) else (True,)
     for seed in seeds:
         for condition in conditions:
             # A false condition runs nothing: one trip count shows that as well as four.
             for trip in counts if condition else counts[:1]:
-                yield _Plan(
-                    _label(seed, trip, counts, condition, conditions), seed, trip, condition, 1.0
-                )
+                label = _label(seed, trip, counts, condition, conditions)
+                yield _Plan(label, seed, trip, condition, 1.0, integers)
+    floats = any(isinstance(item, TensorType) and item.element.is_float for item in types)
     for spread in SPREADS[1:] if floats and seeds else ():
-        yield _Plan(
-            f"seed {seeds[0]}, numbers {spread:g} times as large", seeds[0], counts[0], True, spread
-        )
+        label = f"seed {seeds[0]}, numbers {spread:g} times as large"
+        yield _Plan(label, seeds[0], counts[0], True, spread, integers)
 
 
 def _label(
@@ -185,7 +203,7 @@ def _value(
     if role.trip:
         return np.full(shape, plan.trip, element.numpy())
     if element.is_integer:
-        return _integers(element, role, shape, sizes, random)
+        return _integers(element, role, shape, sizes, plan, random)
     numbers = random.standard_normal(shape) * plan.spread
     if element in (ElementType.C64, ElementType.C128):
         return (numbers + 1j * random.standard_normal(shape)).astype(element.numpy())
@@ -199,6 +217,7 @@ def _integers(
     role: Role,
     shape: tuple[int, ...],
     sizes: Mapping[DynamicDim | int, int],
+    plan: _Plan,
     random: np.random.Generator,
 ) -> Array:
     if role.parts and len(shape) == 1:
@@ -211,7 +230,8 @@ def _integers(
     elif role.size:
         low, high = 1, 3
     else:
-        low, high = (0 if str(element).startswith("u") else -8), 9
+        low, high = plan.integers
+        low = max(low, 0) if str(element).startswith("u") else low
     top = 2**element.bits - 1 if str(element).startswith("u") else 2 ** (element.bits - 1) - 1
     high = max(low + 1, min(high, top + 1))
     low = max(low, -top - 1)

@@ -60,6 +60,11 @@ class Comparison:
     problems: tuple[str, ...]
     not_exercised: tuple[str, ...]
 
+    @property
+    def compared(self) -> bool:
+        """True when at least one trial ran on both sides; else nothing is known."""
+        return any(not item.problem for item in self.trials)
+
     def __str__(self) -> str:
         ran = sum(not trial.problem for trial in self.trials)
         words = "equal" if self.equal else "NOT equal"
@@ -77,6 +82,7 @@ class Comparison:
         """The same as plain data, for JSON."""
         return {
             "equal": self.equal,
+            "compared": self.compared,
             "engines": list(self.engines),
             "outputs": [_output_dict(item) for item in self.outputs],
             "trials": [
