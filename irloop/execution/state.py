@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from irloop.execution.program import Context
+from irloop.execution.stack import empty_value
 from irloop.graph.model import Node
 from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_TYPE
 
 __all__ = ["STATEFUL", "stateful_kernel"]
 
@@ -15,13 +17,17 @@ STATEFUL = frozenset({"Assign", "ReadValue"})
 
 
 def stateful_kernel(node: Node) -> Kernel:
-    """The step of a ReadValue or Assign (opset3 and opset6: `variable_id` names the variable)."""
+    """The step of a ReadValue or Assign (opset3 and opset6: `variable_id` names the variable).
+
+    A variable without an initial value starts as zeros of its declared type.
+    """
     name = str(getattr(node.op, "variable_id", node.name))
+    declared = node.outputs[0].type if node.outputs else UNKNOWN_TYPE
 
     def read(context: Context, *initial: Any) -> Any:
-        if name not in context.variables and initial:
-            return initial[0]
-        return context.variables[name]
+        if name in context.variables:
+            return context.variables[name]
+        return initial[0] if initial else empty_value(declared)
 
     def assign(context: Context, value: Any) -> Any:
         context.variables[name] = value

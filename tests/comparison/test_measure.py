@@ -1,0 +1,77 @@
+"""Distances between arrays, worked out by hand."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from irloop.comparison.measure import Tolerance, measure, ulps
+from irloop.comparison.verdict import drift
+
+
+def test_ulps_count_representable_values() -> None:
+    one = np.array([1.0, -1.0, 0.0], np.float32)
+    after = np.nextafter(one, np.float32(10))
+    assert ulps(one, after) == 1
+    assert ulps(one, one) == 0
+    # Both zeros are one value; the smallest denormals are next to it.
+    assert ulps(np.array([0.0]), np.array([-0.0])) == 0
+    tiny = np.array([5e-324])
+    assert ulps(-tiny, tiny) == 2
+    assert ulps(np.array([1, 2]), np.array([1, 3])) is None
+
+
+def test_ulps_of_half_types() -> None:
+    half = np.array([1.0], np.float16)
+    assert ulps(half, np.array([1.0 + 2**-10], np.float16)) == 1
+    brain = np.array([1.0], ml_dtypes.bfloat16)
+    assert ulps(brain, np.array([1.0 + 2**-6], ml_dtypes.bfloat16)) == 2
+
+
+def test_absolute_relative_and_the_smallest_tolerance() -> None:
+    x, y = np.array([1.0, 100.0]), np.array([1.5, 101.0])
+    found = measure(x, y, Tolerance(0.0, 0.75))
+    assert found.absolute == 1.0
+    assert found.relative == 0.5
+    # 0.5 <= t + t * 1 and 1 <= t + t * 100: the first needs more.
+    assert found.smallest == 0.25
+    assert found.wrong == 1
+    assert found.worst == (1,)
+    assert measure(x, y, Tolerance(found.smallest, found.smallest)).equal
+
+
+def test_nan_and_infinity() -> None:
+    x = np.array([np.nan, np.inf, -np.inf, 1.0], np.float32)
+    assert measure(x, x.copy(), Tolerance()).equal
+    y = x.copy()
+    y[1] = 1e30
+    found = measure(x, y, Tolerance())
+    assert not found.equal
+    assert found.worst == (1,)
+    assert found.absolute == np.inf
+
+
+def test_integers_are_exact_at_any_size() -> None:
+    big = np.array([2**62, 2**63 - 1])
+    assert measure(big, big, Tolerance()).equal
+    found = measure(big, big - 1, Tolerance())
+    assert found.wrong == 2
+    assert found.absolute == 1
+    wide = np.array([2**64 - 1], np.uint64)
+    assert measure(wide, wide - np.uint64(2), Tolerance()).absolute == 2
+
+
+def test_strings_and_nothing() -> None:
+    words = np.array(["a", "b"], object)
+    assert measure(words, words.copy(), Tolerance()).equal
+    assert measure(words, np.array(["a", "c"], object), Tolerance()).worst == (1,)
+    empty = np.zeros((0, 3), np.float32)
+    assert measure(empty, empty, Tolerance()).equal
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
+def test_drift_is_the_factor_an_iteration(factor: float) -> None:
+    found = drift([1e-6 * factor**at for at in range(10)])
+    assert found == pytest.approx(factor)
+    assert drift([1e-6, 0.0]) is None
