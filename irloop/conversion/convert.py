@@ -26,9 +26,13 @@ _LARGEST = {
 @exports(ov.Convert)
 def export_convert(c: Conversion, op: ov.Convert, x: Value) -> Value:
     """To 8-bit floats OpenVINO converts without saturation."""
-    forms.require_element(c, element_of(x))
-    forms.require_element(c, op.destination_type)
-    return c(onnx.Cast6(op.destination_type, saturate=not is_small(op.destination_type)), x)
+    return _cast(c, x, op.destination_type)
+
+
+def _cast(c: Conversion, x: Value, element: ElementType) -> Value:
+    forms.require_element(c, element)
+    value = forms.representable(c, x)
+    return c(onnx.Cast6(element, saturate=not is_small(element)), value)
 
 
 def is_small(element: ElementType) -> bool:
@@ -107,8 +111,6 @@ def _converted(c: Conversion, x: Value, element: ElementType, saturate: bool) ->
     source = element_of(x)
     if ElementType.STRING in (source, element) and source is not element:
         raise c.refuse("OpenVINO converts no strings")
-    if source in ov_forms.UNKNOWN_TO_OPENVINO:
-        raise c.refuse(f"OpenVINO IR has no element type {source}")
     if element is ElementType.F8E8M0 and source is not element:
         raise c.refuse("OpenVINO rounds to f8e8m0 in its own way", "convert to f8e4m3 or f16")
     if not is_small(element):
@@ -134,8 +136,7 @@ def export_convert_like(c: Conversion, op: ov.ConvertLike, x: Value, like: Value
     """The type of the second operand is known, so its value need not be kept alive."""
     element = element_of(like)
     if element is not ElementType.DYNAMIC:
-        forms.require_element(c, element)
-        return c(onnx.Cast6(element, saturate=not is_small(element)), x)
+        return _cast(c, x, element)
     if c.opset < 15:
         raise c.refuse("the element type is not known", "write opset 15 or newer")
     return c(onnx.CastLike(), x, like)

@@ -30,11 +30,12 @@ from irloop.conversion.onnx_shape_forms import (
     transpose,
     unsqueeze,
 )
+from irloop.conversion.unpacked import UnpackedTensor
 from irloop.dialects.onnx import activation, comparison, convert, elementwise, reduction
 from irloop.graph.builder import element_of
 from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
-from irloop.graph.op import Op
+from irloop.graph.op import Constant, Op
 from irloop.graph.types import ElementType
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "range_",
     "reduce",
     "reduce_computed",
+    "representable",
     "require_element",
     "reshape",
     "reshape_to",
@@ -134,11 +136,25 @@ def require_element(c: Conversion, element: ElementType) -> None:
 
 def cast(c: Conversion, value: Value, element: ElementType) -> Value:
     """`value` as another element type; itself where it has that type already."""
+    value = representable(c, value)
     if element_of(value) is element:
         return value
-    require_element(c, element_of(value))
     require_element(c, element)
     return c(convert.Cast6(element), value)
+
+
+def representable(c: Conversion, value: Value) -> Value:
+    """`value` in a type that the opset being written has: constants in the next wider one.
+
+    Raises:
+        RefusedError: for what is computed in a type that the opset lacks.
+    """
+    element, op = element_of(value), value.producer.op
+    known = element not in UNKNOWN_TO_ONNX and c.opset >= ELEMENT_SINCE.get(element, 1)
+    if not known and isinstance(op, Constant):
+        return c.tensor(UnpackedTensor(op.tensor), f"{value.producer.name}/unpacked")
+    require_element(c, element)
+    return value
 
 
 def computed_in(

@@ -32,11 +32,13 @@ from irloop.conversion.openvino_shape_forms import (
     unsqueeze,
     variadic_split,
 )
+from irloop.conversion.unpacked import STAND_INS, UnpackedTensor
 from irloop.dialects.openvino import activation, comparison, elementwise, reduction
 from irloop.dialects.openvino import convert as conversions
 from irloop.graph.builder import element_of
 from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
+from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 
 __all__ = [
@@ -61,6 +63,7 @@ __all__ = [
     "pad",
     "range_",
     "reduce",
+    "representable",
     "reshape",
     "reshape_to",
     "scalar",
@@ -83,11 +86,11 @@ __all__ = [
 #: Element types of ONNX that OpenVINO's IR has no name for.
 UNKNOWN_TO_OPENVINO = frozenset(
     {
-        ElementType.I2,
         ElementType.F8E4M3FNUZ,
         ElementType.F8E5M2FNUZ,
         ElementType.C64,
         ElementType.C128,
+        ElementType.I2,
     }
 )
 
@@ -96,7 +99,21 @@ def convert(c: Conversion, value: Value, element: ElementType) -> Value:
     """`value` as `element`, by a layer of its own even where it has that type already."""
     if element in UNKNOWN_TO_OPENVINO:
         raise c.refuse(f"OpenVINO IR has no element type {element}")
-    return c(conversions.Convert(element), value)
+    return c(conversions.Convert(element), representable(c, value))
+
+
+def representable(c: Conversion, value: Value) -> Value:
+    """`value` in a type that OpenVINO has: constants in the next wider one.
+
+    Raises:
+        RefusedError: for what is computed in a type that OpenVINO lacks.
+    """
+    element, op = element_of(value), value.producer.op
+    if element not in UNKNOWN_TO_OPENVINO:
+        return value
+    if isinstance(op, Constant) and element in STAND_INS:
+        return c.tensor(UnpackedTensor(op.tensor), f"{value.producer.name}/unpacked")
+    raise c.refuse(f"OpenVINO IR has no element type {element}")
 
 
 def converted(c: Conversion, value: Value, element: ElementType) -> Value:

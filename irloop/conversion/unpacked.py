@@ -1,0 +1,81 @@
+"""Constants of an element type that the format being written lacks, in one that it has.
+
+Nothing is computed before the constant is written: weights of 4 bits stay in their file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from irloop.graph.tensor import Tensor, pack
+from irloop.graph.types import ElementType
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+__all__ = ["STAND_INS", "UnpackedTensor"]
+
+#: The nearest type that every opset has and that holds every value.
+STAND_INS = {
+    ElementType.BF16: ElementType.F32,
+    ElementType.F8E4M3: ElementType.F16,
+    ElementType.F8E5M2: ElementType.F16,
+    ElementType.F8E4M3FNUZ: ElementType.F16,
+    ElementType.F8E5M2FNUZ: ElementType.F16,
+    ElementType.F8E8M0: ElementType.F32,
+    ElementType.F4E2M1: ElementType.F16,
+    ElementType.NF4: ElementType.F32,
+    ElementType.I4: ElementType.I8,
+    ElementType.I2: ElementType.I8,
+    ElementType.U6: ElementType.U8,
+    ElementType.U4: ElementType.U8,
+    ElementType.U3: ElementType.U8,
+    ElementType.U2: ElementType.U8,
+    ElementType.U1: ElementType.U8,
+}
+
+#: What the 16 codes of nf4 stand for (Dettmers et al., "QLoRA", 2023, appendix E).
+NF4_VALUES = (
+    -1.0,
+    -0.6961928009986877,
+    -0.5250730514526367,
+    -0.39491748809814453,
+    -0.28444138169288635,
+    -0.18477343022823334,
+    -0.09105003625154495,
+    0.0,
+    0.07958029955625534,
+    0.16093020141124725,
+    0.24611230194568634,
+    0.33791524171829224,
+    0.44070982933044434,
+    0.5626170039176941,
+    0.7229568362236023,
+    1.0,
+)
+
+
+class UnpackedTensor(Tensor):
+    """The elements of another tensor in its stand-in type."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: Tensor) -> None:
+        self._source = source
+        self.element = STAND_INS[source.element]
+        self.shape = source.shape
+
+    def raw(self) -> memoryview:
+        return memoryview(pack(self.numpy(), self.element))
+
+    def numpy(self) -> Array:
+        import numpy as np
+
+        elements = self._source.numpy()
+        if self._source.element is ElementType.NF4:
+            return np.array(NF4_VALUES, dtype=np.float32)[elements]
+        if elements.dtype.itemsize == 1 and not self.element.is_float:
+            return elements.astype(self.element.numpy())
+        return elements.astype(np.float32).astype(self.element.numpy())
