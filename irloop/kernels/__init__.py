@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from irloop.kernels import search as search
     from irloop.kernels import sequence as sequence
     from irloop.kernels import shape as shape
+    from irloop.kernels import signal as signal
     from irloop.kernels import slicing as slicing
     from irloop.kernels import special as special
 

@@ -28,6 +28,7 @@ from irloop.dialects.onnx import (
     search,
     sequence,
     shape,
+    signal,
     slicing,
 )
 from irloop.dialects.onnx.base import ONNX, OnnxOp
@@ -60,5 +61,6 @@ __all__ = [
     "search",
     "sequence",
     "shape",
+    "signal",
     "slicing",
 ]

@@ -27,6 +27,7 @@ from irloop.dialects.openvino import (
     scatter,
     search,
     shape,
+    signal,
     slicing,
     state,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "scatter",
     "search",
     "shape",
+    "signal",
     "slicing",
     "state",
 ]

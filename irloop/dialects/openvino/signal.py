@@ -1,0 +1,197 @@
+"""Fourier transforms of OpenVINO; complex numbers are pairs in a last axis of size 2."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
+
+__all__ = ["DFT", "IDFT", "IRDFT", "ISTFT", "RDFT", "STFT"]
+
+
+def _axes(args: Arguments, rank: int) -> list[int] | None:
+    """The axes of input 1 in a tensor of `rank`, or None when they are not known."""
+    given = args.ints(1)
+    if given is None:
+        return None
+    axes = [axis % rank if -rank <= axis < rank else -1 for axis in given]
+    if -1 in axes:
+        raise args.error("an axis is out of range", f"{-rank} to {rank - 1}", str(given))
+    if len(set(axes)) != len(axes) or not axes:
+        raise args.error("axes are missing or given twice", "each axis once", str(given))
+    return axes
+
+
+def _lengths(args: Arguments, axes: list[int]) -> list[Dim | None]:
+    """The lengths of input 2, None where the size of the axis stays."""
+    if not args.has(2):
+        return [None] * len(axes)
+    sizes = args.dims(2)
+    if sizes is None:
+        return [UNKNOWN_DIM] * len(axes)
+    if len(sizes) != len(axes):
+        raise args.error("signal_size does not fit the axes", f"{len(axes)} sizes", str(len(sizes)))
+    return [None if size == -1 else size for size in sizes]
+
+
+def _pairs(args: Arguments) -> tuple[Dim, ...] | None:
+    """The dimensions of the complex numbers of input 0."""
+    dims = args.shape(0).dims
+    if dims is None:
+        return None
+    if len(dims) < 2 or (isinstance(dims[-1], int) and dims[-1] != 2):
+        raise args.error("data holds no complex numbers", "[..., 2]", str(args.shape(0)))
+    return dims[:-1]
+
+
+def _sized(dims: tuple[Dim, ...], axes: list[int], lengths: list[Dim | None]) -> list[Dim]:
+    result = list(dims)
+    for axis, length in zip(axes, lengths, strict=True):
+        if length is not None:
+            result[axis] = length
+    return result
+
+
+class _Transform(OpenVinoOp):
+    """Along axes of complex numbers, cropped or filled with zeros to `signal_size`."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args, 0)
+        dims = _pairs(args)
+        if dims is None:
+            return [TensorType(args.element(0), UNKNOWN_SHAPE)]
+        axes = _axes(args, len(dims))
+        if axes is None:
+            shape = Shape((*(UNKNOWN_DIM,) * len(dims), 2))
+        else:
+            shape = Shape((*_sized(dims, axes, _lengths(args, axes)), 2))
+        return [TensorType(args.element(0), shape)]
+
+
+class DFT(_Transform, type="DFT", since=7, inputs=(2, 3)):
+    """Discrete Fourier transform of complex numbers (DFT-7); inputs data, axes, signal_size."""
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.signal.dft(inverse=False)
+
+
+class IDFT(_Transform, type="IDFT", since=7, inputs=(2, 3)):
+    """Inverse discrete Fourier transform of complex numbers (IDFT-7)."""
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.signal.dft(inverse=True)
+
+
+def _half(dim: Dim) -> Dim:
+    return dim // 2 + 1 if isinstance(dim, int) else UNKNOWN_DIM
+
+
+class RDFT(OpenVinoOp, type="RDFT", since=9, inputs=(2, 3)):
+    """Discrete Fourier transform of real numbers, half of the last axis kept (RDFT-9)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args, 0)
+        element, dims = args.element(0), args.shape(0).dims
+        if dims is None:
+            return [TensorType(element, UNKNOWN_SHAPE)]
+        axes = _axes(args, len(dims))
+        if axes is None:
+            return [TensorType(element, Shape((*(UNKNOWN_DIM,) * len(dims), 2)))]
+        result = _sized(dims, axes, _lengths(args, axes))
+        result[axes[-1]] = _half(result[axes[-1]])
+        return [TensorType(element, Shape((*result, 2)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.signal.real_dft
+
+
+class IRDFT(OpenVinoOp, type="IRDFT", since=9, inputs=(2, 3)):
+    """The real numbers whose RDFT is given (IRDFT-9)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args, 0)
+        element, dims = args.element(0), _pairs(args)
+        if dims is None:
+            return [TensorType(element, UNKNOWN_SHAPE)]
+        axes = _axes(args, len(dims))
+        if axes is None:
+            return [TensorType(element, Shape.of_rank(len(dims)))]
+        lengths = _lengths(args, axes)
+        result = _sized(dims, axes, lengths)
+        if lengths[-1] is None:
+            half = dims[axes[-1]]
+            result[axes[-1]] = 2 * (half - 1) if isinstance(half, int) else UNKNOWN_DIM
+        return [TensorType(element, Shape(tuple(result)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.signal.inverse_real_dft
+
+
+def _one(args: Arguments, position: int) -> int | None:
+    """The only element of an input, as far as it is known."""
+    found = args.ints(position) if args.has(position) else None
+    return found[0] if found else None
+
+
+class STFT(OpenVinoOp, type="STFT", since=15, inputs=4):
+    """Transforms of windowed pieces of a signal [L] or [B, L] (STFT-15).
+
+    Inputs signal, window, frame size and frame step; with `transpose_frames` frequencies
+    stand before frames.
+    """
+
+    transpose_frames: bool
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args, 0)
+        element, dims = args.element(0), args.shape(0).dims
+        if dims is None:
+            return [TensorType(element, UNKNOWN_SHAPE)]
+        if len(dims) not in (1, 2):
+            raise args.error("the signal has another rank", "1 or 2", str(len(dims)))
+        size, step, length = _one(args, 2), _one(args, 3), dims[-1]
+        if (size is not None and size < 1) or (step is not None and step < 1):
+            raise args.error("frame size and step are not positive", "1 or more", f"{size}, {step}")
+        bins = UNKNOWN_DIM if size is None else _half(size)
+        frames: Dim = UNKNOWN_DIM
+        if isinstance(length, int) and size is not None and step is not None:
+            if length < size:
+                raise args.error("a frame is longer than the signal", f"up to {length}", str(size))
+            frames = (length - size) // step + 1
+        inner = (bins, frames) if self.transpose_frames else (frames, bins)
+        return [TensorType(element, Shape((*dims[:-1], *inner, 2)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.signal.stft(transpose_frames=self.transpose_frames)
+
+
+class ISTFT(OpenVinoOp, type="ISTFT", since=16, inputs=(4, 5)):
+    """The signal whose STFT [frequencies, frames, 2] or [B, ...] is given (ISTFT-16).
+
+    Inputs data, window, frame size, frame step and an optional signal length.
+    """
+
+    center: bool
+    normalized: bool
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args, 0)
+        element, dims = args.element(0), args.shape(0).dims
+        if dims is None:
+            return [TensorType(element, UNKNOWN_SHAPE)]
+        if len(dims) not in (3, 4):
+            raise args.error("data has another rank", "3 or 4", str(len(dims)))
+        size, step, frames = _one(args, 2), _one(args, 3), dims[-2]
+        length: Dim = UNKNOWN_DIM
+        if args.has(4):
+            wanted = _one(args, 4)
+            length = UNKNOWN_DIM if wanted is None else wanted
+        elif isinstance(frames, int) and size is not None and step is not None:
+            length = (frames - 1) * step + size - (2 * (size // 2) if self.center else 0)
+        return [TensorType(element, Shape((*dims[:-3], length)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.signal.inverse_stft(center=self.center, normalized=self.normalized)

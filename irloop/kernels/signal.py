@@ -1,0 +1,206 @@
+"""Fourier transforms. Complex numbers are pairs in a last axis of size 2.
+
+16-bit floats are transformed in f32, f64 in itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.matmul import widened
+
+__all__ = [
+    "Array",
+    "Function",
+    "dft",
+    "framed",
+    "inverse_real_dft",
+    "inverse_stft",
+    "onnx_dft",
+    "onnx_stft",
+    "real_dft",
+    "stft",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+
+def _complex(x: Array) -> Array:
+    """Pairs in the last axis as complex numbers."""
+    wide = widened(x)
+    return np.asarray(wide[..., 0] + 1j * wide[..., 1])
+
+
+def _pairs(z: Array, dtype: np.dtype[Any]) -> Array:
+    return np.stack((z.real, z.imag), axis=-1).astype(dtype)
+
+
+def _plan(
+    shape: Sequence[int], axes: Array, sizes: Array | None
+) -> tuple[tuple[int, ...], list[int]]:
+    """Axes counted from the first, and lengths (-1 where none is given)."""
+    chosen = tuple(int(axis) % len(shape) for axis in axes.reshape(-1))
+    lengths = [-1] * len(chosen) if sizes is None else [int(size) for size in sizes.reshape(-1)]
+    return chosen, lengths
+
+
+def _filled(shape: Sequence[int], axes: Sequence[int], lengths: Sequence[int]) -> list[int]:
+    pairs = zip(axes, lengths, strict=True)
+    return [shape[axis] if length == -1 else length for axis, length in pairs]
+
+
+def dft(*, inverse: bool) -> Function:
+    """Transform of pairs along axes, cropped or filled with zeros to lengths (-1: as it is)."""
+    transform = np.fft.ifftn if inverse else np.fft.fftn
+
+    def apply(x: Array, axes: Array, sizes: Array | None = None) -> Any:
+        z = _complex(x)
+        chosen, lengths = _plan(z.shape, axes, sizes)
+        with np.errstate(all="ignore"):
+            result = transform(z, s=_filled(z.shape, chosen, lengths), axes=chosen)
+        return _pairs(result, x.dtype)
+
+    return apply
+
+
+def real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
+    """Transform of real numbers to pairs; of the last of `axes` only the first half is kept."""
+    wide = widened(x)
+    chosen, lengths = _plan(x.shape, axes, sizes)
+    with np.errstate(all="ignore"):
+        result = np.fft.rfftn(wide, s=_filled(x.shape, chosen, lengths), axes=chosen)
+    return _pairs(result, x.dtype)
+
+
+def inverse_real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
+    """The real numbers whose `real_dft` is given; a length of -1 means the even one."""
+    z = _complex(x)
+    chosen, lengths = _plan(z.shape, axes, sizes)
+    if lengths[-1] == -1:
+        lengths[-1] = 2 * (z.shape[chosen[-1]] - 1)
+    with np.errstate(all="ignore"):
+        result = np.fft.irfftn(z, s=_filled(z.shape, chosen, lengths), axes=chosen)
+    return result.astype(x.dtype)
+
+
+def onnx_dft(*, inverse: bool, onesided: bool, axis: int) -> Function:
+    """Transform along one axis of real numbers (last axis 1) or pairs.
+
+    `onesided` gives the first half of the frequencies, or takes it and gives real numbers.
+    """
+
+    def apply(x: Array, length: Array | None = None, chosen: Array | None = None) -> Any:
+        place = (axis if chosen is None else int(chosen.reshape(-1)[0])) % x.ndim
+        z = _complex(x) if x.shape[-1] == 2 else widened(x)[..., 0]
+        count = None if length is None else int(length.reshape(-1)[0])
+        with np.errstate(all="ignore"):
+            if inverse and onesided:
+                return np.fft.irfft(z, count, axis=place)[..., None].astype(x.dtype)
+            if inverse:
+                return _pairs(np.fft.ifft(z, count, axis=place), x.dtype)
+            result = np.fft.fft(z, count, axis=place)
+        if onesided:
+            half = result.shape[place] // 2 + 1
+            result = result[(slice(None),) * place + (slice(half),)]
+        return _pairs(result, x.dtype)
+
+    return apply
+
+
+def framed(x: Array, length: int, step: int) -> Array:
+    """[B, L, ...] -> [B, frames, length, ...]: pieces that start `step` apart."""
+    count = (x.shape[1] - length) // step + 1
+    return x[:, np.arange(count)[:, None] * step + np.arange(length)]
+
+
+def onnx_stft(*, onesided: bool) -> Function:
+    """Signal [B, L, 1 or 2], step, window (ones), length -> [B, frames, frequencies, 2]."""
+
+    def apply(
+        signal: Array, step: Array, window: Array | None = None, length: Array | None = None
+    ) -> Any:
+        if length is not None:
+            count = int(length.reshape(-1)[0])
+        else:
+            count = signal.shape[1] if window is None else len(window)
+        frames = framed(widened(signal), count, int(step.reshape(-1)[0]))
+        if window is not None:
+            frames = frames * widened(window)[:, None]
+        z = _complex(frames) if frames.shape[-1] == 2 else frames[..., 0]
+        with np.errstate(all="ignore"):
+            result = np.fft.fft(z, axis=-1)
+        if onesided:
+            result = result[..., : count // 2 + 1]
+        return _pairs(result, signal.dtype)
+
+    return apply
+
+
+def _centred(window: Array, size: int) -> Array:
+    """The window with zeros on both sides up to `size`."""
+    before = (size - len(window)) // 2
+    return np.pad(window, (before, size - len(window) - before))
+
+
+def stft(*, transpose_frames: bool) -> Function:
+    """Signal [L] or [B, L], window, frame size, step -> [B, frames, frequencies, 2].
+
+    `transpose_frames` puts the frequencies before the frames.
+    """
+
+    def apply(signal: Array, window: Array, size: Array, step: Array) -> Any:
+        wide = widened(signal)
+        count = int(size.reshape(-1)[0])
+        batch = wide if wide.ndim == 2 else wide[None]
+        frames = framed(batch, count, int(step.reshape(-1)[0]))
+        with np.errstate(all="ignore"):
+            result = np.fft.rfft(frames * _centred(widened(window), count), axis=-1)
+        if transpose_frames:
+            result = result.swapaxes(1, 2)
+        pairs = _pairs(result, signal.dtype)
+        return pairs if wide.ndim == 2 else pairs[0]
+
+    return apply
+
+
+def inverse_stft(*, center: bool, normalized: bool) -> Function:
+    """[B, frequencies, frames, 2], window, frame size, step, signal length -> [B, samples].
+
+    Frames are added where they overlap and divided by the sum of the squared windows; `center`
+    takes half a frame off each end, `normalized` undoes a division by the root of the size.
+    """
+
+    def apply(
+        data: Array, window: Array, size: Array, step: Array, length: Array | None = None
+    ) -> Any:
+        count, hop = int(size.reshape(-1)[0]), int(step.reshape(-1)[0])
+        z = _complex(data if data.ndim == 4 else data[None]).swapaxes(1, 2)
+        shape = _centred(widened(window), count)
+        with np.errstate(all="ignore"):
+            frames = np.fft.irfft(z, count, axis=-1) * shape
+            if normalized:
+                frames = frames * frames.dtype.type(count**0.5)
+            place = np.arange(z.shape[1])[:, None] * hop + np.arange(count)
+            total = int(place[-1, -1]) + 1
+            sums = np.zeros((len(z), total), frames.dtype)
+            np.add.at(sums, (slice(None), place), frames)
+            weights = np.zeros(total, frames.dtype)
+            np.add.at(weights, place, np.broadcast_to(shape * shape, place.shape))
+            result = np.where(weights == 0, 0, sums / weights)
+        result = _trimmed(result, count // 2 if center else 0, length).astype(data.dtype)
+        return result if data.ndim == 4 else result[0]
+
+    return apply
+
+
+def _trimmed(result: Array, margin: int, length: Array | None) -> Array:
+    """Without `margin` samples at both ends, or `length` samples behind the margin."""
+    if length is None:
+        return result[:, margin : result.shape[1] - margin]
+    wanted = int(length.reshape(-1)[0])
+    kept = result[:, margin : margin + wanted]
+    return np.pad(kept, ((0, 0), (0, wanted - kept.shape[1])))
