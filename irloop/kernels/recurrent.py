@@ -8,7 +8,7 @@ Shapes: T steps, B items, I inputs, S state elements, G gates, D directions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,10 @@ def _clipped(function: Function, clip: float) -> Function:
     return lambda x: function(np.clip(x, -clip, clip))
 
 
+#: From this many steps on a transposed copy of the weights pays for itself.
+LASTING_STEPS = 8
+
+
 @dataclass(frozen=True, slots=True)
 class Weights:
     """One direction: `w` [G*S, I], `r` [G*S, S], what is added to the projection, the rest.
@@ -107,6 +111,13 @@ class Weights:
     bias: Array | None = None
     recurrent_bias: Array | None = None
     peepholes: Array | None = None
+    #: True when the recurrent weights are worth a transposed copy: many steps of several items.
+    lasting: bool = False
+
+    def transposed(self, first: int = 0, end: int | None = None) -> Array:
+        """[S, rows]: recurrent weights as the right operand of a product."""
+        turned = self.r[first:end].T
+        return np.ascontiguousarray(turned) if self.lasting else turned
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,24 +133,63 @@ class LstmCell:
 
     def step(self, weights: Weights) -> Step:
         """The function of one step."""
+        if weights.peepholes is not None or self.input_forget:
+            return self._general(weights)
+        gate, candidate, output = self._functions()
+        recurrent = weights.transposed()
+        size = weights.r.shape[-1]
+        order = self.order
+        if order in ("fioc", "ifoc", "iofc", "oifc", "foic", "ofic"):
+            # The gates that share an activation stand together.
+            at_f, at_i, at_o = (order.index(name) * size for name in "fio")
+
+            def joined(x: Array, h: Array, c: Array | None) -> tuple[Array, Array | None]:
+                assert c is not None, "an LSTM has a cell state"
+                z = x + h @ recurrent
+                gates = gate(z[:, : 3 * size])
+                c = gates[:, at_f : at_f + size] * c
+                c = c + gates[:, at_i : at_i + size] * candidate(z[:, 3 * size :])
+                return gates[:, at_o : at_o + size] * output(c), c
+
+            return joined
+        at_f, at_i, at_c, at_o = (order.index(name) * size for name in "fico")
+
+        def apart(x: Array, h: Array, c: Array | None) -> tuple[Array, Array | None]:
+            assert c is not None, "an LSTM has a cell state"
+            z = x + h @ recurrent
+            c = gate(z[:, at_f : at_f + size]) * c
+            c = c + gate(z[:, at_i : at_i + size]) * candidate(z[:, at_c : at_c + size])
+            return gate(z[:, at_o : at_o + size]) * output(c), c
+
+        return apart
+
+    def _functions(self) -> tuple[Function, Function, Function]:
         gate, candidate, output = (activation(*spec) for spec in self.activations)
-        gate, candidate = _clipped(gate, self.clip), _clipped(candidate, self.clip)
-        recurrent = weights.r.T
+        # What leaves the memory is not bounded.
+        return _clipped(gate, self.clip), _clipped(candidate, self.clip), output
+
+    def _general(self, weights: Weights) -> Step:
+        """The function of one step with peepholes or coupled gates."""
+        gate, candidate, output = self._functions()
+        recurrent = weights.transposed()
         size = weights.r.shape[-1]
         at_f, at_i, at_c, at_o = (
-            slice(index * size, (index + 1) * size) for index in map(self.order.index, "fico")
+            slice(self.order.index(name) * size, (self.order.index(name) + 1) * size)
+            for name in "fico"
         )
+        peeps: Array = np.zeros((3, 1), weights.r.dtype)
         if weights.peepholes is not None:
-            peep_i, peep_o, peep_f = weights.peepholes.reshape(3, size)
-        coupled, peeping = self.input_forget, weights.peepholes is not None
+            peeps = weights.peepholes.reshape(3, size)
+        peep_i, peep_o, peep_f = peeps
+        coupled = self.input_forget
 
         def step(x: Array, h: Array, c: Array | None) -> tuple[Array, Array | None]:
             assert c is not None, "an LSTM has a cell state"
             z = x + h @ recurrent
-            i = gate(z[:, at_i] + peep_i * c if peeping else z[:, at_i])
-            f = 1 - i if coupled else gate(z[:, at_f] + peep_f * c if peeping else z[:, at_f])
+            i = gate(z[:, at_i] + peep_i * c)
+            f = 1 - i if coupled else gate(z[:, at_f] + peep_f * c)
             c = f * c + i * candidate(z[:, at_c])
-            o = gate(z[:, at_o] + peep_o * c if peeping else z[:, at_o])
+            o = gate(z[:, at_o] + peep_o * c)
             return o * output(c), c
 
         return step
@@ -159,7 +209,7 @@ class GruCell:
         """The function of one step."""
         gate, candidate = (_clipped(activation(*spec), self.clip) for spec in self.activations)
         size = weights.r.shape[-1]
-        for_gates, for_candidate = weights.r[: 2 * size].T, weights.r[2 * size :].T
+        for_gates, for_candidate = weights.transposed(0, 2 * size), weights.transposed(2 * size)
         linear, own_bias = self.linear_before_reset, weights.recurrent_bias
 
         def step(x: Array, h: Array, c: Array | None) -> tuple[Array, Array | None]:
@@ -189,7 +239,7 @@ class RnnCell:
         """The function of one step."""
         (spec,) = self.activations
         function = _clipped(activation(*spec), self.clip)
-        recurrent = weights.r.T
+        recurrent = weights.transposed()
 
         def step(x: Array, h: Array, c: Array | None) -> tuple[Array, Array | None]:
             return function(x + h @ recurrent), c
@@ -201,7 +251,9 @@ Cell = LstmCell | GruCell | RnnCell
 
 
 def _projected(x: Array, weights: Weights) -> Array:
-    result: Array = x @ weights.w.T
+    # One matrix product over all steps, not one a step.
+    flat = x.reshape(-1, x.shape[-1]) @ weights.w.T
+    result: Array = flat.reshape(*x.shape[:-1], -1)
     return result if weights.bias is None else result + weights.bias
 
 
@@ -262,7 +314,8 @@ def _run(
         order = _reversed_places(lengths, steps)
         x = x[order, np.arange(items)]
     projected = _projected(x, weights)
-    step = kind.step(weights)
+    lasting = items > 1 and steps >= LASTING_STEPS
+    step = kind.step(replace(weights, lasting=lasting))
     y = np.zeros((steps, items, size), dtype=projected.dtype)
     if lengths is None:
         for t in range(steps):
