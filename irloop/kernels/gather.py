@@ -92,7 +92,7 @@ def gather_nd(batch_dims: int, merge: bool = False) -> Callable[[Array, Array], 
         lead = indices.shape[:batch_dims]
         if merge and batch_dims > 1:
             lead = (count,)
-        return found.reshape(*lead, *inner, *data.shape[batch_dims + depth :])
+        return found.reshape((*lead, *inner, *data.shape[batch_dims + depth :]))
 
     return run
 
