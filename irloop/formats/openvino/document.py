@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -152,6 +152,20 @@ class Document:
     version: str | None
     name: str | None
     data: bytes = field(repr=False)
+    #: Every different list of dimensions that a port has.
+    all_dims: Collection[tuple[str, ...]] = field(repr=False, default=())
+
+    def clear(self) -> None:
+        """Let go of all records; they refer to each other and would wait for the collector."""
+        nets = [self.net]
+        while nets:
+            net = nets.pop()
+            for layer in net.layers:
+                if layer.bodies:
+                    nets.extend(layer.bodies.values())
+                    layer.bodies.clear()
+            net.layers.clear()
+            net.edges.clear()
 
     @cached_property
     def root(self) -> etree._Element:

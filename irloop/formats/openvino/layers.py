@@ -17,7 +17,7 @@ from irloop.formats.openvino.attributes import (
     unsigned,
 )
 from irloop.formats.openvino.weights import Weights
-from irloop.formats.openvino.xml import Document, Layer, Net
+from irloop.formats.openvino.xml import Document, Layer
 from irloop.graph.op import Op, UnknownOp
 from irloop.graph.types import UNKNOWN_SHAPE, Shape, TensorType
 
@@ -52,7 +52,7 @@ class Shared:
         #: One op object for all layers with the same type, version and attributes.
         self.ops: dict[Any, tuple[Op, Mapping[str, Any]]] = {}
         self.types: dict[tuple[str, tuple[str, ...]], TensorType] = {}
-        self.is_static = _is_static(document.net)
+        self.is_static = _is_static(document)
 
     def error(
         self,
@@ -158,13 +158,13 @@ def _opset(version: str, type_name: str) -> int | None:
     return number if number is not None and 1 <= number <= LAST_OPSET else None
 
 
-def _is_static(net: Net) -> bool:
-    """True when no port of the root and no Parameter leaves a dimension open."""
-    for layer in net.layers:
-        if any("-1" in port.dims for port in layer.outputs):
-            return False
-        if layer.type == "Parameter":
-            shape = parse_shape(layer.data.get("shape", ""))
-            if shape is None or not shape.is_static:
-                return False
-    return True
+def _is_static(document: Document) -> bool:
+    """True when no port and no Parameter of the root leaves a dimension open."""
+    if any("-1" in dims for dims in document.all_dims):
+        return False
+    shapes = (
+        parse_shape(layer.data.get("shape", ""))
+        for layer in document.net.layers
+        if layer.type == "Parameter"
+    )
+    return all(shape is not None and shape.is_static for shape in shapes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
@@ -33,7 +33,9 @@ class NetReader:
         self.net = net
         self.layers: dict[str, Layer] = {}
         self.incoming: dict[str, list[Edge]] = {}
-        self.nodes: dict[str, Node] = {}
+        #: The values of a layer by its output ports.
+        self.values: dict[str, dict[str | None, Value]] = {}
+        self.prefix = f"{net.path}/" if net.path else ""
 
     def graph(self, name: str) -> Graph:
         """The graph of this net."""
@@ -234,7 +236,7 @@ class NetReader:
         if unknown:
             node.attributes = unknown
         self._keep_info(node, layer)
-        self.nodes[layer.id or ""] = node
+        self._keep_values(node, layer)
 
     def _edge_into(self, layer: Layer) -> ReadError:
         edge = self.incoming[layer.id or ""][0]
@@ -268,7 +270,8 @@ class NetReader:
         if kind in ("Parameter", "Result"):
             return
         if kind == "Const":
-            self.nodes[layer.id or ""] = node = self._constant(graph, layer)
+            node = self._constant(graph, layer)
+            self._keep_values(node, layer)
             self._keep_info(node, layer)
             return
         assert kind is not None
@@ -283,20 +286,31 @@ class NetReader:
         if bodies:
             mapped = [port.external + 1 for body in bodies for port in body.ports.outputs]
             count = max(count, *mapped, 0)
+        names = tuple([parse_names(port.names) for port in layer.outputs])
         node = graph.add_node(
             op,
             layer.name or "",
             inputs,
             count,
             types=types,
-            names=tuple([parse_names(port.names) for port in layer.outputs]),
+            names=names,
             bodies=bodies,
             location=self._location(layer),
         )
         if unknown:
             node.attributes = unknown
+        self._keep_values(node, layer)
         self._keep_info(node, layer)
-        self.nodes[layer.id or ""] = node
+
+    def _keep_values(self, node: Node, layer: Layer) -> None:
+        ports = layer.outputs
+        if len(ports) == 1:
+            self.values[layer.id or ""] = {ports[0].id: node.outputs[0]}
+            return
+        values = {port.id: value for port, value in zip(ports, node.outputs, strict=False)}
+        if len(values) != len(ports):
+            raise self._duplicate_port(layer)
+        self.values[layer.id or ""] = values
 
     def _bad_type(self, layer: Layer, kind: str) -> ReadError:
         if layer.version is None:
@@ -366,9 +380,20 @@ class NetReader:
 
     def _inputs(self, layer: Layer) -> tuple[Value, ...]:
         """The values on the input ports, in the order of the ports."""
-        edges = self.incoming.get(layer.id or "", ())
-        if len(edges) == 1 and layer.inputs and layer.inputs[0].id == edges[0].to_port:
-            return (self._value(edges[0], layer),)
+        edges, ports = self.incoming.get(layer.id or "", ()), layer.inputs
+        if len(edges) == len(ports) < 3:
+            # By far the most layers: every port has its edge, in the order of the ports.
+            values, found = self.values, []
+            for edge, port in zip(edges, ports, strict=True):
+                value = values.get(edge.from_layer or "", _NO_PORTS).get(edge.from_port)
+                if edge.to_port != port.id or value is None:
+                    return self._sorted_inputs(layer, edges)
+                found.append(value)
+            if len(ports) < 2 or ports[0].id != ports[1].id:
+                return tuple(found)
+        return self._sorted_inputs(layer, edges)
+
+    def _sorted_inputs(self, layer: Layer, edges: Sequence[Edge]) -> tuple[Value, ...]:
         places = {port.id: place for place, port in enumerate(layer.inputs)}
         if len(places) != len(layer.inputs):
             raise self._duplicate_port(layer)
@@ -419,28 +444,29 @@ class NetReader:
             found=f"to-port={edge.to_port}",
         )
 
-    def _value(self, edge: Edge, reader_layer: Layer) -> Value:
-        source = edge.from_layer or ""
-        node = self.nodes.get(source)
-        layer = self.layers[source]
-        if node is None:
-            raise self.reader.error(
-                reader_layer,
-                f"an edge comes from {layer.type} {layer.path!r}, which has no outputs",
+    def _value(self, edge: Edge, reading: Layer) -> Value:
+        values = self.values.get(edge.from_layer or "")
+        value = None if values is None else values.get(edge.from_port)
+        if value is None:
+            raise self._bad_source(edge, reading)
+        return value
+
+    def _bad_source(self, edge: Edge, reading: Layer) -> ReadError:
+        layer = self.layers[edge.from_layer or ""]
+        if layer.type == "Result":
+            return self.reader.error(
+                reading,
+                f"an edge comes from Result {layer.path!r}, which has no outputs",
                 "IRL203",
                 line=edge.line,
             )
-        wanted = edge.from_port
-        for place, port in enumerate(layer.outputs):
-            if port.id == wanted and place < len(node.outputs):
-                return node.outputs[place]
-        raise self.reader.error(
+        return self.reader.error(
             layer,
-            f"an edge comes from output port {wanted}, which the layer does not have",
+            f"an edge comes from output port {edge.from_port}, which the layer does not have",
             "IRL203",
             line=edge.line,
             expected=_port_list([port.id for port in layer.outputs]),
-            found=f"from-port={wanted}",
+            found=f"from-port={edge.from_port}",
         )
 
     def _bodies(self, layer: Layer, n_inputs: int) -> tuple[Body, ...]:
@@ -452,7 +478,7 @@ class NetReader:
         return tuple(bodies)
 
     def _location(self, layer: Layer) -> Location:
-        return Location(self.reader.file, layer.line, layer.path, layer.id)
+        return Location(self.reader.file, layer.line, f"{self.prefix}{layer.name}", layer.id)
 
     def _keep_info(self, node: Node, layer: Layer) -> None:
         if not self.reader.has_info:
@@ -464,6 +490,7 @@ class NetReader:
                 value.info = attributes_of_info(port.rt_info)
 
 
+_NO_PORTS: dict[str | None, Value] = {}
 _CONST = ("element_type", "shape", "offset", "size")
 _LABELS = ("body", "then", "else")
 

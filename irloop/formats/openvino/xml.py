@@ -88,7 +88,7 @@ class _Builder:
         self._dims: list[str] = []
         self._in_dim = False
         self._is_listening = False
-        self._tuples: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self.dims: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._make_tables()
 
     def _make_tables(self) -> None:
@@ -216,7 +216,7 @@ class _Builder:
         self._in_dim = self._is_listening = False
         self._parser.CharacterDataHandler = None
         dims = tuple(self._dims)
-        self._port.dims = self._tuples.setdefault(dims, dims)
+        self._port.dims = self.dims.setdefault(dims, dims)
 
     def _check_unknown(self, name: str) -> None:
         if self.net is None:
@@ -441,19 +441,27 @@ def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) ->
         _refuse_references(data, name)
     assert builder.net is not None  # a document without its root element is not well-formed
     attributes = builder.attributes
-    return Document(name, builder.net, attributes.get("version"), attributes.get("name"), data)
+    version, net_name = attributes.get("version"), attributes.get("name")
+    return Document(name, builder.net, version, net_name, data, builder.dims)
 
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """No garbage collection meanwhile: reading makes many objects and drops none."""
-    enabled = gc.isenabled()
+    """No garbage collection meanwhile: reading makes many objects and drops none.
+
+    Afterwards they are as old as the collector knows: looking through all of them at once
+    would take a good part of the time that reading takes.
+    """
+    if not gc.isenabled() or gc.get_freeze_count():
+        yield
+        return
     gc.disable()
     try:
         yield
     finally:
-        if enabled:
-            gc.enable()
+        gc.freeze()
+        gc.unfreeze()
+        gc.enable()
 
 
 def _load(path: str | os.PathLike[str], name: str) -> bytes:
