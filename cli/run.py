@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from . import report_text
 from .arrays import describe, matched
 from .console import common_options, console_of
 
@@ -78,15 +79,16 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     Without --inputs they are generated from the seed. Without --outputs each output is described
     in one line.
     """
-    from irloop import TextTracer, read_model, run
+    from irloop import Session, TextTracer, read_model
 
     loaded = read_model(model, options["weights"])
-    results = run(
-        loaded,
-        _inputs(loaded, options["inputs"], options["seed"]),
-        limits=_limits(options),
-        trace=TextTracer(sys.stderr) if options["trace"] else None,
-    )
+    tracer = TextTracer(sys.stderr) if options["trace"] else None
+    # A trace shows every node where it stands, also what could run once for all iterations.
+    session = Session(loaded, hoist=tracer is None)
+    inputs = _inputs(loaded, options["inputs"], options["seed"])
+    results = session.run(inputs, limits=_limits(options), trace=tracer)
+    if session.notes:
+        click.echo(report_text.render(item.in_file(model) for item in session.notes))
     if options["outputs"] is None:
         for name, value in results.items():
             click.echo(f"{name}: {describe(value)}")

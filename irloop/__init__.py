@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from irloop.errors import VerifyError as VerifyError
     from irloop.errors import WriteError as WriteError
     from irloop.execution.limits import Limits as Limits
+    from irloop.execution.session import Session as Session
     from irloop.execution.trace import TextTracer as TextTracer
     from irloop.execution.trace import Tracer
     from irloop.graph.model import Graph as Graph
@@ -66,6 +67,7 @@ _CLASSES = {
     "Node": "irloop.graph.model",
     "ReadError": "irloop.errors",
     "Report": "irloop.diagnostics",
+    "Session": "irloop.execution.session",
     "Severity": "irloop.diagnostics",
     "Shape": "irloop.graph.types",
     "TextTracer": "irloop.execution.trace",
@@ -90,6 +92,7 @@ __all__ = [
     "Node",
     "ReadError",
     "Report",
+    "Session",
     "Severity",
     "Shape",
     "TextTracer",
@@ -304,6 +307,8 @@ def run(
 ) -> dict[str, Any]:
     """Run a model with the built-in executor; each dialect runs as its own specification says.
 
+    A `Session` runs the same model again and keeps its state.
+
     Args:
         model: a model, or the path of one.
         inputs: arrays by input or tensor name, or a sequence by position. Arrays have the element
@@ -442,14 +447,12 @@ def explain(code: str) -> str:
     Raises:
         UsageError: for a code that does not exist.
     """
-    from irloop import errors
+    from irloop.errors import MEANINGS
     from irloop.validation import engine
 
     wanted = code.strip().upper()
-    for name in errors.__all__:
-        error = getattr(errors, name)
-        if error.code == wanted and wanted not in engine.rule_classes(wanted):
-            return f"{wanted}: {name}\n\n{error.__doc__}\n"
+    if wanted in MEANINGS:
+        return f"{wanted}\n\n{MEANINGS[wanted]}\n"
     return engine.explain(code)
 
 

@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from irloop.diagnostics import NOWHERE, Diagnostic, Location, Severity
 
 __all__ = [
+    "MEANINGS",
     "ExecutionError",
     "InferenceError",
     "IrloopError",
@@ -112,3 +113,39 @@ class LimitError(ExecutionError):
     """A limit on iterations, memory or time was reached."""
 
     code = "RUN002"
+
+
+#: What the codes mean that no validation rule has; `irloop explain` prints it.
+MEANINGS = {
+    "CNV001": "An operation cannot be said in the other format. Every such operation of the model "
+    "is named with its path into bodies and the reason.",
+    "CNV002": "An input or output of the model is a sequence or an optional, and an OpenVINO IR "
+    "has tensors only. Sequences inside a model are lowered where their length is known.",
+    "CNV003": "A value has an element type that an OpenVINO IR has no name for.",
+    "CNV004": "The runtime that was named as target cannot read this: the operation came with a "
+    "later opset, or a shape is dynamic.",
+    "CNV101": "The branches of an If give ranks that differ. ONNX allows it; OpenVINO's CPU "
+    "refuses to compile it.",
+    "CNV102": "An ONNX Loop omits its condition input while the body computes a condition. By the "
+    "specification that condition is ignored; every engine honours it, and so does irloop.",
+    "CNV103": "A loop appends tensors of unknown shape to a sequence. In an IR, where they are "
+    "joined, all of them must have the same shape.",
+    "CNV104": "Two inputs or outputs of the model have the same name, so one was renamed.",
+    "CNV802": "An LSTMCell of opset1 has peepholes or coupled gates that OpenVINO's runtimes "
+    "ignore; the conversion ignores them likewise.",
+    "CNV803": "A resize has scales that give no whole size and aligns corners. Runtimes round the "
+    "size first and the ONNX specification does not; the conversion follows the runtimes.",
+    "GRF001": "The graph in memory is inconsistent: a pass or a builder made a mistake. This is a "
+    "bug in irloop, or in a pass of your own.",
+    "IRL000": "An error that has no code of its own.",
+    "IRL100": "The file is not the model it claims to be.",
+    "IRL499": "Loops are nested so that inferring their types does not end in useful time.",
+    "RUN001": "Running the model went wrong; the node and the iteration are named.",
+    "RUN002": "A limit on iterations, memory or time was reached. Raise it with --max-iterations, "
+    "--max-memory or --max-seconds, or look why the loop does not end.",
+    "RUN003": "The built-in executor has no kernel for an operation of the model.",
+    "RUN004": "An output of a loop has no value, because the loop ran zero iterations and no back "
+    "edge carries the result; zeros are given.",
+    "USE001": "The call makes no sense; nothing was looked at.",
+    "WRT001": "The model cannot be written where or how it was asked; no file was left behind.",
+}

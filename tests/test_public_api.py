@@ -48,6 +48,7 @@ CLASSES = {
     "Model",
     "Node",
     "Report",
+    "Session",
     "Severity",
     "Shape",
     "TextTracer",

@@ -90,5 +90,5 @@ def _finding(node: Node, message: str, *, expected: str, found: str, fix: str = 
     path = node_path(node)
     place = Location(line=node.location.line, path=path, layer_id=node.location.layer_id)
     return Diagnostic(
-        "CNV002", Severity.ERROR, f"{path!r}: {message}", place, expected, found, fix=fix
+        "CNV004", Severity.ERROR, f"{path!r}: {message}", place, expected, found, fix=fix
     )

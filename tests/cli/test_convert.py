@@ -265,7 +265,7 @@ def test_a_target_that_cannot_read_the_model_says_why(
     output.unlink()
     result = irloop("convert", halving, "-o", output, *old)
     assert result.exit_code == 1
-    assert "error CNV002: 'halve': openvino-2021.4 reads static shapes only" in result.stdout
+    assert "error CNV004: 'halve': openvino-2021.4 reads static shapes only" in result.stdout
     assert not output.exists()
 
 
