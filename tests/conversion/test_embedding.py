@@ -1,4 +1,4 @@
-"""Bags of embeddings and segments in the other dialect, against OpenVINO's and ONNX's own values."""
+"""Bags of embeddings and segments in the other dialect, against OpenVINO and ONNX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks of space, depth and batch in the other dialect, against OpenVINO's and ONNX's own values."""
+"""Blocks of space, depth and batch in the other dialect, against OpenVINO and ONNX."""
 
 from __future__ import annotations
 

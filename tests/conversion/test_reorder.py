@@ -1,4 +1,4 @@
-"""Reversing, rolling and triangles in the other dialect, against OpenVINO's and ONNX's own values."""
+"""Reversing, rolling and triangles in the other dialect, against OpenVINO and ONNX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sorting, searching and accumulating in the other dialect, against OpenVINO's and ONNX's own values."""
+"""Sorting, searching and accumulating in the other dialect, against OpenVINO and ONNX."""
 
 from __future__ import annotations
 

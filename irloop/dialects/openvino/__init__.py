@@ -1,66 +1,91 @@
-"""OpenVINO operations by family; importing this registers them all."""
+"""OpenVINO operations by family, imported when one of their types is first looked up.
+
+Reading or validating a small model needs few families, and importing all of them takes longer
+than everything else such a run does.
+"""
 
 from __future__ import annotations
 
-from irloop.dialects.openvino import (
-    activation,
-    comparison,
-    control_flow,
-    convert,
-    convolution,
-    elementwise,
-    embedding,
-    gather,
-    generate,
-    matmul,
-    normalization,
-    padding,
-    pooling,
-    quantize,
-    random,
-    rearrange,
-    recurrent,
-    reduction,
-    reorder,
-    resize,
-    sampling,
-    scatter,
-    search,
-    shape,
-    signal,
-    slicing,
-    state,
-)
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+
 from irloop.dialects.openvino.base import OPENVINO, OpenVinoOp
 
-__all__ = [
-    "OPENVINO",
-    "OpenVinoOp",
-    "activation",
-    "comparison",
-    "control_flow",
-    "convert",
-    "convolution",
-    "elementwise",
-    "embedding",
-    "gather",
-    "generate",
-    "matmul",
-    "normalization",
-    "padding",
-    "pooling",
-    "quantize",
-    "random",
-    "rearrange",
-    "recurrent",
-    "reduction",
-    "reorder",
-    "resize",
-    "sampling",
-    "scatter",
-    "search",
-    "shape",
-    "signal",
-    "slicing",
-    "state",
-]
+__all__ = ["FAMILIES", "OPENVINO", "OpenVinoOp"]
+
+#: The types each module describes. A type that is missing here is found all the same, by
+#: importing every family; a test keeps the table complete.
+FAMILIES: dict[str, str] = {
+    "activation": """
+        Clamp Elu GRN Gelu HSigmoid HSwish HardSigmoid LogSoftmax Mish PReLU ReLU Selu Sigmoid
+        SoftMax SoftPlus SoftSign Swish
+    """,
+    "comparison": """
+        BitwiseAnd BitwiseLeftShift BitwiseNot BitwiseOr BitwiseRightShift BitwiseXor Equal
+        Greater GreaterEqual IsFinite IsInf IsNaN Less LessEqual LogicalAnd LogicalNot LogicalOr
+        LogicalXor NotEqual Select Xor
+    """,
+    "control_flow": "If Loop TensorIterator",
+    "convert": "Convert ConvertLike ConvertPromoteTypes FakeConvert Identity",
+    "convolution": """
+        BinaryConvolution Convolution ConvolutionBackpropData DeformableConvolution
+        GroupConvolution GroupConvolutionBackpropData
+    """,
+    "elementwise": """
+        Abs Acos Acosh Add Asin Asinh Atan Atanh Ceiling Cos Cosh Divide Erf ErfInv Exp Floor
+        FloorMod Log Maximum Minimum Mod Multiply Negative Power Round Sign Sin Sinh Sqrt
+        SquaredDifference Subtract Tan Tanh
+    """,
+    "embedding": """
+        EmbeddingBagOffsets EmbeddingBagOffsetsSum EmbeddingBagPacked EmbeddingBagPackedSum
+        EmbeddingSegmentsSum SegmentMax SparseFillEmptyRows
+    """,
+    "gather": "Gather GatherElements GatherND GatherTree",
+    "generate": "Eye OneHot Range",
+    "matmul": "Einsum Inverse MatMul ScaledDotProductAttention",
+    "normalization": "BatchNormInference GroupNormalization LRN MVN NormalizeL2",
+    "padding": "Pad",
+    "pooling": "AdaptiveAvgPool AdaptiveMaxPool AvgPool MaxPool",
+    "quantize": "FakeQuantize",
+    "random": "RandomUniform",
+    "rearrange": """
+        BatchToSpace Col2Im DepthToSpace ExtractImagePatches ReorgYolo ShuffleChannels
+        SpaceToBatch SpaceToDepth
+    """,
+    "recurrent": "GRUCell GRUSequence LSTMCell LSTMSequence RNNCell RNNSequence",
+    "reduction": """
+        ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceMax ReduceMean ReduceMin
+        ReduceProd ReduceSum
+    """,
+    "reorder": "Reverse ReverseSequence Roll",
+    "resize": "Interpolate",
+    "sampling": "GridSample",
+    "scatter": "ScatterElementsUpdate ScatterNDUpdate ScatterUpdate",
+    "search": "Bucketize CumSum NonZero SearchSorted TopK Unique",
+    "shape": "Broadcast Reshape ShapeOf Squeeze Tile Transpose Unsqueeze",
+    "signal": "DFT IDFT IRDFT ISTFT RDFT STFT",
+    "slicing": "Concat Slice SliceScatter Split StridedSlice VariadicSplit",
+    "state": "Assign ReadValue",
+}
+
+
+@cache
+def _family_of() -> dict[str, str]:
+    return {name.lower(): family for family, names in FAMILIES.items() for name in names.split()}
+
+
+@cache
+def _load(type_name: str | None) -> None:
+    family = None if type_name is None else _family_of().get(type_name.lower())
+    for name in FAMILIES if family is None else (family,):
+        import_module(f"{__name__}.{name}")
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in FAMILIES:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+OPENVINO.load_by(_load)
