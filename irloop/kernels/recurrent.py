@@ -253,8 +253,10 @@ Cell = LstmCell | GruCell | RnnCell
 def _projected(x: Array, weights: Weights) -> Array:
     # One matrix product over all steps, not one a step.
     flat = x.reshape(-1, x.shape[-1]) @ weights.w.T
+    if weights.bias is not None:
+        flat += weights.bias
     result: Array = flat.reshape(*x.shape[:-1], -1)
-    return result if weights.bias is None else result + weights.bias
+    return result
 
 
 def _summed_bias(kind: Cell, bias: Array | None, size: int) -> tuple[Array | None, Array | None]:
