@@ -136,6 +136,7 @@ class _Judge:
         numpy_only = all(side.engine == "numpy" for side in sides)
         # Rounding after each operation would hide what is different behind what is rounded.
         self._widen = True if numpy_only and first.dialect != second.dialect else None
+        self._names = [output_names(side.model.graph) for side in sides]
         self._inputs = input_positions(first.graph, second.graph)
         self._outputs = output_positions(first.graph, second.graph)
 
@@ -191,43 +192,52 @@ class _Judge:
         problems: list[str],
         others: Sequence[Trial] = (),
     ) -> Comparison:
-        names = [output_names(side.model.graph) for side in self._sides]
-        worst: dict[int, OutputReport] = {}
         reports: list[TrialReport] = []
         skipped: list[str] = []
+        worst: dict[str, OutputReport] = {}
         failed = None
         for number, (trial, one, two) in enumerate(zip(trials, left, right, strict=False)):
             if one.outputs is None and (two.outputs is None or self._made):
                 # Inputs that the first model does not take say nothing about a difference.
                 skipped.append(f"{trial.label}: the first model does not run: {one.reason}")
                 continue
-            problem = self._problem(one, two)
-            if problem:
-                reports.append(TrialReport(trial.label, False, problem))
-                continue
-            found = self._outputs_of(trial, one, two, names)
-            equal = all(item.equal for item in found)
-            failed = number if failed is None and not equal else failed
-            reports.append(TrialReport(trial.label, equal))
-            for at, item in enumerate(found):
-                if at not in worst or _is_worse(item, worst[at]):
-                    worst[at] = item
+            found, problem = self._tried(trial, one, two, skipped)
+            reports.append(problem or TrialReport(trial.label, all(i.equal for i in found)))
+            if failed is None and not problem and not reports[-1].equal:
+                failed = number
+            for item in found:
+                if item.name not in worst or _is_worse(item, worst[item.name]):
+                    worst[item.name] = item
         problems += _grouped(reports)
         if not problems and not reports:
             problems += [f"no inputs could be found to run with; {item}" for item in skipped[:1]]
         divergence = None
         if failed is not None:
-            arrays = (trials[failed].arrays, others[failed].arrays)
-            divergence = self._divergence(arrays)
+            divergence = self._divergence((trials[failed].arrays, others[failed].arrays))
         return Comparison(
             not problems and all(item.equal for item in reports) and bool(reports),
             (self._sides[0].engine, self._sides[1].engine),
-            tuple(worst[at] for at in sorted(worst)),
+            tuple(worst[name] for name in self._names[0] if name in worst),
             tuple(reports),
             divergence,
             tuple(problems),
             tuple(self._missed(trials, left) + skipped),
         )
+
+    def _tried(
+        self, trial: Trial, one: Run, two: Run, skipped: list[str]
+    ) -> tuple[list[OutputReport], TrialReport | None]:
+        """The outputs of one trial, or the problem that kept them from being compared."""
+        for name, run in (("first", one), ("second", two)):
+            if run.outputs is None:
+                problem = f"the {name} model did not run: {run.reason}"
+                return [], TrialReport(trial.label, False, problem)
+        found = self._outputs_of(trial, one, two)
+        if one.undefined or two.undefined:
+            lost = [item.name for item in found if not item.equal]
+            skipped += [f"{trial.label}: {name} has no value there" for name in lost]
+            found = [item for item in found if item.equal]
+        return found, None
 
     def _missed(self, trials: Sequence[Trial], runs: Sequence[Run]) -> list[str]:
         side = self._sides[0]
@@ -235,23 +245,14 @@ class _Judge:
             runs = run_all("numpy", side.model, trials, seconds=self._seconds)
         return not_exercised(side.model, runs)
 
-    def _problem(self, one: Run, two: Run) -> str:
-        """Why one side could not be compared with the other."""
-        for name, run in (("first", one), ("second", two)):
-            if run.outputs is None:
-                return f"the {name} model did not run: {run.reason}"
-        return ""
-
-    def _outputs_of(
-        self, trial: Trial, one: Run, two: Run, names: Sequence[Sequence[str]]
-    ) -> list[OutputReport]:
+    def _outputs_of(self, trial: Trial, one: Run, two: Run) -> list[OutputReport]:
         assert one.outputs is not None
         assert two.outputs is not None
         found = []
         for at, other in enumerate(self._outputs):
             assert other is not None
             pair = one.outputs[at], two.outputs[other]
-            found.append(self._judged(names[0][at], names[1][other], trial, *pair))
+            found.append(self._judged(self._names[0][at], self._names[1][other], trial, *pair))
         return found
 
     def _judged(self, name: str, other: str, trial: Trial, x: Any, y: Any) -> OutputReport:

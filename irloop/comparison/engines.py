@@ -22,6 +22,7 @@ from typing import Any
 from irloop.comparison.inputs import Trial
 from irloop.errors import IrloopError, UsageError
 from irloop.execution.limits import Limits
+from irloop.execution.loops import UNDEFINED
 from irloop.execution.session import Session
 from irloop.formats import npz
 from irloop.formats.onnx import writer as onnx_writer
@@ -45,10 +46,14 @@ _ONNX_ONLY = ("onnxruntime", "onnx-reference")
 
 @dataclass(slots=True)
 class Run:
-    """What an engine gave for one trial: outputs, or the reason why there are none."""
+    """What an engine gave for one trial: outputs, or the reason why there are none.
+
+    `undefined` is set where an output has no value: the last one of a loop that never ran.
+    """
 
     outputs: list[Any] | None = None
     reason: str = ""
+    undefined: bool = False
     counts: dict[Node, set[int]] = field(default_factory=dict)
     branches: dict[Node, set[str]] = field(default_factory=dict)
 
@@ -117,7 +122,9 @@ def _own(model: Model, trials: Sequence[Trial], seconds: float, widen: bool | No
         except IrloopError as error:
             runs.append(Run(reason=error.message))
             continue
-        runs.append(Run(list(found.values()), "", session.counts, session.branches))
+        undefined = any(note.code == UNDEFINED for note in session.notes)
+        values = list(found.values())
+        runs.append(Run(values, "", undefined, session.counts, session.branches))
     return runs
 
 

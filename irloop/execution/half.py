@@ -54,5 +54,7 @@ def rounded(value: Any, declared: ValueType) -> Any:
     if isinstance(value, list) and isinstance(declared, SequenceType):
         return [rounded(item, declared.item) for item in value]
     if isinstance(declared, TensorType) and declared.element in _HALF and value is not None:
-        return np.asarray(value).astype(declared.element.numpy())
+        # What half precision cannot hold becomes an infinity there.
+        with np.errstate(over="ignore"):
+            return np.asarray(value).astype(declared.element.numpy())
     return value

@@ -19,7 +19,10 @@ from irloop.graph.model import Node
 from irloop.graph.types import ElementType, TensorType, ValueType
 from irloop.graph.walk import node_path
 
-__all__ = ["Loop", "LoopBody", "Outcome", "integer"]
+__all__ = ["UNDEFINED", "Loop", "LoopBody", "Outcome", "integer"]
+
+#: The code of the note that an output has no value, since its loop ran zero times.
+UNDEFINED = "RUN004"
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -198,7 +201,7 @@ class Loop:
     def _undefined(self, output: int) -> Diagnostic:
         path = node_path(self.node)
         return Diagnostic(
-            "RUN004",
+            UNDEFINED,
             Severity.WARNING,
             f"output {output} of {path!r} has no value after zero iterations",
             Location(path=path),

@@ -15,9 +15,14 @@ from irloop.comparison.engines import require
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.report import Comparison
 from irloop.comparison.verdict import Verdict
+from irloop.dialects.openvino.control_flow import Loop
+from irloop.dialects.openvino.elementwise import Abs
 from irloop.errors import UsageError
 from irloop.formats.onnx import reader
-from irloop.graph.model import Model
+from irloop.graph.builder import Builder
+from irloop.graph.loops import Invariant, LastValue, PortMap
+from irloop.graph.model import Body, Graph, Model
+from irloop.graph.types import ElementType, Shape, TensorType
 
 HEADER = '<ir_version: 8, opset_import: ["" : 16]>'
 
@@ -302,6 +307,34 @@ def test_an_engine_that_refuses_says_why(tmp_path: Path) -> None:
     found = compare(good, file, engines=("numpy", "onnxruntime"), seeds=(0,))
     assert "the second model did not run: onnxruntime: " in found.problems[0]
     assert "NoSuchOperation" in found.problems[0]
+
+
+def test_an_output_without_a_value_is_not_held_against_a_model() -> None:
+    # The last value of what no back edge carries: zeros on one side, anything on the other.
+    graph = Graph()
+    builder = Builder(graph)
+    trip = builder.parameter("trip", TensorType(ElementType.I64, Shape.of()))
+    x = builder.parameter("x", TensorType(ElementType.F32, Shape.of(2)))
+    inside = builder.nested("body")
+    seen = inside.parameter("s", TensorType(ElementType.F32, Shape.of(2)))
+    inside.result(inside.constant(True, ElementType.BOOLEAN), "on")
+    inside.result(inside(Abs(), seen), "made")
+    ports = PortMap((Invariant(2, 0),), (LastValue(1, 0),), condition=0)
+    on = builder.constant(True, ElementType.BOOLEAN)
+    body = Body("body", inside.graph, ports)
+    node = builder.emit(Loop(), trip, on, x, n_outputs=1, bodies=(body,), name="loop")
+    builder.result(node.outputs[0], "y")
+    text = """
+    m (int64 trip, float[2] x) => (float[2] y) {
+       zero = Constant <value_int = 0> ()
+       some = Greater (trip, zero)
+       y = If (some) <then_branch = t () => (float[2] p) { p = Abs (x) },
+                      else_branch = e () => (float[2] q) { q = Neg (x) }>
+    }
+    """
+    found = compare(Model(graph, "openvino", 11), model(text), trips=(3, 0))
+    assert found.equal, str(found)
+    assert "seed 0, trip count 0: y has no value there" in found.not_exercised
 
 
 def test_plain_data_for_reports() -> None:
