@@ -173,8 +173,17 @@ def axis_in(args: Arguments, axis: int, rank: int | None) -> int | None:
     return axis % rank
 
 
-def reduced(args: Arguments, shape: Shape, axes: tuple[int, ...] | None, *, keep: bool) -> Shape:
+def reduced(
+    args: Arguments,
+    shape: Shape,
+    axes: tuple[int, ...] | None,
+    *,
+    keep: bool,
+    count: int | None = None,
+) -> Shape:
     """`shape` after a reduction over `axes`, which are None when they are not known.
+
+    `count` is their number where at least that is known.
 
     Raises:
         InferenceError: when an axis is outside the rank.
@@ -182,8 +191,10 @@ def reduced(args: Arguments, shape: Shape, axes: tuple[int, ...] | None, *, keep
     if shape.dims is None:
         return Shape(None)
     rank = len(shape.dims)
+    if axes is None and keep:
+        return Shape.of_rank(rank)
     if axes is None:
-        return Shape.of_rank(rank) if keep else Shape(None)
+        return Shape(None) if count is None or count > rank else Shape.of_rank(rank - count)
     chosen = {axis_in(args, axis, rank) for axis in axes}
     if keep:
         return Shape(tuple(1 if i in chosen else dim for i, dim in enumerate(shape.dims)))

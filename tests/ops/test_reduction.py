@@ -108,6 +108,9 @@ def test_inferred_shapes() -> None:
     assert builder(onnx.ReduceSum13(), x, computed).type == TensorType(
         ElementType.F32, Shape.of_rank(3)
     )
+    assert builder(onnx.ReduceSum13(keepdims=False), x, computed).type == TensorType(
+        ElementType.F32, Shape.of_rank(2)
+    )
     assert builder(onnx.ReduceSum13(keepdims=False), x).type == TensorType(
         ElementType.F32, Shape(())
     )

@@ -48,7 +48,9 @@ class Reduction(OnnxOp):
     def _infer(self, args: Arguments, axes: tuple[int, ...] | None, keep: bool) -> list[ValueType]:
         if not self.takes_booleans:
             rules.numeric(args, 0)
-        shape = rules.reduced(args, args.shape(0), axes, keep=keep)
+        # ONNX lists no axis twice, so the number of computed axes tells the rank.
+        count = args.shape(1).count() if args.has(1) else None
+        shape = rules.reduced(args, args.shape(0), axes, keep=keep, count=count)
         return [TensorType(args.element(0), shape)]
 
 
@@ -86,7 +88,7 @@ class ByInput(Reduction):
 
     def known_axes(self, args: Arguments) -> tuple[int, ...] | None:
         """The axes that are reduced, or None where they are not known."""
-        axes = args.ints(1) if args.has(1) else ()
+        axes = args.ints(1) if args.has(1) and args.shape(1).count() != 0 else ()
         if axes == ():
             return () if self.noop_with_empty_axes else _all_axes(args)
         return axes
