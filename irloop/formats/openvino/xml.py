@@ -76,8 +76,6 @@ class _Builder:
         self._ends: list[str] = []
         self._parser = expat.ParserCreate(intern={})
         self._parser.buffer_text = True
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._ends.append
         self._parser.EntityDeclHandler = self._entity
         self._parser.StartDoctypeDeclHandler = self._doctype
         #: The table of each open element, and the tags of those closed since the last start.
@@ -86,10 +84,12 @@ class _Builder:
         self._extras: list[Extra] = []
         self._texts: list[str] = []
         self._dims: list[str] = []
-        self._in_dim = False
-        self._is_listening = False
+        #: Every different list of dimensions, each kept once.
         self.dims: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._make_tables()
+        self._start = self._make_start()
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._ends.append
 
     def _make_tables(self) -> None:
         # Typed here and set while reading: a layer is never open without its net.
@@ -134,8 +134,7 @@ class _Builder:
         """
         try:
             self._parser.Parse(data, True)
-            if self._is_listening:
-                self._keep_dims()
+            self._start("", {})  # nothing opens, but what was closed last is taken off
         except expat.ExpatError as error:
             raise self._malformed(error, data) from error
         except (LookupError, ValueError) as error:  # an encoding that Python does not know either
@@ -176,47 +175,51 @@ class _Builder:
             message, location=place, code="IRL101", expected=expected, cause=cause, fix=fix
         )
 
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        stack, ends = self._stack, self._ends
-        if ends:
-            # Calling Python at every end tag would cost as much as all the rest; they are
-            # collected and taken off when the next element starts.
-            del stack[-len(ends) :]
-            ends.clear()
-            while self._owners and self._owners[-1][2] >= len(stack):
-                self._current, self._layer, _ = self._owners.pop()
-        table = stack[-1]
-        if name == "dim" and table is self._port_table:
-            self._open_dim()
-            stack.append(_SKIP)
-            return
-        if self._is_listening:
-            self._keep_dims()
-        handler = table.get(name)
-        if handler is None:
-            self._check_unknown(name)
-            stack.append(_SKIP)
-        else:
-            stack.append(handler(attributes))
+    def _make_start(self) -> Callable[[str, dict[str, str]], None]:
+        """The handler of start tags; local names make it a third faster than a method is."""
+        parser, stack, ends = self._parser, self._stack, self._ends
+        texts, dims, tuples, port_table = self._texts, self._dims, self.dims, self._port_table
+        # The open element is a dimension, or was one and is closed.
+        in_dim = False
 
-    def _open_dim(self) -> None:
-        if self._in_dim:
-            self._dims.append(self._texts[0] if self._texts else "")
-        elif not self._is_listening:
-            # Text is listened to only here: elsewhere it is the white space of indentation.
-            self._is_listening = True
-            self._parser.CharacterDataHandler = self._texts.append
-        self._in_dim = True
-        self._texts.clear()
+        def start(name: str, attributes: dict[str, str]) -> None:
+            nonlocal in_dim
+            if ends:
+                # Calling Python at every end tag would cost as much as all the rest; they are
+                # collected and taken off when the next element starts.
+                del stack[-len(ends) :]
+                ends.clear()
+                if self._owners:
+                    self._leave_bodies()
+            table = stack[-1]
+            if in_dim:
+                # What came after the text of the dimension is the white space behind it.
+                dims.append(texts[0] if texts else "")
+                texts.clear()
+                if table is not port_table or name != "dim":
+                    in_dim = False
+                    parser.CharacterDataHandler = None
+                    found = tuple(dims)
+                    self._port.dims = tuples.setdefault(found, found)
+            elif table is port_table and name == "dim":
+                # Text is listened to only here: elsewhere it is the white space of indentation.
+                in_dim = True
+                parser.CharacterDataHandler = texts.append
+            if in_dim:
+                stack.append(_SKIP)
+                return
+            handler = table.get(name)
+            if handler is None:
+                self._check_unknown(name)
+                stack.append(_SKIP)
+            else:
+                stack.append(handler(attributes))
 
-    def _keep_dims(self) -> None:
-        # What came after the text of the dimension is the white space behind it.
-        self._dims.append(self._texts[0] if self._texts else "")
-        self._texts.clear()
-        self._in_dim = self._is_listening = False
-        self._parser.CharacterDataHandler = None
-        dims = tuple(self._dims)
-        self._port.dims = self.dims.setdefault(dims, dims)
+        return start
+
+    def _leave_bodies(self) -> None:
+        while self._owners and self._owners[-1][2] >= len(self._stack):
+            self._current, self._layer, _ = self._owners.pop()
 
     def _check_unknown(self, name: str) -> None:
         if self.net is None:
