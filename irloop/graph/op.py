@@ -48,6 +48,15 @@ class Registry:
     def __init__(self, *, ignore_case: bool = False) -> None:
         self._ignore_case = ignore_case
         self._classes: dict[tuple[str, str], list[type[Op]]] = {}
+        self._load: Callable[[str | None], None] | None = None
+
+    def load_by(self, load: Callable[[str | None], None]) -> None:
+        """Have `load(type)` import what registers a type before it is looked up (None: all)."""
+        self._load = load
+
+    def _loaded(self, type_name: str | None) -> None:
+        if self._load is not None:
+            self._load(type_name)
 
     def _key(self, domain: str, type_name: str) -> tuple[str, str]:
         return domain, type_name.lower() if self._ignore_case else type_name
@@ -66,6 +75,7 @@ class Registry:
 
     def find(self, type_name: str, opset: int, domain: str = "") -> type[Op] | None:
         """The class that `type_name` means in `opset`, or None."""
+        self._loaded(type_name)
         found = None
         for cls in self._classes.get(self._key(domain, type_name), ()):
             if cls.since > opset:
@@ -77,10 +87,12 @@ class Registry:
 
     def versions(self, type_name: str, domain: str = "") -> tuple[type[Op], ...]:
         """All classes of one type, oldest first."""
+        self._loaded(type_name)
         return tuple(self._classes.get(self._key(domain, type_name), ()))
 
     def all(self) -> tuple[type[Op], ...]:
         """Every registered class, by type and version."""
+        self._loaded(None)
         classes = [cls for versions in self._classes.values() for cls in versions]
         return tuple(sorted(classes, key=lambda cls: (cls.domain, cls.type, cls.since)))
 

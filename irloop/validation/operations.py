@@ -103,6 +103,8 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "scatterelementsupdate.reduction": _REDUCTIONS,
     "scatterndupdate.reduction": _REDUCTIONS,
 }
+#: Types that rules of their own look at; no class describes their attributes.
+_PLAIN = frozenset({"Const", "Parameter", "Result"})
 _INT = re.compile(r"\s*-?\d+", re.ASCII)
 _FLOAT = re.compile(r"\s*-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan)", re.ASCII)
 _NUMBERS = {"int": _INT, "float": _FLOAT, "ints": _INT, "floats": _FLOAT}
@@ -151,7 +153,7 @@ def attribute_problems(context: Context) -> Iterator[AttributeProblem]:
     sound: set[tuple[object, ...]] = set()
     for index in context.nets:
         for layer in index.net.layers:
-            if layer.type in ("Const", "Parameter") or layer.type is None or layer.version is None:
+            if layer.type in _PLAIN or layer.type is None or layer.version is None:
                 continue
             key = (layer.type, layer.version, *layer.data.items())
             if key in sound:
