@@ -124,7 +124,7 @@ def import_loop(
         states.results,
         [*scans, *states.appended],
     )
-    outputs = list(made.outputs)
+    outputs = made
     first = len(states.results)
     return [
         *states.after(outputs[:first], outputs[first + len(scans) :]),

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from irloop.conversion import openvino_forms as forms
+from irloop.conversion import openvino_shape_forms as shape_forms
 from irloop.conversion.framework import Conversion
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.comparison import LogicalOr
@@ -35,6 +36,32 @@ __all__ = ["OpenVinoLoop", "Scanned", "copied"]
 
 #: Operations that may give the memory of their input as their output.
 VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Transpose", "Convert", "Identity"})
+
+#: Operations that always compute into memory of their own; others may work in place.
+OWN_MEMORY = frozenset(
+    {
+        "MatMul",
+        "Convolution",
+        "GroupConvolution",
+        "LSTMCell",
+        "GRUCell",
+        "RNNCell",
+        "LSTMSequence",
+        "GRUSequence",
+        "RNNSequence",
+        "Loop",
+        "TensorIterator",
+        "If",
+        "ReduceSum",
+        "ReduceMean",
+        "ReduceMax",
+        "ReduceMin",
+        "ReduceProd",
+    }
+)
+
+#: Bounds of a slice from the last element past the first.
+BACKWARDS = ([-1], [-(2**31 - 1)], [-1])
 
 
 SCALAR = Shape(())
@@ -110,20 +137,33 @@ class OpenVinoLoop:
         condition: Value,
         states: list[Value],
         scans: list[Scanned],
-    ) -> Node:
-        """A Loop; its outputs are the last values of the states, then the joined scans."""
+    ) -> list[Value]:
+        """A Loop: the last values of the states, then the joined scans."""
         self._drop_dead([condition, *states, *(scan.value for scan in scans)])
         scans = self._safe_scans(scans)
         states = self._safe_states(states, may_be_empty=not self._runs(trip, starts))
-        fixed = [trip, starts]
-        return self._make(ov.Loop(), fixed, [condition], states, scans)
+        self._inputs = [self._forward(item) for item in self._inputs]
+        forward = [replace(scan, reverse=False) for scan in scans]
+        node = self._make(ov.Loop(), [trip, starts], [condition], states, forward)
+        joined = zip(node.outputs[len(states) :], scans, strict=True)
+        return [
+            *node.outputs[: len(states)],
+            *(_backwards(self.c, value, scan.axis, scan.reverse) for value, scan in joined),
+        ]
 
-    def tensor_iterator(self, states: list[Value], scans: list[Scanned]) -> Node:
-        """A TensorIterator; its outputs are the last values of the states, then the scans."""
+    def _forward(self, item: _Input) -> _Input:
+        # OpenVINO's own rewriting of Loops knows forward slices only.
+        if item.axis is None or not item.reverse:
+            return item
+        turned = _backwards(self.c, item.external, item.axis, True)
+        return replace(item, external=turned, reverse=False)
+
+    def tensor_iterator(self, states: list[Value], scans: list[Scanned]) -> list[Value]:
+        """A TensorIterator: the last values of the states, then the joined scans."""
         self._drop_dead([*states, *(scan.value for scan in scans)])
         scans = self._safe_scans(scans)
         states = self._safe_states(states, may_be_empty=False)
-        return self._make(ov.TensorIterator(), [], [], states, scans)
+        return list(self._make(ov.TensorIterator(), [], [], states, scans).outputs)
 
     def reads_slices(self, values: list[Value]) -> bool:
         """True when one of these body values depends on a slice.
@@ -179,8 +219,8 @@ class OpenVinoLoop:
     def _safe_state(
         self, value: Value, own: Value, moving: set[Value], may_be_empty: bool
     ) -> Value:
-        origin = _viewed(value)
-        if origin in moving and origin is not own:
+        parameters = set(self.inner.graph.inputs) - {own}
+        if _viewed(value) in parameters or _may_share(value, moving - {own}):
             return copied(self.inner, value)
         if may_be_empty and not own.is_used and value is not own:
             return self._with_read(value, own)
@@ -280,6 +320,37 @@ def _viewed(value: Value) -> Value:
     while value.producer.op.type in VIEWS and value.producer.inputs[0] is not None:
         value = value.producer.inputs[0]
     return value
+
+
+def _may_share(value: Value, moving: set[Value]) -> bool:
+    """True when `value` may be computed in place in the memory of one of these parameters.
+
+    Measured: the plugin takes a view of a parameter for memory it may write to, and cuts the
+    next slice into it before the back edges are carried out.
+    """
+    pending = [(value, False)]
+    seen: set[tuple[Value, bool]] = set()
+    while pending:
+        item = pending.pop()
+        if item in seen:
+            continue
+        seen.add(item)
+        found, viewed = item
+        if found in moving and viewed:
+            return True
+        kind = found.producer.op.type
+        if kind in OWN_MEMORY:
+            continue
+        viewed = viewed or kind in VIEWS
+        pending += [(one, viewed) for one in found.producer.inputs if one is not None]
+    return False
+
+
+def _backwards(c: Conversion, value: Value, axis: int, reverse: bool) -> Value:
+    if not reverse:
+        return value
+    starts, ends, steps = BACKWARDS
+    return shape_forms.slice_(c, value, starts, ends, [axis], steps)
 
 
 def copied(inner: Conversion, value: Value) -> Value:

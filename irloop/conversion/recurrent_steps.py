@@ -16,7 +16,7 @@ from irloop.dialects.onnx import recurrent as onnx
 from irloop.dialects.openvino import activation, matmul, reorder
 from irloop.dialects.recurrent import Activation
 from irloop.graph.builder import element_of
-from irloop.graph.model import Node, Value
+from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
 __all__ = ["Layer", "is_coupled", "is_linear", "iterated", "summed_bias"]
@@ -100,13 +100,13 @@ def iterated(
         shown, carried = _masked(loop, c, lengths, new, held)
     scans = [Scanned(forms.unsqueeze(loop.inner, shown, [1]), 1, backwards)]
     if as_loop:
-        node = _loop(c, loop, projected, carried, scans)
+        made = _loop(c, loop, projected, carried, scans)
     else:
-        node = loop.tensor_iterator(carried, scans)
-    y = node.outputs[-1]
+        made = loop.tensor_iterator(carried, scans)
+    y = made[-1]
     if layer.lengths is not None and reverse:
         y = _reversed(c, y, layer.lengths)
-    return [forms.unsqueeze(c, value, [1]) for value in (y, *node.outputs[: len(states)])]
+    return [forms.unsqueeze(c, value, [1]) for value in (y, *made[: len(states)])]
 
 
 def _loop(
@@ -115,7 +115,7 @@ def _loop(
     projected: Value,
     states: list[Value],
     scans: list[Scanned],
-) -> Node:
+) -> list[Value]:
     # OpenVINO allows no TensorIterator in a TensorIterator.
     trip = forms.gather(c, forms.shape_of(c, projected), c.i64(1), 0)
     starts = c.constant(True, ElementType.BOOLEAN)

@@ -92,7 +92,7 @@ def import_scan(c: Conversion, op: onnx.Scan, *inputs: Value | None) -> Sequence
     else:
         made = loop.tensor_iterator(states.results, scans)
     count = len(states.results)
-    return [*states.after(made.outputs[:count], []), *made.outputs[count:]]
+    return [*states.after(made[:count], []), *made[count:]]
 
 
 def _axis(c: Conversion, axis: int, rank: int | None) -> int:
@@ -145,7 +145,7 @@ def _run_body(
 
 
 @imports(onnx.Scan8)
-def import_scan8(c: Conversion, op: onnx.Scan8, *inputs: Value | None) -> list[Value | None]:
+def import_scan8(c: Conversion, op: onnx.Scan8, *inputs: Value | None) -> list[Value]:
     """Scan-8 -> a Loop over the batch around a scan of each item, since items are independent."""
     body = c.node.body()
     lengths = inputs[0]
@@ -173,8 +173,7 @@ def import_scan8(c: Conversion, op: onnx.Scan8, *inputs: Value | None) -> list[V
     first = given(c, inputs, _scanned(body)[0].external)
     size = shape_forms.gather(c, shape_forms.shape_of(c, first), c.i64(0), 0)
     truth = ElementType.BOOLEAN
-    node = batch.loop(size, c.constant(True, truth), outer.constant(True, truth), [], joined)
-    return list(node.outputs)
+    return batch.loop(size, c.constant(True, truth), outer.constant(True, truth), [], joined)
 
 
 def _scan_item(
@@ -211,8 +210,8 @@ def _scan_item(
     else:
         made = loop.tensor_iterator(states.results, scans)
     count = len(states.results)
-    lasts = [part_of(outer, value) for value in states.after(made.outputs[:count], [])]
-    return [*lasts, *made.outputs[count:]]
+    lasts = [part_of(outer, value) for value in states.after(made[:count], [])]
+    return [*lasts, *made[count:]]
 
 
 def _element_from_end(loop: OpenVinoLoop, value: Value, length: Value) -> Value:
