@@ -257,13 +257,15 @@ def make_node(
         if value is not None:
             value._uses[(node, position)] = None
     node.outputs = tuple(
-        Value(
-            node,
-            index,
-            types[index] if index < len(types) else UNKNOWN_TYPE,
-            names[index] if index < len(names) else (),
-        )
-        for index in range(n_outputs)
+        [
+            Value(
+                node,
+                index,
+                types[index] if index < len(types) else UNKNOWN_TYPE,
+                names[index] if index < len(names) else (),
+            )
+            for index in range(n_outputs)
+        ]
     )
     node.bodies = bodies
     for body in bodies:

@@ -38,6 +38,8 @@ _ONCE_EXPERIMENTAL = frozenset(
         "proposal",
     }
 )
+#: Spellings that are one of these for a reader, and nothing or a crash to OpenVINO.
+_EXACT = {"const": "Const", "constant": "Const", "parameter": "Parameter", "result": "Result"}
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -99,8 +101,8 @@ class Shared:
         return found
 
     def _new_op(self, layer: Layer) -> tuple[Op, Mapping[str, Any]]:
-        assert layer.type is not None
-        assert layer.version is not None
+        if layer.type is None or layer.version is None or layer.type.lower() in _EXACT:
+            raise self._bad_type(layer)
         opset = _opset(layer.version, layer.type)
         cls = None if opset is None else OPENVINO.find(layer.type, opset)
         if cls is None:
@@ -110,6 +112,20 @@ class Shared:
         except AttributeProblem as problem:
             raise self.problem(layer, problem) from None
         return op, unknown or _NOTHING
+
+    def _bad_type(self, layer: Layer) -> ReadError:
+        if layer.version is None:
+            return self.error(
+                layer, "the layer has no version", "IRL103", expected='such as version="opset1"'
+            )
+        return self.error(
+            layer,
+            "the type is not spelt as OpenVINO needs it",
+            "IRL110",
+            expected=f'type="{_EXACT.get((layer.type or "").lower())}"',
+            found=f'type="{layer.type}"',
+            cause="letter case matters for Const, Parameter and Result only",
+        )
 
     def output_types(self, layer: Layer) -> tuple[TensorType, ...]:
         """What the output ports of a layer declare."""

@@ -22,8 +22,6 @@ from irloop.graph.types import ElementType, TensorType
 
 __all__ = ["NetReader"]
 
-_EXACT = {"const": "Const", "constant": "Const", "parameter": "Parameter", "result": "Result"}
-
 
 class NetReader:
     """Reads the root or one body: producers before readers, otherwise in the file's order."""
@@ -163,7 +161,10 @@ class NetReader:
             # Results come last in any case; starting from one would put its producers first.
             if layer.id not in reachable or layer.id in done or layer.type == "Result":
                 continue
-            if all(edge.from_layer in done for edge in self.incoming.get(layer.id, ())):
+            for edge in self.incoming.get(layer.id, ()):
+                if edge.from_layer not in done:
+                    break
+            else:
                 done.add(layer.id)
                 yield layer
                 continue
@@ -266,18 +267,15 @@ class NetReader:
         self._keep_info(node, layer)
 
     def _node(self, graph: Graph, layer: Layer) -> None:
-        kind = layer.type
+        reader, kind = self.reader, layer.type
         if kind in ("Parameter", "Result"):
             return
         if kind == "Const":
             node = self._constant(graph, layer)
             self._keep_values(node, layer)
-            self._keep_info(node, layer)
+            if reader.has_info:
+                self._keep_info(node, layer)
             return
-        assert kind is not None
-        if layer.version is None or kind.lower() in _EXACT:
-            raise self._bad_type(layer, kind)
-        reader = self.reader
         op, unknown = reader.op(layer)
         inputs = self._inputs(layer)
         types = reader.output_types(layer)
@@ -300,7 +298,8 @@ class NetReader:
         if unknown:
             node.attributes = unknown
         self._keep_values(node, layer)
-        self._keep_info(node, layer)
+        if reader.has_info:
+            self._keep_info(node, layer)
 
     def _keep_values(self, node: Node, layer: Layer) -> None:
         ports = layer.outputs
@@ -311,20 +310,6 @@ class NetReader:
         if len(values) != len(ports):
             raise self._duplicate_port(layer)
         self.values[layer.id or ""] = values
-
-    def _bad_type(self, layer: Layer, kind: str) -> ReadError:
-        if layer.version is None:
-            return self.reader.error(
-                layer, "the layer has no version", "IRL103", expected='such as version="opset1"'
-            )
-        return self.reader.error(
-            layer,
-            "the type is not spelt as OpenVINO needs it",
-            "IRL110",
-            expected=f'type="{_EXACT[kind.lower()]}"',
-            found=f'type="{kind}"',
-            cause="letter case matters for Const, Parameter and Result only",
-        )
 
     def _constant(self, graph: Graph, layer: Layer) -> Node:
         reader, data = self.reader, layer.data
