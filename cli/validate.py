@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -127,6 +126,8 @@ def _models_of(path: str) -> list[str]:
         return _models_in(path)
     if os.path.exists(path):
         return [path]
+    import glob
+
     if not glob.has_magic(path):
         raise UsageError(f"{path}: no such file")
     matches: list[str] = []
