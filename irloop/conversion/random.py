@@ -13,8 +13,8 @@ __all__: list[str] = []
 _FIX = "make the random numbers an input of the model"
 
 
-@exports(ov.RandomUniform)
-def export_random(c: Conversion, op: ov.RandomUniform, *inputs: Value) -> Value:
+@exports(ov.RandomUniform, ov.Multinomial)
+def export_random(c: Conversion, op: ov.RandomUniform | ov.Multinomial, *inputs: Value) -> Value:
     raise c.refuse("ONNX leaves the generator open, so the numbers would be others", _FIX)
 
 

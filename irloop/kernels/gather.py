@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 __all__ = [
     "compress",
+    "coordinates",
     "gather_along",
     "gather_axis",
     "gather_batched",
@@ -63,16 +65,35 @@ def gather_batched(data: Array, indices: Array, axis: int, batch_dims: int) -> A
     return found.reshape(batch + before + indices.shape[batch_dims:] + after)
 
 
+@lru_cache(maxsize=256)
+def _grid(shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """The coordinates of all elements, one array an axis; loops ask for the same ones."""
+    return tuple(np.ogrid[tuple(slice(dim) for dim in shape)])
+
+
+def coordinates(indices: Array, axis: int) -> tuple[Array, ...]:
+    """Where each index points: at itself along `axis`, else at the place where it stands."""
+    grid = _grid(indices.shape)
+    at = axis % indices.ndim
+    return (*grid[:at], indices, *grid[at + 1 :])
+
+
 def gather_elements(axis: int) -> Callable[[Array, Array], Array]:
     """The element at each index of `axis`, other coordinates being those of the index."""
 
     def run(data: Array, indices: Array) -> Array:
-        where: list[Any] = list(np.ogrid[tuple(slice(dim) for dim in indices.shape)])
-        where[axis] = indices
-        found: Array = data[tuple(where)]
+        found: Array = data[coordinates(indices, axis)]
         return found
 
     return run
+
+
+def _gather_nd_plain(data: Array, indices: Array) -> Array:
+    depth = indices.shape[-1]
+    if depth == 0:
+        return np.broadcast_to(data, indices.shape[:-1] + data.shape)
+    found: Array = data[tuple(indices[..., at] for at in range(depth))]
+    return found
 
 
 def gather_nd(batch_dims: int, merge: bool = False) -> Callable[[Array, Array], Array]:
@@ -81,6 +102,9 @@ def gather_nd(batch_dims: int, merge: bool = False) -> Callable[[Array, Array], 
     With `merge` several batch axes of the result become one (GatherND-5).
     """
 
+    if batch_dims == 0:
+        return _gather_nd_plain
+
     def run(data: Array, indices: Array) -> Array:
         count = math.prod(data.shape[:batch_dims])
         depth = indices.shape[-1]
@@ -88,7 +112,7 @@ def gather_nd(batch_dims: int, merge: bool = False) -> Callable[[Array, Array], 
         rows = indices.reshape(count, math.prod(inner), depth)
         flat = data.reshape(count, *data.shape[batch_dims:])
         batch = np.broadcast_to(np.arange(count)[:, None], rows.shape[:2])
-        found: Array = flat[(batch, *np.moveaxis(rows, -1, 0))]
+        found: Array = flat[(batch, *(rows[..., at] for at in range(depth)))]
         lead = indices.shape[:batch_dims]
         if merge and batch_dims > 1:
             lead = (count,)

@@ -17,6 +17,7 @@ __all__ = [
     "multinomial",
     "normal",
     "normal_like",
+    "philox_multinomial",
     "philox_uniform",
     "uniform",
     "uniform_like",
@@ -97,6 +98,33 @@ def philox_uniform(
         else:
             values = _unit(words, dtype) * dtype.type(last - first) + dtype.type(first)
         return values[:count].reshape(dims).astype(dtype)
+
+    return run
+
+
+def philox_multinomial(
+    dtype: np.dtype[Any], global_seed: int, op_seed: int, *, replace: bool, logs: bool
+) -> Callable[[Array, Array], Array]:
+    """Classes drawn by (logarithms of) weights: [batch, classes] or [classes] -> [.., samples].
+
+    The numbers come from Philox; the class is the first whose running share reaches them.
+    """
+    uniform_numbers = philox_uniform(np.dtype(np.float32), global_seed, op_seed)
+
+    def run(weights: Array, samples: Array) -> Array:
+        count = int(samples.reshape(-1)[0])
+        rows = np.atleast_2d(weights).astype(np.float64)
+        shares = np.exp(rows) if logs else np.array(rows)
+        shape = np.array([len(rows), count])
+        drawn = uniform_numbers(shape, np.zeros(1, np.float32), np.ones(1, np.float32))
+        chosen = np.empty((len(rows), count), dtype)
+        for at in range(count):
+            limits = np.cumsum(shares, axis=1)
+            reached = drawn[:, at, None] * limits[:, -1:] < limits
+            chosen[:, at] = reached.argmax(axis=1)
+            if not replace:
+                shares[np.arange(len(rows)), chosen[:, at]] = 0
+        return chosen.reshape((*weights.shape[:-1], count))
 
     return run
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from irloop.kernels.gather import coordinates
+
 __all__ = [
     "scatter_elements",
     "scatter_elements_by_axis",
@@ -83,10 +85,8 @@ def scatter_elements(
     """
 
     def run(data: Array, indices: Array, updates: Array) -> Array:
-        where: list[Any] = list(np.ogrid[tuple(slice(dim) for dim in indices.shape)])
-        where[axis] = indices
+        index = coordinates(indices, axis)
         result = np.array(data)
-        index = tuple(where)
         if reduction != "none" and not with_initial:
             result[index] = _neutral(result.dtype, reduction)
         if reduction == "mean":
@@ -119,12 +119,13 @@ def scatter_nd(reduction: str = "none") -> Callable[[Array, Array, Array], Array
         if depth == 0:
             # No coordinate names the whole of the data, once for each row of indices.
             stacked = updates.reshape(-1, *data.shape)
-            where: Index = (np.zeros(len(stacked), dtype=np.int64),)
+            rows = (np.zeros(len(stacked), dtype=np.int64),)
             whole = result[None]
-            _combine(whole, where, stacked, reduction)
+            _combine(whole, rows, stacked, reduction)
             found: Array = whole[0]
             return found
-        _combine(result, tuple(np.moveaxis(indices, -1, 0)), updates, reduction)
+        where = tuple(indices[..., at] for at in range(depth))
+        _combine(result, where, updates, reduction)
         return result
 
     return run

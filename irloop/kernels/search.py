@@ -41,9 +41,14 @@ def topk(
     or in the order of positions with `by_index`.
     """
 
+    find: Callable[..., Array] = np.argmax if largest else np.argmin
+
     def run(data: Array, k: int) -> tuple[Array, Array]:
-        count = min(k, data.shape[axis])
-        chosen = np.take(_ranking(data, axis, largest), np.arange(count), axis)
+        if k == 1 and data.shape[axis]:
+            chosen = find(data, axis, keepdims=True)
+            return np.take_along_axis(data, chosen, axis), chosen.astype(index)
+        ranking = _ranking(data, axis, largest)
+        chosen = ranking[(slice(None),) * (axis % data.ndim) + (slice(k),)]
         if by_index:
             chosen = np.sort(chosen, axis)
         return np.take_along_axis(data, chosen, axis), chosen.astype(index)

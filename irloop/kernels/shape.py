@@ -110,6 +110,10 @@ def squeeze_lenient(data: Array, axes: Array | None = None) -> Array:
     """Remove the listed axes that have size 1, all such axes for an empty or omitted list."""
     if axes is None or axes.size == 0:
         return np.squeeze(data)
+    if axes.size == 1:
+        at = int(axes.reshape(-1)[0]) % data.ndim if data.ndim else 0
+        dims = data.shape
+        return data.reshape(dims[:at] + dims[at + 1 :]) if dims[at : at + 1] == (1,) else data
     chosen = {int(axis) % data.ndim for axis in axes.reshape(-1)} if data.ndim else set()
     return data.reshape([d for at, d in enumerate(data.shape) if at not in chosen or d != 1])
 
@@ -117,14 +121,22 @@ def squeeze_lenient(data: Array, axes: Array | None = None) -> Array:
 def unsqueeze_fixed(axes: tuple[int, ...]) -> Callable[[Array], Array]:
     """Insert axes of size 1 at these positions of the result."""
 
+    if not axes or min(axes) < 0:
+        return lambda data: np.expand_dims(data, axes)
+    index = tuple(None if at in axes else slice(None) for at in range(max(axes) + 1))
+
     def run(data: Array) -> Array:
-        return np.expand_dims(data, axes)
+        found: Array = data[index]
+        return found
 
     return run
 
 
 def unsqueeze(data: Array, axes: Array) -> Array:
     """Insert axes of size 1 at the positions given as an input."""
+    if axes.size == 1:
+        at = int(axes.reshape(-1)[0]) % (data.ndim + 1)
+        return data.reshape((*data.shape[:at], 1, *data.shape[at:]))
     rank = data.ndim + axes.size
     positions = {int(axis) % rank for axis in axes.reshape(-1)}
     dims = iter(data.shape)

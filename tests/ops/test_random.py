@@ -14,7 +14,7 @@ from irloop.dialects.openvino import random as ov
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
 
-OPCONF_TYPES = "RandomUniform"
+OPCONF_TYPES = "Multinomial RandomUniform"
 
 
 def test_openvino_values(opconf_case: Path, check_opconf: Callable[[Path], None]) -> None:
@@ -73,3 +73,14 @@ def test_distributions() -> None:
     assert classes.dtype == np.int32
     shares = np.bincount(classes[0]) / 10_000
     np.testing.assert_allclose(shares, [0.1, 0.7, 0.2], atol=0.02)
+
+
+def test_classes_by_openvino() -> None:
+    shares, many = np.array([0.1, 0.7, 0.2], np.float32), np.array(10_000)
+    op = ov.Multinomial(ElementType.I64, with_replacement=True, log_probs=False, global_seed=1)
+    drawn = op.kernel()(shares, many)
+    assert drawn.dtype == np.int64
+    np.testing.assert_allclose(np.bincount(drawn) / 10_000, shares, atol=0.02)
+    logs = ov.Multinomial(ElementType.I32, with_replacement=False, log_probs=True, op_seed=1)
+    once = logs.kernel()(np.log(np.stack([shares, shares])), np.array(3))
+    assert np.sort(once).tolist() == [[0, 1, 2], [0, 1, 2]]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop import kernels
-from irloop.dialects import shapes
+from irloop.dialects import rules, searches, shapes
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
-from irloop.graph.types import ElementType, TensorType, ValueType
+from irloop.graph.types import UNKNOWN_SHAPE, ElementType, Shape, TensorType, ValueType
 
-__all__ = ["RandomUniform"]
+__all__ = ["Multinomial", "RandomUniform"]
 
 
 class RandomUniform(OpenVinoOp, type="RandomUniform", since=8, inputs=3):
@@ -36,3 +36,37 @@ class RandomUniform(OpenVinoOp, type="RandomUniform", since=8, inputs=3):
             raise NotImplementedError("RandomUniform with PyTorch's generator")
         dtype = self.output_type.numpy()
         return kernels.random.philox_uniform(dtype, self.global_seed, self.op_seed)
+
+
+class Multinomial(OpenVinoOp, type="Multinomial", since=13, inputs=2):
+    """Classes drawn by weights or their logarithms (Multinomial-13).
+
+    Inputs: [batch, classes] or [classes], and the number of samples of each row. Without
+    replacement no class is drawn twice. With both seeds 0 they are other ones in each run.
+    """
+
+    convert_type: ElementType
+    with_replacement: bool
+    log_probs: bool
+    global_seed: int = 0
+    op_seed: int = 0
+    pure: ClassVar[bool] = False
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args, 0)
+        shape = args.shape(0)
+        if shape.rank not in (None, 1, 2):
+            raise args.error("the input is no batch of classes", "rank 1 or 2", str(shape))
+        found = UNKNOWN_SHAPE
+        if shape.dims is not None:
+            found = Shape((*shape.dims[:-1], searches.counted(args, 1)))
+        return [TensorType(self.convert_type, found)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.random.philox_multinomial(
+            self.convert_type.numpy(),
+            self.global_seed,
+            self.op_seed,
+            replace=self.with_replacement,
+            logs=self.log_probs,
+        )
