@@ -141,8 +141,8 @@ def _range(start: int, end: int, stride: int, part_size: int) -> str:
 def _result(body: Body, position: int) -> str:
     node = body.graph.results[position]
     value = node.inputs[0]
-    made = "" if value is None else f" = {operand(value)}"
-    return f"result {position} ({node.name}{made})"
+    made = node.name if value is None else operand(value)
+    return f"result {position} ({node.name if made == node.name else f'{node.name} = {made}'})"
 
 
 def _slices(node: Node, port: Sliced | ScanInput) -> int | None:
