@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from irloop.diagnostics import Location
 from irloop.formats.openvino.xml import Document, Layer, Net, Port
@@ -48,8 +47,7 @@ _FORMATS = {
 _TRANSPARENT = frozenset({"reshape", "squeeze", "unsqueeze"})
 
 
-@dataclass(slots=True)
-class Declared:
+class Declared(NamedTuple):
     """What a port declares: None for an element type or a rank that is not known."""
 
     element: ElementType | None
@@ -60,7 +58,7 @@ class Declared:
         return None if self.dims is None else len(self.dims)
 
     @property
-    def count(self) -> int | None:
+    def elements(self) -> int | None:
         """The number of elements, or None when it is not known."""
         total = 1
         for dim in self.dims if self.dims is not None else (None,):
@@ -76,8 +74,7 @@ class Declared:
 UNKNOWN = Declared(None, None)
 
 
-@dataclass(slots=True)
-class BranchOutput:
+class BranchOutput(NamedTuple):
     """One output of an If and what its branches declare for it; `place` is in the else map."""
 
     layer: Layer
@@ -86,8 +83,7 @@ class BranchOutput:
     other: Declared
 
 
-@dataclass(slots=True)
-class Constant:
+class Constant(NamedTuple):
     """A Const layer with its numbers read; None where absent or malformed."""
 
     layer: Layer
@@ -97,7 +93,7 @@ class Constant:
     size: int | None
 
     @property
-    def count(self) -> int | None:
+    def elements(self) -> int | None:
         total = 1
         for dim in self.shape if self.shape is not None else ():
             total *= dim
@@ -106,7 +102,7 @@ class Constant:
     @property
     def needed(self) -> int | None:
         """Bytes that shape and element type ask for; None for strings and unknowns."""
-        count = self.count
+        count = self.elements
         if count is None or self.element is None or self.element.bits == 0:
             return None
         return self.element.nbytes(count)
@@ -316,13 +312,13 @@ class Context:
         if source is None:
             return UNKNOWN
         layer, port = source
-        found = self.declared(port)
+        element, dims = self.declared(port)
         if layer.type in ("Parameter", "Const"):
-            if found.element is None:
-                found.element = values.element_named(layer.data.get("element_type"))
-            if found.dims is None:
-                found.dims = values.static_shape(layer.data.get("shape"))
-        return found
+            if element is None:
+                element = values.element_named(layer.data.get("element_type"))
+            if dims is None:
+                dims = values.static_shape(layer.data.get("shape"))
+        return Declared(element, dims)
 
     def operand(self, index: NetIndex, layer: Layer, position: int) -> Declared:
         """What is known of an input: its producer's port, else the input port itself."""
@@ -413,7 +409,7 @@ class Context:
 
     def _read(self, constant: Constant) -> tuple[float, ...] | None:
         letter = None if constant.element is None else _FORMATS.get(constant.element)
-        count, offset, needed = constant.count, constant.offset, constant.needed
+        count, offset, needed = constant.elements, constant.offset, constant.needed
         if letter is None or offset is None or count is None or not 0 < count <= SMALL:
             return None
         if self.weights.disguise is not None:
@@ -561,19 +557,18 @@ def _contradictions(declared: Declared, inferred: TensorType) -> tuple[bool, boo
     return differ, type_differs
 
 
-_TYPES = re.compile(r"element type|another type")
-_RANGES = re.compile(
-    r"out of range|outside of the data|axis is|axes are|is negative|permutation|above max"
-    r"|larger than the axis|step is 0|is not known|is unknown|rank is not supported"
+_RANGES = (
+    "out of range|outside of the data|axis is|axes are|is negative|permutation|above max"
+    "|larger than the axis|step is 0|is not known|is unknown|rank is not supported"
 )
 
 
 def _code_of(message: str) -> str:
     """The code of an error of inference, by what it says."""
     said = message.rpartition(": ")[2]
-    if _TYPES.search(said):
+    if "element type" in said or "another type" in said:
         return "IRL403"
-    return "IRL405" if _RANGES.search(said) else "IRL404"
+    return "IRL405" if re.search(_RANGES, said) else "IRL404"
 
 
 def _constant(layer: Layer) -> Constant:

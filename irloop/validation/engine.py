@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from irloop.diagnostics import Diagnostic, Report, Severity
@@ -32,18 +30,16 @@ __all__ = ["explain", "rule_classes", "validate"]
 
 #: From this size on the schema is checked in a thread beside the parser.
 BESIDE = 1 << 19
-_RULE_FILE = re.compile(r"((?:irl|onx)\d{3})_\w+\.py")
 
 
 @cache
 def _modules() -> dict[str, str]:
     """The module of each rule by its code, in the order of codes."""
-    folder = Path(next(iter(rule_package.__path__)))
     found = {}
-    for name in sorted(os.listdir(folder)):
-        match = _RULE_FILE.fullmatch(name)
-        if match is not None:
-            found[match.group(1).upper()] = f"{rule_package.__name__}.{name[:-3]}"
+    for name in sorted(os.listdir(next(iter(rule_package.__path__)))):
+        code, _, rest = name.partition("_")
+        if code[:3] in ("irl", "onx") and code[3:].isdecimal() and rest.endswith(".py"):
+            found[code.upper()] = f"{rule_package.__name__}.{name[:-3]}"
     return found
 
 

@@ -10,8 +10,6 @@ from irloop.validation.rule import FILE, LAYER, NET, OWNER, Rule
 
 __all__ = ["Errors"]
 
-_LAYER_STEP = re.compile(r"layer\[@id=[^\]]*\]")
-
 
 class Errors:
     """The codes of errors by the element path of the layer, the net and the file they are in."""
@@ -46,7 +44,7 @@ def _owner_key(place: Location) -> str:
 
 def _layer_key(place: Location) -> str:
     """The element path up to the innermost layer."""
-    steps = list(_LAYER_STEP.finditer(place.element))
+    steps = list(re.finditer(r"layer\[@id=[^\]]*\]", place.element))
     return place.element[: steps[-1].end()] if steps else place.element
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from functools import cache
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from irloop.diagnostics import Location
 from irloop.formats.openvino.xml import Layer
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Attribute", "AttributeProblem", "Operation", "attribute_problems", "operation_of"]
 
 
-@dataclass(frozen=True)
-class AttributeProblem:
+class AttributeProblem(NamedTuple):
     """One thing wrong with an attribute; `code` is the rule that reports it."""
 
     code: str
@@ -38,8 +37,7 @@ class AttributeProblem:
     fix: str = ""
 
 
-@dataclass(frozen=True)
-class Attribute:
+class Attribute(NamedTuple):
     """One attribute: "bool", "int", "float", "words", "word", "text" or a list of numbers."""
 
     kind: str
@@ -47,8 +45,7 @@ class Attribute:
     words: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Operation:
+class Operation(NamedTuple):
     """What validation knows of an operation: its inputs (smallest, largest) and attributes."""
 
     label: str
@@ -105,8 +102,8 @@ _WORDS: dict[str, tuple[str, ...]] = {
 }
 #: Types that rules of their own look at; no class describes their attributes.
 _PLAIN = frozenset({"Const", "Parameter", "Result"})
-_INT = re.compile(r"\s*-?\d+", re.ASCII)
-_FLOAT = re.compile(r"\s*-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan)", re.ASCII)
+_INT = r"\s*-?\d+"
+_FLOAT = r"\s*-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan)"
 _NUMBERS = {"int": _INT, "float": _FLOAT, "ints": _INT, "floats": _FLOAT}
 
 
@@ -239,9 +236,9 @@ def _items(text: str) -> list[str]:
 
 
 def _number(
-    place: Location, what: str, name: str, text: str, pattern: re.Pattern[str]
+    place: Location, what: str, name: str, text: str, pattern: str
 ) -> Iterator[AttributeProblem]:
-    match = pattern.match(text)
+    match = re.match(pattern, text, re.ASCII)
     kind = "an integer" if pattern is _INT else "a number (inf, -inf, nan in lower case)"
     if match is None:
         yield AttributeProblem(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
@@ -24,11 +24,10 @@ _TYPES = {
 }
 
 
-@dataclass(frozen=True)
-class Recurrent:
+class Recurrent(NamedTuple):
     """A recurrent layer: `gates` row blocks of the weights, `states` it carries."""
 
-    index: NetIndex
+    net: NetIndex
     layer: Layer
     gates: int
     states: int

@@ -8,12 +8,12 @@ from a copy and looks again, so that one unknown element hides nothing.
 from __future__ import annotations
 
 import copy
+import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from pathlib import Path
+from typing import NamedTuple
 
 from lxml import etree
 
@@ -30,11 +30,9 @@ CODES = {
 ROUNDS = 16
 #: Finding the element of an entry walks the tree, so a file of nonsense is cut here.
 MOST = 1000
-_ATTRIBUTE = re.compile(r"attribute '([^']+)'")
 
 
-@dataclass(frozen=True)
-class SchemaFinding:
+class SchemaFinding(NamedTuple):
     """One thing the schema objects to; `attribute` is empty when it is the element itself."""
 
     code: str
@@ -43,16 +41,18 @@ class SchemaFinding:
     message: str
 
 
-def schema_file(name: str = "ir-v10.xsd") -> Path:
+def schema_file(name: str = "ir-v10.xsd") -> str:
     """Where a schema is: ``schemas`` inside the package, in a checkout beside it."""
-    package = Path(__file__).resolve().parent.parent
-    installed = package / "schemas" / name
-    return installed if installed.is_file() else package.parent / "schemas" / name
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    installed = os.path.join(package, "schemas", name)
+    if os.path.isfile(installed):
+        return installed
+    return os.path.join(os.path.dirname(package), "schemas", name)
 
 
 @cache
 def _schema() -> etree.XMLSchema:
-    return etree.XMLSchema(etree.parse(str(schema_file())))
+    return etree.XMLSchema(etree.parse(schema_file()))
 
 
 def is_valid(path: str) -> bool:
@@ -109,7 +109,7 @@ def _collect(
             continue
         element = places[0]
         assert isinstance(element, etree._Element)
-        match = _ATTRIBUTE.search(entry.message)
+        match = re.search(r"attribute '([^']+)'", entry.message)
         attribute = match.group(1) if match else ""
         if not attribute and "Missing child" not in entry.message:
             unexpected.append(element)

@@ -47,9 +47,8 @@ PRECISIONS: dict[str, ElementType] = {
     "UNSPECIFIED": ElementType.DYNAMIC,
 }
 
-_INT_PREFIX = re.compile(r"\s*[+-]?\d+", re.ASCII)
-_DIM_PREFIX = re.compile(r"\s*\d+", re.ASCII)
-_RANGE = re.compile(r"(\d*)\.\.(\d*)", re.ASCII)
+_INT_PREFIX = r"\s*[+-]?\d+"
+_DIM_PREFIX = r"\s*\d+"
 _LARGEST = 2**63 - 1
 #: No 64-bit number is longer; Python would spend quadratic time on a text of a million digits.
 MOST_DIGITS = 20
@@ -64,7 +63,7 @@ def unsigned(text: str | None) -> int | None:
 
 def signed(text: str | None) -> int | None:
     """A signed attribute of a port map, read up to the first character that is no digit."""
-    match = _INT_PREFIX.match(text) if text is not None else None
+    match = re.match(_INT_PREFIX, text, re.ASCII) if text is not None else None
     if match is None or len(match.group()) > MOST_DIGITS:
         return None
     return int(match.group())
@@ -72,7 +71,7 @@ def signed(text: str | None) -> int | None:
 
 def number_prefix(text: str) -> str | None:
     """What OpenVINO takes of a sloppy integer, as in "2" for "2.7"; None when nothing."""
-    match = _INT_PREFIX.match(text)
+    match = re.match(_INT_PREFIX, text, re.ASCII)
     return None if match is None else match.group().strip()
 
 
@@ -96,7 +95,7 @@ def dim_problem(text: str) -> str | None:
         return None
     if text == "":
         return "empty"
-    if _DIM_PREFIX.match(text):
+    if re.match(_DIM_PREFIX, text, re.ASCII):
         return "sloppy"
     return "negative" if re.match(r"\s*-\d", text) else "no number"
 
@@ -109,7 +108,7 @@ def read_dims(texts: tuple[str, ...]) -> Dims | None:
         if text == "-1":
             dims.append(None)
             continue
-        match = _DIM_PREFIX.match(text)
+        match = re.match(_DIM_PREFIX, text, re.ASCII)
         if match is None or len(match.group()) > MOST_DIGITS:
             return None
         dims.append(int(match.group()))
@@ -138,7 +137,7 @@ def shape_problem(text: str) -> str | None:
             return "a dimension that is too large"
         if item in ("?", "-1") or (item.isdecimal() and item.isascii()):
             continue
-        match = _RANGE.fullmatch(item)
+        match = re.fullmatch(r"(\d*)\.\.(\d*)", item, re.ASCII)
         if match is None:
             return f"{item!r} is no dimension"
         low, high = match.groups()

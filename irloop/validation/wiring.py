@@ -6,8 +6,8 @@ that may be broken; rules read it and report, it never fails.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from irloop.formats.openvino.xml import BackEdge, Layer, MapEntry, Port, PortMapSection
 from irloop.validation.index import LOOPS, NetIndex
@@ -16,8 +16,7 @@ from irloop.validation.values import signed, unsigned
 __all__ = ["Entry", "Wiring", "positions"]
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(NamedTuple):
     """An entry of a port map with its numbers read; None where absent or malformed.
 
     `position` is the place of the external port among the owner's ports (the index of an

@@ -51,7 +51,7 @@ class ConditionType(
 
     def _condition(self, place: Location, owner: Layer, declared: Declared) -> Iterator[Diagnostic]:
         wrong_type = declared.element not in (None, ElementType.BOOLEAN)
-        wrong_shape = declared.count not in (None, 1) or (declared.rank or 0) > 1
+        wrong_shape = declared.elements not in (None, 1) or (declared.rank or 0) > 1
         if wrong_type or wrong_shape:
             yield self.found(
                 place,

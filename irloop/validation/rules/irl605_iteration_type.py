@@ -42,7 +42,7 @@ class IterationType(
                 continue
             declared = context.parameter(entry.inner)
             integer = declared.element in (None, ElementType.I32, ElementType.I64)
-            if integer and declared.count in (None, 1) and (declared.rank or 0) < 2:
+            if integer and declared.elements in (None, 1) and (declared.rank or 0) < 2:
                 continue
             yield self.found(
                 at_layer(entry.inner),

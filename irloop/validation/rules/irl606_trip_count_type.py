@@ -40,7 +40,7 @@ class TripCountType(
                 continue
             declared = context.external(wiring, 0)
             integer = declared.element in (None, ElementType.I32, ElementType.I64)
-            if integer and declared.count in (None, 1) and (declared.rank or 0) < 2:
+            if integer and declared.elements in (None, 1) and (declared.rank or 0) < 2:
                 continue
             yield self.found(
                 at_port(owner, owner.inputs[0]),

@@ -37,7 +37,7 @@ class ConditionElements(
         for index, layer, _ in context.branches:
             declared = context.operand(index, layer, 0)
             # A size of 0 is what writers put where they did not know it.
-            if not layer.inputs or ((declared.count or 0) < 2 and (declared.rank or 0) < 2):
+            if not layer.inputs or ((declared.elements or 0) < 2 and (declared.rank or 0) < 2):
                 continue
             yield self.found(
                 at_port(layer, layer.inputs[0]),

@@ -36,7 +36,7 @@ class HiddenSize(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding a layer."""
         for item in recurrent.recurrent_layers(context):
-            dims = context.operand(item.index, item.layer, 1).dims
+            dims = context.operand(item.net, item.layer, 1).dims
             size = dims[-1] if dims else None
             if size is None or item.hidden_size in (None, size):
                 continue

@@ -38,8 +38,8 @@ class WeightShapes(
         """One finding an input."""
         for item in recurrent.recurrent_layers(context):
             layer = item.layer
-            data = context.operand(item.index, layer, 0).dims
-            state = context.operand(item.index, layer, 1).dims
+            data = context.operand(item.net, layer, 0).dims
+            state = context.operand(item.net, layer, 1).dims
             size = state[-1] if state else item.hidden_size
             width = data[-1] if data else None
             if size is None:
@@ -49,7 +49,7 @@ class WeightShapes(
             for offset, (name, shape) in enumerate(shapes):
                 position = item.first_weight + offset
                 wanted = (item.directions, *shape) if item.is_sequence else shape
-                found = context.operand(item.index, layer, position).dims
+                found = context.operand(item.net, layer, position).dims
                 if found is None or position >= len(layer.inputs) or _fits(found, wanted):
                     continue
                 yield self.found(

@@ -46,7 +46,7 @@ class IgnoredLstmFeatures(
                 yield self._ignored(item.layer, f'weights_format="{order}"')
             if data.get("input_forget", "").lower() in ("true", "1"):
                 yield self._ignored(item.layer, 'input_forget="true"')
-            if len(item.index.edges_into(item.layer)) > 6:
+            if len(item.net.edges_into(item.layer)) > 6:
                 yield self._ignored(item.layer, "the input for peepholes")
 
     def _ignored(self, layer: Layer, what: str) -> Diagnostic:

@@ -31,9 +31,9 @@ class BiasMissing(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding a layer."""
         for item in recurrent.recurrent_layers(context):
-            count = len(item.index.edges_into(item.layer))
+            count = len(item.net.edges_into(item.layer))
             wanted = item.first_weight + 3
-            if count != wanted - 1 or not item.index.is_used(item.layer):
+            if count != wanted - 1 or not item.net.is_used(item.layer):
                 continue
             yield self.found(
                 at_layer(item.layer),
