@@ -45,7 +45,7 @@ def store_arrays(path: str, prefix: str, values: Sequence[Any]) -> None:
         key = f"{prefix}{len(packed)}"
         if array.dtype.kind == "V" or array.dtype.name in ML_TYPES:
             key += f"__{array.dtype.name}"
-            array = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+            array = np.array(array, order="C").view(f"u{array.dtype.itemsize}")
         packed[key] = array.astype(str) if array.dtype.kind == "O" else array
         return key
 

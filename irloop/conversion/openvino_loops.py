@@ -220,10 +220,10 @@ class OpenVinoLoop:
         self, value: Value, own: Value, moving: set[Value], may_be_empty: bool
     ) -> Value:
         parameters = set(self.inner.graph.inputs) - {own}
-        if _viewed(value) in parameters or _may_share(value, moving - {own}):
-            return copied(self.inner, value)
         if may_be_empty and not own.is_used and value is not own:
-            return self._with_read(value, own)
+            value = self._with_read(value, own)
+        if _viewed(value) in parameters or _may_share(value, moving - {own}):
+            value = copied(self.inner, value)
         return value
 
     def _with_read(self, value: Value, state: Value) -> Value:
