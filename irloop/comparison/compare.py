@@ -25,7 +25,7 @@ from irloop.formats.onnx import reader as onnx_reader
 from irloop.formats.openvino import reader as ir_reader
 from irloop.graph.model import Model
 
-__all__ = ["Comparison", "OutputReport", "TrialReport", "compare"]
+__all__ = ["Comparison", "OutputReport", "TrialReport", "compare", "read_side"]
 
 Path = str | os.PathLike[str]
 
@@ -71,6 +71,17 @@ def compare(
     return judge.compare(trials)
 
 
+def read_side(given: Model | Path) -> Model:
+    """A model that is one already, or the path of one.
+
+    Raises:
+        ReadError: when the file is not the model it claims to be.
+    """
+    if isinstance(given, Model):
+        return given
+    return (ir_reader.read if detect(given) == "openvino" else onnx_reader.read)(given)
+
+
 @dataclass(frozen=True, slots=True)
 class _Side:
     """One of the two models, the file it came from, and the engine it runs in."""
@@ -83,8 +94,7 @@ class _Side:
     def of(cls, given: Model | Path, engine: str) -> _Side:
         if isinstance(given, Model):
             return cls(given, None, engine)
-        read = ir_reader.read if detect(given) == "openvino" else onnx_reader.read
-        return cls(read(given), os.fspath(given), engine)
+        return cls(read_side(given), os.fspath(given), engine)
 
 
 def _made(

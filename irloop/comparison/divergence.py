@@ -7,22 +7,19 @@ iterations run around both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from irloop.comparison.engines import ITERATIONS
 from irloop.comparison.measure import Tolerance, measure
+from irloop.comparison.pairing import Pairs, agree, inputs_of, traced
 from irloop.comparison.verdict import Verdict, drift, verdict_of
-from irloop.errors import IrloopError
-from irloop.execution.limits import Limits
-from irloop.execution.session import Session
 from irloop.execution.trace import TraceEvent
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Constant
-from irloop.graph.walk import all_graphs, all_nodes, node_path
+from irloop.graph.walk import node_path
 
 __all__ = ["Divergence", "find_divergence"]
 
@@ -90,72 +87,15 @@ def find_divergence(
 
     `arrays` are the inputs of the first and of the second model, each in its own order.
     """
-    pairs = _Pairs(first, second)
+    pairs = Pairs(first, second)
     left = _Recorder(pairs.of_first)
-    counts = _run(first, arrays[0], left, seconds, widen)
+    counts = traced(first, arrays[0], left, seconds, widen)
     right = _Comparer(left.values, pairs, tolerance)
-    other_counts = _run(second, arrays[1], right, seconds, widen)
+    other_counts = traced(second, arrays[1], right, seconds, widen)
     by_count = _different_counts(pairs, counts, other_counts)
     if by_count is not None and (right.event is None or not _before(right, by_count[1])):
         return _count_divergence(*by_count)
     return right.divergence(counts)
-
-
-class _Pairs:
-    """Values of two models that correspond, by a name that is unique in both."""
-
-    def __init__(self, first: Model, second: Model) -> None:
-        left, right = _names(first), _names(second)
-        self.of_first: dict[Value, str] = {}
-        self.of_second: dict[Value, str] = {}
-        self.first_by_name: dict[str, Value] = {}
-        taken: set[Value] = set()
-        for name, value in left.items():
-            other = right.get(name)
-            if other is None or value in self.of_first or other in taken:
-                continue
-            taken.add(other)
-            self.of_first[value] = name
-            self.of_second[other] = name
-            self.first_by_name[name] = value
-
-    def loops(self) -> Iterable[tuple[Node, Node]]:
-        """The nodes with bodies that correspond."""
-        for value, name in self.of_second.items():
-            other = self.first_by_name[name].producer
-            if value.producer.bodies and other.bodies:
-                yield other, value.producer
-
-
-def _names(model: Model) -> dict[str, Value]:
-    """Values by the names that only they have: those of tensors, then those of nodes."""
-    by_tensor: dict[str, list[Value]] = {}
-    by_node: dict[str, list[Value]] = {}
-    values = [value for node in all_nodes(model.graph) for value in node.outputs]
-    values += [value for graph in all_graphs(model.graph) for value in graph.inputs]
-    for value in values:
-        for name in value.names:
-            by_tensor.setdefault(name, []).append(value)
-        node = value.producer
-        own = node.name if len(node.outputs) == 1 else f"{node.name}.{value.index}"
-        by_node.setdefault(own, []).append(value)
-    found = {name: items[0] for name, items in by_tensor.items() if len(items) == 1}
-    for name, items in by_node.items():
-        if len(items) == 1 and name not in by_tensor:
-            found[name] = items[0]
-    return found
-
-
-def _run(
-    model: Model, arrays: Sequence[Any], trace: Any, seconds: float, widen: bool | None
-) -> dict[Node, set[int]]:
-    session = Session(model, hoist=False, widen=widen)
-    try:
-        session.run(arrays, limits=Limits(iterations=ITERATIONS, seconds=seconds), trace=trace)
-    except IrloopError:
-        # A run that fails half way has still left a trace.
-        return {}
-    return session.counts
 
 
 class _Recorder:
@@ -169,7 +109,7 @@ class _Recorder:
     def __call__(self, event: TraceEvent) -> None:
         pairs = [*zip(event.node.outputs, event.outputs, strict=False)]
         # Parameters of bodies are seen only where they are read.
-        pairs += [(value, made) for value, made in _inputs(event) if not value.producer.inputs]
+        pairs += [(value, made) for value, made in inputs_of(event) if not value.producer.inputs]
         for value, made in pairs:
             name = self._names.get(value)
             size = getattr(made, "nbytes", 0)
@@ -184,7 +124,7 @@ class _Comparer:
     def __init__(
         self,
         values: dict[tuple[str, tuple[int, ...]], Any],
-        pairs: _Pairs,
+        pairs: Pairs,
         tolerance: Tolerance,
     ) -> None:
         self._values = values
@@ -208,7 +148,7 @@ class _Comparer:
                 self._errors.append(_error(before, made))
 
     def _look(self, event: TraceEvent, value: Value, name: str, before: Any, made: Any) -> None:
-        if _agree(before, made, self._tolerance):
+        if agree(before, made, self._tolerance):
             return
         self._inputs_equal = self._same_inputs(event)
         self._place = (value, name)
@@ -219,11 +159,11 @@ class _Comparer:
     def _same_inputs(self, event: TraceEvent) -> bool:
         """True when all inputs of a node are known to be those of the first model."""
         judged = []
-        for value, made in _inputs(event):
+        for value, made in inputs_of(event):
             if isinstance(value.producer.op, Constant):
                 continue
             before = self._values.get((self._pairs.of_second.get(value, ""), event.iterations))
-            judged.append(before is not None and _agree(before, made, self._tolerance))
+            judged.append(before is not None and agree(before, made, self._tolerance))
         return bool(judged) and all(judged)
 
     def divergence(self, counts: dict[Node, set[int]]) -> Divergence | None:
@@ -251,12 +191,6 @@ class _Comparer:
         )
 
 
-def _inputs(event: TraceEvent) -> list[tuple[Value, Any]]:
-    """The inputs of a node that are there, with their values."""
-    pairs = zip(event.node.inputs, event.inputs, strict=False)
-    return [(value, made) for value, made in pairs if value is not None]
-
-
 def _worst(
     x: Array, y: Array, tolerance: Tolerance
 ) -> tuple[tuple[int, ...] | None, str, str, int | None]:
@@ -273,21 +207,6 @@ def _worst(
 
 def _kind(array: Array) -> str:
     return f"{array.dtype.name}{list(array.shape)}"
-
-
-def _agree(before: Any, made: Any, tolerance: Tolerance) -> bool:
-    if not isinstance(before, np.ndarray | np.generic) or not isinstance(
-        made, np.ndarray | np.generic
-    ):
-        return True
-    x, y = np.asarray(before), np.asarray(made)
-    if x.size != y.size:
-        # A name may stand for a slice on one side and for an element on the other.
-        return False
-    if x.dtype != y.dtype:
-        # Trip counts and iteration numbers have other types in each format.
-        return x.dtype.kind in "iub" and y.dtype.kind in "iub"
-    return measure(x.reshape(-1), y.reshape(-1), tolerance).equal
 
 
 def _error(before: Any, made: Any) -> float:
@@ -314,7 +233,7 @@ def _counts_around(node: Node, counts: dict[Node, set[int]]) -> tuple[int | None
 
 
 def _different_counts(
-    pairs: _Pairs, counts: dict[Node, set[int]], others: dict[Node, set[int]]
+    pairs: Pairs, counts: dict[Node, set[int]], others: dict[Node, set[int]]
 ) -> tuple[Node, Node, int, int] | None:
     for first, second in pairs.loops():
         left, right = counts.get(first), others.get(second)

@@ -1,0 +1,317 @@
+"""A pair of models that differ, made as small as it goes while they still do.
+
+What stands before the first divergence is replaced by inputs that hold the values it had,
+what stands behind it is dropped; a divergence inside a loop is taken out of the loop, with the
+values of the very iteration. Trip counts that remain are lowered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from irloop.comparison.compare import Comparison, Path, compare, read_side
+from irloop.comparison.inputs import TRIPS, Trial, made_trials, sizes_of, with_arrays
+from irloop.comparison.measure import Tolerance
+from irloop.comparison.pairing import Pairs, agree, inputs_of, traced
+from irloop.comparison.roles import roles
+from irloop.errors import IrloopError, UsageError
+from irloop.execution.memory import type_of
+from irloop.execution.trace import TraceEvent
+from irloop.graph.clone import clone_graph
+from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.op import Constant, Parameter
+from irloop.graph.rewriter import Rewriter
+from irloop.graph.walk import all_nodes, node_path
+
+__all__ = ["Reduced", "reduce"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Key = tuple[Value, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """Two small models that still differ, the inputs of each, and how they came about."""
+
+    first: Model
+    second: Model
+    inputs: tuple[tuple[Any, ...], tuple[Any, ...]]
+    steps: tuple[str, ...]
+    comparison: Comparison
+
+    def __str__(self) -> str:
+        return "\n".join([*self.steps, str(self.comparison)])
+
+
+def reduce(
+    first: Model | Path,
+    second: Model | Path,
+    *,
+    inputs: Any = None,
+    tolerance: Tolerance | None = None,
+    seconds: float = 60.0,
+) -> Reduced:
+    """Shrink two models that differ; both are run by irloop's own executor.
+
+    Args:
+        first: a model or the path of one.
+        second: the other one.
+        inputs: arrays with which they differ; looked for where None.
+        tolerance: what counts as equal, as for `compare`.
+        seconds: the time that one run may take.
+
+    Raises:
+        UsageError: when the models do not differ with any inputs.
+        UnsupportedError: when irloop's own executor cannot run one of them.
+    """
+    models = (read_side(first), read_side(second))
+    work = _Reduction(tolerance or Tolerance(), seconds)
+    pair = work.start(models, inputs)
+    for step in (work.cut_around_divergence, work.keep_one_output, work.lower_trip_counts):
+        pair = step(pair)
+    return Reduced(*pair.models, pair.arrays, tuple(work.steps), work.judge(pair))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two models and the inputs of each."""
+
+    models: tuple[Model, Model]
+    arrays: tuple[tuple[Any, ...], tuple[Any, ...]]
+
+
+class _Reduction:
+    def __init__(self, tolerance: Tolerance, seconds: float) -> None:
+        self._tolerance = tolerance
+        self._seconds = seconds
+        self.steps: list[str] = []
+
+    def judge(self, pair: _Pair) -> Comparison:
+        """The comparison of a pair; the second model's inputs follow from the first's."""
+        return compare(
+            *pair.models,
+            inputs=list(pair.arrays[0]),
+            tolerance=self._tolerance,
+            seconds=self._seconds,
+        )
+
+    def start(self, models: tuple[Model, Model], inputs: Any) -> _Pair:
+        """The pair as it was given, with the first inputs that show the difference."""
+        if inputs is None:
+            found = next(sizes_of(models), {})
+            trials: Sequence[Trial] = made_trials(models[0], found, seeds=(0, 1), trips=TRIPS[::-1])
+        else:
+            trials = with_arrays(models[0], inputs)
+        for trial in trials:
+            found_pair = _Pair(models, (trial.arrays, trial.arrays))
+            if self._differ(found_pair):
+                self.steps.append(f"with {trial.label}: {_size(found_pair)}")
+                return found_pair
+        raise UsageError(
+            "the models do not differ, so there is nothing to reduce",
+            fix="give the inputs with which they do",
+        )
+
+    def _differ(self, pair: _Pair) -> bool:
+        try:
+            found = self.judge(pair)
+        except IrloopError:
+            return False
+        return found.compared and not found.equal
+
+    def _accept(self, old: _Pair, new: _Pair, how: str) -> _Pair:
+        """The new pair when it still differs, else the old one."""
+        if not self._differ(new):
+            return old
+        self.steps.append(f"{how}: {_size(new)}")
+        return new
+
+    def cut_around_divergence(self, pair: _Pair) -> _Pair:
+        """Only what leads from values that agree to the first that does not."""
+        found = _locate(pair, self._tolerance, self._seconds)
+        if found is None:
+            return pair
+        values, agreed, records = found
+        cuts = [
+            _cut(model, value, ok, record)
+            for model, value, ok, record in zip(pair.models, values, agreed, records, strict=True)
+        ]
+        (left, first), (right, second) = cuts
+        order = _common_order(left.graph, right.graph)
+        if order is None:
+            return pair
+        right.graph.parameters = [right.graph.parameters[at] for at in order]
+        moved = tuple(second[at] for at in order)
+        new = _Pair((left, right), (first, moved))
+        return self._accept(pair, new, f"cut around {node_path(values[0].producer)}")
+
+    def keep_one_output(self, pair: _Pair) -> _Pair:
+        """The first output that is enough to show the difference."""
+        if len(pair.models[0].graph.results) == 1:
+            return pair
+        bad = [item.name for item in self.judge(pair).outputs if not item.equal]
+        names = [node.name for node in pair.models[0].graph.results]
+        for name in bad:
+            if name not in names:
+                continue
+            models = tuple(_with_result(model, names.index(name)) for model in pair.models)
+            new = _Pair((models[0], models[1]), pair.arrays)
+            kept = self._accept(pair, new, f"only output {name}")
+            if kept is new:
+                return new
+        return pair
+
+    def lower_trip_counts(self, pair: _Pair) -> _Pair:
+        """The smallest trip counts among the inputs that still show the difference."""
+        for at, role in enumerate(roles(pair.models[0])):
+            if not role.trip or at >= len(pair.arrays[0]):
+                continue
+            given = np.asarray(pair.arrays[0][at])
+            for count in range(int(given.reshape(-1)[0])):
+                lower = np.full_like(given, count)
+                arrays = tuple((*items[:at], lower, *items[at + 1 :]) for items in pair.arrays)
+                new = _Pair(pair.models, (arrays[0], arrays[1]))
+                kept = self._accept(pair, new, f"trip count {count}")
+                if kept is new:
+                    pair = new
+                    break
+        return pair
+
+
+class _Everything:
+    """Remembers every value of a run, and the order of the nodes."""
+
+    def __init__(self) -> None:
+        self.values: dict[Key, Any] = {}
+        self.made: list[Key] = []
+
+    def __call__(self, event: TraceEvent) -> None:
+        for value, held in inputs_of(event):
+            self.values.setdefault((value, event.iterations), held)
+        for value, held in zip(event.node.outputs, event.outputs, strict=False):
+            self.values[value, event.iterations] = held
+            self.made.append((value, event.iterations))
+
+
+_Found = tuple[
+    tuple[Value, Value],
+    tuple[Callable[[Value], bool], Callable[[Value], bool]],
+    tuple[Callable[[Value], Any], Callable[[Value], Any]],
+]
+
+
+def _locate(pair: _Pair, tolerance: Tolerance, seconds: float) -> _Found | None:
+    """The first values that differ, which others agree, and what each held at that moment."""
+    pairs = Pairs(*pair.models)
+    left, right = _Everything(), _Everything()
+    traced(pair.models[0], pair.arrays[0], left, seconds, None)
+    traced(pair.models[1], pair.arrays[1], right, seconds, None)
+    twin = {value: pairs.first_by_name[name] for value, name in pairs.of_second.items()}
+    for value, at in right.made:
+        mine = twin.get(value)
+        before = None if mine is None else left.values.get((mine, at))
+        if mine is None or before is None or agree(before, right.values[value, at], tolerance):
+            continue
+        good = {
+            other
+            for other, own in twin.items()
+            if (own, at) in left.values
+            and (other, at) in right.values
+            and agree(left.values[own, at], right.values[other, at], tolerance)
+        }
+        agreed = ({twin[other] for other in good}.__contains__, good.__contains__)
+        held = (
+            lambda v, at=at: left.values.get((v, at)),
+            lambda v, at=at: right.values.get((v, at)),
+        )
+        return (mine, value), agreed, held
+    return None
+
+
+def _cut(
+    model: Model, value: Value, agreed: Callable[[Value], bool], held: Callable[[Value], Any]
+) -> tuple[Model, tuple[Any, ...]]:
+    """A model of what makes `value` from values that agree, and the inputs it needs."""
+    source = value.producer.graph
+    assert source is not None
+    copy = clone_graph(source)
+    twin = dict(zip(_values(source), _values(copy), strict=True))
+    rewriter = Rewriter(copy)
+    for node in list(copy.results):
+        rewriter.erase_result(node)
+    copy.parameters.clear()
+    arrays = []
+    for edge in _frontier(value, agreed):
+        array = held(edge)
+        type = edge.type if array is None else type_of(array)
+        new = copy.add_parameter(edge.producer.name, type, edge.names)
+        rewriter.replace_value(twin[edge], new, keep_names=False)
+        arrays.append(array)
+    copy.add_result(twin[value], value.producer.name)
+    _drop_dead(copy, rewriter)
+    return replace(model, graph=copy), tuple(arrays)
+
+
+def _values(graph: Graph) -> Iterator[Value]:
+    yield from graph.inputs
+    for node in graph.nodes:
+        yield from node.outputs
+
+
+def _frontier(value: Value, agreed: Callable[[Value], bool]) -> list[Value]:
+    """The values nearest to `value` that agree, or that enter the graph."""
+    found: dict[Value, None] = {}
+    pending, seen = [value.producer], {value.producer}
+    while pending:
+        for item in pending.pop().inputs:
+            if item is None or isinstance(item.producer.op, Constant):
+                continue
+            if agreed(item) or isinstance(item.producer.op, Parameter):
+                found[item] = None
+            elif item.producer not in seen:
+                seen.add(item.producer)
+                pending.append(item.producer)
+    return list(found)
+
+
+def _drop_dead(graph: Graph, rewriter: Rewriter) -> None:
+    for node in reversed(graph):
+        if not any(value.is_used for value in node.outputs):
+            rewriter.erase(node)
+
+
+def _common_order(first: Graph, second: Graph) -> list[int] | None:
+    """Where each input of the first graph stands in the second; None when they do not match."""
+    if len(first.parameters) != len(second.parameters):
+        return None
+    names = [{node.name, *node.outputs[0].names} for node in second.parameters]
+    order: list[int] = []
+    for node in first.parameters:
+        own = {node.name, *node.outputs[0].names}
+        at = next((at for at, item in enumerate(names) if own & item and at not in order), None)
+        if at is None:
+            return None
+        order.append(at)
+    return order
+
+
+def _with_result(model: Model, index: int) -> Model:
+    copy = clone_graph(model.graph)
+    rewriter = Rewriter(copy)
+    for node in [node for at, node in enumerate(copy.results) if at != index]:
+        rewriter.erase_result(node)
+    _drop_dead(copy, rewriter)
+    return replace(model, graph=copy)
+
+
+def _size(pair: _Pair) -> str:
+    counts = [sum(_is_work(node) for node in all_nodes(model.graph)) for model in pair.models]
+    return f"{counts[0]} and {counts[1]} operations"
+
+
+def _is_work(node: Node) -> bool:
+    return not isinstance(node.op, Constant)
