@@ -210,9 +210,12 @@ class Conversion(Builder):
         return outputs
 
     def _refused(self, node: Node, error: RefusedError | InferenceError) -> None:
-        reason, fix = str(error), ""
+        expected = found = fix = ""
         if isinstance(error, RefusedError):
             reason, fix = error.reason, error.fix
+        else:
+            first = error.diagnostics[0]
+            reason, expected, found = error.message, first.expected, first.found
         path = node_path(node)
         self.converter.refusals.append(
             Diagnostic(
@@ -220,6 +223,8 @@ class Conversion(Builder):
                 Severity.ERROR,
                 f"{node.op.label} {path!r} cannot be converted: {reason}",
                 location=Location(line=node.location.line, path=path),
+                expected=expected,
+                found=found,
                 fix=fix,
             )
         )
