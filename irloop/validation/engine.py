@@ -44,9 +44,12 @@ def _modules() -> dict[str, str]:
 
 
 @cache
-def rule_classes(group: str = "") -> dict[str, type[Rule]]:
-    """Rules by their code, in the order of codes; `group` is how the codes begin."""
-    codes = [code for code in _modules() if code.startswith(group)]
+def rule_classes(group: str = "", without: tuple[str, ...] = ()) -> dict[str, type[Rule]]:
+    """Rules by their code, in the order of codes.
+
+    `group` is how their codes begin; those that begin as one of `without` are left out.
+    """
+    codes = [code for code in _modules() if code.startswith(group) and not code.startswith(without)]
     for code in codes:
         import_module(_modules()[code])
     return {code: RULES[code] for code in codes}
@@ -206,12 +209,12 @@ def _envelope(file: str) -> Callable[[], bool]:
 
 def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> Iterator[Diagnostic]:
     """Run the rules in order; drop findings that depend on an error found before."""
-    classes = rule_classes(group)
+    without = _pointless(context) if group == "IRL" else ()
     errors = Errors()
     context.errors = errors
-    wanted = tuple(code for code in classes if selection.wants(code))
+    wanted = tuple(code for code in rule_classes(group, without) if selection.wants(code))
     subject: Any = context  # the rules of a group all take its kind of context
-    for rule in _in_order(wanted, group):
+    for rule in _in_order(wanted, group, without):
         for finding in rule().check(subject):
             if errors.silence(rule, finding.location):
                 continue
@@ -220,10 +223,27 @@ def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> I
             yield finding
 
 
+def _pointless(context: Any) -> tuple[str, ...]:
+    """Groups of rules about operations that the model does not have: not even imported."""
+    types = {name for index in context.nets for name in index.by_type}
+    return tuple(group for group, needed in _ABOUT.items() if needed.isdisjoint(types))
+
+
+_LOOPS = frozenset({"tensoriterator", "loop"})
+_ABOUT = {
+    "IRL5": _LOOPS | {"if"},
+    "IRL6": _LOOPS,
+    "IRL7": frozenset({"if"}),
+    "IRL8": frozenset(
+        {"lstmcell", "grucell", "rnncell", "lstmsequence", "grusequence", "rnnsequence"}
+    ),
+}
+
+
 @cache
-def _in_order(wanted: tuple[str, ...], group: str) -> list[type[Rule]]:
+def _in_order(wanted: tuple[str, ...], group: str, without: tuple[str, ...]) -> list[type[Rule]]:
     """The wanted rules and all they depend on, what is depended on first."""
-    classes = rule_classes(group)
+    classes = rule_classes(group, without)
     ordered: dict[str, type[Rule]] = {}
     open_codes: set[str] = set()
 
