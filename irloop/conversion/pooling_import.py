@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product as all_of
 from typing import Any
 
 from irloop.conversion import openvino_forms as forms
@@ -10,7 +11,7 @@ from irloop.conversion.convolution import spatial_sizes
 from irloop.conversion.framework import Conversion, imports
 from irloop.conversion.pooling import ceil_is_torch, reached_pads
 from irloop.dialects.onnx import pooling as onnx
-from irloop.dialects.openvino import convolution, elementwise, scatter
+from irloop.dialects.openvino import comparison, convolution, elementwise, scatter
 from irloop.dialects.openvino import pooling as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -144,7 +145,7 @@ def import_max1(c: Conversion, op: onnx.MaxPool1, data: Value) -> Value:
 
 @imports(onnx.MaxPool)
 def import_max(c: Conversion, op: onnx.MaxPool, data: Value) -> list[Value | None]:
-    """MaxPool -> MaxPool, of opset8 where indices or dilations are needed."""
+    """MaxPool -> MaxPool; with indices or dilations that of opset8, or comparisons before it."""
     window = op.window()
     attributes = _attributes(c, window, data)
     indexed = len(c.node.outputs) > 1 and c.node.outputs[1].is_used
@@ -152,15 +153,78 @@ def import_max(c: Conversion, op: onnx.MaxPool, data: Value) -> list[Value | Non
     if not indexed and not _is_dilated(window) and rounds != "ceil_torch":
         return [c(ov.MaxPool1(**attributes), data), None]
     if c.opset < 8:
-        raise c.refuse(
-            "MaxPool of opset7 has neither indices nor dilations", "write opset8 or newer"
-        )
+        return _compared(c, window, data, indexed=indexed, by_columns=op.storage_order == 1)
     cls = ov.MaxPool14 if rounds == "ceil_torch" else ov.MaxPool
     node = c.emit(cls(**attributes, dilations=window.dilations), data)
     values, indices = node.outputs
     if op.storage_order == 1 and indexed:
         indices = _column_major(c, indices, data)
     return [values, indices]
+
+
+def _compared(
+    c: Conversion, window: Window, data: Value, *, indexed: bool, by_columns: bool
+) -> list[Value | None]:
+    """The largest of as many strided slices as a window has elements, and where it stood."""
+    shape = shape_of(data).static()
+    if shape is None:
+        raise c.refuse(
+            "MaxPool of opset7 has neither indices nor dilations, and the sizes are not known",
+            "write opset8 or newer",
+        )
+    sizes, rank = shape[2:], len(window.kernel)
+    pads = [window.reach(axis, size) for axis, size in enumerate(sizes)]
+    low, high = ([max(pad, 0) for pad in ends] for ends in zip(*pads, strict=True))
+    lowest = forms.scalar(c, _lowest(element_of(data)), data)
+    padded = forms.pad(c, data, c.i64([0, 0, *low]), c.i64([0, 0, *high]), lowest)
+    counts = [window.outputs(axis, size) for axis, size in enumerate(sizes)]
+    axes = list(range(2, 2 + rank))
+    best: Value | None = None
+    where: Value | None = None
+    for offset in all_of(*map(range, window.kernel)):
+        starts = [step * place for step, place in zip(window.dilations, offset, strict=True)]
+        ends = [
+            start + (count - 1) * stride + 1
+            for start, count, stride in zip(starts, counts, window.strides, strict=True)
+        ]
+        values = forms.slice_(c, padded, starts, ends, axes, window.strides)
+        index = _flat_places(c, window, shape, offset, by_columns=by_columns) if indexed else None
+        if best is None:
+            best, where = values, index
+            continue
+        if where is not None and index is not None:
+            better = c(comparison.Greater(), values, best)
+            where = forms.select(c, better, index, where)
+        best = forms.maximum(c, best, values)
+    return [best, where]
+
+
+def _lowest(element: ElementType) -> float:
+    if element is ElementType.I8:
+        return -128.0
+    return 0.0 if element is ElementType.U8 else -math.inf
+
+
+def _flat_places(
+    c: Conversion,
+    window: Window,
+    shape: tuple[int, ...],
+    offset: tuple[int, ...],
+    *,
+    by_columns: bool,
+) -> Value:
+    """The flat index that one element of each window has in the data, [N, C, ...]."""
+    import numpy as np
+
+    from irloop.kernels.pooling import flat_index
+
+    sizes = shape[2:]
+    places = []
+    for axis, size in enumerate(sizes):
+        start = np.arange(window.outputs(axis, size)) * window.strides[axis]
+        place = start - window.pads(axis, size)[0] + offset[axis] * window.dilations[axis]
+        places.append(place.reshape(-1, *(1,) * (len(sizes) - 1 - axis)))
+    return c.i64(flat_index(places, shape, 0, by_columns))
 
 
 def _column_major(c: Conversion, indices: Value, data: Value) -> Value:

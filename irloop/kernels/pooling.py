@@ -24,6 +24,7 @@ __all__ = [
     "average",
     "bin_places",
     "bin_weights",
+    "flat_index",
     "global_lp",
     "global_max",
     "global_mean",
@@ -106,14 +107,15 @@ def max_indices(
             start = np.arange(counts[at]) * window.strides[at] - window.pads(at, x.shape[2 + at])[0]
             start = start.reshape(-1, *(1,) * (len(counts) - 1 - at))
             places.append(start + offset * window.dilations[at])
-        return values, _flat_index(places, x.shape, axis, column_major).astype(dtype)
+        return values, flat_index(places, x.shape, axis, column_major).astype(dtype)
 
     return apply
 
 
-def _flat_index(
+def flat_index(
     places: Sequence[Array], shape: Sequence[int], axis: int, column_major: bool
 ) -> Array:
+    """Flat indices, among the dimensions from `axis`, of a place on each spatial axis."""
     sizes = shape[2:]
     order = range(len(sizes))
     flat: Array = np.zeros((), dtype=np.int64)

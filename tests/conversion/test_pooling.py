@@ -17,6 +17,6 @@ def test_exports(opconf_case: Path, opset: int, check_export: Callable[[Path, in
     check_export(opconf_case, opset)
 
 
-@pytest.mark.parametrize("opset", [8, 16])
+@pytest.mark.parametrize("opset", [7, 8, 16])
 def test_imports(backend_case: str, opset: int, check_import: Callable[[str, int], None]) -> None:
     check_import(backend_case, opset)

@@ -135,5 +135,8 @@ def test_onnx_runtime_agrees(sample: Sample) -> None:
     _same(Session(source).run([x]).values(), wanted)
     converted, _ = pipelines.to_openvino(source, opset=8)
     _same(Session(converted).run([x]).values(), wanted)
+    older, _ = pipelines.to_openvino(source, opset=7)
+    assert all(node.op.since <= 7 for node in older.graph.nodes)
+    _same(Session(older).run([x]).values(), wanted)
     back, _ = pipelines.to_onnx(converted, opset=17)
     _same(_run_onnx(to_proto_model(back), x), wanted)
