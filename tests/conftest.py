@@ -193,6 +193,30 @@ def check_import() -> Callable[[str, int], None]:
 
 
 @pytest.fixture
+def check_import_of_constants() -> Callable[[str, int], None]:
+    """As `check_import`, all inputs but the first put into the model as constants.
+
+    Raises:
+        UnsupportedError: where the conversion refuses.
+    """
+
+    def check(name: str, opset: int) -> None:
+        from onnx import ModelProto, numpy_helper
+
+        test, inputs, outputs = _backend_data(name)
+        proto = ModelProto()
+        proto.CopyFrom(test.model)
+        for item, value in zip(list(proto.graph.input)[1:], inputs[1:], strict=True):
+            proto.graph.initializer.append(numpy_helper.from_array(value, item.name))
+            proto.graph.input.remove(item)
+        model, _ = pipelines.to_openvino(onnx_reader.from_proto(proto), opset=opset)
+        tolerance = {"rtol": max(test.rtol, 1e-4), "atol": max(test.atol, 1e-5)}
+        _compare(run_model(model, inputs[:1]), outputs, tolerance)
+
+    return check
+
+
+@pytest.fixture
 def refused() -> Callable[[Callable[[], None]], str]:
     """The text of the refusal that a call has to end in."""
 

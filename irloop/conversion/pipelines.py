@@ -40,6 +40,8 @@ from irloop.conversion import (
     search,
     sequence,
     shape,
+    signal,
+    signal_import,
     slicing,
     strided_slice,
 )

@@ -307,8 +307,8 @@ def import_resize(
     region: Sequence[float] = ()
     if op.coordinate_transformation_mode == "tf_crop_and_resize":
         known = None if roi is None else c.constant_of(roi)
-        if known is None or op.extrapolation_value != 0.0:
-            raise c.refuse("a region that is not constant, or is filled, has no OpenVINO form")
+        if known is None:
+            raise c.refuse("its region is computed while the model runs", "make it a constant")
         region = [float(bound) for bound in known.reshape(-1)]
     return _imported(c, op.how(), data, scales, sizes, list(op.chosen_axes()), op.policy(), region)
 
@@ -345,9 +345,25 @@ def _imported(
             f"mode {how.mode} with {how.coordinates} needs known sizes",
             "give the input a static shape and constant sizes",
         )
-    return _with_matrices(
+    result = _with_matrices(
         c, data, plans, how, ov_forms.gather, _openvino_product, ov_forms.transpose
     )
+    return _filled(c, result, plans, how)
+
+
+def _filled(c: Conversion, result: Value, plans: Sequence[Axis], how: Resampling) -> Value:
+    """`result` with the extrapolation value where its places lie outside of the data."""
+    from irloop.kernels import resize as kernel
+
+    for plan in plans:
+        outside = kernel.outside(plan, how)
+        if outside is not None:
+            shape = [1] * (shape_of(result).rank or 0)
+            shape[plan.axis] = plan.count
+            mask = c.constant(outside.reshape(shape), ElementType.BOOLEAN)
+            value = ov_forms.scalar(c, how.extrapolation, result)
+            result = ov_forms.select(c, mask, value, result)
+    return result
 
 
 def _onnx_plans(

@@ -26,6 +26,7 @@ __all__ = [
     "onnx_plans",
     "onnx_resize",
     "openvino_resize",
+    "outside",
     "resize",
     "taps",
     "weight_matrix",
@@ -183,13 +184,13 @@ def taps(plan: Axis, how: Resampling) -> tuple[Array, Array | None]:
     return np.clip(index, 0, plan.size - 1), weights
 
 
-def _outside(plan: Axis, how: Resampling) -> Array | None:
+def outside(plan: Axis, how: Resampling) -> Array | None:
     """True for places that tf_crop_and_resize fills with the extrapolation value."""
     if how.coordinates != "tf_crop_and_resize":
         return None
     place = _places(plan, how.coordinates)
-    outside: Array = (place < 0) | (place > plan.size - 1)
-    return outside if outside.any() else None
+    beyond: Array = (place < 0) | (place > plan.size - 1)
+    return beyond if beyond.any() else None
 
 
 def weight_matrix(plan: Axis, how: Resampling) -> Array:
@@ -225,12 +226,12 @@ def resize(x: Array, plans: Sequence[Axis], how: Resampling) -> Any:
         for plan in plans:
             result = _along(result, plan, how)
         for plan in plans:
-            outside = _outside(plan, how)
-            if outside is not None:
+            beyond = outside(plan, how)
+            if beyond is not None:
                 shape = [1] * x.ndim
                 shape[plan.axis] = plan.count
                 value = np.asarray(how.extrapolation, dtype=result.dtype)
-                result = np.where(outside.reshape(shape), value, result)
+                result = np.where(beyond.reshape(shape), value, result)
         return result.astype(x.dtype, copy=False)
 
 

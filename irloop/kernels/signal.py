@@ -187,7 +187,7 @@ def inverse_stft(*, center: bool, normalized: bool) -> Function:
             place = np.arange(z.shape[1])[:, None] * hop + np.arange(count)
             total = int(place[-1, -1]) + 1
             sums = np.zeros((len(z), total), frames.dtype)
-            np.add.at(sums, (slice(None), place), frames)
+            np.add.at(sums.T, place, frames.transpose(1, 2, 0))
             weights = np.zeros(total, frames.dtype)
             np.add.at(weights, place, np.broadcast_to(shape * shape, place.shape))
             result = np.where(weights == 0, 0, sums / weights)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import onnx
 import pytest
-from onnx import numpy_helper
 
 from irloop.conversion import pipelines
+from irloop.dialects.onnx.resize import Resize
 from irloop.errors import UnsupportedError
-from irloop.execution.session import Session
-from irloop.formats.onnx import reader
+from irloop.graph.builder import Builder
+from irloop.graph.model import Graph, Model
+from irloop.graph.types import ElementType, Shape, TensorType
 
 OPCONF_TYPES = "Interpolate"
 
@@ -53,42 +49,23 @@ def test_imports(backend_case: str, opset: int, check_import: Callable[[str, int
         check_import(backend_case, opset)
 
 
-@cache
-def _tests() -> dict[str, Any]:
-    loader = pytest.importorskip("onnx.backend.test.loader")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return {test.name: test for test in loader.load_model_tests(kind="node")}
+@pytest.mark.parametrize("opset", [4, 8])
+def test_imports_of_constants(
+    backend_case: str, opset: int, check_import_of_constants: Callable[[str, int], None]
+) -> None:
+    """With constant sizes every mode has a form."""
+    check_import_of_constants(backend_case, opset)
 
 
-def _with_constants(proto: onnx.ModelProto, values: list[Any]) -> onnx.ModelProto:
-    """The model with the values of all inputs but the first in it."""
-    changed = onnx.ModelProto()
-    changed.CopyFrom(proto)
-    for item, value in zip(list(changed.graph.input)[1:], values[1:], strict=True):
-        changed.graph.initializer.append(numpy_helper.from_array(np.asarray(value), item.name))
-        changed.graph.input.remove(item)
-    return changed
-
-
-def test_imports_of_constants(backend_case: str) -> None:
-    """With constant sizes every mode has a form, or its region is filled."""
-    test = _tests()[backend_case]
-    inputs, outputs = test.data_sets[0]
-    source = reader.from_proto(_with_constants(test.model, inputs))
-    if "extrapolation_value" in backend_case:
-        with pytest.raises(UnsupportedError, match="filled"):
-            pipelines.to_openvino(source)
-        return
-    model, notes = pipelines.to_openvino(source)
-    assert not notes
-    (found,) = Session(model).run([np.asarray(inputs[0])]).values()
-    np.testing.assert_allclose(found, outputs[0], rtol=max(test.rtol, 1e-4), atol=1e-5)
-    assert found.dtype == np.asarray(outputs[0]).dtype
-
-
-@pytest.mark.parametrize("name", ROUNDED_FIRST)
-def test_rounded_sizes_are_noted(name: str) -> None:
-    test = _tests()[name]
-    _, notes = pipelines.to_openvino(reader.from_proto(test.model))
-    assert [note.code for note in notes] == ["CNV803"]
+@pytest.mark.parametrize("transformation", ["align_corners", "asymmetric"])
+def test_rounded_sizes_are_noted(transformation: str) -> None:
+    """Corners cannot be aligned to a size that is not whole, unless the scales are known."""
+    graph = Graph("model")
+    build = Builder(graph)
+    data = build.parameter("data", TensorType(ElementType.F32, Shape.of(1, 4)))
+    scales = build.parameter("scales", TensorType(ElementType.F32, Shape.of(2)))
+    op = Resize(mode="linear", coordinate_transformation_mode=transformation)
+    build.result(build(op, data, None, scales), "out")
+    _, notes = pipelines.to_openvino(Model(graph, "onnx", 0, {"": 18}, {}, None))
+    expected = ["CNV803"] if transformation == "align_corners" else []
+    assert [note.code for note in notes] == expected

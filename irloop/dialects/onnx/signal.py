@@ -91,7 +91,12 @@ class STFT(OnnxOp, type="STFT", since=17, inputs=(2, 4)):
     frequencies, 2], with `onesided` the first half of the frequencies.
     """
 
-    onesided: int = 1
+    #: None (left out) means 1; onnx's own inference takes it for 0.
+    onesided: int | None = None
+
+    def is_onesided(self) -> bool:
+        """True when the first half of the frequencies is wanted."""
+        return self.onesided != 0
 
     def infer(self, args: Arguments) -> list[ValueType]:
         rules.floating(args, 0)
@@ -107,7 +112,7 @@ class STFT(OnnxOp, type="STFT", since=17, inputs=(2, 4)):
                 raise args.error("no frame fits", f"up to {length}", f"{size}, step {step}")
             frames = (length - size) // step + 1
         bins = size
-        if self.onesided:
+        if self.is_onesided():
             bins = size // 2 + 1 if isinstance(size, int) else UNKNOWN_DIM
         return [TensorType(element, Shape((dims[0], frames, bins, 2)))]
 
@@ -119,4 +124,4 @@ class STFT(OnnxOp, type="STFT", since=17, inputs=(2, 4)):
         return length
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.signal.onnx_stft(onesided=self.onesided != 0)
+        return kernels.signal.onnx_stft(onesided=self.is_onesided())
