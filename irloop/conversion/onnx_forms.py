@@ -140,6 +140,9 @@ def cast(c: Conversion, value: Value, element: ElementType) -> Value:
     if element_of(value) is element:
         return value
     require_element(c, element)
+    known = c.constant_of(value) if isinstance(value.producer.op, Constant) else None
+    if known is not None and element not in TINY_FLOATS and known.dtype.kind != "O":
+        return c.constant(known, element)
     return c(convert.Cast6(element), value)
 
 

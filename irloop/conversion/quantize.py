@@ -30,26 +30,53 @@ def export_fake_quantize(
     out_low: Value,
     out_high: Value,
 ) -> Value:
-    """The definition, written out.
+    """The definition, written out; the shorter form where the input limits differ."""
 
-    Equal input limits would divide by zero: where both are the same the step is not taken.
-    """
-
-    def build(x: Value, low: Value, high: Value, out_low: Value, out_high: Value) -> Value:
-        least, most = forms.minimum(c, low, high), forms.maximum(c, low, high)
-        steps = forms.scalar(c, op.levels - 1, x)
-        ratio = forms.div(c, forms.sub(c, x, low), forms.sub(c, high, low))
-        whole = c(onnx_math.Round(), forms.mul(c, ratio, steps))
-        span = forms.sub(c, out_high, out_low)
-        inner = forms.add(c, forms.mul(c, forms.div(c, whole, steps), span), out_low)
-        above = forms.where(c, forms.greater(c, x, most), out_high, inner)
-        inside = forms.greater(c, x, least)
-        return forms.where(c, inside, above, out_low)
+    def build(x: Value, *limits: Value) -> Value:
+        known = [c.constant_of(limit) for limit in limits]
+        low, high = known[:2]
+        if low is not None and high is not None and (low < high).all():
+            return _stepped(c, op.levels, x, *limits)
+        return _guarded(c, op.levels, x, *limits)
 
     values = (x, low, high, out_low, out_high)
     element = element_of(x)
     narrow = element in (ElementType.F16, ElementType.BF16)
     return forms.computed_in(c, ElementType.F32 if narrow else element, build, *values)
+
+
+def _stepped(
+    c: Conversion, levels: int, x: Value, low: Value, high: Value, out_low: Value, out_high: Value
+) -> Value:
+    """x limited to [low, high], which is not empty, and rounded to steps of the output."""
+    limited = forms.minimum(c, forms.maximum(c, x, low), high)
+    steps = forms.scalar(c, levels - 1, x)
+    ratio = forms.div(c, forms.sub(c, limited, low), _difference(c, high, low))
+    whole = c(onnx_math.Round(), forms.mul(c, ratio, steps))
+    span = _difference(c, out_high, out_low)
+    return forms.add(c, forms.mul(c, forms.div(c, whole, steps), span), out_low)
+
+
+def _difference(c: Conversion, left: Value, right: Value) -> Value:
+    """left - right, computed now where both are constant."""
+    known = [c.constant_of(item) for item in (left, right)]
+    if known[0] is None or known[1] is None:
+        return forms.sub(c, left, right)
+    return c.constant(known[0] - known[1], element_of(left))
+
+
+def _guarded(
+    c: Conversion, levels: int, x: Value, low: Value, high: Value, out_low: Value, out_high: Value
+) -> Value:
+    """As `_stepped` for limits that may be equal: the output is chosen, not divided, there."""
+    least, most = forms.minimum(c, low, high), forms.maximum(c, low, high)
+    steps = forms.scalar(c, levels - 1, x)
+    ratio = forms.div(c, forms.sub(c, x, low), forms.sub(c, high, low))
+    whole = c(onnx_math.Round(), forms.mul(c, ratio, steps))
+    span = forms.sub(c, out_high, out_low)
+    inner = forms.add(c, forms.mul(c, forms.div(c, whole, steps), span), out_low)
+    above = forms.where(c, forms.greater(c, x, most), out_high, inner)
+    return forms.where(c, forms.greater(c, x, least), above, out_low)
 
 
 def _spread(c: Conversion, parameter: Value, x: Value, axis: int, block: int) -> Value:
