@@ -26,7 +26,8 @@ def _index(c: Conversion, position: Converted | None) -> int | None:
 
 def _items(value: Converted | None, action: str) -> Items:
     if not isinstance(value, Items):
-        raise RefusedError(f"{action} {value or 'nothing'} would need {DYNAMIC}")
+        named = repr(value.name) if isinstance(value, Value) else value or "nothing"
+        raise RefusedError(f"{action} {named} would need {DYNAMIC}")
     return value
 
 
