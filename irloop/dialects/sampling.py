@@ -43,6 +43,9 @@ def grid_sample_types(args: Arguments, mode: str) -> list[ValueType]:
     data, grid = args.shape(0).dims, args.shape(1).dims
     if data is not None and grid is not None and len(data) != len(grid):
         raise args.error("data and grid differ in rank", f"rank {len(data)}", f"rank {len(grid)}")
+    known = data if data is not None else grid
+    if known is not None and len(known) < 3:
+        raise args.error("no spatial axis", "rank 3 or more", str(args.shape(0)))
     if data is None and grid is None:
         return [TensorType(element, UNKNOWN_SHAPE)]
     if data is None or grid is None:

@@ -140,11 +140,14 @@ def same_dim(args: Arguments, message: str, left: Dim, right: Dim) -> Dim:
 
 
 def ranks_agree(args: Arguments, data: Shape, filters: Shape, extra: int = 0) -> None:
-    """Check that a filter has the rank of the data (plus `extra` for a group axis).
+    """Check that data has a spatial axis and a filter its rank (plus `extra` for a group axis).
 
     Raises:
-        InferenceError: when both ranks are known and do not fit.
+        InferenceError: when known ranks do not fit.
     """
+    for shape, least in ((data, 3), (filters, 3 + extra)):
+        if shape.rank is not None and shape.rank < least:
+            raise args.error("no spatial axis", f"rank {least} or more", f"rank {shape.rank}")
     if data.rank is None or filters.rank is None:
         return
     if filters.rank != data.rank + extra:

@@ -184,6 +184,8 @@ class CausalConvWithState(OnnxOp, type="CausalConvWithState", since=27, inputs=(
         data, filters = args.shape(0), args.shape(1)
         if data.dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)] * 2
+        if len(data.dims) < 3:
+            raise args.error("no axis of time", "rank 3", f"rank {len(data.dims)}")
         width = filters.dims[-1] if filters.dims else UNKNOWN_DIM
         kept: Dim = width - 1 if isinstance(width, int) else UNKNOWN_DIM
         return [TensorType(element, data), TensorType(element, data.with_dim(-1, kept))]

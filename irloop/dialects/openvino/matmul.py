@@ -74,6 +74,8 @@ class ScaledDotProductAttention(
         if query is None or key is None or value is None:
             rank = args.rank(0)
             return [TensorType(element, UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank))]
+        if min(map(len, (query, key, value))) < 2:
+            raise args.error("Q, K and V are matrices", "rank 2 or more", "rank 1 or 0")
         lead = broadcast_shapes(Shape(dims[:-2]) for dims in (query, key, value))
         if lead is None or lead.dims is None:
             raise args.error("the leading dimensions of Q, K and V cannot be broadcast")
