@@ -187,6 +187,18 @@ class NetIndex:
         """True when a Result or an Assign depends on the layer."""
         return layer.id in self.reachable
 
+    def upstream(self, layer: Layer) -> list[Layer]:
+        """Every layer that `layer` depends on."""
+        found: dict[str, Layer] = {}
+        stack = [layer]
+        while stack:
+            for edge in self.edges_into(stack.pop()):
+                source = self.layers.get(edge.from_layer or "")
+                if source is not None and source.id is not None and source.id not in found:
+                    found[source.id] = source
+                    stack.append(source)
+        return list(found.values())
+
     def downstream(self, layer: Layer) -> Iterator[Layer]:
         """The layers that read an output of `layer`."""
         for edge in self.edges_out_of(layer):

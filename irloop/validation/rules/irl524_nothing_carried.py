@@ -1,0 +1,81 @@
+"""IRL524: loop that carries nothing from one iteration to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.xml import Layer
+from irloop.validation.context import Context
+from irloop.validation.index import NetIndex
+from irloop.validation.places import at_layer, describe
+from irloop.validation.rule import Rule
+from irloop.validation.wiring import Wiring
+
+
+class NothingCarried(
+    Rule,
+    code="IRL524",
+    severity=Severity.WARNING,
+    title="loop that carries nothing from one iteration to the next",
+    requires=("IRL502", "IRL509", "IRL510", "IRL515", "IRL516", "IRL518", "IRL519"),
+):
+    """A loop without any state gives out a last value that looks like one.
+
+    What it does:
+        Looks at TensorIterators and Loops without a single effective back edge. When an output
+        without an axis is computed from an input that is the same in each iteration, and has its
+        element type and shape, that input was probably meant as the initial value of a state.
+    Why is this bad:
+        With the back edges gone each iteration starts from the same value, so all but one are
+        wasted. OpenVINO 2026.4 and 2021.4 accept such a file without a word, and the result is
+        wrong.
+    Bad example:
+        <back_edges/> in a loop that sums up
+    Good example:
+        <back_edges><edge from-layer="6" to-layer="0"/></back_edges>
+    Fix:
+        Restore the back edge from the Result of the output to the Parameter of the input.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding a loop, with the first pair that fits."""
+        for wiring in context.loops:
+            body = wiring.body
+            if body is None or wiring.section is None or wiring.carried:
+                continue
+            for output in wiring.outputs:
+                inner = output.inner
+                if output.has_axis or inner is None or inner.type != "Result":
+                    continue
+                if (output.external or 0) < 0 or output.purpose:
+                    continue
+                state = self._state(context, wiring, body, inner)
+                if state is None:
+                    continue
+                yield self.found(
+                    at_layer(wiring.owner, "back_edges"),
+                    f"{describe(wiring.owner)} carries nothing to its next iteration",
+                    expected=f'an edge from-layer="{inner.id}" to-layer="{state.id}" in back_edges',
+                    found="no back edge" if not wiring.back_edges else "no effective back edge",
+                    cause=f"{inner.name!r} is computed from {state.name!r}, which never changes",
+                    fix="restore the back edge",
+                )
+                break
+
+    @staticmethod
+    def _state(context: Context, wiring: Wiring, body: NetIndex, result: Layer) -> Layer | None:
+        """A Parameter that is the same in each iteration and that the Result looks like."""
+        after = context.result(wiring, result)
+        direct = body.source(result)
+        for entry in wiring.inputs:
+            inner = entry.inner
+            if inner is None or inner.type != "Parameter" or entry.has_axis:
+                continue
+            if entry.position is None or (direct is not None and direct[0] is inner):
+                continue
+            if context.parameter(inner) != after or after.element is None or after.dims is None:
+                continue
+            if any(layer is inner for layer in body.upstream(result)):
+                return inner
+        return None
