@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product as all_of
+
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.framework import Conversion, exports, imports
@@ -151,34 +155,84 @@ def _causal_mask(c: Conversion, scores: Value) -> Value:
     return forms.logical_not(c, forms.less(c, forms.unsqueeze(c, rows, [1]), columns))
 
 
+@exports(ov.Inverse)
+def export_inverse(c: Conversion, op: ov.Inverse, x: Value) -> Value:
+    """Inverse -> cofactors divided by the determinant, up to 4 rows."""
+    size, rank = _rows(c, x), shape_of(x).rank
+    if rank is None or size > 4:
+        raise c.refuse(f"ONNX has no inverse, and {size} rows are too many to expand")
+    flat = forms.reshape(c, x, [*(0,) * (rank - 2), size * size])
+    cells = [forms.gather(c, flat, c.i64([index]), rank - 2) for index in range(size * size)]
+    expansion = _Expansion(
+        cells,
+        size,
+        lambda a, b: forms.mul(c, a, b),
+        lambda a, b: forms.add(c, a, b),
+        lambda a, b: forms.sub(c, a, b),
+    )
+    every = tuple(range(size))
+    one, zero = forms.scalar(c, 1.0, x), forms.scalar(c, 0.0, x)
+    factors = []
+    for row, column in all_of(every, every):
+        # The cofactor of the transposed place, unless the result is transposed anyway.
+        down, along = (row, column) if op.adjoint else (column, row)
+        rows = tuple(item for item in every if item != down)
+        columns = tuple(item for item in every if item != along)
+        minor = expansion.minor(rows, columns) if rows else one
+        factors.append(forms.sub(c, zero, minor) if (row + column) % 2 else minor)
+    if size == 1:
+        return forms.div(c, one, x)
+    cofactors = forms.concat(c, factors, rank - 2)
+    shares = forms.div(c, cofactors, expansion.minor(every, every))
+    return forms.reshape(c, shares, [*(0,) * (rank - 2), size, size])
+
+
 @imports(onnx.Det)
 def import_det(c: Conversion, op: onnx.Det, x: Value) -> Value:
     """Det -> an expansion along the first row, up to 4 rows."""
-    rows = _rows(c, x)
-    size, rank = rows, shape_of(x).rank
+    size, rank = _rows(c, x), shape_of(x).rank
     if rank is None or size > 4:
         raise c.refuse(f"OpenVINO has no determinant, and {size} rows are too many to expand")
     flat = ov_forms.reshape(c, x, [*(0,) * (rank - 2), size * size])
     cells = [ov_forms.gather(c, flat, c.i64(index), rank - 2) for index in range(size * size)]
+    expansion = _Expansion(
+        cells,
+        size,
+        lambda a, b: ov_forms.multiply(c, a, b),
+        lambda a, b: ov_forms.add(c, a, b),
+        lambda a, b: ov_forms.subtract(c, a, b),
+    )
+    every = tuple(range(size))
+    return expansion.minor(every, every)
 
-    def minor(rows: tuple[int, ...], columns: tuple[int, ...]) -> Value:
+
+Binary = Callable[[Value, Value], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class _Expansion:
+    """Determinants of parts of a matrix, expanded along their first row."""
+
+    cells: list[Value]
+    size: int
+    multiply: Binary
+    add: Binary
+    subtract: Binary
+
+    def minor(self, rows: tuple[int, ...], columns: tuple[int, ...]) -> Value:
+        """The determinant of some rows and as many columns."""
         if len(rows) == 1:
-            return cells[rows[0] * size + columns[0]]
+            return self.cells[rows[0] * self.size + columns[0]]
         total: Value | None = None
         for at, column in enumerate(columns):
-            rest = minor(rows[1:], columns[:at] + columns[at + 1 :])
-            part = ov_forms.multiply(c, cells[rows[0] * size + column], rest)
+            rest = self.minor(rows[1:], columns[:at] + columns[at + 1 :])
+            part = self.multiply(self.cells[rows[0] * self.size + column], rest)
             if total is None:
                 total = part
-            elif at % 2:
-                total = ov_forms.subtract(c, total, part)
             else:
-                total = ov_forms.add(c, total, part)
+                total = self.subtract(total, part) if at % 2 else self.add(total, part)
         assert total is not None, "a matrix has columns"
         return total
-
-    every = tuple(range(size))
-    return minor(every, every)
 
 
 def _rows(c: Conversion, x: Value) -> int:

@@ -219,7 +219,8 @@ class _Gates:
 
     def projected(self, x: Value, weights: Value, added: Value | None) -> Value:
         """x @ weights^T + added."""
-        return self.c(matmul.Gemm(trans_b=1), x, weights, added)
+        given = (x, weights) if added is None else (x, weights, added)
+        return forms.numeric(self.c, matmul.Gemm(trans_b=1), *given)
 
     def activated(self, function: Activation, x: Value) -> Value:
         """The activation of `x`, which is bounded before."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-OPCONF_TYPES = "MatMul Einsum ScaledDotProductAttention"
+OPCONF_TYPES = "MatMul Einsum Inverse ScaledDotProductAttention"
 
 BACKEND_OPS = "MatMul Gemm Einsum Det"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-OPCONF_TYPES = "MatMul Einsum ScaledDotProductAttention"
+OPCONF_TYPES = "MatMul Einsum Inverse ScaledDotProductAttention"
 
 BACKEND_OPS = "MatMul Gemm Einsum Det"
 
