@@ -7,6 +7,7 @@ offers them all.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from irloop.conversion.framework import Conversion
 from irloop.dialects.openvino import comparison, elementwise, generate, padding, search, slicing
@@ -50,17 +51,25 @@ def as_i64(c: Conversion, value: Value) -> Value:
     """An integer value as i64."""
     if element_of(value) is ElementType.I64:
         return value
-    return c(conversions.Convert(ElementType.I64), value)
+    known = c.constant_of(value)
+    return c(conversions.Convert(ElementType.I64), value) if known is None else c.i64(known)
 
 
 def as_list(c: Conversion, value: Value) -> Value:
     """A scalar or list as a list."""
-    return value if static_shape(value).rank == 1 else reshape(c, value, [-1])
+    return value if static_shape(value).rank == 1 else _reshaped(c, value, [-1])
 
 
 def as_scalar(c: Conversion, value: Value) -> Value:
     """A value of one element as a scalar."""
-    return value if static_shape(value).rank == 0 else reshape(c, value, [])
+    return value if static_shape(value).rank == 0 else _reshaped(c, value, [])
+
+
+def _reshaped(c: Conversion, value: Value, dims: Sequence[int]) -> Value:
+    known = c.constant_of(value)
+    if known is None:
+        return reshape(c, value, dims)
+    return c.constant(known.reshape(dims), element_of(value))
 
 
 def squeeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
@@ -120,7 +129,7 @@ def slice_(
     """Elements from `starts` to `ends` along `axes`.
 
     Raises:
-        RefusedError: for a negative axis of a tensor of unknown rank before opset8.
+        RefusedError: for axes counted from both ends of an unknown rank before opset8.
     """
     strides = [1] * len(axes) if steps is None else list(steps)
     if c.opset >= 8:
@@ -140,7 +149,7 @@ def slice_by(
     """Elements between bounds that are integer lists.
 
     Raises:
-        RefusedError: for a negative axis of a tensor of unknown rank before opset8.
+        RefusedError: for axes counted from both ends of an unknown rank before opset8.
     """
     if c.opset >= 8:
         return c(slicing.Slice(), value, starts, ends, steps, c.i64(list(axes)))
@@ -151,11 +160,36 @@ def slice_by(
     return _strided_by(c, value, starts, ends, list(axes), steps)
 
 
-def _positions(c: Conversion, value: Value, axes: Sequence[int]) -> list[int]:
-    rank = static_shape(value).rank
-    if rank is None and any(axis < 0 for axis in axes):
-        raise c.refuse("a negative axis of a tensor of unknown rank", "write opset8")
-    return [axis % rank if rank is not None else axis for axis in axes]
+@dataclass(frozen=True, slots=True)
+class _Positions:
+    """Where axes stand in the lists of a StridedSlice.
+
+    An ellipsis in front lets them be counted from the end of a rank that is not known.
+    """
+
+    at: list[int]
+    count: int
+    ellipsis: bool = False
+
+    @classmethod
+    def of(cls, c: Conversion, value: Value, axes: Sequence[int]) -> _Positions:
+        """The positions of `axes` of `value`."""
+        rank = static_shape(value).rank
+        if rank is None and axes and max(axes) < 0:
+            count = 1 - min(axes)
+            return cls([count + axis for axis in axes], count, ellipsis=True)
+        if rank is None and any(axis < 0 for axis in axes):
+            raise c.refuse("axes counted from both ends of an unknown rank", "write opset8")
+        at = [axis if rank is None else axis % rank for axis in axes]
+        return cls(at, max(at, default=-1) + 1)
+
+    def op(self, begin_mask: Sequence[int], end_mask: Sequence[int]) -> slicing.StridedSlice:
+        """The operation with these masks."""
+        return slicing.StridedSlice(
+            begin_mask=tuple(begin_mask),
+            end_mask=tuple(end_mask),
+            ellipsis_mask=(1,) if self.ellipsis else (),
+        )
 
 
 def _strided(
@@ -167,18 +201,17 @@ def _strided(
     steps: list[int],
 ) -> Value:
     """A StridedSlice, whose bounds count from the first axis on and are masked where open."""
-    positions = _positions(c, value, axes)
-    count = max(positions, default=-1) + 1
+    positions = _Positions.of(c, value, axes)
+    count = positions.count
     begin, end, strides = [0] * count, [0] * count, [1] * count
     begin_mask, end_mask = [1] * count, [1] * count
-    for start, stop, axis, step in zip(starts, ends, positions, steps, strict=True):
+    for start, stop, axis, step in zip(starts, ends, positions.at, steps, strict=True):
         strides[axis] = step
         if not _opens(start, step):
             begin[axis], begin_mask[axis] = start, 0
         if not _closes(stop, step):
             end[axis], end_mask[axis] = stop, 0
-    masks = slicing.StridedSlice(begin_mask=tuple(begin_mask), end_mask=tuple(end_mask))
-    return c(masks, value, c.i64(begin), c.i64(end), c.i64(strides))
+    return c(positions.op(begin_mask, end_mask), value, c.i64(begin), c.i64(end), c.i64(strides))
 
 
 def _opens(start: int, step: int) -> bool:
@@ -192,21 +225,20 @@ def _closes(stop: int, step: int) -> bool:
 def _strided_by(
     c: Conversion, value: Value, starts: Value, ends: Value, axes: list[int], steps: Value
 ) -> Value:
-    positions = _positions(c, value, axes)
-    count = max(positions, default=-1) + 1
-    mask = tuple(int(at not in positions) for at in range(count))
-    masks = slicing.StridedSlice(begin_mask=mask, end_mask=mask)
-    begin, end = (_spread(c, bound, positions, count, 0) for bound in (starts, ends))
-    return c(masks, value, begin, end, _spread(c, steps, positions, count, 1))
+    positions = _Positions.of(c, value, axes)
+    mask = [int(at not in positions.at) for at in range(positions.count)]
+    begin, end = (_spread(c, bound, positions, 0) for bound in (starts, ends))
+    return c(positions.op(mask, mask), value, begin, end, _spread(c, steps, positions, 1))
 
 
-def _spread(c: Conversion, items: Value, positions: list[int], count: int, filler: int) -> Value:
-    """A list of `count` whose items at `positions` are given and whose others are `filler`."""
+def _spread(c: Conversion, items: Value, positions: _Positions, filler: int) -> Value:
+    """A list whose items at the positions are given and whose others are `filler`."""
     items = as_i64(c, items)
-    if positions == list(range(count)):
+    at, count = positions.at, positions.count
+    if at == list(range(count)):
         return items
     source = concat(c, [items, c.i64([filler])], 0)
-    order = [positions.index(at) if at in positions else len(positions) for at in range(count)]
+    order = [at.index(place) if place in at else len(at) for place in range(count)]
     return c(gathers.Gather(), source, c.i64(order), c.i64(0))
 
 
@@ -243,17 +275,18 @@ def shape_of(c: Conversion, value: Value) -> Value:
 
 
 def size_of(c: Conversion, value: Value, axis: int) -> Value:
-    """One dimension as an i64 scalar.
-
-    Raises:
-        RefusedError: for a negative axis of a tensor of unknown rank before opset8.
-    """
-    dim = static_shape(value).dim(axis)
+    """One dimension as an i64 scalar."""
+    shape = static_shape(value)
+    dim = shape.dim(axis)
     if isinstance(dim, int):
         return c.i64(dim)
-    (at,) = _positions(c, value, [axis]) if c.opset < 8 else [axis]
-    op = gathers.Gather8() if c.opset >= 8 else gathers.Gather()
-    return c(op, shape_of(c, value), c.i64(at), c.i64(0))
+    dims = shape_of(c, value)
+    if c.opset >= 8:
+        return c(gathers.Gather8(), dims, c.i64(axis), c.i64(0))
+    at = c.i64(axis if shape.rank is None else axis % shape.rank)
+    if axis < 0 and shape.rank is None:
+        at = c(elementwise.Add(), reshape(c, shape_of(c, dims), []), c.i64(axis))
+    return c(gathers.Gather(), dims, at, c.i64(0))
 
 
 def broadcast(c: Conversion, value: Value, target: Value, mode: str = "numpy") -> Value:

@@ -162,7 +162,7 @@ def export_reorg(c: Conversion, op: ov.ReorgYolo, data: Value) -> Value:
     """[n, c / s s, h, s, w, s], the blocks moved in front, [n, c s s, h / s, w / s]."""
     by = op.stride[0]
     sizes = OnnxSizes(c)
-    batch, channels, height, width = sizes.of(data)
+    batch, channels, height, width = sizes.of(data, rank=4)
     parts = sizes.reshape(data, [batch, sizes.by(channels, by * by), height, by, width, by])
     moved = onnx_forms.transpose(c, parts, [0, 3, 5, 1, 2, 4])
     space = [sizes.by(height, by), sizes.by(width, by)]

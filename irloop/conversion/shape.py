@@ -8,6 +8,8 @@ from irloop.conversion import onnx_forms, openvino_forms
 from irloop.conversion.framework import Conversion, exports, imports
 from irloop.conversion.inputs import ints, length, needed_ints, needed_rank
 from irloop.dialects.onnx import shape as onnx
+from irloop.dialects.onnx.comparison import And
+from irloop.dialects.onnx.gather import Compress
 from irloop.dialects.openvino import shape as ov
 from irloop.dialects.slices import TO_THE_END
 from irloop.graph.builder import element_of, shape_of
@@ -130,10 +132,32 @@ def export_squeeze(
             return c(onnx.Squeeze13(), data, onnx_forms.as_list(c, axes))
     if not known:
         return c(onnx.Squeeze13() if c.opset >= 13 else onnx.Squeeze(), data)
+    if isinstance(op, ov.Squeeze15) and op.allow_axis_skip and not _is_certain(data, known):
+        return _squeezed_where_one(c, data, known)
     rank = shape_of(data).rank
     if rank is not None:
         known = [axis for axis in known if _may_be_one(data, axis)]
     return onnx_forms.squeeze(c, data, known) if known else data
+
+
+def _is_certain(data: Value, axes: list[int]) -> bool:
+    shape = shape_of(data)
+    return shape.dims is not None and all(isinstance(shape.dim(axis), int) for axis in axes)
+
+
+def _squeezed_where_one(c: Conversion, data: Value, axes: list[int]) -> Value:
+    """Reshape to the dimensions that are not listed or not 1, chosen when the model runs."""
+    f = onnx_forms
+    shape = f.shape(c, data)
+    rank = f.shape(c, shape)
+    numbers = f.range_(c, c.i64(0), f.reshape(c, rank, []), c.i64(1))
+    chosen = f.where(c, f.less(c, c.i64(axes), c.i64(0)), f.add(c, c.i64(axes), rank), c.i64(axes))
+    matches = f.equal(c, f.unsqueeze(c, numbers, [1]), f.unsqueeze(c, chosen, [0]))
+    hits = f.reduce(c, "Sum", f.cast(c, matches, ElementType.I64), [1], keep=False)
+    listed = f.less(c, c.i64([0]), hits)
+    goes = c(And(), listed, f.equal(c, shape, c.i64([1])))
+    kept = c(Compress(axis=0), shape, f.logical_not(c, goes))
+    return f.reshape_to(c, data, kept, special_zero=c.opset < 14)
 
 
 def _may_be_one(data: Value, axis: int) -> bool:

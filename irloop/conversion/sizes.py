@@ -17,6 +17,7 @@ from irloop.conversion.framework import Conversion
 from irloop.conversion.inputs import ints, needed_rank
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Value
+from irloop.graph.types import UNKNOWN_DIM
 
 __all__ = ["OnnxSizes", "OpenVinoSizes", "Size", "Sizes"]
 
@@ -29,13 +30,17 @@ class Sizes(ABC):
     def __init__(self, c: Conversion) -> None:
         self.c = c
 
-    def of(self, value: Value) -> list[Size]:
-        """The dimensions of a value whose rank is known."""
-        rank = needed_rank(self.c, value)
-        dims = shape_of(value).dims
-        assert dims is not None
-        if all(isinstance(dim, int) for dim in dims):
-            return [dim for dim in dims if isinstance(dim, int)]
+    def of(self, value: Value, rank: int | None = None) -> list[Size]:
+        """The dimensions of a value; `rank` is what its operation says about it.
+
+        Raises:
+            RefusedError: when the rank is not known.
+        """
+        rank = needed_rank(self.c, value) if rank is None else rank
+        dims = shape_of(value).dims or (UNKNOWN_DIM,) * rank
+        known = [dim for dim in dims if isinstance(dim, int)]
+        if len(known) == len(dims):
+            return list(known)
         shape = self.shape(value)
         return [
             dim if isinstance(dim, int) else self.item(shape, at)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from irloop.kernels import activation as activation
+    from irloop.kernels import color as color
     from irloop.kernels import comparison as comparison
     from irloop.kernels import convert as convert
     from irloop.kernels import convolution as convolution
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from irloop.kernels import rearrange as rearrange
     from irloop.kernels import recurrent as recurrent
     from irloop.kernels import reduction as reduction
+    from irloop.kernels import region as region
     from irloop.kernels import reorder as reorder
     from irloop.kernels import resize as resize
     from irloop.kernels import sampling as sampling
