@@ -1,0 +1,74 @@
+"""Colour conversions of OpenVINO: images [N, H, W, C] of YUV 4:2:0."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
+
+__all__ = ["FromI420", "FromNV12", "FromYuv", "I420toBGR", "I420toRGB", "NV12toBGR", "NV12toRGB"]
+
+
+class FromYuv(OpenVinoOp):
+    """One image of all planes one above the other, or the planes apart."""
+
+    def reverse(self) -> bool:
+        """True when blue comes first."""
+        return self.type.endswith("BGR")
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        element = args.element(0)
+        if not element.is_float and element not in (ElementType.U8, ElementType.DYNAMIC):
+            raise args.error("an image has another element type", "u8 or a float", str(element))
+        dims = args.shape(0).dims
+        if dims is None:
+            return [TensorType(element, Shape.of(None, None, None, 3))]
+        if len(dims) != 4 or (isinstance(dims[3], int) and dims[3] != 1):
+            raise args.error("Y is no image of one channel", "[N, H, W, 1]", str(args.shape(0)))
+        height = self._height(args, dims[1]) if len(args) == 1 else dims[1]
+        self._even(args, "width", dims[2])
+        self._even(args, "height", height)
+        return [TensorType(element, Shape((dims[0], height, dims[2], 3)))]
+
+    def _height(self, args: Arguments, rows: Dim) -> Dim:
+        if not isinstance(rows, int):
+            return UNKNOWN_DIM
+        if rows % 3:
+            raise args.error("the planes do not fit", "3/2 of the height", str(rows))
+        return rows * 2 // 3
+
+    def _even(self, args: Arguments, name: str, dim: Dim) -> None:
+        if isinstance(dim, int) and dim % 2:
+            raise args.error(f"the {name} is odd", "an even number", str(dim))
+
+
+class FromNV12(FromYuv):
+    """U and V interleaved."""
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.color.nv12(reverse=self.reverse())
+
+
+class NV12toRGB(FromNV12, type="NV12toRGB", since=8, inputs=(1, 2)):
+    """Red, green and blue of NV12 (NV12toRGB-8)."""
+
+
+class NV12toBGR(FromNV12, type="NV12toBGR", since=8, inputs=(1, 2)):
+    """Blue, green and red of NV12 (NV12toBGR-8)."""
+
+
+class FromI420(FromYuv):
+    """U and V in planes of their own."""
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.color.i420(reverse=self.reverse())
+
+
+class I420toRGB(FromI420, type="I420toRGB", since=8, inputs=(1, 3)):
+    """Red, green and blue of I420 (I420toRGB-8)."""
+
+
+class I420toBGR(FromI420, type="I420toBGR", since=8, inputs=(1, 3)):
+    """Blue, green and red of I420 (I420toBGR-8)."""

@@ -1,0 +1,67 @@
+"""Images of luminance and chrominance (YUV 4:2:0) as red, green and blue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["FACTORS", "OFFSETS", "Array", "Function", "i420", "nv12"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+#: What Y - 16, U - 128 and V - 128 add to red, green and blue (ITU-R BT.601, limited range).
+FACTORS = ((1.164, 0.0, 1.596), (1.164, -0.391, -0.813), (1.164, 2.018, 0.0))
+OFFSETS = (16.0, 128.0, 128.0)
+
+
+def _coloured(luma: Array, blue: Array, red: Array, *, reverse: bool) -> Any:
+    """Y [N, H, W, 1], U and V [N, H/2, W/2, 1] -> [N, H, W, 3]."""
+    y, u, v = (
+        plane.astype(np.float32) - np.float32(offset)
+        for plane, offset in zip((luma, blue, red), OFFSETS, strict=True)
+    )
+    u, v = (plane.repeat(2, axis=1).repeat(2, axis=2) for plane in (u, v))
+    rows = FACTORS[::-1] if reverse else FACTORS
+    channels = [y * np.float32(a) + u * np.float32(b) + v * np.float32(c) for a, b, c in rows]
+    result = np.concatenate(channels, axis=-1)
+    if luma.dtype.kind in "iu":
+        # Halves are rounded away from zero; below zero the bound is what counts.
+        result = np.floor(result + np.float32(0.5))
+    return np.clip(result, 0, 255).astype(luma.dtype)
+
+
+def nv12(*, reverse: bool) -> Function:
+    """Y above interleaved U and V [N, 3H/2, W, 1], or Y and UV [N, H/2, W/2, 2], as RGB.
+
+    `reverse` gives blue, green and red.
+    """
+
+    def apply(luma: Array, pairs: Array | None = None) -> Any:
+        if pairs is None:
+            items, rows, width, _ = luma.shape
+            height = rows * 2 // 3
+            pairs = luma[:, height:].reshape(items, height // 2, width // 2, 2)
+            luma = luma[:, :height]
+        return _coloured(luma, pairs[..., :1], pairs[..., 1:], reverse=reverse)
+
+    return apply
+
+
+def i420(*, reverse: bool) -> Function:
+    """Y above U above V [N, 3H/2, W, 1], or the three planes apart, as RGB.
+
+    `reverse` gives blue, green and red.
+    """
+
+    def apply(luma: Array, blue: Array | None = None, red: Array | None = None) -> Any:
+        if blue is None or red is None:
+            items, rows, width, _ = luma.shape
+            height = rows * 2 // 3
+            both = luma[:, height:].reshape(items, 2, height // 2, width // 2, 1)
+            luma, blue, red = luma[:, :height], both[:, 0], both[:, 1]
+        return _coloured(luma, blue, red, reverse=reverse)
+
+    return apply

@@ -1,0 +1,53 @@
+"""Predictions of YOLO's grid cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.matmul import widened
+
+__all__ = ["Array", "Function", "region_yolo"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+
+def _sigmoid(x: Array) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def _softmax(x: Array, axis: int) -> Any:
+    powers = np.exp(x - x.max(axis=axis, keepdims=True))
+    return powers / powers.sum(axis=axis, keepdims=True)
+
+
+def region_yolo(
+    coords: int, classes: int, regions: int, *, softmax: bool, flat: tuple[int, int]
+) -> Function:
+    """[N, regions * (coords + 1 + classes), H, W]: place, confidence and classes activated.
+
+    The first two coordinates and the confidence go through a sigmoid, as do the classes
+    unless they go through a softmax; then axes `flat` become one.
+    """
+    each = coords + 1 + classes
+
+    def apply(x: Array) -> Any:
+        wide = widened(x).copy()
+        used = regions * each
+        cells = wide[:, :used].reshape(len(x), regions, each, *x.shape[2:])
+        with np.errstate(all="ignore"):
+            cells[:, :, :2] = _sigmoid(cells[:, :, :2])
+            last = coords + 1 if softmax else each
+            cells[:, :, coords:last] = _sigmoid(cells[:, :, coords:last])
+            if softmax:
+                cells[:, :, coords + 1 :] = _softmax(cells[:, :, coords + 1 :], axis=2)
+        wide[:, :used] = cells.reshape(len(x), used, *x.shape[2:])
+        if softmax:
+            first, end = flat[0] % x.ndim, flat[1] % x.ndim
+            wide = wide.reshape(*x.shape[:first], -1, *x.shape[end + 1 :])
+        return wide.astype(x.dtype, copy=False)
+
+    return apply
