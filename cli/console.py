@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+if TYPE_CHECKING:
+    import threading
+
 __all__ = ["Console", "clean", "common_options", "console_of"]
+
+#: Seconds of work before progress is shown.
+_PATIENCE = 1.0
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -19,6 +25,9 @@ class Console:
     def __init__(self) -> None:
         self.level = 0
         self.debug = False
+        self._doing = ""
+        self._shown = False
+        self._timer: threading.Timer | None = None
 
     def note(self, text: str) -> None:
         """A line for people on stderr, unless quiet."""
@@ -31,13 +40,34 @@ class Console:
             click.echo(clean(text), err=True)
 
     def progress(self, text: str) -> None:
-        """What is being done now: one line that the next one overwrites, on a terminal only."""
-        if self.level >= 0 and sys.stderr.isatty():
-            click.echo(f"\r\x1b[K{clean(text)}", err=True, nl=False)
+        """What is being done now: one line that the next one overwrites.
+
+        It is shown on a terminal only, and only when the work lasts longer than a second.
+        """
+        if self.level < 0 or not sys.stderr.isatty():
+            return
+        self._doing = text
+        if self._shown:
+            self._show()
+        elif self._timer is None:
+            from threading import Timer
+
+            self._timer = Timer(_PATIENCE, self._show)
+            self._timer.daemon = True
+            self._timer.start()
 
     def done(self) -> None:
         """Remove the progress line."""
-        self.progress("")
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._shown:
+            click.echo("\r\x1b[K", err=True, nl=False)
+            self._shown = False
+
+    def _show(self) -> None:
+        self._shown = True
+        click.echo(f"\r\x1b[K{clean(self._doing)}", err=True, nl=False)
 
 
 def console_of(context: click.Context) -> Console:

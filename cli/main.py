@@ -99,6 +99,7 @@ def _report(ctx: click.Context, error: Exception) -> NoReturn:
     """Say what an exception means, and leave with the exit status that it has."""
     from irloop.errors import IrloopError, UsageError, VerifyError, WriteError
 
+    console_of(ctx).done()
     if isinstance(error, (UsageError, WriteError)):
         _fail(ctx, error.message, *_rows(error))
     if isinstance(error, IrloopError) and not isinstance(error, VerifyError):

@@ -105,3 +105,38 @@ def test_a_reader_that_leaves_is_no_traceback(recurrent: Path) -> None:
     finally:
         os.close(write_end)
     assert (done.returncode, done.stderr) == (2, b"")
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(("seconds", "shown"), [(0, False), (2, True)])
+def test_progress_is_for_terminals_and_long_work(
+    recurrent: Path, tmp_path: Path, seconds: int, shown: bool
+) -> None:
+    slow = tmp_path / "slow.py"
+    slow.write_text(
+        "import sys, time, irloop\n"
+        "validate = irloop.validate\n"
+        f"irloop.validate = lambda *a, **k: time.sleep({seconds}) or validate(*a, **k)\n"
+        "from irloop_cli.main import main\n"
+        "main(['validate', sys.argv[1]], prog_name='irloop')\n",
+        "utf-8",
+    )
+    ours, theirs = os.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, str(slow), str(recurrent)],
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+            check=False,
+            timeout=300,
+        )
+        os.write(theirs, b"!")
+        seen = b""
+        while not seen.endswith(b"!"):
+            seen += os.read(ours, 10_000)
+    finally:
+        os.close(theirs)
+        os.close(ours)
+    assert (done.returncode, done.stdout) == (0, b"no findings in 1 file\n")
+    assert (f"1 of 1: {recurrent}".encode() in seen) == shown
+    assert seen.endswith(b"\r\x1b[K!" if shown else b"!")
