@@ -79,7 +79,7 @@ def traced(
 
 def inputs_of(event: TraceEvent) -> list[tuple[Value, Any]]:
     """The inputs of a node that are there, with their values."""
-    pairs = zip(event.node.inputs, event.inputs, strict=False)
+    pairs = zip(event.node.read_inputs, event.inputs, strict=False)
     return [(value, made) for value, made in pairs if value is not None]
 
 

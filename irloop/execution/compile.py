@@ -25,7 +25,8 @@ from irloop.execution.openvino_loops import OpenVinoLoop, TensorIterator
 from irloop.execution.program import CONTEXT, FIRST_FREE, NOTHING, Context, Program, Step
 from irloop.execution.state import STATEFUL, stateful_kernel
 from irloop.execution.types import body_types
-from irloop.graph.loops import Carried, Invariant
+from irloop.execution.whole import over_whole_axis
+from irloop.graph.loops import Carried, Invariant, ScanInput, Sliced
 from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant, Kernel, UnknownOp
 from irloop.graph.types import ValueType
@@ -175,6 +176,10 @@ class _Compiler:
         outputs = tuple(frame.slot_of[value] for value in graph.outputs)
         keep = {*outputs, *fixed, NOTHING, CONTEXT}
         inputs = tuple(frame.slot_of[value] for value in graph.inputs)
+        whole: list[Step] = []
+        rest: list[Step] = []
+        if body is not None and self._hoist:
+            whole, rest = _split(steps, _sliced(body, inputs), fixed)
         return Program(
             inputs,
             outputs,
@@ -182,6 +187,8 @@ class _Compiler:
             frame.template,
             _with_frees(prologue, keep | {slot for step in prologue for slot in step.outs}),
             frozenset(fixed),
+            tuple(whole),
+            _with_frees(rest, keep),
         )
 
     def _step(self, node: Node, frame: _Frame, *, inside: bool) -> Step:
@@ -234,6 +241,32 @@ def _stays(body: Body, parameter: int) -> bool:
     while value is not None and _passes_on(value.producer):
         value = value.producer.inputs[0]
     return value is body.graph.inputs[parameter]
+
+
+def _sliced(body: Body, inputs: Sequence[int]) -> set[int]:
+    """The slots of the parameters that see slices."""
+    ports = body.ports.inputs
+    return {inputs[port.parameter] for port in ports if isinstance(port, Sliced | ScanInput)}
+
+
+def _split(
+    steps: Sequence[Step], sliced: set[int], fixed: set[int]
+) -> tuple[list[Step], list[Step]]:
+    """The steps that can be done for all slices at once, and the others."""
+    whole: list[Step] = []
+    rest: list[Step] = []
+    known = set(sliced)
+    for step in steps:
+        marks = tuple(slot in known for slot in step.ins)
+        ready = all(mark or slot in fixed for mark, slot in zip(marks, step.ins, strict=True))
+        plain = CONTEXT not in step.ins and any(marks) and repeatable(step.node)
+        fn = over_whole_axis(step.node, step.fn, marks) if ready and plain else None
+        if fn is None:
+            rest.append(step)
+            continue
+        whole.append(step._replace(fn=fn, size=None))
+        known.update(step.outs)
+    return whole, rest
 
 
 def _passes_on(node: Node) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from irloop.execution.branch import truth
 from irloop.execution.failure import StepError
-from irloop.execution.program import Context, Program, run
+from irloop.execution.program import Context, Step, run
 from irloop.graph.model import Node
 
 __all__ = ["Counter", "Feed", "Gather", "Iterations", "Plan"]
@@ -67,7 +67,7 @@ class Plan:
     """
 
     node: Node
-    program: Program
+    steps: tuple[Step, ...]
     compute: Callable[[list[Any]], None]
     carries: tuple[tuple[int, int], ...]
     growing: tuple[int, ...]
@@ -126,7 +126,7 @@ class Iterations:
             slots[slot] = source[index, ...]
         if plan.counter is not None:
             slots[plan.counter.slot] = plan.counter.value(index)
-        produced = run(plan.program.steps, slots, self._context)
+        produced = run(plan.steps, slots, self._context)
         for slot, add in self._gathers:
             add(index, slots[slot])
         if index == 0 and plan.converts:

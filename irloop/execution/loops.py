@@ -12,7 +12,7 @@ from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.execution.branch import truth
 from irloop.execution.failure import StepError
 from irloop.execution.iterations import Counter, Feed, Gather, Iterations, Plan
-from irloop.execution.program import Context, Program, run, sweep
+from irloop.execution.program import Context, Program, Step, run, sweep
 from irloop.execution.stack import Stack, empty_value, join, nothing_joined
 from irloop.graph.loops import Carried, Concatenated, LastValue, PortMap, ScanOutput
 from irloop.graph.model import Node
@@ -20,6 +20,9 @@ from irloop.graph.types import ElementType, TensorType, ValueType
 from irloop.graph.walk import node_path
 
 __all__ = ["UNDEFINED", "Loop", "LoopBody", "Outcome", "integer"]
+
+#: Slices are worked on all at once when there are at least so many, of at most so many bytes.
+FEWEST, LARGEST = 4, 2**28
 
 #: The code of the note that an output has no value, since its loop ran zero times.
 UNDEFINED = "RUN004"
@@ -62,9 +65,10 @@ class Loop:
         self.program = body.program
         self.stacked = tuple(port for port in body.ports.outputs if not isinstance(port, LastValue))
         self._starts = {port.result: port for port in reversed(body.ports.carried)}
-        self._plan = self._planned()
+        self._plan = self._planned(body.program.steps)
+        self._whole_plan = self._planned(body.program.rest) if body.program.whole else None
 
-    def _planned(self) -> Plan:
+    def _planned(self, steps: Sequence[Step]) -> Plan:
         program, ports = self.program, self.ports
         carried = [p for p in ports.carried if program.inputs[p.parameter] not in program.fixed]
         growing = [p.result for p in carried if not _is_static(self.body.results[p.result])]
@@ -72,8 +76,8 @@ class Loop:
             growing.append(ports.condition)
         return Plan(
             self.node,
-            program,
-            sweep(program.steps),
+            tuple(steps),
+            sweep(steps),
             tuple((program.inputs[p.parameter], program.outputs[p.result]) for p in carried),
             tuple(program.outputs[result] for result in growing),
             self._counter(),
@@ -173,12 +177,38 @@ class Loop:
         slices = min((len(feed.source) for feed in feeds), default=None)
         bounds = [n for n in (trip, slices, context.limits.iterations) if n is not None]
         stop = min(bounds, default=None)
-        count, ended = Iterations(self._plan, context, slots, feeds, gathers, condition, stop).run()
+        plan, given = self._plan, feeds
+        if self._worth_it(context, feeds, stop):
+            assert self._whole_plan is not None
+            plan, given = self._whole_plan, self._at_once(context, slots, feeds, trip)
+        count, ended = Iterations(plan, context, slots, given, gathers, condition, stop).run()
         if not ended and count != trip:
             raise self._stopped(context, feeds, count, slices)
         context.counted(self.node, count)
         gathered = {external: stack.parts(count) for external, stack in stacks.items()}
         return Outcome([slots[slot] for slot in self.program.outputs], count, gathered)
+
+    def _worth_it(self, context: Context, feeds: Sequence[Feed], stop: int | None) -> bool:
+        """True when all slices together take little memory and are enough to gain time."""
+        if self._whole_plan is None or context.trace is not None or stop is None or stop < FEWEST:
+            return False
+        size = sum(feed.source.nbytes for feed in feeds)
+        allowed = context.limits.memory_bytes
+        return size <= LARGEST and (allowed is None or 4 * size <= allowed - context.live)
+
+    def _at_once(
+        self, context: Context, slots: list[Any], feeds: Sequence[Feed], trip: int | None
+    ) -> list[Feed]:
+        """Do what depends on slices alone for all of them; what is to be fed from then on."""
+        for slot, source, _ in feeds:
+            slots[slot] = source if trip is None else source[:trip]
+        try:
+            run(self.program.whole, slots, context)
+        except StepError as failure:
+            raise failure.inside(self.node, 0) from failure.__cause__
+        made = [Feed(slot, slots[slot], "") for step in self.program.whole for slot in step.outs]
+        left = {slot for step in self.program.rest for slot in step.ins} | {*self.program.outputs}
+        return [feed for feed in (*feeds, *made) if feed.slot in left]
 
     def _stopped(
         self, context: Context, feeds: Sequence[Feed], count: int, slices: int | None

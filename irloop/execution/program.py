@@ -101,7 +101,8 @@ class Program:
     """Steps over slots. `template` is the state of the slots at the start, constants filled in.
 
     `prologue` are the steps of a body that give the same in every iteration; `fixed` are the
-    slots that keep their value through all iterations.
+    slots that keep their value through all iterations. `whole` are steps over all slices at
+    once, `rest` the steps that are then left for an iteration.
     """
 
     inputs: tuple[int, ...]
@@ -110,6 +111,8 @@ class Program:
     template: list[Any]
     prologue: tuple[Step, ...] = ()
     fixed: frozenset[int] = frozenset()
+    whole: tuple[Step, ...] = ()
+    rest: tuple[Step, ...] = ()
 
     def reads(self, slot: int) -> bool:
         """True when some step needs the value of `slot`."""
