@@ -138,7 +138,16 @@ def import_log_sum(
     data: Value,
     axes: Value | None = None,
 ) -> Value:
-    return c(ov_math.Log(), _import("Sum")(c, op, data, axes))
+    return in_float(c, lambda value: c(ov_math.Log(), _import("Sum")(c, op, value, axes)), data)
+
+
+def in_float(c: Conversion, build: Callable[[Value], Value], data: Value) -> Value:
+    """`build` of floats; integers become f32 and the result is truncated, as ONNX does."""
+    element = element_of(data)
+    if not element.is_integer:
+        return build(data)
+    wide = ov_forms.convert(c, data, ElementType.F32)
+    return ov_forms.convert(c, build(wide), element)
 
 
 @imports(onnx.ReduceLogSumExp1, onnx.ReduceLogSumExp18)
@@ -162,7 +171,7 @@ def import_log_sum_exp(
         total = c(ov_math.Log(), ov_forms.reduce(c, "Sum", powers, listed, keep=op.keepdims))
         return ov_forms.add(c, total, _peak(c, value, listed, keep=op.keepdims))
 
-    return ov_forms.in_f32(c, build, data)
+    return in_float(c, lambda value: ov_forms.in_f32(c, build, value), data)
 
 
 def _peak(c: Conversion, data: Value, axes: Value, *, keep: bool) -> Value:
