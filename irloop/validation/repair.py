@@ -1,7 +1,7 @@
 """A copy of a document in which nothing is broken that the reader would stop at.
 
-A layer with an error becomes an operation nobody knows, with the outputs it declares and
-without inputs; edges that lead nowhere are left out.
+A layer with an error becomes an operation nobody knows, with the outputs it declares; edges
+that lead nowhere are left out.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from irloop.formats.openvino.xml import Document, Layer, Net
+from irloop.formats.openvino.xml import Document, Edge, Layer, Net, Port
 from irloop.validation.index import NetIndex
 
 if TYPE_CHECKING:
@@ -29,24 +29,31 @@ def repaired(context: Context) -> Document:
 def _net(context: Context, index: NetIndex) -> Net:
     net = index.net
     broken = {id(layer) for layer in net.layers if _is_broken(context, index, layer)}
-    broken |= {id(index.layers[key]) for cycle in index.cycles for key in cycle}
-    edges = []
+    cyclic = {key for cycle in index.cycles for key in cycle}
+    edges: dict[tuple[str, str | None], Edge] = {}
     for edge in net.edges:
         target = index.layers.get(edge.to_layer or "")
-        if target is None:
+        if target is None or target.id is None:
             continue
-        if index.source_of_edge(edge) is None or edge.to_port not in _ids(target):
+        key = target.id, edge.to_port
+        sound = index.source_of_edge(edge) is not None and edge.to_port in _ids(target)
+        if not sound or key in edges or target.id in cyclic:
             broken.add(id(target))
-        elif id(target) not in broken:
-            edges.append(edge)
+        else:
+            edges[key] = edge
     kept = []
     for layer in index.layers.values():
         if id(layer) not in broken:
             kept.append(_with_bodies(context, layer))
-        elif layer.type != "Result":
-            kept.append(_unknown(layer))
-    names = {layer.id for layer in kept if layer.type != _UNKNOWN}
-    return replace(net, layers=kept, edges=[edge for edge in edges if edge.to_layer in names])
+            continue
+        # A gap among the inputs is one of the errors: the connected ones move together.
+        inputs = [port for port in layer.inputs if (layer.id or "", port.id) in edges]
+        if layer.type != "Result":
+            kept.append(_unknown(layer, inputs))
+        elif inputs:
+            kept.append(replace(layer, inputs=inputs[:1]))
+    ports = {(layer.id, port.id) for layer in kept for port in layer.inputs}
+    return replace(net, layers=kept, edges=[edge for key, edge in edges.items() if key in ports])
 
 
 def _is_broken(context: Context, index: NetIndex, layer: Layer) -> bool:
@@ -66,13 +73,13 @@ def _ids(layer: Layer) -> set[str | None]:
     return {port.id for port in layer.inputs}
 
 
-def _unknown(layer: Layer) -> Layer:
+def _unknown(layer: Layer, inputs: list[Port]) -> Layer:
     return replace(
         layer,
         type=_UNKNOWN,
         version="none",
         data={},
-        inputs=[],
+        inputs=inputs,
         bodies={},
         port_maps={},
         back_edges=None,

@@ -1,0 +1,96 @@
+"""The XSD of the envelope, and what libxml2 says about it as stable codes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from irloop.validation import schema
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared"
+
+
+def found(text: str) -> list[tuple[str, str, str]]:
+    root = etree.fromstring(text)
+    return [(item.code, str(item.element.tag), item.attribute) for item in schema.check(root)]
+
+
+def test_schema_is_found() -> None:
+    assert Path(schema.schema_file()).name == "ir-v10.xsd"
+    assert Path(schema.schema_file()).is_file()
+
+
+def test_nothing_unknown_hides_anything() -> None:
+    text = """
+        <net version="10" color="red">
+          <layers>
+            <layer id="0" type="A" version="opset1" zzz="1">
+              <foo/><data any="thing"/><bar/><data/>
+              <output><port id="1"/></output>
+            </layer>
+            <baz/>
+            <layer id="1" name="b" type="B" version="opset1"/>
+          </layers>
+          <qux/>
+          <edges><edge from-layer="1" to-layer="2" to-port="0"/></edges>
+        </net>
+    """
+    assert found(text) == [
+        ("IRL107", "net", "color"),
+        ("IRL107", "layer", "zzz"),
+        ("IRL103", "layer", "name"),
+        ("IRL107", "foo", ""),
+        ("IRL107", "bar", ""),
+        ("IRL107", "data", ""),
+        ("IRL103", "port", "precision"),
+        ("IRL107", "baz", ""),
+        ("IRL107", "qux", ""),
+        ("IRL103", "edge", "from-port"),
+    ]
+
+
+def test_bodies_are_nets_again() -> None:
+    inner = '<layers><layer id="0" name="a" type="A" version="opset1"><what/></layer></layers>'
+    for tag in ("body", "then_body", "else_body"):
+        text = (
+            '<net version="10"><layers><layer id="0" name="l" type="L" version="opset5">'
+            f"<{tag}>{inner}<edges/></{tag}></layer></layers></net>"
+        )
+        assert found(text) == [("IRL107", "what", "")]
+
+
+def test_children_stand_in_any_order() -> None:
+    children = [
+        "<body/>",
+        '<back_edges><edge from-layer="0" to-layer="1"/></back_edges>',
+        '<port_map><input external_port_id="0" internal_layer_id="0" axis="0"/></port_map>',
+        '<output><port id="1" precision="FP32"><dim>1</dim><rt_info/></port></output>',
+        '<input><port id="0"/></input>',
+        "<data/>",
+        "<rt_info><anything/></rt_info>",
+    ]
+    for order in (children, children[::-1]):
+        layer = f'<layer id="0" name="l" type="L" version="opset5">{"".join(order)}</layer>'
+        assert found(f'<net version="10"><layers>{layer}</layers><edges/></net>') == []
+
+
+def test_document_is_not_changed() -> None:
+    root = etree.fromstring('<net version="10"><layers><foo/></layers></net>')
+    before = etree.tostring(root)
+    assert schema.check(root)
+    assert etree.tostring(root) == before
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="../shared is not here")
+def test_authentic_files_pass() -> None:
+    corpus = [
+        path
+        for path in sorted((SHARED / "corpus").glob("*/*/model.xml"))
+        if "negative" not in path.parts[-3]
+    ]
+    paths = [*corpus, *sorted((SHARED / "opconf" / "cases").glob("*/*/model.xml"))[::5]]
+    assert paths
+    bad = [path for path in paths if not schema.is_valid(str(path))]
+    assert not bad
