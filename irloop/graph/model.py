@@ -256,8 +256,12 @@ def make_node(
     for position, value in enumerate(inputs):
         if value is not None:
             value._uses[(node, position)] = None
-    node.outputs = tuple(
-        [
+    if n_outputs == 1:
+        # Nearly every node; building a large graph is mostly this.
+        type = types[0] if types else UNKNOWN_TYPE
+        node.outputs = (Value(node, 0, type, names[0] if names else ()),)
+    else:
+        node.outputs = tuple(
             Value(
                 node,
                 index,
@@ -265,8 +269,7 @@ def make_node(
                 names[index] if index < len(names) else (),
             )
             for index in range(n_outputs)
-        ]
-    )
+        )
     node.bodies = bodies
     for body in bodies:
         body.graph.owner = node

@@ -53,7 +53,7 @@ class Shared:
         self.has_info = has_info
         #: One op object for all layers with the same type, version and attributes.
         self.ops: dict[Any, tuple[Op, Mapping[str, Any]]] = {}
-        self.types: dict[tuple[str, tuple[str, ...]], TensorType] = {}
+        self.types: dict[tuple[str | None, tuple[str, ...]], TensorType] = {}
         self.is_static = _is_static(document)
 
     def error(
@@ -129,13 +129,13 @@ class Shared:
 
     def output_types(self, layer: Layer) -> tuple[TensorType, ...]:
         """What the output ports of a layer declare."""
+        types = self.types
         found = []
         for port in layer.outputs:
-            key = (port.precision or "", port.dims)
-            type = self.types.get(key)
-            if type is None:
-                type = self.types[key] = self._declared(layer, *key)
-            found.append(type)
+            key = (port.precision, port.dims)
+            if key not in types:
+                types[key] = self._declared(layer, port.precision or "", port.dims)
+            found.append(types[key])
         return tuple(found)
 
     def _declared(self, layer: Layer, precision: str, texts: tuple[str, ...]) -> TensorType:

@@ -17,7 +17,7 @@ from irloop.formats.openvino.markup import attributes_of_info, parse_names
 from irloop.formats.openvino.wiring import Wirer
 from irloop.formats.openvino.xml import Edge, Layer, Net
 from irloop.graph.loops import PortMap
-from irloop.graph.model import Body, Graph, Node, Value
+from irloop.graph.model import Body, Graph, Node, Value, link, make_node
 from irloop.graph.types import ElementType, TensorType
 
 __all__ = ["NetReader"]
@@ -48,7 +48,8 @@ class NetReader:
                 sinks.append(layer)
         if not sinks:
             raise self._no_result()
-        for layer in self._ordered(self._reachable(sinks)):
+        layers = self._as_it_stands()
+        for layer in self._ordered(self._reachable(sinks)) if layers is None else layers:
             self._node(graph, layer)
         for layer in sinks:
             if layer.type == "Result":
@@ -124,6 +125,22 @@ class NetReader:
             cause="the letter case of Result matters" if wrong else "the file was cut or edited",
         )
 
+    def _as_it_stands(self) -> list[Layer] | None:
+        """All layers when they stand in an order and each is read by a later one; else None.
+
+        Files of exporters are so; what cannot be reached would end in a layer nobody reads.
+        """
+        read = {edge.from_layer for edge in self.net.edges if edge.to_layer in self.layers}
+        done: set[str | None] = set()
+        for layer in self.net.layers:
+            for edge in self.incoming.get(layer.id or "", ()):
+                if edge.from_layer not in done:
+                    return None
+            if layer.id not in read and layer.type not in _ENDS:
+                return None
+            done.add(layer.id)
+        return self.net.layers
+
     def _reachable(self, sinks: list[Layer]) -> set[str]:
         incoming, layers = self.incoming, self.layers
         seen = {layer.id or "" for layer in sinks}
@@ -160,13 +177,6 @@ class NetReader:
             assert layer.id is not None
             # Results come last in any case; starting from one would put its producers first.
             if layer.id not in reachable or layer.id in done or layer.type == "Result":
-                continue
-            for edge in self.incoming.get(layer.id, ()):
-                if edge.from_layer not in done:
-                    break
-            else:
-                done.add(layer.id)
-                yield layer
                 continue
             stack = [(layer, iter(self.incoming.get(layer.id, ())))]
             open_ids = {layer.id: layer}
@@ -285,16 +295,9 @@ class NetReader:
             mapped = [port.external + 1 for body in bodies for port in body.ports.outputs]
             count = max(count, *mapped, 0)
         names = tuple([parse_names(port.names) for port in layer.outputs])
-        node = graph.add_node(
-            op,
-            layer.name or "",
-            inputs,
-            count,
-            types=types,
-            names=names,
-            bodies=bodies,
-            location=self._location(layer),
-        )
+        place = self._location(layer)
+        node = make_node(op, layer.name or "", inputs, count, types, names, bodies, place)
+        link(graph, node, before=None)
         if unknown:
             node.attributes = unknown
         self._keep_values(node, layer)
@@ -366,16 +369,8 @@ class NetReader:
     def _inputs(self, layer: Layer) -> tuple[Value, ...]:
         """The values on the input ports, in the order of the ports."""
         edges, ports = self.incoming.get(layer.id or "", ()), layer.inputs
-        if len(edges) == len(ports) < 3:
-            # By far the most layers: every port has its edge, in the order of the ports.
-            values, found = self.values, []
-            for edge, port in zip(edges, ports, strict=True):
-                value = values.get(edge.from_layer or "", _NO_PORTS).get(edge.from_port)
-                if edge.to_port != port.id or value is None:
-                    return self._sorted_inputs(layer, edges)
-                found.append(value)
-            if len(ports) < 2 or ports[0].id != ports[1].id:
-                return tuple(found)
+        if len(edges) == len(ports) == 1 and edges[0].to_port == ports[0].id:
+            return (self._value(edges[0], layer),)
         return self._sorted_inputs(layer, edges)
 
     def _sorted_inputs(self, layer: Layer, edges: Sequence[Edge]) -> tuple[Value, ...]:
@@ -475,7 +470,8 @@ class NetReader:
                 value.info = attributes_of_info(port.rt_info)
 
 
-_NO_PORTS: dict[str | None, Value] = {}
+#: Types that may stand where nobody reads them.
+_ENDS = frozenset({"Parameter", "Result", "Assign"})
 _CONST = ("element_type", "shape", "offset", "size")
 _LABELS = ("body", "then", "else")
 

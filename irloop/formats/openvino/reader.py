@@ -38,7 +38,10 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
         ReadError: when one of the files is not there, is damaged, or is something else.
     """
     with no_collection():
-        return read_document(parse(path), weights or default_weights(path))
+        document = parse(path)
+        model = read_document(document, weights or default_weights(path))
+        document.clear()
+        return model
 
 
 def read_document(document: Document, weights: str | os.PathLike[str]) -> Model:
