@@ -114,7 +114,8 @@ def import_einsum(c: Conversion, op: onnx.Einsum, *operands: Value) -> Value:
     """Einsum -> Einsum."""
     if c.opset < 7:
         raise c.refuse("Einsum exists since opset7", "write opset7 or newer")
-    return c(ov.Einsum(op.equation), *operands)
+    # OpenVINO knows no spaces in an equation.
+    return c(ov.Einsum("".join(op.equation.split())), *operands)
 
 
 @exports(ov.ScaledDotProductAttention)

@@ -13,7 +13,7 @@ from itertools import product as all_of
 from irloop.conversion import openvino_forms as forms
 from irloop.conversion.framework import Conversion, exports, imports
 from irloop.dialects.onnx import sampling as onnx
-from irloop.dialects.openvino import comparison, elementwise, gather
+from irloop.dialects.openvino import comparison, elementwise
 from irloop.dialects.openvino import sampling as ov
 from irloop.dialects.sampling import mode_of
 from irloop.graph.builder import element_of, shape_of
@@ -70,30 +70,53 @@ class _Sampler:
         c = self.c
         shape = forms.shape_of(c, self.data)
         sizes = [forms.gather(c, shape, c.i64(2 + axis), 0) for axis in range(self.axes)]
-        flat = forms.reshape(c, self.data, [0, 0, -1])
+        rows = self._rows()
         places = forms.reshape(c, self.grid, [0, -1, self.axes])
         corners = [self._corners(places, axis, sizes[axis]) for axis in range(self.axes)]
+        first = self._first_rows(shape, sizes)
         total: list[Value] = []
         for chosen in all_of(*corners):
             index = chosen[0][0]
             for (place, _), size in zip(chosen[1:], sizes[1:], strict=True):
                 index = forms.add(c, forms.multiply(c, index, size), place)
             weights = [weight for _, weight in chosen if weight is not None]
-            total.append(self._weighted(flat, index, weights))
-        result = reduce(lambda left, right: forms.add(c, left, right), total)
+            total.append(self._weighted(rows, forms.add(c, index, first), weights))
+        summed = reduce(lambda left, right: forms.add(c, left, right), total)
+        result = forms.transpose(c, summed, [0, 2, 1])
         outer = forms.gather(c, shape, c.i64([0, 1]), 0)
         of_grid = forms.shape_of(c, self.grid)
         inner = forms.gather(c, of_grid, c.i64(list(range(1, 1 + self.axes))), 0)
         wanted = forms.concat(c, [outer, inner], 0)
         return forms.reshape_to(c, result, wanted, special_zero=False)
 
-    def _weighted(self, flat: Value, index: Value, weights: list[Value]) -> Value:
+    def _rows(self) -> Value:
+        """The channels of each element as a row, [N * P, C].
+
+        A Gather with batch_dims would say it shorter; on few elements the CPU plugin computes
+        that wrong or crashes (2026.4).
+        """
+        c, rank = self.c, 2 + self.axes
+        last = forms.transpose(c, self.data, [0, *range(2, rank), 1])
+        channels = forms.gather(c, forms.shape_of(c, self.data), c.i64([1]), 0)
+        pattern = forms.concat(c, [c.i64([-1]), channels], 0)
+        return forms.reshape_to(c, last, pattern, special_zero=False)
+
+    def _first_rows(self, shape: Value, sizes: list[Value]) -> Value:
+        """The first row of each item, [N, 1]."""
         c = self.c
-        values = c(gather.Gather7(batch_dims=1), flat, index, c.i64(2))
+        count = reduce(lambda left, right: forms.multiply(c, left, right), sizes)
+        items = forms.gather(c, shape, c.i64(0), 0)
+        numbers = forms.range_(c, c.i64(0), items, c.i64(1))
+        return forms.unsqueeze(c, forms.multiply(c, numbers, count), [1])
+
+    def _weighted(self, rows: Value, index: Value, weights: list[Value]) -> Value:
+        """Rows [N, K, C] at an index [N, K], times the weights [N, K]."""
+        c = self.c
+        values = forms.gather(c, rows, index, 0)
         if not weights:
             return values
         weight = reduce(lambda left, right: forms.multiply(c, left, right), weights)
-        return forms.multiply(c, values, forms.unsqueeze(c, weight, [1]))
+        return forms.multiply(c, values, forms.unsqueeze(c, weight, [2]))
 
     def _number(self, value: float) -> Value:
         return forms.scalar(self.c, value, self.grid)
