@@ -80,7 +80,15 @@ class Stack:
             size *= dim
         self._context.check_memory(self._node, size)
         self._context.live += size
-        return np.empty((count, *self._shape), dtype)
+        try:
+            return np.empty((count, *self._shape), dtype)
+        except (MemoryError, ValueError) as error:
+            raise StepError(
+                self._node,
+                f"no room for output {self._name!r}",
+                found=f"{count} parts of {list(self._shape)}",
+                limit=True,
+            ) from error
 
 
 def join(parts: Array, port: Concatenated | ScanOutput) -> Array:
