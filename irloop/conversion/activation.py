@@ -257,6 +257,8 @@ def import_gelu(c: Conversion, op: onnx.Gelu, x: Value) -> Value:
 def export_prelu(c: Conversion, op: ov.PReLU, x: Value, slope: Value) -> Value:
     """A slope of one dimension belongs to axis 1, where ONNX aligns it at the last."""
     rank, size = shape_of(x).rank, shape_of(slope).count()
+    if shape_of(slope).rank is None:
+        raise c.refuse("the rank of its slope is not known", "give the inputs shapes")
     if shape_of(slope).rank == 1 and size != 1:
         if rank is None:
             raise c.refuse("the rank of the data is not known, which a slope for axis 1 needs")
@@ -278,6 +280,8 @@ def _rectified(c: Conversion, x: Value, slope: Value) -> Value:
 def import_prelu(c: Conversion, op: onnx.PRelu, x: Value, slope: Value) -> Value:
     """A slope of one dimension that belongs to the last axis gets the rank of the data."""
     rank, size = shape_of(x).rank, shape_of(slope).count()
+    if shape_of(slope).rank is None:
+        raise c.refuse("the rank of its slope is not known", "give the inputs shapes")
     if shape_of(slope).rank != 1 or size == 1:
         return c(ov.PReLU(), x, slope)
     if rank is None:

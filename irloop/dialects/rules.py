@@ -25,6 +25,7 @@ __all__ = [
     "broadcast_by_mode",
     "combined_dims",
     "floating",
+    "holds_sizes",
     "numeric",
     "product_of_dims",
     "reduced",
@@ -209,7 +210,7 @@ def combined_dims(
     `combine` computes one element, or gives None for one that has no value.
     """
     left, right = args.dims(0), args.dims(1)
-    if left is None or right is None or not args.element(0).is_integer:
+    if left is None or right is None or not holds_sizes(args.element(0)):
         return None
     if len(left) != len(right) and 1 not in (len(left), len(right)):
         return None
@@ -219,11 +220,17 @@ def combined_dims(
     return tuple(_combined(a, b, combine) for a, b in zip(left, right, strict=True))
 
 
+def holds_sizes(element: ElementType) -> bool:
+    """True for the integer types that sizes of tensors are computed in without wrapping."""
+    return element in (ElementType.I32, ElementType.I64)
+
+
 def _combined(left: Dim, right: Dim, combine: Callable[[int, int], int | None]) -> Dim:
     if not isinstance(left, int) or not isinstance(right, int):
         return UNKNOWN_DIM
     found = combine(left, right)
-    return UNKNOWN_DIM if found is None else found
+    # Beyond 31 bits the result may wrap, which only running tells.
+    return UNKNOWN_DIM if found is None or abs(found) >= 2**31 else found
 
 
 def product_of_dims(args: Arguments, axes: tuple[int, ...] | None) -> tuple[Dim, ...] | None:
@@ -235,4 +242,5 @@ def product_of_dims(args: Arguments, axes: tuple[int, ...] | None) -> tuple[Dim,
     if dims is None or axes is None or args.rank(0) != 1 or set(axes) - {0, -1} or not axes:
         return None
     known = [dim for dim in dims if isinstance(dim, int)]
-    return (math.prod(known) if len(known) == len(dims) else UNKNOWN_DIM,)
+    product = math.prod(known)
+    return (product if len(known) == len(dims) and product < 2**31 else UNKNOWN_DIM,)

@@ -247,13 +247,14 @@ class Inference:
             return
         if not all(_is_small(value.type) for value in node.outputs):
             return
+        import numpy as np
+
         try:
-            result = node.op.kernel(len(node.outputs))(*inputs)
+            with np.errstate(all="ignore"):
+                result = node.op.kernel(len(node.outputs))(*inputs)
         except Exception:  # a kernel that refuses leaves the value unknown; running reports it
             return
         results = result if isinstance(result, tuple) else (result,)
-        import numpy as np
-
         for value, array in zip(node.outputs, results, strict=False):
             self._constants[value] = np.asarray(array)
 

@@ -21,7 +21,7 @@ class Convert(OpenVinoOp, type="Convert", since=1, inputs=1):
         return [TensorType(self.destination_type, args.shape(0))]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return args.dims(0) if self.destination_type.is_integer else None
+        return args.dims(0) if rules.holds_sizes(self.destination_type) else None
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         if self.destination_type is ElementType.U1:
@@ -36,7 +36,7 @@ class ConvertLike(OpenVinoOp, type="ConvertLike", since=1, inputs=2):
         return [TensorType(args.element(1), args.shape(0))]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return args.dims(0) if args.element(1).is_integer else None
+        return args.dims(0) if rules.holds_sizes(args.element(1)) else None
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.convert.cast_like()
