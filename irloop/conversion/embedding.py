@@ -5,7 +5,7 @@ from __future__ import annotations
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion.framework import Conversion, exports
 from irloop.conversion.inputs import ints, needed_rank
-from irloop.conversion.scatter_parts import neutral
+from irloop.conversion.scatter_parts import ONNX, neutral, rows_by_comparing
 from irloop.dialects.onnx import comparison as onnx_comparison
 from irloop.dialects.onnx import matmul as onnx_matmul
 from irloop.dialects.onnx import scatter as onnx_scatter
@@ -190,8 +190,6 @@ def export_segment_max(
     c: Conversion, op: ov.SegmentMax, data: Value, segments: Value, count: Value | None = None
 ) -> Value:
     """ScatterND with the largest into a tensor of the lowest number."""
-    if c.opset < 18:
-        raise c.refuse("the largest of a segment needs opset 18", "write opset 18 or newer")
     where = forms.as_i64(c, segments)
     if count is None:
         last = forms.reduce(c, "Max", where, [0])
@@ -208,7 +206,11 @@ def export_segment_max(
     kept = forms.where(c, inside, where, c.i64([0]))
     bottom = c.constant(neutral("max", element), element)
     rows = forms.where(c, _upright(c, inside, data), data, bottom)
-    found = c(onnx_scatter.ScatterND16("max"), blank, forms.unsqueeze(c, kept, [1]), rows)
+    places = forms.unsqueeze(c, kept, [1])
+    if c.opset >= 18:
+        found = c(onnx_scatter.ScatterND16("max"), blank, places, rows)
+    else:
+        found = rows_by_comparing(c, ONNX, "max", (blank, places, rows))
     if op.fill_mode.lower() == "lowest":
         return found
     empty = forms.equal(c, _counts(c, where, size), c.i64([0]))

@@ -50,7 +50,7 @@ def _gather_batched(
     at = axis % rank
     others = [i for i in range(rank) if i != at]
     moved = onnx_forms.transpose(c, data, [*others[:batch], at, *others[batch:]])
-    coordinates = onnx_forms.unsqueeze(c, as_64(c, indices), [-1])
+    coordinates = onnx_forms.unsqueeze(c, onnx_forms.as_i64(c, indices), [-1])
     found = _gather_nd(c, batch, moved, coordinates)
     picked = index_rank - batch
     before = at - batch
@@ -58,11 +58,6 @@ def _gather_batched(
     middle = list(range(batch + picked, batch + picked + before))
     order = [*range(batch), *middle, *range(batch, batch + picked)]
     return onnx_forms.transpose(c, found, [*order, *range(len(order), total)])
-
-
-def as_64(c: Conversion, indices: Value) -> Value:
-    """Indices as i64, the only type GatherND and ScatterND take."""
-    return onnx_forms.as_i64(c, indices)
 
 
 @imports(onnx.Gather)
@@ -105,7 +100,7 @@ def export_gather_nd_8(c: Conversion, op: ov.GatherND8, data: Value, indices: Va
 
 
 def _gather_nd(c: Conversion, batch_dims: int, data: Value, indices: Value) -> Value:
-    where = as_64(c, indices)
+    where = onnx_forms.as_i64(c, indices)
     if c.opset >= 12:
         return c(onnx.GatherND12(batch_dims), data, where)
     return c(onnx.GatherND(), data, _with_batch(c, where, batch_dims))

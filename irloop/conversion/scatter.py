@@ -5,7 +5,13 @@ from __future__ import annotations
 from irloop.conversion import onnx_forms
 from irloop.conversion.framework import Conversion, exports, imports
 from irloop.conversion.inputs import needed_axis, needed_rank
-from irloop.conversion.scatter_parts import import_by_comparing, import_nd_by_comparing, neutral
+from irloop.conversion.scatter_parts import (
+    ONNX,
+    OPENVINO,
+    elements_by_comparing,
+    neutral,
+    rows_by_comparing,
+)
 from irloop.dialects.onnx import scatter as onnx
 from irloop.dialects.openvino import scatter as ov
 from irloop.graph.builder import element_of
@@ -18,19 +24,16 @@ _TO_ONNX = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max": "m
 _TO_OPENVINO = {"none": "none", "add": "sum", "mul": "prod", "min": "min", "max": "max"}
 
 
-def _require(c: Conversion, reduction: str) -> None:
-    since = {"none": 11, "add": 16, "mul": 16}.get(reduction, 18)
-    if c.opset < since:
-        raise c.refuse(
-            f"combining duplicates by {reduction} needs opset {since}",
-            f"write opset {since} or newer",
-        )
+def _knows(c: Conversion, reduction: str) -> bool:
+    """True when the scatters of the opset being written have this reduction."""
+    return c.opset >= {"none": 11, "add": 16, "mul": 16}.get(reduction, 18)
 
 
 def _elements(
     c: Conversion, data: Value, indices: Value, updates: Value, axis: int, reduction: str = "none"
 ) -> Value:
-    _require(c, reduction)
+    if not _knows(c, reduction):
+        return elements_by_comparing(c, ONNX, reduction, axis, (data, indices, updates))
     where = indices
     if element_of(indices) not in (ElementType.I32, ElementType.I64):
         where = onnx_forms.as_i64(c, indices)
@@ -131,8 +134,9 @@ def _mean(
 def _coordinates(
     c: Conversion, data: Value, indices: Value, updates: Value, reduction: str = "none"
 ) -> Value:
-    _require(c, reduction)
     where = onnx_forms.as_i64(c, indices)
+    if not _knows(c, reduction):
+        return rows_by_comparing(c, ONNX, reduction, (data, where, updates))
     if c.opset < 16:
         return c(onnx.ScatterND(), data, where, updates)
     return c(onnx.ScatterND16(reduction), data, where, updates)  # type: ignore[arg-type]
@@ -200,7 +204,8 @@ def import_scatter_elements_16(
     if c.opset >= 12:
         newer = ov.ScatterElementsUpdate12(_TO_OPENVINO[op.reduction])
         return c(newer, data, indices, updates, c.i64(op.axis))
-    return import_by_comparing(c, op.reduction, op.axis, data, indices, updates)
+    inputs = (data, indices, updates)
+    return elements_by_comparing(c, OPENVINO, op.reduction, op.axis, inputs)
 
 
 @imports(onnx.ScatterND)
@@ -218,4 +223,4 @@ def import_scatter_nd_16(
         return c(ov.ScatterNDUpdate(), data, indices, updates)
     if c.opset >= 15:
         return c(ov.ScatterNDUpdate15(_TO_OPENVINO[op.reduction]), data, indices, updates)
-    return import_nd_by_comparing(c, op.reduction, data, indices, updates)
+    return rows_by_comparing(c, OPENVINO, op.reduction, (data, indices, updates))
