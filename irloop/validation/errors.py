@@ -43,9 +43,12 @@ def _owner_key(place: Location) -> str:
 
 
 def _layer_key(place: Location) -> str:
-    """The element path up to the innermost layer."""
-    steps = list(re.finditer(r"layer\[@id=[^\]]*\]", place.element))
-    return place.element[: steps[-1].end()] if steps else place.element
+    """The element path up to the innermost layer; an edge belongs to none."""
+    element = place.element
+    steps = list(re.finditer(r"layer\[@id=[^\]]*\]", element))
+    if not steps or "/edges/" in element[steps[-1].end() :]:
+        return element
+    return element[: steps[-1].end()]
 
 
 def _net_key(place: Location) -> str:
