@@ -250,7 +250,7 @@ def test_a_scan_in_a_scan_is_a_loop_in_a_tensor_iterator(tmp_path: Path) -> None
     assert [n.op.type for n in outer.body().graph.nodes if n.bodies] == ["Loop"]
     x = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
     (last,) = through_ir(text, tmp_path, [np.float32(1), x])
-    state = 1.0
+    state = np.float32(1)
     for item in x.reshape(-1):
         state = 2 * state + item
     assert last == state

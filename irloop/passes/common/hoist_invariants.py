@@ -1,0 +1,143 @@
+"""Computes once, before a loop, what is the same in every iteration."""
+
+from __future__ import annotations
+
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.loops import Invariant, PortMap
+from irloop.graph.model import Body, Graph, Model, Node, Value
+from irloop.graph.op import Constant
+from irloop.graph.rewriter import Rewriter
+from irloop.passes.base import ModelPass
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.session import Session
+from irloop.passes.wiring import drop_inputs, drop_parameters, replace_body
+
+__all__ = ["HoistInvariants"]
+
+LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
+
+
+class HoistInvariants(ModelPass):
+    """Moves nodes that read invariants and constants only out of loop bodies.
+
+    Given::
+
+        Loop: invariants x, w;   y = Relu(w)   s' = s + x * y
+
+    Result::
+
+        p = x * Relu(w)
+        Loop: invariant p;   s' = s + p
+
+    Inner loops first, so that a value may leave several loops. What is moved is also computed
+    when the loop never runs; operations with a state or random results stay.
+    """
+
+    name = "hoist_invariants"
+
+    def run_on_model(self, model: Model) -> bool:
+        self._session = Session(model)
+        return self._visit(model.graph)
+
+    def _visit(self, graph: Graph) -> bool:
+        rewriter = self._session.rewriter(graph)
+        for node in graph.nodes:
+            for body in node.bodies:
+                rewriter.modified |= self._visit(body.graph)
+            if isinstance(node.op, LOOPS) and not self.transformation_callback(node):
+                _Hoist(node, rewriter).run()
+        return rewriter.modified
+
+
+class _Hoist:
+    """Moves what can be moved out of one loop."""
+
+    def __init__(self, node: Node, rewriter: MatchRewriter) -> None:
+        self.node = node
+        self.outer = rewriter
+        self.inner = Rewriter(node.body().graph)
+        #: The outer value that each inner value is equal to in every iteration.
+        self.equal: dict[Value, Value] = {}
+
+    def run(self) -> None:
+        body = self.node.body()
+        for port in body.ports.inputs:
+            outer = (
+                self.node.inputs[port.external] if port.external < len(self.node.inputs) else None
+            )
+            if isinstance(port, Invariant) and outer is not None:
+                self.equal[body.graph.inputs[port.parameter]] = outer
+        moved = [node for node in body.graph.nodes if self._move(node)]
+        if not moved:
+            return
+        for node in moved:
+            for value in node.outputs:
+                if any(user not in moved for user, _ in value.uses):
+                    self.inner.replace_value(value, self._capture(value), keep_names=False)
+        for node in reversed(moved):
+            self.inner.erase(node)
+        self._drop_unread()
+
+    def _move(self, node: Node) -> bool:
+        op = node.op
+        if node.bodies or isinstance(op, Constant) or not op.pure or not op.can_run():
+            return False
+        given = [value for value in node.inputs if value is not None]
+        if not any(value in self.equal for value in given):
+            return False
+        if not all(self._is_fixed(value) for value in given):
+            return False
+        inputs = tuple(None if value is None else self._outside(value) for value in node.inputs)
+        new = self.outer.insert(
+            op,
+            inputs,
+            before=self.node,
+            name=node.name,
+            n_outputs=len(node.outputs),
+            types=tuple(value.type for value in node.outputs),
+        )
+        new.info, new.attributes = node.info, node.attributes
+        self.equal.update(zip(node.outputs, new.outputs, strict=True))
+        return True
+
+    def _is_fixed(self, value: Value) -> bool:
+        return value in self.equal or isinstance(value.producer.op, Constant)
+
+    def _outside(self, value: Value) -> Value:
+        if value not in self.equal:
+            op = value.producer.op
+            assert isinstance(op, Constant)
+            name = value.producer.name
+            self.equal[value] = self.outer.insert_constant(op.tensor, before=self.node, name=name)
+        return self.equal[value]
+
+    def _capture(self, value: Value) -> Value:
+        """A new invariant parameter for what was computed inside."""
+        body = self.node.body()
+        outer = self.equal[value]
+        parameter = body.graph.add_parameter(
+            self.outer.names.fresh(value.producer.name), value.type, location=self.node.location
+        )
+        external = len(self.node.inputs)
+        self.outer.set_inputs(self.node, (*self.node.inputs, outer))
+        port = Invariant(external, len(body.graph.parameters) - 1)
+        ports = PortMap(
+            (*body.ports.inputs, port),
+            body.ports.outputs,
+            body.ports.iteration,
+            body.ports.condition,
+        )
+        replace_body(self.node, self.outer, body, ports)
+        return parameter
+
+    def _drop_unread(self) -> None:
+        body: Body = self.node.body()
+        unread = {
+            port.parameter
+            for port in body.ports.inputs
+            if isinstance(port, Invariant) and not body.graph.inputs[port.parameter].is_used
+        }
+        if unread:
+            drop_parameters(self.node, body, unread, self.outer)
+            drop_inputs(self.node, self.outer)

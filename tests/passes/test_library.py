@@ -1,0 +1,212 @@
+"""Every pass of the library: what it makes of a model, and that the numbers stay.
+
+The numbers are compared before and after on loops of every legal wiring, in both dialects.
+"""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from irloop.conversion.pipelines import to_onnx
+from irloop.execution.session import run
+from irloop.formats.onnx import reader
+from irloop.graph.model import Model
+from irloop.graph.verify import verify
+from irloop.graph.walk import all_nodes
+from irloop.passes import Manager, PassConfig
+from irloop.passes.common import (
+    LIBRARY,
+    CommonSubexpressions,
+    ConstantFolding,
+    DeadCode,
+    FoldTrips,
+    HoistInvariants,
+    InlineConstantIf,
+    Unroll,
+)
+from tests.drawn.loops import Plan, build, plans, values
+
+HEADER = '<ir_version: 8, opset_import: ["" : 17]>\n'
+
+
+def read(text: str, folder: Path) -> Model:
+    path = folder / "model.onnx"
+    path.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())
+    return reader.read(path)
+
+
+def types(model: Model) -> list[str]:
+    return [node.op.type for node in all_nodes(model.graph) if node.op.type != "Const"]
+
+
+@pytest.mark.parametrize("name", sorted(LIBRARY))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(plans())
+def test_a_pass_changes_no_number(name: str, plan: Plan) -> None:
+    original, arrays = build(plan)
+    wanted = values(original, arrays)
+    for model in (original, to_onnx(build(plan)[0])[0]):
+        manager = Manager([LIBRARY[name]()], check=True)
+        manager.run_passes(model)
+        verify(model.graph)
+        for got, want in zip(values(model, arrays), wanted, strict=True):
+            np.testing.assert_array_equal(got, want)
+        # A second run finds nothing left to do and says so.
+        assert not Manager([LIBRARY[name]()]).run_passes(model)
+
+
+def test_names_are_those_of_the_command_line() -> None:
+    assert sorted(LIBRARY) == [
+        "common_subexpressions",
+        "constant_folding",
+        "dead_code",
+        "fold_trips",
+        "hoist_invariants",
+        "inline_constant_if",
+        "unroll",
+    ]
+
+
+DEAD = """
+g (int64 M, float[2] a, float[2] b) => (float[2] x) {
+  x, y = Loop (M, "", a, b) <body = k (int64 i, bool ci, float[2] s, float[2] r)
+      => (bool co, float[2] t, float[2] q) {
+    one = Constant <value_float = 1.0> ()
+    t = Add (s, one)
+    two = Mul (r, r)
+    q = Sub (two, r)
+    co = Identity (ci)
+  }>
+  unread = Relu (a)
+}
+"""
+
+
+def test_dead_code_leaves_no_unread_state(tmp_path: Path) -> None:
+    model = read(DEAD, tmp_path)
+    # r feeds only itself, but through operations: it goes once its output has gone.
+    assert DeadCode().run(model, PassConfig())
+    verify(model.graph)
+    assert "Relu" not in types(model)
+    (x,) = run(model, [np.array(2), np.ones(2, np.float32), np.ones(2, np.float32)]).values()
+    np.testing.assert_array_equal(x, [3, 3])
+
+
+def test_constants_fold_into_bodies(tmp_path: Path) -> None:
+    model = read(
+        """
+        g (int64 M, float[2] a) => (float[2] x) {
+          two = Constant <value = float[2] {2, 2}> ()
+          four = Mul (two, two)
+          x = Loop (M, "", a) <body = k (int64 i, bool ci, float[2] s) => (bool co, float[2] t) {
+            eight = Add (four, four)
+            t = Add (s, eight)
+            co = Identity (ci)
+          }>
+        }
+        """,
+        tmp_path,
+    )
+    Manager([ConstantFolding(), DeadCode()], check=True).run_passes(model)
+    assert types(model) == ["Loop", "Add", "Identity"]
+    (x,) = run(model, [np.array(3), np.zeros(2, np.float32)]).values()
+    np.testing.assert_array_equal(x, [24, 24])
+
+
+def test_equal_expressions_are_computed_once(tmp_path: Path) -> None:
+    model = read(
+        """
+        g (float[2] x, float[2] y) => (float[2] z) {
+          a = Add (x, y)
+          b = Add (x, y)
+          z = Mul (a, b)
+        }
+        """,
+        tmp_path,
+    )
+    assert CommonSubexpressions().run(model, PassConfig())
+    assert types(model) == ["Add", "Mul"]
+    (z,) = run(model, [np.array([1, 2], np.float32), np.array([3, 4], np.float32)]).values()
+    np.testing.assert_array_equal(z, [16, 36])
+
+
+def test_a_branch_that_is_never_taken_goes(tmp_path: Path) -> None:
+    model = read(
+        """
+        g (float[2] x) => (float[2] z) {
+          yes = Constant <value = bool {1}> ()
+          z = If (yes) <then_branch = t () => (float[2] p) { p = Add (x, x) },
+                        else_branch = e () => (float[2] q) { q = Mul (x, x) }>
+        }
+        """,
+        tmp_path,
+    )
+    assert InlineConstantIf().run(model, PassConfig())
+    assert types(model) == ["Add"]
+    (z,) = run(model, [np.array([1, 5], np.float32)]).values()
+    np.testing.assert_array_equal(z, [2, 10])
+
+
+COUNTED = """
+g (float[2] a) => (float[2] last, float[n, 2] all) {
+  trips = Constant <value = int64 {TRIPS}> ()
+  last, all = Loop (trips, "", a) <body = k (int64 i, bool ci, float[2] s)
+      => (bool co, float[2] t, float[2] u) {
+    number = Cast <to = 1> (i)
+    t = Add (s, number)
+    u = Identity (s)
+    co = Identity (ci)
+  }>
+}
+"""
+
+
+@pytest.mark.parametrize("trips", [0, 1, 3])
+def test_unrolling_leaves_no_loop(tmp_path: Path, trips: int) -> None:
+    model = read(COUNTED.replace("TRIPS", str(trips)), tmp_path)
+    assert Unroll().run(model, PassConfig())
+    assert "Loop" not in types(model)
+    assert types(model).count("Add") == trips
+    last, every = run(model, [np.array([10, 20], np.float32)]).values()
+    states = [np.array([10, 20]) + sum(range(k)) for k in range(trips + 1)]
+    np.testing.assert_array_equal(last, states[trips])
+    np.testing.assert_array_equal(every, np.array(states[:trips]).reshape(trips, 2))
+
+
+def test_unrolling_has_limits(tmp_path: Path) -> None:
+    text = COUNTED.replace("TRIPS", "5")
+    assert not Unroll(trips=4).run(read(text, tmp_path), PassConfig())
+    assert not Unroll(nodes=10).run(read(text, tmp_path), PassConfig())
+    assert not FoldTrips().run(read(text, tmp_path), PassConfig())
+
+
+def test_invariants_leave_every_loop_they_can(tmp_path: Path) -> None:
+    model = read(
+        """
+        g (int64 M, float[2] a, float[2] w) => (float[2] last) {
+          last = Loop (M, "", a) <body = k (int64 i, bool ci, float[2] s) => (bool co, float[2] t) {
+            t = Loop (M, "", s) <body = k2 (int64 j, bool cj, float[2] u) => (bool ck, float[2] v) {
+              r = Relu (w)
+              p = Mul (r, w)
+              v = Add (u, p)
+              ck = Identity (cj)
+            }>
+            co = Identity (ci)
+          }>
+        }
+        """,
+        tmp_path,
+    )
+    inputs = [np.array(2), np.zeros(2, np.float32), np.array([-3, 5], np.float32)]
+    wanted = list(run(copy.deepcopy(model), inputs).values())
+    assert HoistInvariants().run(model, PassConfig())
+    verify(model.graph)
+    assert types(model)[:2] == ["Relu", "Mul"]
+    np.testing.assert_array_equal(next(iter(run(model, inputs).values())), wanted[0])
+    np.testing.assert_array_equal(wanted[0], [0, 100])
