@@ -12,6 +12,7 @@ from irloop.graph.types import (
     UNKNOWN_SHAPE,
     Dim,
     Shape,
+    TensorType,
     broadcast_shapes,
 )
 
@@ -24,6 +25,7 @@ __all__ = [
     "known",
     "length_of",
     "multiplied",
+    "repeated_dims",
     "reshaped",
     "shape_from",
     "squeezed",
@@ -80,15 +82,20 @@ def shape_from(args: Arguments, position: int) -> Shape:
 
 def kept_dims(args: Arguments) -> tuple[Dim, ...] | None:
     """The elements of the first input where the output holds the same as a list or scalar."""
-    rank = _output_rank(args)
+    type = args.node.outputs[0].type
+    rank = type.shape.rank if isinstance(type, TensorType) else None
     return args.dims(0) if rank is not None and rank <= 1 else None
 
 
-def _output_rank(args: Arguments) -> int | None:
-    type = args.node.outputs[0].type
-    shape = getattr(type, "shape", UNKNOWN_SHAPE)
-    rank: int | None = shape.rank
-    return rank
+def repeated_dims(args: Arguments) -> tuple[Dim, ...] | None:
+    """The elements of a list of one element (or of all its elements) repeated to a list."""
+    dims, type = args.dims(0), args.node.outputs[0].type
+    if dims is None or not isinstance(type, TensorType) or type.shape.rank != 1:
+        return None
+    count = type.shape.count()
+    if count is None or len(dims) not in (1, count):
+        return None
+    return dims if len(dims) == count else dims * count
 
 
 def reshaped(

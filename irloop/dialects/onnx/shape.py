@@ -207,13 +207,7 @@ class Expand(OnnxOp, type="Expand", since=8, inputs=2):
         return [TensorType(args.element(0), shape)]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        dims, type = args.dims(0), args.node.outputs[0].type
-        if dims is None or not isinstance(type, TensorType) or type.shape.rank != 1:
-            return None
-        count = type.shape.count()
-        if count is None or len(dims) == count:
-            return dims if count is not None else None
-        return dims * count if len(dims) == 1 else None
+        return shapes.repeated_dims(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.shape.broadcast_bidirectional

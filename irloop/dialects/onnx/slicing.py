@@ -9,7 +9,7 @@ from irloop.dialects import rules, shapes, slices
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
-from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
+from irloop.graph.types import UNKNOWN_DIM, Dim, TensorType, ValueType
 
 __all__ = [
     "Concat",
@@ -206,7 +206,7 @@ class TensorScatter(OnnxOp, type="TensorScatter", since=24, inputs=(2, 3)):
             raise args.error("axis is the batch", "another axis", "0")
         if at is not None and shape.with_dim(at, UNKNOWN_DIM).refine(args.shape(1)) is None:
             raise args.error("update does not fit the cache", str(shape), str(args.shape(1)))
-        return [TensorType(element, UNKNOWN_SHAPE if shape.dims is None else Shape(shape.dims))]
+        return [TensorType(element, shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.slicing.tensor_scatter(self.axis, self.mode == "circular")

@@ -7,7 +7,7 @@ from irloop.dialects import indexing, rules
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
-from irloop.graph.types import UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
+from irloop.graph.types import Dim, TensorType, ValueType
 
 __all__ = [
     "Gather",
@@ -135,7 +135,7 @@ class GatherTree(OpenVinoOp, type="GatherTree", since=1, inputs=4):
             raise args.error("ids and parents differ", str(args.shape(0)), str(args.shape(1)))
         if shape.rank not in (None, 3):
             raise args.error("ids are no steps of beams", "rank 3", str(shape))
-        return [TensorType(element, UNKNOWN_SHAPE if shape.dims is None else Shape(shape.dims))]
+        return [TensorType(element, shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.gather.gather_tree

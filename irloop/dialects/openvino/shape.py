@@ -183,7 +183,7 @@ class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
         return [TensorType(args.element(0), _broadcast_shape(args, mode, self.axis))]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return _repeated_dims(args)
+        return shapes.repeated_dims(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return _broadcast_kernel(self.mode.lower(), self.axis)
@@ -207,7 +207,7 @@ class Broadcast3(OpenVinoOp, type="Broadcast", since=3, inputs=(2, 3)):
         return [TensorType(args.element(0), _broadcast_shape(args, mode, self.axis))]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return _repeated_dims(args)
+        return shapes.repeated_dims(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return _broadcast_kernel(self.mode.lower(), self.axis)
@@ -232,14 +232,6 @@ def _broadcast_kernel(mode: str, axis: int) -> Kernel:
     if mode == "bidirectional":
         return kernels.shape.broadcast_bidirectional
     return kernels.shape.broadcast_numpy
-
-
-def _repeated_dims(args: Arguments) -> tuple[Dim, ...] | None:
-    dims, type = args.dims(0), args.node.outputs[0].type
-    if dims is None or len(dims) != 1 or not isinstance(type, TensorType) or type.shape.rank != 1:
-        return None
-    count = type.shape.count()
-    return None if count is None else dims * count
 
 
 class Tile(OpenVinoOp, type="Tile", since=1, inputs=2):
