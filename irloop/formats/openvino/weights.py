@@ -211,7 +211,7 @@ class WeightsWriter:
 
 #: Bytes at both ends of a constant that are compared before anything is hashed.
 _SAMPLE = 64
-_CHUNK = 1 << 22
+_CHUNK = 1 << 20
 _Look = tuple[int, bytes, bytes]
 
 
@@ -223,11 +223,10 @@ class _Entry:
 
 
 def _chunks(tensor: Tensor, raw: memoryview) -> Iterator[memoryview]:
-    for start in range(0, len(raw), _CHUNK):
-        yield raw[start : start + _CHUNK]
-        if isinstance(tensor, MappedTensor):
-            # What was used need not stay in memory: weights may be bigger than it.
-            tensor.file.release(tensor.offset + start, _CHUNK)
+    if isinstance(tensor, MappedTensor) and len(raw) >= _CHUNK:
+        yield from tensor.file.chunks(tensor.offset, len(raw), _CHUNK)
+    else:
+        yield raw
 
 
 def _digest(tensor: Tensor, raw: memoryview) -> bytes:

@@ -220,3 +220,16 @@ def test_a_file_with_nothing_but_empty_constants_is_not_empty() -> None:
     assert places == [(0, 0)]
     assert data == bytes(8)
     assert placed()[1] == b""
+
+
+def test_a_file_that_was_replaced_is_still_the_mapped_one(tmp_path: Path) -> None:
+    path = tmp_path / "w.bin"
+    old, new = bytes(range(256)) * 12_000, bytes(256 * 12_000)
+    path.write_bytes(old)
+    tensor = MappedTensor(MappedFile(path), 5, ElementType.U8, (3_000_000,))
+    tensor.raw()
+    (tmp_path / "other.bin").write_bytes(new)
+    (tmp_path / "other.bin").replace(path)
+    assert placed(tensor)[1] == old[5:3_000_005]
+    again = MappedTensor(MappedFile(path), 5, ElementType.U8, (3_000_000,))
+    assert placed(again)[1] == new[5:3_000_005]
