@@ -1,0 +1,93 @@
+"""Node tests of ONNX, written as IR and run by OpenVINO itself, in a child process."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import numpy_helper
+from onnx.backend.test import loader
+
+from irloop.conversion import pipelines
+from irloop.formats.onnx import reader
+from irloop.formats.openvino import writer
+
+#: One of each kind of form; the CPU plugin gives ONNX's values for all of them.
+NAMES = """
+    acosh add_bcast atan batchnorm_epsilon bitwise_and_i16_3d
+    bitwise_not_2d cast_FLOAT_to_FLOAT16 ceil_example celu clip dequantizelinear_axis
+    dequantizelinear_blocked div_int32_trunc dropout_default_mask elu_example erf gelu_tanh_1
+    greater_equal_bcast group_normalization_epsilon hardmax_one_hot hardsigmoid_example
+    hardswish instancenorm_epsilon isinf_negative isnan l1normalization_axis_0
+    layer_normalization_4d_axis2 leakyrelu_example logsoftmax_axis_1 lrn
+    matmulinteger max_int8 mean_example mish mod_mixed_sign_int32 mod_int64_fmod mvn
+    pow_types_float32_int64 prelu_broadcast qlinearconv qlinearmatmul_2D_uint8_float32
+    quantizelinear_axis quantizelinear_blocked_asymmetric reciprocal
+    reduce_l2_negative_axes_keep_dims_random reduce_log_sum_exp_negative_axes_keepdims_random
+    reduce_sum_square_negative_axes_keepdims_random rms_normalization_3d_axis1_epsilon round selu
+    shrink_soft sign softmax_axis_0 softplus softsign sub_uint8 sum_example swish
+    thresholdedrelu where_long_example xor3d
+"""
+
+SCRIPT = """
+import sys
+import numpy as np
+import openvino
+from openvino.frontend import FrontEndManager
+
+core, manager = openvino.Core(), FrontEndManager()
+for name in sys.argv[2:]:
+    base = f"{sys.argv[1]}/{name}"
+    # The frontend itself keeps element types that Core.read_model would replace.
+    frontend = manager.load_by_framework("ir")
+    model = frontend.convert(frontend.load(base + ".xml"))
+    compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    with np.load(base + ".npz") as data:
+        tensors = [openvino.Tensor(data[f"arr_{i}"]) for i in range(len(data.files))]
+    results = compiled(tensors)
+    np.savez(base + ".out.npz", *[results[i] for i in range(len(model.outputs))])
+"""
+
+
+@pytest.fixture(scope="module")
+def tests() -> dict[str, Any]:
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {test.name: test for test in loader.load_model_tests(kind="node")}
+
+
+def arrays(items: list[Any]) -> list[Any]:
+    plain = [item if isinstance(item, np.ndarray) else _plain(item) for item in items]
+    return [np.array(item, order="C") for item in plain]
+
+
+def _plain(item: Any) -> Any:
+    return numpy_helper.to_array(item) if hasattr(item, "data_type") else np.asarray(item)
+
+
+@pytest.mark.parametrize("opset", [7, 8])
+def test_openvino_gives_the_same(opset: int, tests: dict[str, Any], tmp_path: Path) -> None:
+    if importlib.util.find_spec("openvino") is None:
+        pytest.skip("OpenVINO is not installed")
+    chosen = [tests[f"test_{name}"] for name in NAMES.split()]
+    for test in chosen:
+        model, _ = pipelines.to_openvino(reader.from_proto(test.model), opset=opset)
+        writer.write(model, tmp_path / f"{test.name}.xml")
+        np.savez(tmp_path / f"{test.name}.npz", *arrays(test.data_sets[0][0]))
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path), *(test.name for test in chosen)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    for test in chosen:
+        with np.load(tmp_path / f"{test.name}.out.npz") as data:
+            found = [data[f"arr_{index}"] for index in range(len(data.files))]
+        for result, wanted in zip(found, arrays(test.data_sets[0][1]), strict=True):
+            assert result.shape == wanted.shape, test.name
+            wide, reference = result.astype(np.float64), wanted.astype(np.float64)
+            np.testing.assert_allclose(wide, reference, 1e-3, 1e-4, err_msg=test.name)
