@@ -61,7 +61,7 @@ def dump(content: Any) -> str:
     # Loaded only where JSON is asked for: text reports are what starts most often.
     import json
 
-    return json.dumps(_plain(content), indent=2, allow_nan=False, ensure_ascii=False)
+    return json.dumps(_plain(content), indent=2, allow_nan=False)
 
 
 def _plain(content: Any) -> Any:

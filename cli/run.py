@@ -10,7 +10,7 @@ import click
 
 from . import report_text
 from .arrays import describe, matched
-from .console import common_options, console_of
+from .console import clean, common_options, console_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,7 +91,7 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
         click.echo(report_text.render(item.in_file(model) for item in session.notes))
     if options["outputs"] is None:
         for name, value in results.items():
-            click.echo(f"{name}: {describe(value)}")
+            click.echo(clean(f"{name}: {describe(value)}"))
         return
     from irloop import write_arrays
 

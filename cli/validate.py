@@ -11,7 +11,7 @@ import click
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.errors import ReadError, UsageError
 
-from . import report_json, report_text
+from . import report_text
 from .console import common_options, console_of
 from .exits import Exit
 
@@ -26,7 +26,7 @@ Examples:
   irloop validate model.xml --bin other.bin
   irloop validate models/ 'more/**/*.onnx' --fail-on warning
   irloop validate model.xml --select IRL5 --ignore IRL513
-  irloop validate models/ --format json > report.json
+  irloop validate models/ --format sarif > irloop.sarif
 """
 
 
@@ -49,7 +49,7 @@ Examples:
 @click.option(
     "--format",
     "style",
-    type=click.Choice(["text", "json"]),
+    type=click.Choice(["text", "json", "sarif", "junit", "github"]),
     default="text",
     show_default=True,
     help="How findings are written to stdout.",
@@ -82,17 +82,35 @@ def command(
         console.detail(f"validating {model}")
         findings += _validated(model, weights, _codes(select), _codes(ignore))
     console.done()
-    if style == "json":
-        click.echo(report_json.report("validate", findings, files=readable))
-    else:
-        if findings:
-            click.echo(report_text.render(findings) + "\n")
-        click.echo(report_text.summary(findings, len(readable)))
+    _echo(style, findings, readable, Severity(fail_on))
     if len(readable) < len(models):
         ctx.exit(Exit.COULD_NOT_LOOK)
     worst = min((item.severity.rank for item in findings), default=Severity.INFO.rank)
     if worst <= Severity(fail_on).rank:
         ctx.exit(Exit.FINDINGS)
+
+
+def _echo(style: str, findings: list[Diagnostic], files: list[str], worst: Severity) -> None:
+    if style == "json":
+        from . import report_json
+
+        click.echo(report_json.report("validate", findings, files=files))
+    elif style == "sarif":
+        from . import report_sarif
+
+        click.echo(report_sarif.render(findings))
+    elif style == "junit":
+        from . import report_junit
+
+        click.echo(report_junit.render(findings, files, worst))
+    else:
+        if findings and style == "github":
+            from . import report_github
+
+            click.echo(report_github.render(findings))
+        elif findings:
+            click.echo(report_text.render(findings) + "\n")
+        click.echo(report_text.summary(findings, len(files)))
 
 
 def _can_open(model: str) -> bool:

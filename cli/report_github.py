@@ -1,0 +1,51 @@
+"""Findings as workflow commands: GitHub shows them beside the lines of a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from irloop.diagnostics import Diagnostic, Severity
+
+from .console import clean
+from .report_text import count
+
+__all__ = ["render"]
+
+KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+
+#: GitHub shows no more of each kind for one step.
+MOST = 10
+
+
+def render(findings: Iterable[Diagnostic]) -> str:
+    """One command a finding, the first ten of each kind, and what is left out."""
+    items = list(findings)
+    lines: list[str] = []
+    for severity, kind in KINDS.items():
+        same = [item for item in items if item.severity is severity]
+        lines += [_command(kind, item) for item in same[:MOST]]
+        if len(same) > MOST:
+            left = count(len(same) - MOST, severity.value)
+            lines.append(f"{left} more; 'irloop validate' without --format github shows all")
+    return "\n".join(lines)
+
+
+def _command(kind: str, item: Diagnostic) -> str:
+    place = item.location
+    properties = {
+        "file": place.file,
+        "line": None if place.line is None else str(place.line),
+        "title": f"irloop {item.code}",
+    }
+    listed = ",".join(f"{key}={_property(text)}" for key, text in properties.items() if text)
+    details = ((label, getattr(item, label)) for label in ("expected", "found", "cause", "fix"))
+    text = "\n".join([item.message, *(f"{label}: {text}" for label, text in details if text)])
+    return clean(f"::{kind} {listed}::{_data(text)}")
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,56 @@
+"""Findings as JUnit XML, which every CI server shows: one test case a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from xml.sax.saxutils import escape, quoteattr
+
+from irloop.diagnostics import Diagnostic, Severity
+
+from .report_text import render as text_of
+
+__all__ = ["render"]
+
+
+def render(findings: Iterable[Diagnostic], files: Sequence[str], worst: Severity) -> str:
+    """A test suite; a model fails with the findings that are at least as bad as `worst`."""
+    by_file: dict[str, list[Diagnostic]] = {file: [] for file in files}
+    for item in findings:
+        by_file.setdefault(item.location.file or "", []).append(item)
+    failures = sum(any(_fails(item, worst) for item in items) for items in by_file.values())
+    counts = f'tests="{len(by_file)}" failures="{failures}" errors="0" skipped="0"'
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<testsuite name="irloop validate" {counts}>',
+    ]
+    for file, items in by_file.items():
+        lines += _case(file, items, worst)
+    return "\n".join([*lines, "</testsuite>"])
+
+
+def _fails(item: Diagnostic, worst: Severity) -> bool:
+    return item.severity.rank <= worst.rank
+
+
+def _case(file: str, items: Sequence[Diagnostic], worst: Severity) -> list[str]:
+    failing = [item for item in items if _fails(item, worst)]
+    other = [item for item in items if not _fails(item, worst)]
+    lines = [f'  <testcase classname="irloop.validate" name={quoteattr(_clean(file))}>']
+    if failing:
+        title = f"{failing[0].code}: {failing[0].message}"
+        more = f" and {len(failing) - 1} more" if len(failing) > 1 else ""
+        lines.append(f"    <failure message={quoteattr(_clean(title + more))}>")
+        lines.append(f"{escape(_clean(text_of(failing)))}</failure>")
+    if other:
+        lines.append(f"    <system-out>{escape(_clean(text_of(other)))}</system-out>")
+    return [*lines, "  </testcase>"]
+
+
+def _clean(text: str) -> str:
+    """Without the characters that XML 1.0 cannot hold, written in any way."""
+    return "".join(
+        char
+        for char in text
+        if char in "\t\n" or ("\x20" <= char <= "\ud7ff") or "\ue000" <= char <= "\ufffd"
+        or char > "\uffff"
+    )  # fmt: skip

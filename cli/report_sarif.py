@@ -1,0 +1,98 @@
+"""Findings as SARIF 2.1.0, the format that code scanning services read."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from irloop.diagnostics import Diagnostic, Severity
+
+from . import report_json
+
+__all__ = ["render"]
+
+LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+
+#: GitHub refuses a run with more results.
+MOST = 25_000
+
+
+def render(findings: Iterable[Diagnostic]) -> str:
+    """One run with one result a finding, the worst first; rules are described by `explain`."""
+    items = sorted(findings, key=lambda item: item.severity.rank)[:MOST]
+    codes = sorted({item.code for item in items})
+    driver = {
+        "name": "irloop",
+        "version": version("irloop"),
+        "rules": [_rule(code) for code in codes],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [{"executionSuccessful": True}],
+        "results": [_result(item, codes.index(item.code)) for item in items],
+    }
+    return report_json.dump(
+        {
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [run],
+        }
+    )
+
+
+def _rule(code: str) -> dict[str, Any]:
+    from irloop import explain
+
+    head, _, page = explain(code).partition("\n")
+    title = head.removeprefix(f"{code}:").strip() or page.strip().split("\n")[0]
+    return {
+        "id": code,
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": page.strip() or title},
+        "help": {"text": page.strip() or title},
+    }
+
+
+def _result(item: Diagnostic, rule: int) -> dict[str, Any]:
+    place = item.location
+    location: dict[str, Any] = {}
+    if place.file is not None:
+        physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(place.file)}}
+        if place.line is not None:
+            physical["region"] = {"startLine": max(place.line, 1)}
+        location["physicalLocation"] = physical
+    name = place.path or place.element
+    if name:
+        location["logicalLocations"] = [{"fullyQualifiedName": name}]
+    details = ((label, getattr(item, label)) for label in ("expected", "found", "cause", "fix"))
+    text = "\n".join([item.message, *(f"{label}: {text}" for label, text in details if text)])
+    return {
+        "ruleId": item.code,
+        "ruleIndex": rule,
+        "level": LEVELS[item.severity],
+        "message": {"text": text},
+        "locations": [location] if location else [],
+        "partialFingerprints": {"irloop/v1": _fingerprint(item)},
+    }
+
+
+def _uri(file: str) -> str:
+    """The path relative to the current folder where it lies inside, with forward slashes."""
+    path = Path(os.path.abspath(file))
+    here = Path.cwd()
+    if path.is_relative_to(here):
+        return quote(os.fsencode(path.relative_to(here).as_posix()))
+    return path.as_uri()
+
+
+def _fingerprint(item: Diagnostic) -> str:
+    """The same for the same finding when lines move: no line number goes in."""
+    place = item.location
+    parts = (item.code, _uri(place.file or ""), place.path, place.element, item.message)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
