@@ -157,26 +157,26 @@ def _backend_data(name: str) -> tuple[Any, list[Any], list[Any]]:
 
 
 @pytest.fixture
-def check_backend() -> Callable[[str], None]:
-    """Run a node test of ONNX and compare with its stored outputs."""
+def check_backend() -> Callable[..., None]:
+    """Run a node test of ONNX and compare with its stored outputs, to `rtol` where it is given."""
 
-    def check(name: str) -> None:
+    def check(name: str, rtol: float = 0.0) -> None:
         test, inputs, outputs = _backend_data(name)
         found = run_model(onnx_reader.from_proto(test.model), inputs)
-        _compare(found, outputs, {"rtol": test.rtol, "atol": test.atol})
+        _compare(found, outputs, {"rtol": max(test.rtol, rtol), "atol": test.atol})
 
     return check
 
 
 @pytest.fixture
-def check_import() -> Callable[[str, int], None]:
+def check_import() -> Callable[..., None]:
     """Convert a node test to OpenVINO operations of at most `opset`; the outputs stay the same.
 
     Raises:
         UnsupportedError: where the conversion refuses.
     """
 
-    def check(name: str, opset: int) -> None:
+    def check(name: str, opset: int, rtol: float = 1e-4) -> None:
         test, inputs, outputs = _backend_data(name)
         model, _ = pipelines.to_openvino(onnx_reader.from_proto(test.model), opset=opset)
         newer = [
@@ -186,7 +186,7 @@ def check_import() -> Callable[[str, int], None]:
         ]
         assert not newer
         # Forms of several operations round more often than the one operation they stand for.
-        tolerance = {"rtol": max(test.rtol, 1e-4), "atol": max(test.atol, 1e-6)}
+        tolerance = {"rtol": max(test.rtol, rtol), "atol": max(test.atol, 1e-6)}
         _compare(run_model(model, inputs), outputs, tolerance)
 
     return check

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from irloop.conversion import (
     activation,
+    attention,
     bits,
     branch,
     color,
@@ -21,6 +22,7 @@ from irloop.conversion import (
     generate,
     legacy,
     loop,
+    losses,
     matmul,
     normalization,
     normalization_import,
@@ -100,6 +102,12 @@ FAMILIES = (
     random,
     resize,
     strided_slice,
+    signal,
+    signal_import,
+    color,
+    region,
+    losses,
+    attention,
 )
 
 #: Read by ONNX Runtime, TensorRT and DirectML of today.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from irloop.kernels import activation as activation
+    from irloop.kernels import attention as attention
     from irloop.kernels import color as color
     from irloop.kernels import comparison as comparison
     from irloop.kernels import convert as convert
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from irloop.kernels import gather as gather
     from irloop.kernels import generate as generate
     from irloop.kernels import geometry as geometry
+    from irloop.kernels import losses as losses
     from irloop.kernels import matmul as matmul
     from irloop.kernels import normalization as normalization
     from irloop.kernels import padding as padding
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from irloop.kernels import region as region
     from irloop.kernels import reorder as reorder
     from irloop.kernels import resize as resize
+    from irloop.kernels import roi as roi
     from irloop.kernels import sampling as sampling
     from irloop.kernels import scatter as scatter
     from irloop.kernels import search as search

@@ -17,8 +17,9 @@ __all__ = ["RegionYolo"]
 class RegionYolo(OpenVinoOp, type="RegionYolo", since=1, inputs=1):
     """YOLO's predictions activated (RegionYolo-1).
 
-    Data is [N, regions * (coords + 1 + classes), H, W]. With `do_softmax` there are `num` regions, classes go through a softmax and axes `axis` to
-    `end_axis` become one; without it `mask` counts the regions and the shape stays.
+    Data is [N, regions * (coords + 1 + classes), H, W]. With `do_softmax` there are `num`
+    regions, classes go through a softmax and axes `axis` to `end_axis` become one; without it
+    `mask` counts the regions and the shape stays.
     """
 
     coords: int

@@ -1,0 +1,61 @@
+"""Losses of ONNX: scores [N, C, d1, ...] and classes [N, d1, ...]."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import Shape, TensorType, ValueType
+
+__all__ = ["Loss", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"]
+
+
+class Loss(OnnxOp):
+    """One loss a class, their sum, or their mean by weight; `ignore_index` counts nothing."""
+
+    ignore_index: int | None = None
+    reduction: str = "mean"
+
+    def _types(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args, 0)
+        if self.reduction not in ("none", "sum", "mean"):
+            raise args.error("reduction is not known", "none, sum or mean", self.reduction)
+        element, scores, target = args.element(0), args.shape(0), args.shape(1)
+        shape = target
+        if scores.dims is not None:
+            if len(scores.dims) < 2:
+                raise args.error("scores have no classes", "[N, C, ...]", str(scores))
+            expected = Shape((scores.dims[0], *scores.dims[2:]))
+            refined = expected.refine(target)
+            if refined is None:
+                raise args.error("the classes have another shape", str(expected), str(target))
+            shape = refined
+        if self.reduction != "none":
+            shape = Shape(())
+        return [TensorType(element, shape), TensorType(element, scores)]
+
+
+class NegativeLogLikelihoodLoss(
+    Loss, type="NegativeLogLikelihoodLoss", since=12, inputs=(2, 3), outputs=1
+):
+    """Minus the log-probability of each class (NegativeLogLikelihoodLoss-12, 13, 22)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return self._types(args)[:1]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.losses.negative_log_likelihood(self.reduction, self.ignore_index)
+
+
+class SoftmaxCrossEntropyLoss(
+    Loss, type="SoftmaxCrossEntropyLoss", since=12, inputs=(2, 3), outputs=None
+):
+    """The same of log softmax, which is a second output (SoftmaxCrossEntropyLoss-12, 13)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return self._types(args)[: args.n_outputs]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.losses.cross_entropy(self.reduction, self.ignore_index, both=n_outputs > 1)

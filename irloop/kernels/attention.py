@@ -1,0 +1,250 @@
+"""Attention of ONNX with caches, masks and windows; rotary embeddings; linear attention.
+
+As in the function that the standard defines, 16-bit floats are rounded after each operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.matmul import widened
+
+__all__ = ["Array", "Attention", "Function", "attention", "linear_attention", "rotary_embedding"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """How queries attend to keys.
+
+    Numbers of heads are 0 for data of four dimensions; windows are -1 for no bound. `mode`
+    says what the fourth output holds: 0 the scores, 1 after the soft cap, 2 after the bias,
+    3 after softmax.
+    """
+
+    causal: bool = False
+    query_heads: int = 0
+    key_heads: int = 0
+    scale: float | None = None
+    softcap: float = 0.0
+    precision: Any = None
+    mode: int = 0
+    left: int = -1
+    right: int = -1
+
+
+def _split_heads(x: Array, heads: int) -> Array:
+    """[B, S, heads * D] -> [B, heads, S, D]; four dimensions stay."""
+    if x.ndim == 4:
+        return x
+    return x.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
+
+
+def _joined_heads(x: Array) -> Array:
+    """[B, heads, S, D] -> [B, S, heads * D]."""
+    return x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)
+
+
+def _product(left: Array, right: Array, dtype: np.dtype[Any]) -> Any:
+    return np.matmul(widened(left), widened(right)).astype(dtype, copy=False)
+
+
+def _seen(how: Attention, queries: int, keys: int, offset: Any) -> Array | None:
+    """Which keys a query sees by its place; `offset` is the place of the first query."""
+    if not how.causal and how.left < 0 and how.right < 0:
+        return None
+    distance = np.arange(queries)[:, None] + offset - np.arange(keys)
+    seen = np.ones(distance.shape, dtype=bool)
+    if how.causal:
+        seen &= distance >= 0
+    if how.left >= 0:
+        seen &= distance <= how.left
+    if how.right >= 0:
+        seen &= -distance <= how.right
+    return seen
+
+
+def _bias(
+    how: Attention,
+    shape: tuple[int, int],
+    dtype: np.dtype[Any],
+    mask: Array | None,
+    past: int,
+    lengths: Array | None,
+) -> Array | None:
+    """What is added to the scores: the mask, and minus infinity where a key is not seen."""
+    queries, keys = shape
+    bias: Array | None = None
+    if mask is not None:
+        never = dtype.type(-np.inf)
+        bias = np.where(mask, dtype.type(0), never) if mask.dtype.kind == "b" else mask
+        missing = keys - mask.shape[-1]
+        if missing > 0:
+            widths = [(0, 0)] * (mask.ndim - 1) + [(0, missing)]
+            bias = np.pad(bias, widths, constant_values=never)
+    offset: Any = past
+    if lengths is not None:
+        offset = lengths.reshape(-1, 1, 1, 1) - queries
+    limits = [_seen(how, queries, keys, offset)]
+    if lengths is not None:
+        limits.append(np.arange(keys) < lengths.reshape(-1, 1, 1, 1))
+    for seen in limits:
+        if seen is not None:
+            part = np.where(seen, dtype.type(0), dtype.type(-np.inf))
+            bias = part if bias is None else bias + part
+    return bias
+
+
+def _softmax(x: Array, dtype: np.dtype[Any]) -> Any:
+    wide = widened(x)
+    powers = np.exp(wide - wide.max(axis=-1, keepdims=True))
+    return (powers / powers.sum(axis=-1, keepdims=True)).astype(dtype, copy=False)
+
+
+def attention(how: Attention) -> Function:
+    """Queries, keys, values, mask, past keys, past values, numbers of valid keys.
+
+    Gives the attended values, present keys and values, and what `how.mode` says. Heads of keys
+    are shared by as many heads of queries as there are times as many.
+    """
+
+    def apply(
+        query: Array,
+        key: Array,
+        value: Array,
+        mask: Array | None = None,
+        past_key: Array | None = None,
+        past_value: Array | None = None,
+        lengths: Array | None = None,
+    ) -> tuple[Array, Array, Array, Array]:
+        dtype, flat = query.dtype, query.ndim == 3
+        q = _split_heads(query, how.query_heads)
+        k, v = _split_heads(key, how.key_heads), _split_heads(value, how.key_heads)
+        past = 0
+        if past_key is not None and past_value is not None:
+            past = past_key.shape[2]
+            k = np.concatenate((past_key, k), axis=2)
+            v = np.concatenate((past_value, v), axis=2)
+        present = k, v
+        shared = q.shape[1] // k.shape[1]
+        if shared > 1:
+            k, v = k.repeat(shared, axis=1), v.repeat(shared, axis=1)
+        with np.errstate(all="ignore"):
+            bias = _bias(how, (q.shape[2], k.shape[2]), dtype, mask, past, lengths)
+            outputs = _attended(how, q, k, v, bias)
+        result = _joined_heads(outputs[0]) if flat else outputs[0]
+        return result, *present, outputs[1]
+
+    return apply
+
+
+def _attended(
+    how: Attention, q: Array, k: Array, v: Array, bias: Array | None
+) -> tuple[Array, Array]:
+    dtype = q.dtype
+    scale = q.shape[-1] ** -0.5 if how.scale is None else how.scale
+    root = np.asarray(scale**0.5).astype(dtype)
+    scores = _product(q * root, (k * root).swapaxes(-1, -2), dtype)
+    stages = [scores]
+    if how.softcap > 0:
+        cap = np.asarray(how.softcap).astype(dtype)
+        scores = np.tanh(scores / cap) * cap
+    stages.append(scores)
+    if bias is not None:
+        scores = scores + bias
+    stages.append(scores)
+    precision = dtype if how.precision is None else how.precision
+    shares = _softmax(scores.astype(precision, copy=False), precision).astype(dtype, copy=False)
+    if bias is not None:
+        # A query that sees no key at all gets zeros.
+        blind = np.isneginf(bias.max(axis=-1, keepdims=True))
+        shares = np.where(blind, dtype.type(0), shares)
+    stages.append(shares)
+    return _product(shares, v, dtype), stages[how.mode].astype(dtype, copy=False)
+
+
+def rotary_embedding(*, interleaved: bool, size: int, heads: int) -> Function:
+    """Pairs of elements of [B, H, S, D] or [B, S, H * D] turned by the angle of their place.
+
+    `size` is how many elements of a head are turned (0: all); pairs are neighbours when
+    `interleaved`, else half of them apart.
+    """
+
+    def apply(x: Array, cosines: Array, sines: Array, places: Array | None = None) -> Any:
+        split = x if x.ndim == 4 else x.reshape(*x.shape[:2], heads, -1)
+        axis = 1 if x.ndim == 4 else 2
+        cos, sin = (
+            np.expand_dims(widened(cache if places is None else cache[places]), axis)
+            for cache in (cosines, sines)
+        )
+        turned = size or split.shape[-1]
+        result = widened(split).copy()
+        half = turned // 2
+        first, second = (
+            (slice(0, turned, 2), slice(1, turned, 2))
+            if interleaved
+            else (slice(0, half), slice(half, turned))
+        )
+        a, b = result[..., first].copy(), result[..., second].copy()
+        result[..., first] = cos * a - sin * b
+        result[..., second] = sin * a + cos * b
+        return result.reshape(x.shape).astype(x.dtype, copy=False)
+
+    return apply
+
+
+def linear_attention(*, rule: str, query_heads: int, key_heads: int, scale: float) -> Function:
+    """A state [B, heads, D, E] that each step decays, corrects, adds to and reads.
+
+    Queries, keys and values are [B, T, heads * size]; gives values and the last state.
+    """
+    gated, corrected = rule.startswith("gated"), rule.endswith("delta")
+
+    def steps(x: Array, heads: int) -> Array:
+        """[B, T, heads * D] -> [T, B, heads, D]."""
+        wide = x.astype(np.float32)
+        return wide.reshape(*x.shape[:2], heads, -1).transpose(1, 0, 2, 3)
+
+    def apply(
+        query: Array,
+        key: Array,
+        value: Array,
+        past: Array | None = None,
+        decay: Array | None = None,
+        beta: Array | None = None,
+    ) -> tuple[Array, Array]:
+        q, k, v = steps(query, query_heads), steps(key, key_heads), steps(value, key_heads)
+        shared = query_heads // key_heads
+        count, batch, _, width = q.shape
+        q = q.reshape(count, batch, key_heads, shared, width)
+        factor = np.float32(scale or width**-0.5)
+        with np.errstate(all="ignore"):
+            fading = None if decay is None or not gated else np.exp(steps(decay, key_heads))
+            rates = None
+            if beta is not None and corrected:
+                rates = steps(beta, 1 if beta.shape[-1] == 1 else key_heads)
+            if past is None:
+                state = np.zeros((batch, key_heads, width, v.shape[-1]), np.float32)
+            else:
+                state = past.astype(np.float32)
+            read = np.empty((count, batch, key_heads, shared, v.shape[-1]), np.float32)
+            for at in range(count):
+                if fading is not None:
+                    state = state * fading[at][..., None]
+                new = v[at]
+                if rates is not None:
+                    known = (k[at][..., None, :] @ state)[..., 0, :]
+                    new = rates[at] * (new - known)
+                state = state + k[at][..., None] * new[..., None, :]
+                np.matmul(q[at], state, out=read[at])
+        result = (read * factor).transpose(1, 0, 2, 3, 4).reshape(batch, count, -1)
+        kept = query.dtype if past is None else past.dtype
+        return result.astype(query.dtype, copy=False), state.astype(kept, copy=False)
+
+    return apply

@@ -1,0 +1,17 @@
+"""Attention and rotary embeddings in OpenVINO, against ONNX's own values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+BACKEND_OPS = "Attention RotaryEmbedding"
+
+#: Forms of several operations round 16-bit floats where the reference does not.
+LAST_PLACES = {"bf16": 2.0**-6, "fp16": 2.0**-9}
+
+
+@pytest.mark.parametrize("opset", [7, 8])
+def test_imports(backend_case: str, opset: int, check_import: Callable[..., None]) -> None:
+    check_import(backend_case, opset, LAST_PLACES.get(backend_case.rsplit("_", 1)[1], 1e-4))
