@@ -13,7 +13,7 @@ from irloop.errors import IrloopError
 from irloop.execution.limits import Limits
 from irloop.execution.session import Session
 from irloop.execution.trace import TraceEvent, Tracer
-from irloop.graph.model import Model, Node, Value
+from irloop.graph.model import Body, Model, Node, Value
 from irloop.graph.walk import all_graphs, all_nodes
 
 __all__ = ["Pairs", "agree", "inputs_of", "traced"]
@@ -27,22 +27,59 @@ class Pairs:
         self.of_first: dict[Value, str] = {}
         self.of_second: dict[Value, str] = {}
         self.first_by_name: dict[str, Value] = {}
-        taken: set[Value] = set()
+        self._owners = (_owners(first), _owners(second))
         for name, value in left.items():
-            other = right.get(name)
-            if other is None or value in self.of_first or other in taken:
-                continue
-            taken.add(other)
+            if name in right:
+                self._add(name, value, right[name])
+        for loops in list(self.loops()):
+            self._enter(*loops)
+
+    def _add(self, name: str, value: Value, other: Value) -> None:
+        if value not in self.of_first and other not in self.of_second:
             self.of_first[value] = name
             self.of_second[other] = name
             self.first_by_name[name] = value
 
+    def _enter(self, first: Node, second: Node) -> None:
+        """Pair the parameters of bodies that are fed by values that correspond."""
+        for body in first.bodies:
+            other = next((item for item in second.bodies if item.label == body.label), None)
+            if other is None:
+                continue
+            mine, fed = _fed(first, body), _fed(second, other)
+            for outer, parameter in fed.items():
+                name = self.of_second.get(outer, "")
+                inner = mine.get(self.first_by_name[name]) if name else None
+                if inner is not None:
+                    self._add(f"{first.name}/{body.label}/{name}", inner, parameter)
+
     def loops(self) -> Iterable[tuple[Node, Node]]:
-        """The nodes with bodies that correspond."""
+        """The nodes with bodies that correspond: by their names, or by those of their outputs."""
+        left, right = self._owners
+        yield from ((left[name], right[name]) for name in left if name in right)
         for value, name in self.of_second.items():
             other = self.first_by_name[name].producer
             if value.producer.bodies and other.bodies:
                 yield other, value.producer
+
+
+def _fed(node: Node, body: Body) -> dict[Value, Value]:
+    """Body parameters by the outer value that alone feeds each."""
+    found: dict[Value, list[Value]] = {}
+    for port in body.ports.inputs:
+        outer = node.inputs[port.external]
+        if outer is not None:
+            found.setdefault(outer, []).append(body.graph.inputs[port.parameter])
+    return {outer: inner[0] for outer, inner in found.items() if len(inner) == 1}
+
+
+def _owners(model: Model) -> dict[str, Node]:
+    """The nodes with bodies by their names, where those are their own."""
+    found: dict[str, list[Node]] = {}
+    for node in all_nodes(model.graph):
+        if node.bodies:
+            found.setdefault(node.name, []).append(node)
+    return {name: nodes[0] for name, nodes in found.items() if len(nodes) == 1}
 
 
 def _names(model: Model) -> dict[str, Value]:
@@ -54,9 +91,9 @@ def _names(model: Model) -> dict[str, Value]:
     for value in values:
         for name in value.names:
             by_tensor.setdefault(name, []).append(value)
-        node = value.producer
-        own = node.name if len(node.outputs) == 1 else f"{node.name}.{value.index}"
-        by_node.setdefault(own, []).append(value)
+        # The outputs of a loop or an LSTM come in another order in the other format.
+        if len(value.producer.outputs) == 1:
+            by_node.setdefault(value.producer.name, []).append(value)
     found = {name: items[0] for name, items in by_tensor.items() if len(items) == 1}
     for name, items in by_node.items():
         if len(items) == 1 and name not in by_tensor:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from irloop.comparison.measure import Tolerance, measure, ulps
-from irloop.comparison.verdict import drift
+from irloop.comparison.verdict import Verdict, drift, verdict_of
 
 
 def test_ulps_count_representable_values() -> None:
@@ -68,6 +68,30 @@ def test_strings_and_nothing() -> None:
     assert measure(words, np.array(["a", "c"], object), Tolerance()).worst == (1,)
     empty = np.zeros((0, 3), np.float32)
     assert measure(empty, empty, Tolerance()).equal
+
+
+def test_verdicts_of_arrays() -> None:
+    rows = np.arange(12.0).reshape(4, 3)
+    later = np.vstack([rows[:1] * 9 - 5, rows[:-1]])
+    cases = [
+        (rows, rows[::-1].copy(), Verdict.REVERSED),
+        (rows, later, Verdict.SHIFTED),
+        (later, rows, Verdict.SHIFTED),
+        (rows, rows.reshape(2, 2, 3), Verdict.STACKED),
+        (rows, rows.T.copy(), Verdict.SHAPE),
+        (rows, rows[:3], Verdict.COUNT),
+        (rows, rows[1:], Verdict.COUNT),
+        (rows[:0], np.zeros((0, 7)), Verdict.ZERO_SHAPE),
+        (rows, rows.astype(np.float32), Verdict.TYPE),
+        (rows, np.where(rows == 5, np.nan, rows), Verdict.NAN),
+        (rows, rows * 1.001, Verdict.DRIFT),
+        (rows, np.where(rows == 5, 99, rows), Verdict.VALUES),
+        # All parts alike: one is wrong, nothing is shifted.
+        (np.ones((4, 3)), np.vstack([np.zeros((1, 3)), np.ones((3, 3))]), Verdict.VALUES),
+    ]
+    for x, y, wanted in cases:
+        assert verdict_of(x, y, Tolerance())[0] is wanted
+    assert verdict_of(rows, rows * 0, Tolerance(), [rows * 0])[0] is Verdict.NOT_UPDATED
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])

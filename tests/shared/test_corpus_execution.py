@@ -46,7 +46,6 @@ KNOWN = {
         "before the first FakeQuantize becomes a whole step"
     ),
     "ov-ir/if_body_without_parameters/openvino": "the condition has no element; no engine runs it",
-    "ov-frontend/if_branches_with_multiple_outputs/onnx": "Transpose with two inputs: no ONNX",
     "real/ort_cpu_if/onnx": "the branch squeezes an axis of 2, as ONNX Runtime says, too",
     "real/ort_cpu_if/openvino": "the branch squeezes an axis of 2, as ONNX Runtime says, too",
 }
