@@ -188,7 +188,8 @@ class _Positions:
         return slicing.StridedSlice(
             begin_mask=tuple(begin_mask),
             end_mask=tuple(end_mask),
-            ellipsis_mask=(1,) if self.ellipsis else (),
+            # OpenVINO's reader wants masks of one length.
+            ellipsis_mask=(1,) + (0,) * (self.count - 1) if self.ellipsis else (),
         )
 
 

@@ -138,6 +138,8 @@ def test_a_strided_slice_of_unknown_bounds_keeps_what_masks_leave_open() -> None
     assert inferred(op, f32("N", 5, 6), two, two) == ["f32[N,?,6]"]
     assert inferred(op, ANY, two, two) == ["f32[...]"]
     three = TensorType(ElementType.I64, Shape.of(3))
+    with pytest.raises(InferenceError, match="masks differ in length"):
+        inferred(ov.StridedSlice(begin_mask=(1,), end_mask=(1, 0)), f32("N", 5), two, two)
     with pytest.raises(InferenceError, match="more positions than dimensions"):
         inferred(ov.StridedSlice(), f32(4, 4), three, three)
 

@@ -60,6 +60,7 @@ FAMILIES: dict[str, str] = {
     """,
     "reorder": "Reverse ReverseSequence Roll",
     "resize": "Interpolate",
+    "roi": "PSROIPooling ROIAlign ROIPooling",
     "sampling": "GridSample",
     "scatter": "ScatterElementsUpdate ScatterNDUpdate ScatterUpdate",
     "search": "Bucketize CumSum NonZero SearchSorted TopK Unique",

@@ -76,7 +76,22 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
     shrink_axis_mask: tuple[int, ...] = ()
     ellipsis_mask: tuple[int, ...] = ()
 
+    @property
+    def masks(self) -> tuple[tuple[int, ...], ...]:
+        """Begin, end, new axis, shrink axis, ellipsis."""
+        return (
+            self.begin_mask,
+            self.end_mask,
+            self.new_axis_mask,
+            self.shrink_axis_mask,
+            self.ellipsis_mask,
+        )
+
     def infer(self, args: Arguments) -> list[ValueType]:
+        lengths = {len(mask) for mask in self.masks if mask}
+        if len(lengths) > 1:
+            found = ", ".join(map(str, sorted(lengths)))
+            raise args.error("masks differ in length", "one length, or none", found)
         return [TensorType(args.element(0), self._shape(args))]
 
     def _shape(self, args: Arguments) -> Shape:
@@ -148,14 +163,7 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
         return dims[first : last : strides[0]]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        masks = (
-            self.begin_mask,
-            self.end_mask,
-            self.new_axis_mask,
-            self.shrink_axis_mask,
-            self.ellipsis_mask,
-        )
-        acting = (tuple(item != 0 for item in mask) for mask in masks)
+        acting = (tuple(item != 0 for item in mask) for mask in self.masks)
         return kernels.slicing.strided_slice(kernels.slicing.Masks(*acting))
 
 
