@@ -124,6 +124,7 @@ def outline_of(path: str | os.PathLike[str]) -> Outline:
     file = Path(path)
     files = ExternalFiles(file.parent)
     proto = load(file, files)
+    require_text([item.domain for item in proto.opset_import], "the domain of an opset")
     opsets = {item.domain.removeprefix("ai.onnx"): item.version for item in proto.opset_import}
     return Outline(_graph(proto.graph, "", None, files), opsets)
 
