@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from irloop import kernels
 from irloop.graph.tensor import Tensor, pack
 from irloop.graph.types import ElementType
 
@@ -36,26 +37,6 @@ STAND_INS = {
     ElementType.U1: ElementType.U8,
 }
 
-#: What the 16 codes of nf4 stand for (Dettmers et al., "QLoRA", 2023, appendix E).
-NF4_VALUES = (
-    -1.0,
-    -0.6961928009986877,
-    -0.5250730514526367,
-    -0.39491748809814453,
-    -0.28444138169288635,
-    -0.18477343022823334,
-    -0.09105003625154495,
-    0.0,
-    0.07958029955625534,
-    0.16093020141124725,
-    0.24611230194568634,
-    0.33791524171829224,
-    0.44070982933044434,
-    0.5626170039176941,
-    0.7229568362236023,
-    1.0,
-)
-
 
 class UnpackedTensor(Tensor):
     """The elements of another tensor in its stand-in type."""
@@ -75,7 +56,8 @@ class UnpackedTensor(Tensor):
 
         elements = self._source.numpy()
         if self._source.element is ElementType.NF4:
-            return np.array(NF4_VALUES, dtype=np.float32)[elements]
+            values: Array = kernels.convert.from_nf4(elements)
+            return values
         if elements.dtype.itemsize == 1 and not self.element.is_float:
             return elements.astype(self.element.numpy())
         return elements.astype(np.float32).astype(self.element.numpy())

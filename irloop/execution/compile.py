@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop import kernels
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.onnx import control_flow as onnx_flow
 from irloop.dialects.openvino import control_flow as openvino_flow
@@ -26,10 +27,11 @@ from irloop.execution.program import CONTEXT, FIRST_FREE, NOTHING, Context, Prog
 from irloop.execution.state import STATEFUL, stateful_kernel
 from irloop.execution.types import body_types
 from irloop.execution.whole import over_whole_axis
+from irloop.graph.builder import element_of
 from irloop.graph.loops import Carried, Invariant, ScanInput, Sliced
 from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant, Kernel, UnknownOp
-from irloop.graph.types import ValueType
+from irloop.graph.types import ElementType, ValueType
 from irloop.graph.walk import all_nodes, node_path
 
 __all__ = ["compile_graph", "missing"]
@@ -126,6 +128,17 @@ def repeatable(node: Node) -> bool:
     return node.op.pure and not keeps_state(node) and all(item.op.pure for item in inner)
 
 
+def _decoding(node: Node, kernel: Kernel) -> Kernel:
+    """The kernel of a conversion, around it the decoding of data that is held as codes."""
+    if node.op.type not in ("Convert", "ConvertLike"):
+        return kernel
+    data = node.inputs[0]
+    if data is None or element_of(data) is not ElementType.NF4:
+        return kernel
+    decoding: Kernel = kernels.convert.decoding_nf4(kernel)
+    return decoding
+
+
 @dataclass(slots=True)
 class _Frame:
     """Slots of one graph while it is being compiled."""
@@ -199,7 +212,7 @@ class _Compiler:
         if node.op.type in STATEFUL:
             return Step(stateful_kernel(node), (CONTEXT, *ins), outs, (), node, 0)
         op = widened_op(node.op) if self._widen else node.op
-        kernel = op.kernel(len(node.outputs))
+        kernel = _decoding(node, op.kernel(len(node.outputs)))
         size = value_bytes(self._types, node.outputs)
         if size is None and inside and expands(node):
             # The later iterations of a loop are not looked after, so this one looks itself.

@@ -245,7 +245,7 @@ class Inference:
         if any(v is not None and a is None for v, a in zip(node.inputs, inputs, strict=True)):
             self._fold_dims(node, partial)
             return
-        if not all(_is_small(value.type) for value in node.outputs):
+        if not all(_is_small(value.type) for value in node.outputs) or _reads_codes(node):
             return
         import numpy as np
 
@@ -269,6 +269,12 @@ class Inference:
         shape = () if type.shape.rank == 0 else (len(partial),)
         array = np.array(partial, dtype=type.element.numpy()).reshape(shape)
         self._constants[node.outputs[0]] = array
+
+
+def _reads_codes(node: Node) -> bool:
+    """True when an input is held as codes, which a kernel alone would take for numbers."""
+    types = (value.type for value in node.inputs if value is not None)
+    return any(isinstance(t, TensorType) and t.element is ElementType.NF4 for t in types)
 
 
 def _is_small(type: ValueType) -> bool:

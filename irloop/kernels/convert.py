@@ -13,7 +13,9 @@ __all__ = [
     "bit_cast",
     "cast",
     "cast_like",
+    "decoding_nf4",
     "fake_convert",
+    "from_nf4",
     "identity",
     "is_small_float",
     "promote",
@@ -37,6 +39,40 @@ _SMALL_FLOATS = frozenset(
 _SMALL_INTEGERS = frozenset(
     np.dtype(kind) for kind in (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2)
 )
+
+#: What the 16 codes of nf4 stand for (Dettmers et al., "QLoRA", 2023, appendix E).
+_NF4_VALUES = (
+    -1.0,
+    -0.6961928009986877,
+    -0.5250730514526367,
+    -0.39491748809814453,
+    -0.28444138169288635,
+    -0.18477343022823334,
+    -0.09105003625154495,
+    0.0,
+    0.07958029955625534,
+    0.16093020141124725,
+    0.24611230194568634,
+    0.33791524171829224,
+    0.44070982933044434,
+    0.5626170039176941,
+    0.7229568362236023,
+    1.0,
+)
+
+
+def from_nf4(codes: Array) -> Array:
+    """The numbers of nf4 codes in f32."""
+    return np.array(_NF4_VALUES, dtype=np.float32)[codes]
+
+
+def decoding_nf4(function: Function) -> Function:
+    """`function` whose first operand comes as nf4 codes."""
+
+    def apply(codes: Array, *others: Array) -> Any:
+        return function(from_nf4(codes), *others)
+
+    return apply
 
 
 def identity(x: Any) -> Any:

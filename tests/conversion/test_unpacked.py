@@ -61,6 +61,8 @@ def test_from_the_opset_that_has_it_on_a_type_stays(
 ) -> None:
     for opset in (11, 25):
         model = model_of("openvino", Convert(ElementType.F32), element, elements)
+        (source,) = Session(model).run([]).values()
+        assert source.tolist() == expected
         target, _ = pipelines.to_onnx(model, opset=opset)
         stays = since is not None and opset >= since
         assert stored(target) == {element if stays else stand_in}
