@@ -21,6 +21,7 @@ FAMILIES: dict[str, str] = {
         Clamp Elu GRN Gelu HSigmoid HSwish HardSigmoid LogSoftmax Mish PReLU ReLU Selu Sigmoid
         SoftMax SoftPlus SoftSign Swish
     """,
+    "color": "I420toBGR I420toRGB NV12toBGR NV12toRGB",
     "comparison": """
         BitwiseAnd BitwiseLeftShift BitwiseNot BitwiseOr BitwiseRightShift BitwiseXor Equal
         Greater GreaterEqual IsFinite IsInf IsNaN Less LessEqual LogicalAnd LogicalNot LogicalOr
@@ -58,6 +59,7 @@ FAMILIES: dict[str, str] = {
         ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceMax ReduceMean ReduceMin
         ReduceProd ReduceSum
     """,
+    "region": "RegionYolo",
     "reorder": "Reverse ReverseSequence Roll",
     "resize": "Interpolate",
     "roi": "PSROIPooling ROIAlign ROIPooling",
