@@ -168,6 +168,7 @@ def import_gather_nd_12(c: Conversion, op: onnx.GatherND12, data: Value, indices
 def _import_gather_nd(c: Conversion, batch_dims: int, data: Value, indices: Value) -> Value:
     if c.opset >= 8:
         return c(ov.GatherND8(batch_dims), data, indices)
+    indices = openvino_forms.non_negative_coordinates(c, indices, data, batch_dims)
     merged = c(ov.GatherND(batch_dims), data, indices)
     if batch_dims < 2:
         return merged

@@ -29,6 +29,7 @@ __all__ = [
     "concat",
     "gather",
     "non_negative",
+    "non_negative_coordinates",
     "pad",
     "range_",
     "reshape",
@@ -268,6 +269,27 @@ def non_negative(c: Conversion, indices: Value, value: Value, axis: int) -> Valu
     negative = c(comparison.Less(), indices, c.constant(0, element))
     moved = c(elementwise.Add(), indices, size)
     return c(comparison.Select(), negative, moved, indices)
+
+
+def non_negative_coordinates(
+    c: Conversion, indices: Value, value: Value, batch_dims: int = 0
+) -> Value:
+    """Coordinates in the last axis of `indices`, those that count from the end turned around.
+
+    Raises:
+        RefusedError: when the number of coordinates is not known.
+    """
+    known = c.constant_of(indices)
+    if known is not None and not (known < 0).any():
+        return indices
+    shape = static_shape(indices)
+    depth = shape.dim(-1) if shape.rank else None
+    if not isinstance(depth, int):
+        raise c.refuse("the number of its coordinates is not known", "write opset8")
+    whole = as_i64(c, indices)
+    sizes = slice_(c, shape_of(c, value), [batch_dims], [batch_dims + depth], [0])
+    negative = c(comparison.Less(), whole, c.i64(0))
+    return c(comparison.Select(), negative, c(elementwise.Add(), whole, sizes), whole)
 
 
 def shape_of(c: Conversion, value: Value) -> Value:

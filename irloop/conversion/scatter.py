@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irloop.conversion import onnx_forms
+from irloop.conversion import onnx_forms, openvino_forms
 from irloop.conversion.framework import Conversion, exports, imports
 from irloop.conversion.inputs import needed_axis, needed_rank
 from irloop.conversion.scatter_parts import (
@@ -192,7 +192,16 @@ def import_scatter_elements(
     indices: Value,
     updates: Value,
 ) -> Value:
-    return c(ov.ScatterElementsUpdate(), data, indices, updates, c.i64(op.axis))
+    return _import_elements(c, op.axis, data, indices, updates)
+
+
+def _import_elements(
+    c: Conversion, axis: int, data: Value, indices: Value, updates: Value
+) -> Value:
+    if c.opset < 8:
+        # The specification of this time knows no negative indices.
+        indices = openvino_forms.non_negative(c, indices, data, axis)
+    return c(ov.ScatterElementsUpdate(), data, indices, updates, c.i64(axis))
 
 
 @imports(onnx.ScatterElements16)
@@ -200,7 +209,7 @@ def import_scatter_elements_16(
     c: Conversion, op: onnx.ScatterElements16, data: Value, indices: Value, updates: Value
 ) -> Value:
     if op.reduction == "none":
-        return c(ov.ScatterElementsUpdate(), data, indices, updates, c.i64(op.axis))
+        return _import_elements(c, op.axis, data, indices, updates)
     if c.opset >= 12:
         newer = ov.ScatterElementsUpdate12(_TO_OPENVINO[op.reduction])
         return c(newer, data, indices, updates, c.i64(op.axis))
@@ -212,6 +221,12 @@ def import_scatter_elements_16(
 def import_scatter_nd(
     c: Conversion, op: onnx.ScatterND, data: Value, indices: Value, updates: Value
 ) -> Value:
+    return _import_rows(c, data, indices, updates)
+
+
+def _import_rows(c: Conversion, data: Value, indices: Value, updates: Value) -> Value:
+    if c.opset < 8:
+        indices = openvino_forms.non_negative_coordinates(c, indices, data)
     return c(ov.ScatterNDUpdate(), data, indices, updates)
 
 
@@ -220,7 +235,7 @@ def import_scatter_nd_16(
     c: Conversion, op: onnx.ScatterND16, data: Value, indices: Value, updates: Value
 ) -> Value:
     if op.reduction == "none":
-        return c(ov.ScatterNDUpdate(), data, indices, updates)
+        return _import_rows(c, data, indices, updates)
     if c.opset >= 15:
         return c(ov.ScatterNDUpdate15(_TO_OPENVINO[op.reduction]), data, indices, updates)
     return rows_by_comparing(c, OPENVINO, op.reduction, (data, indices, updates))
