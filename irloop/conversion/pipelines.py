@@ -38,6 +38,7 @@ from irloop.conversion import (
     region,
     reorder,
     resize,
+    roi,
     sampling,
     scan,
     scatter,
@@ -48,6 +49,7 @@ from irloop.conversion import (
     signal_import,
     slicing,
     strided_slice,
+    unique,
 )
 from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.framework import EXPORTS, IMPORTS, Conversion, Converted, Converter
@@ -108,6 +110,8 @@ FAMILIES = (
     region,
     losses,
     attention,
+    roi,
+    unique,
 )
 
 #: Read by ONNX Runtime, TensorRT and DirectML of today.
