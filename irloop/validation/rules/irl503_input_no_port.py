@@ -8,6 +8,7 @@ from irloop.diagnostics import Diagnostic, Severity
 from irloop.validation.context import Context
 from irloop.validation.places import at_entry, describe
 from irloop.validation.rule import Rule
+from irloop.validation.wiring import Entry, Wiring
 
 
 class InputNoPort(
@@ -15,16 +16,18 @@ class InputNoPort(
     code="IRL503",
     severity=Severity.ERROR,
     title="port map names an input that does not exist",
-    requires=("IRL104", "IRL520"),
+    requires=("IRL104", "IRL106", "IRL520"),
 ):
     """An input entry of a port map names an external port that the layer does not have.
 
     What it does:
-        Compares `external_port_id` of each input entry with the input ports of the layer. -1
-        stands for "not connected" and is allowed.
+        Compares `external_port_id` of each input entry with the input ports of the layer, and
+        those with the edges: a port without an edge is no input. -1 stands for "not connected"
+        and is allowed.
     Why is this bad:
         OpenVINO 2026.4 and 2021.4 use the number as an index and stop with a bare exception
-        ("vector::_M_range_check").
+        ("vector::_M_range_check") or with "Number of inputs must be the same as number of input
+        descriptions".
     Bad example:
         <input external_port_id="5" internal_layer_id="0"/> in a layer with 3 inputs
     Good example:
@@ -36,15 +39,25 @@ class InputNoPort(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding an entry."""
         for wiring in context.wirings_with_body:
+            connected = {edge.to_port for edge in wiring.outer.edges_into(wiring.owner)}
+            ports = wiring.owner.inputs
             for entry in wiring.inputs:
-                if entry.external is None or entry.external == -1 or entry.position is not None:
+                if entry.external is None or entry.external == -1:
                     continue
-                assert wiring.section is not None
-                ports = ", ".join(str(port.id) for port in wiring.owner.inputs)
-                yield self.found(
-                    at_entry(wiring.owner, wiring.section, entry.entry),
-                    f"{describe(wiring.owner)} has no input {entry.external}",
-                    expected=f"one of its inputs: {ports or 'none'}",
-                    found=f'external_port_id="{entry.external}"',
-                    fix="name an input port of the layer",
-                )
+                if entry.position is None:
+                    known = ", ".join(str(port.id) for port in ports) or "none"
+                    yield self._no_port(wiring, entry, f"no input {entry.external}", known)
+                elif ports[entry.position].id not in connected and len(connected) < len(ports):
+                    known = ", ".join(str(port.id) for port in ports if port.id in connected)
+                    what = f"no edge to input {entry.external}, which the body reads"
+                    yield self._no_port(wiring, entry, what, known or "none")
+
+    def _no_port(self, wiring: Wiring, entry: Entry, what: str, known: str) -> Diagnostic:
+        assert wiring.section is not None
+        return self.found(
+            at_entry(wiring.owner, wiring.section, entry.entry),
+            f"{describe(wiring.owner)} has {what}",
+            expected=f"one of its connected inputs: {known}",
+            found=f'external_port_id="{entry.external}"',
+            fix="name a connected input, or restore the edge",
+        )
