@@ -168,10 +168,11 @@ def _attended(
         exact = forms.converted(c, scores, op.softmax_precision)
     shares = forms.converted(c, forms.softmax(c, exact, 3), element)
     if bias is not None:
-        # A query that sees no key at all gets zeros.
-        highest = forms.reduce(c, "Max", bias, [-1])
-        blind = forms.equal(c, highest, forms.scalar(c, NEVER, bias))
-        shares = forms.select(c, blind, forms.scalar(c, 0.0, shares), shares)
+        # A query that sees no key at all gets zeros. (OpenVINO's CPU finds the lowest finite
+        # number as the maximum of numbers that are all minus infinity.)
+        seen = c(comparison.Greater(), bias, forms.scalar(c, NEVER, bias))
+        sees = forms.reduce(c, "Or", seen, [-1])
+        shares = forms.select(c, sees, shares, forms.scalar(c, 0.0, shares))
     stages.append(shares)
     values = forms.converted(c, v, element)
     return c(matmul.MatMul(), shares, values), stages[op.qk_matmul_output_mode]

@@ -54,6 +54,42 @@ def import_grid_sample(
     return _Sampler(c, data, grid, mode, op.padding_mode, align, rank - 2).run()
 
 
+@imports(onnx.AffineGrid)
+def import_affine_grid(c: Conversion, op: onnx.AffineGrid, theta: Value, size: Value) -> Value:
+    """AffineGrid -> the columns of the matrices times the places along each axis, added."""
+    rows = shape_of(theta).dim(1)
+    count = shape_of(size).count()
+    axes = rows if isinstance(rows, int) else None if count is None else count - 2
+    if axes is None:
+        raise c.refuse("its number of axes is not known", "declare the shapes of the inputs")
+    ones = list(range(1, 1 + axes))
+
+    def column(at: int) -> Value:
+        return forms.unsqueeze(c, forms.gather(c, theta, c.i64(at), 2), ones)
+
+    result = column(axes)
+    for axis in range(axes):
+        dim = forms.gather(c, size, c.i64(2 + axis), 0)
+        places = _units(c, dim, element_of(theta), align=op.align_corners != 0)
+        shape = [1] * (axes + 2)
+        shape[1 + axis] = -1
+        along = forms.reshape(c, places, shape)
+        result = forms.add(c, result, forms.multiply(c, column(axes - 1 - axis), along))
+    return result
+
+
+def _units(c: Conversion, count: Value, element: ElementType, *, align: bool) -> Value:
+    """Where `count` elements stand between -1 and 1."""
+    numbers = forms.convert(c, forms.range_(c, c.i64(0), count, c.i64(1)), element)
+    double = forms.multiply(c, numbers, forms.scalar(c, 2.0, numbers))
+    one = forms.scalar(c, 1.0, numbers)
+    if align:
+        steps = forms.maximum(c, forms.subtract(c, count, c.i64(1)), c.i64(1))
+    else:
+        steps, double = count, forms.add(c, double, one)
+    return forms.subtract(c, forms.divide(c, double, forms.convert(c, steps, element)), one)
+
+
 @dataclass(frozen=True, slots=True)
 class _Sampler:
     """Emits grid sampling in operations of opset7."""

@@ -14,7 +14,14 @@ import numpy as np
 
 from irloop.kernels.matmul import widened
 
-__all__ = ["Array", "Function", "cubic_weights", "grid_sample", "weighted_corners"]
+__all__ = [
+    "Array",
+    "Function",
+    "affine_grid",
+    "cubic_weights",
+    "grid_sample",
+    "weighted_corners",
+]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
@@ -129,5 +136,29 @@ def grid_sample(mode: str, padding: str, *, align: bool) -> Function:
             result = weighted_corners(wide, corners)
         shape = (*data.shape[:2], *grid.shape[1:-1])
         return result.reshape(shape).astype(data.dtype, copy=False)
+
+    return apply
+
+
+def affine_grid(*, align: bool) -> Function:
+    """Places of an image of size [N, C, D1, ..., Dr] moved by matrices [N, r, r + 1].
+
+    Gives [N, D1, ..., Dr, r]; the last coordinate of a place belongs to the first axis.
+    """
+
+    def apply(theta: Array, size: Array) -> Any:
+        sizes = [int(count) for count in size.reshape(-1)[2:]]
+        wide = widened(theta)
+        columns = np.expand_dims(wide, tuple(range(1, 1 + len(sizes))))
+        result: Any = columns[..., -1]
+        for axis, count in enumerate(sizes):
+            number = np.arange(count, dtype=wide.dtype)
+            # One aligned element stands at -1, as if others followed.
+            unit = number * 2 / max(count - 1, 1) - 1 if align else (number * 2 + 1) / count - 1
+            shape = [1] * (len(sizes) + 2)
+            shape[1 + axis] = count
+            column = columns[..., len(sizes) - 1 - axis]
+            result = result + column * unit.astype(wide.dtype).reshape(shape)
+        return result.astype(theta.dtype, copy=False)
 
     return apply

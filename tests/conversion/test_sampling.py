@@ -9,7 +9,7 @@ import pytest
 
 OPCONF_TYPES = "GridSample"
 
-BACKEND_OPS = "GridSample"
+BACKEND_OPS = "GridSample AffineGrid"
 
 
 @pytest.mark.parametrize("opset", [16, 20])

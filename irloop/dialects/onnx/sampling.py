@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from irloop import kernels
+from irloop.dialects import rules
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.sampling import grid_sample_types, mode_of
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
-from irloop.graph.types import ValueType
+from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 
-__all__ = ["GridSample", "GridSample16"]
+__all__ = ["AffineGrid", "GridSample", "GridSample16"]
 
 
 class _GridSample(OnnxOp):
@@ -45,3 +46,38 @@ class GridSample(_GridSample, type="GridSample", since=20, inputs=2):
 
     def word(self) -> str:
         return self.mode
+
+
+class AffineGrid(OnnxOp, type="AffineGrid", since=20, inputs=2):
+    """Places of an image moved by matrices (AffineGrid-20), as GridSample reads them.
+
+    Inputs matrices [N, r, r + 1] and the size [N, C, D1, ..., Dr]; gives [N, D1, ..., Dr, r].
+    """
+
+    align_corners: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args, 0)
+        element, rank = args.element(0), self._axes(args)
+        if rank is None:
+            return [TensorType(element, UNKNOWN_SHAPE)]
+        if rank not in (2, 3):
+            raise args.error("the matrices are not for 2 or 3 axes", "[N, 2, 3]", str(rank))
+        sizes = args.dims(1)
+        if sizes is not None and len(sizes) != rank + 2:
+            raise args.error("the size does not fit the matrices", str(rank + 2), str(len(sizes)))
+        items = args.shape(0).dim(0)
+        inner: tuple[Dim, ...] = (UNKNOWN_DIM,) * rank if sizes is None else sizes[2:]
+        return [TensorType(element, Shape((items, *inner, rank)))]
+
+    def _axes(self, args: Arguments) -> int | None:
+        """The number of spatial axes, as far as one of the inputs tells."""
+        if args.rank(0) not in (None, 3):
+            raise args.error("data are no matrices", "[N, r, r + 1]", str(args.shape(0)))
+        rows, count = args.shape(0).dim(1), args.shape(1).count()
+        if isinstance(rows, int):
+            return rows
+        return None if count is None else count - 2
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.sampling.affine_grid(align=self.align_corners != 0)
