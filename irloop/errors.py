@@ -135,6 +135,8 @@ MEANINGS = {
     "ignore; the conversion ignores them likewise.",
     "CNV803": "A resize has scales that give no whole size and aligns corners. Runtimes round the "
     "size first and the ONNX specification does not; the conversion follows the runtimes.",
+    "CNV804": "ROIAlign before opset9 takes a region smaller than one element for one element; the "
+    "ONNX operation reads it as small as it is.",
     "GRF001": "The graph in memory is inconsistent: a pass or a builder made a mistake. This is a "
     "bug in irloop, or in a pass of your own.",
     "IRL000": "An error that has no code of its own.",

@@ -1,0 +1,130 @@
+"""Regions of interest in OpenVINO: data [N, C, H, W], regions [R, 5] or [R, 4]."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_DIM, Dim, Shape, TensorType, ValueType
+
+__all__ = ["PSROIPooling", "ROIAlign", "ROIAlign9", "ROIPooling"]
+
+
+def _regions(args: Arguments, width: int) -> Dim:
+    """The number of regions, whose rows have `width` numbers."""
+    dims = args.shape(1).dims
+    if dims is None:
+        return UNKNOWN_DIM
+    if len(dims) != 2 or (isinstance(dims[1], int) and dims[1] != width):
+        raise args.error("the regions have a wrong shape", f"[R, {width}]", str(args.shape(1)))
+    return dims[0]
+
+
+def _channels(args: Arguments) -> Dim:
+    dims = args.shape(0).dims
+    if dims is None:
+        return UNKNOWN_DIM
+    if len(dims) != 4:
+        raise args.error("its data is no feature map", "[N, C, H, W]", str(args.shape(0)))
+    return dims[1]
+
+
+class ROIPooling(OpenVinoOp, type="ROIPooling", since=1, inputs=2):
+    """Regions (item, x1, y1, x2, y2) pooled to one size (ROIPooling-2).
+
+    `method` max takes the largest element of each bin, bilinear reads a grid of places, the
+    coordinates then being in 0..1.
+    """
+
+    pooled_h: int = 0
+    pooled_w: int = 0
+    output_size: tuple[int, ...] = ()
+    output_roi: tuple[int, ...] = ()
+    spatial_scale: float = 1.0
+    method: str = "max"
+
+    def size(self) -> tuple[int, int]:
+        """The height and width that regions are pooled to."""
+        listed = self.output_roi or self.output_size
+        return (self.pooled_h, self.pooled_w) if self.pooled_h else (listed[0], listed[1])
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if not self.pooled_h and len(self.output_roi or self.output_size) != 2:
+            raise args.error("the pooled size is missing", "pooled_h and pooled_w")
+        shape = (_regions(args, 5), _channels(args), *self.size())
+        return [TensorType(args.element(0), Shape(shape))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        if self.method.lower() == "bilinear":
+            return kernels.roi.roi_pool_bilinear(*self.size())
+        return kernels.roi.roi_pool_max(*self.size(), self.spatial_scale)
+
+
+class _Align(OpenVinoOp):
+    pooled_h: int
+    pooled_w: int
+    sampling_ratio: int
+    spatial_scale: float
+    mode: str
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        shape = (_regions(args, 4), _channels(args), self.pooled_h, self.pooled_w)
+        return [TensorType(args.element(0), Shape(shape))]
+
+    def alignment(self) -> str:
+        """asymmetric, half_pixel_for_nn or half_pixel."""
+        return "asymmetric"
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        aligned = self.alignment()
+        return kernels.roi.roi_align(
+            self.pooled_h,
+            self.pooled_w,
+            self.sampling_ratio,
+            self.spatial_scale,
+            "avg" if self.mode.lower() == "avg" else "max_sample",
+            before=0.5 if aligned == "half_pixel" else 0.0,
+            after=0.0 if aligned == "asymmetric" else -0.5,
+            at_least_one=aligned == "asymmetric",
+        )
+
+
+class ROIAlign(_Align, type="ROIAlign", since=3, inputs=3):
+    """Regions (x1, y1, x2, y2) of the items in input 2, sampled bilinearly (ROIAlign-3)."""
+
+
+class ROIAlign9(_Align, type="ROIAlign", since=9, inputs=3):
+    """As ROIAlign-3, `aligned_mode` saying where an element's centre is (ROIAlign-9)."""
+
+    aligned_mode: str = "asymmetric"
+
+    def alignment(self) -> str:
+        return self.aligned_mode.lower()
+
+
+class PSROIPooling(OpenVinoOp, type="PSROIPooling", since=1, inputs=2):
+    """Position-sensitive pooling: each bin reads channels of its own (PSROIPooling-1)."""
+
+    output_dim: int
+    spatial_scale: float
+    group_size: int = 1
+    mode: str = "average"
+    spatial_bins_x: int = 1
+    spatial_bins_y: int = 1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _channels(args)
+        shape = (_regions(args, 5), self.output_dim, self.group_size, self.group_size)
+        return [TensorType(args.element(0), Shape(shape))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        if self.mode.lower() == "average":
+            return kernels.roi.psroi_average(self.output_dim, self.group_size, self.spatial_scale)
+        return kernels.roi.psroi_bilinear(
+            self.output_dim,
+            self.group_size,
+            self.spatial_bins_x,
+            self.spatial_bins_y,
+            self.spatial_scale,
+        )

@@ -1,0 +1,242 @@
+"""Regions of interest read from feature maps: pooling, alignment, position-sensitive pooling.
+
+Feature maps are [N, C, H, W]; a region is a box and the item it belongs to. The loops run over
+regions, never over elements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.matmul import widened
+
+__all__ = [
+    "Array",
+    "Function",
+    "psroi_average",
+    "psroi_bilinear",
+    "roi_align",
+    "roi_pool_bilinear",
+    "roi_pool_max",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+
+def _places(first: Array, end: Array, size: int) -> tuple[Array, Array]:
+    """[bins, longest]: the elements of each bin, the last one repeated; and which are empty."""
+    first, end = np.clip(first, 0, size), np.clip(end, 0, size)
+    empty = end <= first
+    longest = int(np.max(end - first, initial=1))
+    place = np.minimum(first[:, None] + np.arange(longest), end[:, None] - 1)
+    return np.clip(place, 0, size - 1), empty
+
+
+def roi_pool_max(height: int, width: int, scale: float) -> Function:
+    """The maximum of each bin of regions [R, 5] (item, x1, y1, x2, y2), 0 for an empty bin."""
+
+    def bins(low: float, high: float, count: int, size: int) -> tuple[Array, Array]:
+        start = math.floor(low * scale + 0.5)
+        extent = max(math.floor(high * scale + 0.5) - start + 1, 1)
+        step = np.float32(extent) / np.float32(count)
+        index = np.arange(count, dtype=np.float32)
+        first = np.floor(index * step).astype(np.int64) + start
+        end = np.ceil((index + 1) * step).astype(np.int64) + start
+        return _places(first, end, size)
+
+    def apply(data: Array, rois: Array) -> Any:
+        result = np.zeros((len(rois), data.shape[1], height, width), data.dtype)
+        for at, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
+            if item < 0:
+                break
+            rows, no_rows = bins(y1, y2, height, data.shape[2])
+            columns, no_columns = bins(x1, x2, width, data.shape[3])
+            cells = data[int(item)][:, rows][:, :, :, columns]
+            best = cells.max(axis=(2, 4))
+            result[at] = np.where(no_rows[:, None] | no_columns, 0, best)
+        return result
+
+    return apply
+
+
+def _corners(place: Array, size: int) -> tuple[Array, Array, Array]:
+    """The elements before and behind each place inside the data, and the share of the second."""
+    low = np.floor(place).astype(np.int64)
+    return low, np.minimum(low + 1, size - 1), place - low
+
+
+def _bilinear(plane: Array, y: Array, x: Array) -> Array:
+    """[C, len(y), len(x)]: `plane` [C, H, W] at all pairs of places, 0 outside."""
+    height, width = plane.shape[1:]
+    inside = ((y >= 0) & (y <= height - 1))[:, None] & ((x >= 0) & (x <= width - 1))
+    top, bottom, down = _corners(np.clip(y, 0, height - 1), height)
+    left, right, along = _corners(np.clip(x, 0, width - 1), width)
+    rows = plane[:, top] * (1 - down)[:, None] + plane[:, bottom] * down[:, None]
+    values: Array = rows[:, :, left] * (1 - along) + rows[:, :, right] * along
+    return np.where(inside, values, 0)
+
+
+def _grid(low: float, high: float, count: int, size: int) -> Array:
+    """Places from the first to the last border of a box in 0..1, its middle for one place."""
+    if count == 1:
+        return np.array([(low + high) * (size - 1) / 2])
+    return low * (size - 1) + np.arange(count) * ((high - low) * (size - 1) / (count - 1))
+
+
+def roi_pool_bilinear(height: int, width: int) -> Function:
+    """Regions [R, 5] in coordinates 0..1 read at a grid of places from corner to corner."""
+
+    def apply(data: Array, rois: Array) -> Any:
+        result = np.zeros((len(rois), data.shape[1], height, width), data.dtype)
+        for at, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
+            if item < 0:
+                break
+            y = _grid(y1, y2, height, data.shape[2])
+            x = _grid(x1, x2, width, data.shape[3])
+            result[at] = _bilinear(widened(data[int(item)]), y, x)
+        return result
+
+    return apply
+
+
+def _align_axis(
+    start: float, extent: float, count: int, ratio: int, size: int
+) -> tuple[Array, Array, Array]:
+    """Elements [places, 2], their weights, and which places are inside, of one axis."""
+    samples = ratio if ratio > 0 else max(math.ceil(extent / count), 1)
+    step = np.float32(extent) / np.float32(count)
+    inner = (np.arange(samples, dtype=np.float32) + np.float32(0.5)) * step / np.float32(samples)
+    bins = np.arange(count, dtype=np.float32)[:, None] * step
+    place = (np.float32(start) + bins + inner).reshape(-1)
+    inside = (place >= -1) & (place <= size)
+    place = np.clip(place, 0, size - 1)
+    low, high, share = _corners(place, size)
+    return np.stack((low, high), 1), np.stack((1 - share, share), 1), inside
+
+
+def roi_align(
+    height: int,
+    width: int,
+    ratio: int,
+    scale: float,
+    mode: str,
+    *,
+    before: float = 0.0,
+    after: float = 0.0,
+    at_least_one: bool,
+) -> Function:
+    """Regions [R, 4] (x1, y1, x2, y2) of the items [R], each bin sampled `ratio` times an axis.
+
+    `ratio` 0 samples about once an element. A place is bilinear; `mode` avg takes the mean of
+    a bin, max the largest weighted element, max_sample the largest sample. `offset` is taken
+    off the scaled coordinates; with `at_least_one` a region is one element high and wide.
+    """
+
+    def apply(data: Array, rois: Array, items: Array) -> Any:
+        result = np.zeros((len(rois), data.shape[1], height, width), data.dtype)
+        whole = items.reshape(-1).astype(np.int64)
+        for at, (x1, y1, x2, y2) in enumerate(widened(rois)):
+            one = np.float32(scale)
+            first, second = np.float32(before), np.float32(after)
+            left, top, right, bottom = (
+                float((bound + first) * one + second) for bound in (x1, y1, x2, y2)
+            )
+            wide, high = right - left, bottom - top
+            if at_least_one:
+                wide, high = max(wide, 1.0), max(high, 1.0)
+            rows = _align_axis(top, high, height, ratio, data.shape[2])
+            columns = _align_axis(left, wide, width, ratio, data.shape[3])
+            plane = widened(data[whole[at]])
+            result[at] = _aligned(plane, rows, columns, height, width, mode)
+        return result
+
+    return apply
+
+
+def _aligned(
+    plane: Array,
+    rows: tuple[Array, Array, Array],
+    columns: tuple[Array, Array, Array],
+    height: int,
+    width: int,
+    mode: str,
+) -> Array:
+    (y, y_share, y_inside), (x, x_share, x_inside) = rows, columns
+    # [C, sampled rows, 2, sampled columns, 2]
+    cells = plane[:, y][:, :, :, x] * y_share[:, :, None, None] * x_share
+    cells = cells * (y_inside[:, None, None, None] & x_inside[:, None])
+    if mode != "max":
+        cells = cells.sum(axis=(2, 4))[:, :, None, :, None]
+    near, beside = cells.shape[2], cells.shape[4]
+    binned = cells.reshape(len(plane), height, -1, near, width, len(x) // width, beside)
+    axes = (2, 3, 5, 6)
+    result: Array = binned.mean(axis=axes) if mode == "avg" else binned.max(axis=axes)
+    return result
+
+
+def psroi_average(outputs: int, group: int, scale: float) -> Function:
+    """The mean of each of group x group bins, each from channels of its own (R-FCN)."""
+
+    def bins(low: float, high: float, size: int) -> tuple[Array, Array]:
+        start = math.floor(low + 0.5) * scale
+        end = (math.floor(high + 0.5) + 1.0) * scale
+        step = (end - start) / group
+        index = np.arange(group)
+        first = np.floor(start + index * step)
+        last = np.ceil(start + (index + 1) * step)
+        return (
+            np.clip(first, 0, size).astype(np.int64),
+            np.clip(last, 0, size).astype(np.int64),
+        )
+
+    def apply(data: Array, rois: Array) -> Any:
+        result = np.zeros((len(rois), outputs, group, group), data.dtype)
+        for at, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
+            plane = widened(data[int(item)])
+            sums = np.zeros((plane.shape[0], plane.shape[1] + 1, plane.shape[2] + 1))
+            sums[:, 1:, 1:] = plane.astype(np.float64).cumsum(1).cumsum(2)
+            top, bottom = bins(y1, y2, data.shape[2])
+            left, right = bins(x1, x2, data.shape[3])
+            area = np.maximum(bottom - top, 0)[:, None] * np.maximum(right - left, 0)
+            total = (
+                sums[:, bottom][:, :, right]
+                - sums[:, top][:, :, right]
+                - sums[:, bottom][:, :, left]
+                + sums[:, top][:, :, left]
+            )
+            own = total.reshape(outputs, group, group, group, group)
+            row, column = np.arange(group)[:, None], np.arange(group)
+            chosen = own[:, row, column, row, column]
+            result[at] = np.where(area > 0, chosen / np.maximum(area, 1), 0)
+        return result
+
+    return apply
+
+
+def psroi_bilinear(outputs: int, group: int, bins_x: int, bins_y: int, scale: float) -> Function:
+    """The mean over spatial bins, each from channels of its own, of places in 0..1."""
+
+    def apply(data: Array, rois: Array) -> Any:
+        height, width = data.shape[2:]
+        result = np.zeros((len(rois), outputs, group, group), data.dtype)
+        for at, (item, *box) in enumerate(rois.astype(np.float64).tolist()):
+            x1, y1, x2, y2 = (bound * scale for bound in box)
+            plane = widened(data[int(item)])
+            channels = plane.reshape(bins_y * bins_x, outputs, height, width)
+            total = np.zeros((outputs, group, group))
+            for row in range(bins_y):
+                low = y1 + (y2 - y1) / bins_y * row
+                y = _grid(low, low + (y2 - y1) / bins_y, group, height)
+                for column in range(bins_x):
+                    left = x1 + (x2 - x1) / bins_x * column
+                    x = _grid(left, left + (x2 - x1) / bins_x, group, width)
+                    total += _bilinear(channels[row * bins_x + column], y, x)
+            result[at] = total / (bins_x * bins_y)
+        return result
+
+    return apply
