@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from irloop.conversion import pipelines  # registers every conversion rule
-from irloop.conversion.framework import EXPORTS, IMPORTS
+from irloop.conversion.framework import EXPORTS, IMPORTS, NO_COUNTERPART
 from irloop.dialects.onnx import ONNX
 from irloop.dialects.openvino import OPENVINO
 from irloop.graph.op import Constant, Op, Parameter, Result
@@ -61,7 +61,7 @@ def operations() -> tuple[Coverage, ...]:
                     cls.since,
                     infer=basic or cls.infer is not Op.infer,
                     run=basic or cls.can_run() or (dialect, cls.type) in _CONTROL_FLOW,
-                    convert=basic or cls in rules,
+                    convert=basic or (cls in rules and cls not in NO_COUNTERPART),
                 )
             )
     return tuple(sorted(rows))

@@ -26,7 +26,15 @@ from irloop.graph.op import Constant, Op, UnknownOp
 from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import node_path
 
-__all__ = ["Conversion", "Converter", "RefusedError", "exports", "imports", "pairs"]
+__all__ = [
+    "Conversion",
+    "Converter",
+    "RefusedError",
+    "exports",
+    "imports",
+    "no_counterpart",
+    "pairs",
+]
 
 #: What a source value has become: a target value, or something the target has no type for.
 Converted = Value | Virtual
@@ -36,6 +44,9 @@ RuleT = TypeVar("RuleT", bound=Rule)
 
 EXPORTS: dict[type[Op], Rule] = {}
 IMPORTS: dict[type[Op], Rule] = {}
+
+#: Operations that the other dialect has nothing for.
+NO_COUNTERPART: set[type[Op]] = set()
 
 #: Rules that understand virtual inputs.
 _TAKES_VIRTUAL: set[Rule] = set()
@@ -71,6 +82,16 @@ def exports(*classes: type[Op]) -> Callable[[RuleT], RuleT]:
 def imports(*classes: type[Op]) -> Callable[[RuleT], RuleT]:
     """Register a rule from ONNX operations to OpenVINO."""
     return _register(IMPORTS, classes)
+
+
+def no_counterpart(table: dict[type[Op], Rule], *classes: type[Op], reason: str, fix: str) -> None:
+    """Register operations of a direction (EXPORTS, IMPORTS) that are always refused, and why."""
+
+    def rule(c: Conversion, op: Op, *inputs: Converted | None) -> Outputs:
+        raise RefusedError(reason, fix)
+
+    _register(table, classes)(takes_virtual(rule))
+    NO_COUNTERPART.update(classes)
 
 
 def takes_virtual(rule: RuleT) -> RuleT:

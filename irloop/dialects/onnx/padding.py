@@ -70,6 +70,8 @@ class Pad2(_FixedPad, type="Pad", since=2, inputs=1):
 
 def _by_input(args: Arguments, axes: tuple[int, ...] | None) -> list[ValueType]:
     element = rules.same_element(args, 0, 2) if args.has(2) else args.element(0)
+    if args.rank(1) not in (1, None):
+        raise args.error("the pads are no list", "rank 1", f"rank {args.rank(1)}")
     numbers = args.dims(1)
     shape = args.shape(0)
     length = shapes.length_of(args, 1)

@@ -73,6 +73,8 @@ class BatchToSpace(OpenVinoOp, type="BatchToSpace", since=2, inputs=4):
         begins, ends = args.ints(2), args.ints(3)
         if shape.dims is None:
             return [TensorType(args.element(0), UNKNOWN_SHAPE)]
+        if not shape.dims:
+            raise args.error("its data has no batch", "rank 1 or more", "rank 0")
         if block is None or begins is None or ends is None:
             return [TensorType(args.element(0), Shape.of_rank(len(shape.dims)))]
         _check_lengths(args, shape, block, begins, ends)
@@ -102,6 +104,8 @@ class SpaceToBatch(OpenVinoOp, type="SpaceToBatch", since=2, inputs=4):
         begins, ends = args.ints(2), args.ints(3)
         if shape.dims is None:
             return [TensorType(args.element(0), UNKNOWN_SHAPE)]
+        if not shape.dims:
+            raise args.error("its data has no batch", "rank 1 or more", "rank 0")
         if block is None or begins is None or ends is None:
             return [TensorType(args.element(0), Shape.of_rank(len(shape.dims)))]
         _check_lengths(args, shape, block, begins, ends)
