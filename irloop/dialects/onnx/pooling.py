@@ -247,6 +247,9 @@ class MaxUnpool(OnnxOp, type="MaxUnpool", since=9, inputs=(2, 3)):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         shape = args.shape(0)
+        if shape.rank is not None and shape.rank != len(self.kernel_shape) + 2:
+            expected = f"rank {len(self.kernel_shape) + 2}"
+            raise args.error("data does not fit the kernel", expected, f"rank {shape.rank}")
         if args.has(2):
             wanted = args.dims(2)
             rank = shape.rank

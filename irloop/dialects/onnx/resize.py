@@ -67,6 +67,8 @@ class Upsample(_Scaled, type="Upsample", since=7, inputs=1):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         rank = args.rank(0)
+        if rank not in (len(self.scales), None):
+            raise args.error("there is not one scale an axis", str(rank), str(len(self.scales)))
         shape = UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank)
         return [TensorType(args.element(0), shape)]
 
@@ -136,6 +138,8 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
         element, dims = args.element(0), args.shape(0).dims
         if self.mode not in ("nearest", "linear", "cubic"):
             raise args.error("mode is unknown", "nearest, linear or cubic", self.mode)
+        if not args.has(2) and not args.has(3):
+            raise args.error("neither scales nor sizes are given", "input 2 or input 3", "none")
         if dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)]
         axes = [axis % len(dims) for axis in self.chosen_axes()] or list(range(len(dims)))
