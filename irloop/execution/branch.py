@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from irloop.execution.failure import StepError
-from irloop.execution.program import Context, Program
+from irloop.execution.program import Context, Program, sweep, tame
 from irloop.graph.loops import PortMap
 from irloop.graph.model import Node
 
@@ -21,12 +21,11 @@ def truth(node: Node, value: Any, what: str) -> bool:
     Raises:
         StepError: when there is not exactly one element.
     """
-    array = np.asarray(value)
-    if array.size != 1:
-        raise StepError(
-            node, f"{what} is not one value", expected="one element", found=str(array.shape)
-        )
-    return bool(array.reshape(-1)[0])
+    try:
+        return bool(value.item())
+    except (ValueError, AttributeError):
+        found = str(np.shape(value))
+    raise StepError(node, f"{what} is not one value", expected="one element", found=found)
 
 
 class Branches:
@@ -35,6 +34,11 @@ class Branches:
     def __init__(self, node: Node, programs: Mapping[str, Program]) -> None:
         self._node = node
         self._programs = programs
+        self._quick = {
+            label: sweep(program.steps)
+            for label, program in programs.items()
+            if tame(program.steps)
+        }
         self._ports: dict[str, PortMap] = {body.label: body.ports for body in node.bodies}
 
     def __call__(self, context: Context, *inputs: Any) -> Any:
@@ -44,8 +48,19 @@ class Branches:
         arguments: list[Any] = [None] * len(program.inputs)
         for port in ports.inputs:
             arguments[port.parameter] = inputs[port.external]
-        results = program.call(context, arguments)
+        results = self._results(context, label, arguments)
         outputs: list[Any] = [None] * len(self._node.outputs)
         for out in ports.outputs:
             outputs[out.external] = results[out.result]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _results(self, context: Context, label: str, arguments: list[Any]) -> list[Any]:
+        program = self._programs[label]
+        compute = self._quick.get(label)
+        if compute is None or context.trace is not None:
+            return program.call(context, arguments)
+        slots = program.slots(context)
+        for slot, value in zip(program.inputs, arguments, strict=True):
+            slots[slot] = value
+        compute(slots)
+        return [slots[slot] for slot in program.outputs]

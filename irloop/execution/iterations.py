@@ -15,15 +15,12 @@ import numpy as np
 
 from irloop.execution.branch import truth
 from irloop.execution.failure import StepError
-from irloop.execution.program import Context, Step, run
+from irloop.execution.program import SMALL, Context, Step, run
 from irloop.graph.model import Node
 
 __all__ = ["Counter", "Feed", "Gather", "Iterations", "Plan"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-#: Bodies whose values of one iteration take less than this many bytes need no care.
-SMALL = 16 * 2**20
 
 #: So many iterations may pass before the clock is looked at again.
 CHECK_EVERY = 64
@@ -63,7 +60,7 @@ class Plan:
 
     `carries` are the (parameter, result) slots of the states, `growing` the result slots whose
     size may change. With `converts` a state that comes back in another element type is
-    converted to the one it started with.
+    converted to the one it started with. A `tame` body is known to take little memory.
     """
 
     node: Node
@@ -73,6 +70,7 @@ class Plan:
     growing: tuple[int, ...]
     counter: Counter | None
     converts: bool
+    tame: bool
 
 
 class Iterations:
@@ -97,6 +95,7 @@ class Iterations:
         self._stop = stop
         self._dtypes = {to: getattr(slots[to], "dtype", None) for to, _ in plan.carries}
         self._casts = False
+        self._tame = plan.tame and context.trace is None
 
     def run(self) -> tuple[int, bool]:
         """The number of iterations run, and whether the condition ended them.
@@ -109,7 +108,7 @@ class Iterations:
             try:
                 if index:
                     self._carry()
-                small = self._careful(index)
+                small = self._first() if index == 0 and self._tame else self._careful(index)
                 ended = self._ended()
             except StepError as failure:
                 raise failure.inside(self._plan.node, index) from failure.__cause__
@@ -117,6 +116,27 @@ class Iterations:
             if small and not ended and self._context.trace is None and not self._casts:
                 index, ended = self._quick(index)
         return index, ended
+
+    def _first(self) -> bool:
+        """The first iteration of a body that needs no care from the start."""
+        slots, plan = self._slots, self._plan
+        for slot, source, _ in self._feeds:
+            slots[slot] = source[0, ...]
+        if plan.counter is not None:
+            slots[plan.counter.slot] = plan.counter.value(0)
+        plan.compute(slots)
+        for slot, add in self._gathers:
+            add(0, slots[slot])
+        self._look_at_types()
+        return True
+
+    def _look_at_types(self) -> None:
+        """Find out whether states come back in another element type."""
+        if self._plan.converts:
+            slots, dtypes = self._slots, self._dtypes
+            self._casts = any(
+                getattr(slots[at], "dtype", None) != dtypes[to] for to, at in self._plan.carries
+            )
 
     def _careful(self, index: int) -> bool:
         """Run the body once, looked after; True when the next iterations need no care."""
@@ -129,10 +149,8 @@ class Iterations:
         produced = run(plan.steps, slots, self._context)
         for slot, add in self._gathers:
             add(index, slots[slot])
-        if index == 0 and plan.converts:
-            self._casts = any(
-                getattr(slots[at], "dtype", None) != self._dtypes[to] for to, at in plan.carries
-            )
+        if index == 0:
+            self._look_at_types()
         return produced < SMALL
 
     def _ended(self) -> bool:

@@ -12,7 +12,7 @@ from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.execution.branch import truth
 from irloop.execution.failure import StepError
 from irloop.execution.iterations import Counter, Feed, Gather, Iterations, Plan
-from irloop.execution.program import Context, Program, Step, run, sweep
+from irloop.execution.program import Context, Program, Step, run, sweep, tame
 from irloop.execution.stack import Stack, empty_value, join, nothing_joined
 from irloop.graph.loops import Carried, Concatenated, LastValue, PortMap, ScanOutput
 from irloop.graph.model import Node
@@ -82,6 +82,7 @@ class Loop:
             tuple(program.outputs[result] for result in growing),
             self._counter(),
             self.converts,
+            tame(steps),
         )
 
     def _counter(self) -> Counter | None:

@@ -23,9 +23,12 @@ from irloop.execution.trace import TraceEvent, Tracer
 from irloop.graph.model import Node
 from irloop.graph.op import Kernel
 
-__all__ = ["CONTEXT", "NOTHING", "Context", "Program", "Step", "sweep"]
+__all__ = ["CONTEXT", "NOTHING", "SMALL", "Context", "Program", "Step", "run", "sweep", "tame"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+#: Steps whose values together take less than this many bytes need no care.
+SMALL = 16 * 2**20
 
 #: The slots with a fixed meaning, and the first one that is free.
 NOTHING, CONTEXT, FIRST_FREE = 0, 1, 2
@@ -136,9 +139,15 @@ class Program:
             slots[slot] = value
         before = context.live
         run(self.steps, slots, context)
-        outputs = [slots[slot] for slot in self.outputs]
         context.live = before
-        return outputs
+        return [slots[slot] for slot in self.outputs]
+
+
+def tame(steps: Sequence[Step]) -> bool:
+    """True when it is known beforehand that the steps take little memory."""
+    sizes = [step.size for step in steps]
+    known = [size for size in sizes if size is not None]
+    return len(known) == len(sizes) and sum(known) < SMALL
 
 
 def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
@@ -163,7 +172,9 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
         except Exception as error:
             # Whatever a kernel stumbles over is an error of this node: only ours may leave.
             raise failure_of(node, error) from error
-        _store(result, outs, slots, node)
+        if not _store(result, outs, slots, node):
+            # `sweep` takes what kernels give as it is.
+            produced += SMALL
         if context.trace is not None:
             _tell(context, context.trace, node, ins, slots, outs)
         made = sum(owned_bytes(slots[slot]) for slot in outs)
@@ -176,15 +187,17 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
     return produced
 
 
-def _store(result: Any, outs: tuple[int, ...], slots: list[Any], node: Node) -> None:
+def _store(result: Any, outs: tuple[int, ...], slots: list[Any], node: Node) -> bool:
+    """Fill the slots of a step; False when a result had to be made an array first."""
     if len(outs) == 1:
         slots[outs[0]] = _as_value(result)
-        return
+        return slots[outs[0]] is result
     if not isinstance(result, tuple) or len(result) < len(outs):
         found = len(result) if isinstance(result, tuple) else 1
         raise StepError(node, f"its kernel gave {found} values for {len(outs)} outputs")
     for slot, value in zip(outs, result, strict=False):
         slots[slot] = _as_value(value)
+    return all(slots[slot] is value for slot, value in zip(outs, result, strict=False))
 
 
 def _as_value(value: Any) -> Any:
