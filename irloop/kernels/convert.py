@@ -9,6 +9,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from irloop.kernels.precision import unwarned
+
 __all__ = [
     "bit_cast",
     "cast",
@@ -106,15 +108,15 @@ def cast(dtype: np.dtype[Any], *, saturate: bool = False, round_mode: str = "nea
     if is_small_float(dtype):
         return _to_small_float(dtype, saturate)
 
+    @unwarned
     def apply(x: Array) -> Any:
         if x.dtype == dtype:
             return x
-        with np.errstate(all="ignore"):
-            if dtype in _SMALL_INTEGERS:
-                return _wide(x).astype(np.int64).astype(dtype)
-            if dtype.kind == "b":
-                return _wide(x) != 0
-            return _from(x).astype(dtype)
+        if dtype in _SMALL_INTEGERS:
+            return _wide(x).astype(np.int64).astype(dtype)
+        if dtype.kind == "b":
+            return _wide(x) != 0
+        return _from(x).astype(dtype)
 
     return apply
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from irloop.kernels.precision import unwarned
+
 __all__ = [
     "Array",
     "Function",
@@ -35,13 +37,13 @@ def widened(array: Array) -> Array:
     return array.astype(np.float32) if narrow(array.dtype) else array
 
 
+@unwarned
 def product(left: Array, right: Array) -> Any:
     """The matrix product as in NumPy, element type kept, sums of narrow floats in f32."""
-    with np.errstate(all="ignore"):
-        if narrow(left.dtype):
-            wide = np.matmul(left.astype(np.float32), right.astype(np.float32))
-            return wide.astype(left.dtype)
-        return np.matmul(left, right)
+    if narrow(left.dtype):
+        wide = np.matmul(left.astype(np.float32), right.astype(np.float32))
+        return wide.astype(left.dtype)
+    return np.matmul(left, right)
 
 
 def _turned(array: Array) -> Array:
