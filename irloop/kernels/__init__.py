@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from irloop.kernels import geometry as geometry
     from irloop.kernels import losses as losses
     from irloop.kernels import matmul as matmul
+    from irloop.kernels import nms as nms
     from irloop.kernels import normalization as normalization
     from irloop.kernels import padding as padding
     from irloop.kernels import pooling as pooling

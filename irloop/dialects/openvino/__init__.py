@@ -45,6 +45,7 @@ FAMILIES: dict[str, str] = {
     "gather": "Gather GatherElements GatherND GatherTree",
     "generate": "Eye OneHot Range",
     "matmul": "Einsum Inverse MatMul ScaledDotProductAttention",
+    "nms": "NonMaxSuppression",
     "normalization": "BatchNormInference GroupNormalization LRN MVN NormalizeL2",
     "padding": "Pad",
     "pooling": "AdaptiveAvgPool AdaptiveMaxPool AvgPool MaxPool",

@@ -1,0 +1,30 @@
+"""Non-maximum suppression of ONNX."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+
+__all__ = ["NonMaxSuppression"]
+
+
+class NonMaxSuppression(OnnxOp, type="NonMaxSuppression", since=10, inputs=(2, 5)):
+    """Boxes that do not overlap better ones by more than a threshold (NonMaxSuppression-10, 11).
+
+    Boxes [B,N,4], scores [B,C,N], limit for a class, overlap and score thresholds; gives rows
+    (item, class, box) by item, class and score. With `center_point_box` a box is (x, y, w, h).
+    """
+
+    center_point_box: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        for position, name in ((0, "boxes"), (1, "scores")):
+            if args.rank(position) not in (None, 3):
+                raise args.error(f"the {name} have a wrong rank", "3", str(args.shape(position)))
+        return [TensorType(ElementType.I64, Shape.of(None, 3))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.nms.onnx_function(centred=self.center_point_box != 0)

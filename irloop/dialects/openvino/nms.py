@@ -1,0 +1,90 @@
+"""Non-maximum suppression of OpenVINO."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+
+__all__ = [
+    "NonMaxSuppression1",
+    "NonMaxSuppression3",
+    "NonMaxSuppression4",
+    "NonMaxSuppression5",
+    "NonMaxSuppression9",
+    "Suppressing",
+]
+
+
+class Suppressing(OpenVinoOp):
+    """Boxes [B,N,4] and scores [B,C,N], then limit, overlap and score thresholds.
+
+    Gives the rows (item, class, box) that are kept; their number is known when it runs.
+    `box_encoding` center is (x, y, width, height), corner two opposite corners.
+    """
+
+    box_encoding: str = "corner"
+    sort_result_descending: bool = True
+
+    def index_type(self) -> ElementType:
+        """The element type of the indices."""
+        return ElementType.I64
+
+    def centred(self) -> bool:
+        """True for boxes given by their centre."""
+        return self.box_encoding.lower() == "center"
+
+    def _indices(self, args: Arguments) -> TensorType:
+        for position, name in ((0, "boxes"), (1, "scores")):
+            if args.rank(position) not in (None, 3):
+                raise args.error(f"the {name} have a wrong rank", "3", str(args.shape(position)))
+        return TensorType(self.index_type(), Shape.of(None, 3))
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [self._indices(args)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.nms.openvino_function(
+            self.index_type().numpy(),
+            centred=self.centred(),
+            descending=self.sort_result_descending,
+            n_outputs=n_outputs,
+        )
+
+
+class NonMaxSuppression1(Suppressing, type="NonMaxSuppression", since=1, inputs=(2, 5)):
+    """Boxes that do not overlap better ones (NonMaxSuppression-1)."""
+
+
+class _Typed(Suppressing):
+    output_type: ElementType = ElementType.I64
+
+    def index_type(self) -> ElementType:
+        return self.output_type
+
+
+class NonMaxSuppression3(_Typed, type="NonMaxSuppression", since=3, inputs=(2, 5)):
+    """As NonMaxSuppression-1, the type of the indices chosen (NonMaxSuppression-3)."""
+
+
+class NonMaxSuppression4(_Typed, type="NonMaxSuppression", since=4, inputs=(2, 5)):
+    """As NonMaxSuppression-3 (NonMaxSuppression-4)."""
+
+
+class _Scored(_Typed):
+    """Input 5 is the sigma of soft suppression; gives scores and the number of rows too."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        indices = self._indices(args)
+        scores = TensorType(args.element(1), indices.shape)
+        return [indices, scores, TensorType(self.index_type(), Shape.of(1))]
+
+
+class NonMaxSuppression5(_Scored, type="NonMaxSuppression", since=5, inputs=(2, 6), outputs=3):
+    """Boxes that do not overlap better ones, their scores and number (NonMaxSuppression-5)."""
+
+
+class NonMaxSuppression9(_Scored, type="NonMaxSuppression", since=9, inputs=(2, 6), outputs=3):
+    """As NonMaxSuppression-5 (NonMaxSuppression-9)."""

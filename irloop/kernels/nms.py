@@ -1,0 +1,192 @@
+"""Non-maximum suppression: the best boxes of each class that do not overlap better ones.
+
+The loop runs over boxes that are kept; what overlaps one of them is found all at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "Array",
+    "Function",
+    "Suppression",
+    "non_max_suppression",
+    "onnx_function",
+    "openvino_function",
+    "overlaps",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+
+def _corners(boxes: Array, *, centred: bool) -> tuple[Array, Array, Array, Array]:
+    """Both bounds of each axis, the smaller first."""
+    first, second, third, fourth = (boxes[:, column] for column in range(4))
+    if centred:
+        half = boxes.dtype.type(0.5)
+        return (
+            second - fourth * half,
+            first - third * half,
+            second + fourth * half,
+            first + third * half,
+        )
+    return (
+        np.minimum(first, third),
+        np.minimum(second, fourth),
+        np.maximum(first, third),
+        np.maximum(second, fourth),
+    )
+
+
+def overlaps(boxes: Array, chosen: int, *, centred: bool) -> Array:
+    """The intersection over union of every box [N, 4] with one of them; 0 for empty boxes."""
+    top, left, bottom, right = _corners(boxes, centred=centred)
+    area = (bottom - top) * (right - left)
+    high = np.minimum(bottom, bottom[chosen]) - np.maximum(top, top[chosen])
+    wide = np.minimum(right, right[chosen]) - np.maximum(left, left[chosen])
+    shared = np.maximum(high, 0) * np.maximum(wide, 0)
+    union = area + area[chosen] - shared
+    usable = (area > 0) & (area[chosen] > 0) & (union > 0)
+    result: Array = np.where(usable, shared / np.where(usable, union, 1), 0)
+    return result
+
+
+class Suppression:
+    """What is kept of one class: `keep` gives box indices and their scores, best first."""
+
+    def __init__(
+        self, *, centred: bool, iou: float, sigma: float = 0.0, equal_suppresses: bool = False
+    ) -> None:
+        """Boxes that overlap by more than `iou` go; with `sigma` their scores shrink instead."""
+        self.centred = centred
+        self.iou = np.float32(iou)
+        self.sigma = sigma
+        self.equal_suppresses = equal_suppresses
+
+    def keep(
+        self, boxes: Array, scores: Array, limit: int, threshold: float | None
+    ) -> tuple[list[int], list[float]]:
+        """At most `limit` boxes [N, 4] with scores above `threshold` (None: any score)."""
+        current = scores.astype(np.float32)
+        alive = np.ones(len(current), bool) if threshold is None else current > threshold
+        kept: list[int] = []
+        values: list[float] = []
+        while len(kept) < limit and alive.any():
+            best = int(np.where(alive, current, -np.inf).argmax())
+            if not alive[best]:
+                # Every score that is left is minus infinity.
+                best = int(alive.argmax())
+            kept.append(best)
+            values.append(float(current[best]))
+            alive[best] = False
+            share = overlaps(boxes, best, centred=self.centred).astype(np.float32)
+            if self.sigma > 0:
+                current = current * np.exp(-share * share * np.float32(0.5 / self.sigma))
+                if threshold is not None:
+                    alive &= current > threshold
+            elif self.equal_suppresses:
+                alive &= share < self.iou
+            else:
+                alive &= share <= self.iou
+        return kept, values
+
+
+def non_max_suppression(
+    boxes: Array,
+    scores: Array,
+    limit: int,
+    threshold: float | None,
+    suppression: Suppression,
+    *,
+    descending: bool,
+) -> tuple[Array, Array]:
+    """Boxes [B, N, 4] and scores [B, C, N] to what is kept: [K, 3] (item, class, box), [K].
+
+    The order is by item, class and score, or by score alone with `descending`.
+    """
+    rows: list[tuple[int, int, int]] = []
+    values: list[float] = []
+    with np.errstate(all="ignore"):
+        for item in range(scores.shape[0]):
+            for label in range(scores.shape[1]):
+                kept, worth = suppression.keep(boxes[item], scores[item, label], limit, threshold)
+                rows += [(item, label, box) for box in kept]
+                values += worth
+    found = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    worth_of = np.array(values, dtype=np.float32)
+    if descending:
+        order = np.argsort(-worth_of, kind="stable")
+        found, worth_of = found[order], worth_of[order]
+    return found, worth_of
+
+
+def _number(given: Array | None, default: float) -> float:
+    return default if given is None or not given.size else float(given.reshape(-1)[0])
+
+
+def onnx_function(*, centred: bool) -> Function:
+    """Boxes, scores, limit, overlap and score thresholds; gives the indices."""
+
+    def apply(
+        boxes: Array,
+        scores: Array,
+        limit: Array | None = None,
+        iou: Array | None = None,
+        threshold: Array | None = None,
+    ) -> Any:
+        least = None if threshold is None or not threshold.size else _number(threshold, 0.0)
+        found, _ = non_max_suppression(
+            boxes,
+            scores,
+            max(int(_number(limit, 0.0)), 0),
+            least,
+            Suppression(centred=centred, iou=_number(iou, 0.0)),
+            descending=False,
+        )
+        return found
+
+    return apply
+
+
+def openvino_function(
+    dtype: np.dtype[Any], *, centred: bool, descending: bool, n_outputs: int
+) -> Function:
+    """Boxes, scores, limit, overlap and score thresholds, sigma; gives indices, scores, count.
+
+    A box that overlaps by the threshold exactly is suppressed, other than in ONNX.
+    """
+
+    def apply(
+        boxes: Array,
+        scores: Array,
+        limit: Array | None = None,
+        iou: Array | None = None,
+        threshold: Array | None = None,
+        sigma: Array | None = None,
+    ) -> Any:
+        found, values = non_max_suppression(
+            boxes.astype(np.float32, copy=False),
+            scores.astype(np.float32, copy=False),
+            max(int(_number(limit, 0.0)), 0),
+            _number(threshold, 0.0),
+            Suppression(
+                centred=centred,
+                iou=_number(iou, 0.0),
+                sigma=_number(sigma, 0.0),
+                equal_suppresses=True,
+            ),
+            descending=descending,
+        )
+        indices = found.astype(dtype)
+        if n_outputs == 1:
+            return indices
+        listed = np.concatenate((found[:, :2].astype(np.float32), values[:, None]), axis=1)
+        count = np.array([len(found)], dtype=dtype)
+        return (indices, listed.astype(scores.dtype, copy=False), count)[:n_outputs]
+
+    return apply
