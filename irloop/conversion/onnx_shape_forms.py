@@ -41,6 +41,10 @@ __all__ = [
 ]
 
 
+#: Ends that ONNX Runtime does not clamp.
+_OPEN_ENDS = (2**31 - 1, 2**63 - 1)
+
+
 def identity(c: Conversion, value: Value) -> Value:
     """The same value under a name of its own."""
     return c(convert.Identity(), value)
@@ -150,7 +154,21 @@ def slice_by(
     steps: Value | None = None,
 ) -> Value:
     """Elements between bounds that are i64 lists."""
-    return c(slicing.Slice10(), value, starts, ends, axes, steps)
+    return c(slicing.Slice10(), value, starts, _exact_ends(c, ends, steps), axes, steps)
+
+
+def _exact_ends(c: Conversion, ends: Value, steps: Value | None) -> Value:
+    """Ends that every runtime clamps: the largest integers mean something else backwards.
+
+    ONNX Runtime takes them for "as far as it goes" in either direction.
+    """
+    last = c.constant_of(ends)
+    strides = None if steps is None else c.constant_of(steps)
+    if last is None or strides is None:
+        return ends
+    pairs = zip(last.tolist(), strides.tolist(), strict=True)
+    exact = [end - (step < 0 and end in _OPEN_ENDS) for end, step in pairs]
+    return ends if exact == last.tolist() else c.i64(exact)
 
 
 def gather(c: Conversion, value: Value, indices: Value, axis: int) -> Value:

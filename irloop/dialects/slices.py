@@ -11,6 +11,7 @@ from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape
 __all__ = [
     "TO_THE_END",
     "SliceBounds",
+    "bounded",
     "equal_parts",
     "parts",
     "sliced",
@@ -31,12 +32,20 @@ def sliced_dim(dim: Dim, start: Dim | None, end: Dim | None, step: Dim) -> Dim:
             return UNKNOWN_DIM
         first = start if isinstance(start, int) else None
         last = end if isinstance(end, int) else None
-        if step < 0 and last is not None and last < -dim:
-            last = None
-        return len(range(*slice(first, last, step).indices(dim)))
+        return len(range(*bounded(first, last, step, dim).indices(dim)))
     if abs(step) != 1:
         return UNKNOWN_DIM
     return dim if _is_whole(start, end, step) else UNKNOWN_DIM
+
+
+def bounded(start: int | None, end: int | None, step: int, dim: int) -> slice:
+    """A slice of an axis with bounds clamped as both dialects clamp them.
+
+    Backwards from before the first element is from the first element; Python takes none.
+    """
+    if step < 0 and start is not None and start < -dim:
+        start = 0
+    return slice(start, end, step)
 
 
 def _is_whole(start: Dim | None, end: Dim | None, step: int) -> bool:
@@ -119,8 +128,7 @@ def sliced_list(dims: tuple[Dim, ...] | None, bounds: SliceBounds) -> tuple[Dim,
     if len(bounds.axes) != 1 or numbers is None or len(numbers) != 3 or numbers[2] == 0:
         return None
     start, end, step = numbers
-    last = None if step < 0 and end < -len(dims) else end
-    return dims[start:last:step]
+    return dims[bounded(start, end, step, len(dims))]
 
 
 def _numbers(dims: Sequence[Dim]) -> tuple[int, ...] | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 __all__ = [
     "Masks",
+    "bounded",
     "concat",
     "openvino_slice",
     "slice_",
@@ -45,13 +46,18 @@ def _cut(
 ) -> tuple[slice, ...]:
     index = [_ALL] * data.ndim
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        index[axis] = slice(start, _end(end, step, data.shape[axis]), step)
+        index[axis] = bounded(start, end, step, data.shape[axis])
     return tuple(index)
 
 
-def _end(end: int, step: int, dim: int) -> int | None:
-    # Counted from the end it would become the last element again: everything down to 0 is meant.
-    return None if step < 0 and end < -dim else end
+def bounded(start: int | None, end: int | None, step: int, dim: int) -> slice:
+    """A slice of an axis with bounds clamped as both dialects clamp them.
+
+    Backwards from before the first element is from the first element; NumPy takes none.
+    """
+    if step < 0 and start is not None and start < -dim:
+        start = 0
+    return slice(start, end, step)
 
 
 def slice_(
@@ -97,23 +103,36 @@ class Masks:
     shrink: tuple[bool, ...] = ()
     ellipsis: tuple[bool, ...] = ()
 
-    def index(self, begin: Sequence[int], end: Sequence[int], strides: Sequence[int]) -> Any:
+    def index(
+        self,
+        shape: Sequence[int],
+        begin: Sequence[int],
+        end: Sequence[int],
+        strides: Sequence[int],
+    ) -> Any:
         """What numpy is asked for."""
-        return tuple(
-            self._item(at, *bounds)
-            for at, bounds in enumerate(zip(begin, end, strides, strict=True))
-        )
+        items: list[Any] = []
+        axis = 0
+        for at, bounds in enumerate(zip(begin, end, strides, strict=True)):
+            if self.at(self.ellipsis, at):
+                items.append(Ellipsis)
+                axis = len(shape) - self._consumed(at + 1, len(begin))
+            elif self.at(self.new_axis, at):
+                items.append(None)
+            else:
+                items.append(self._item(at, shape[axis], *bounds))
+                axis += 1
+        return tuple(items)
 
-    def _item(self, at: int, begin: int, end: int, stride: int) -> Any:
-        if self.at(self.ellipsis, at):
-            return Ellipsis
-        if self.at(self.new_axis, at):
-            return None
+    def _consumed(self, start: int, stop: int) -> int:
+        return sum(not self.at(self.new_axis, at) for at in range(start, stop))
+
+    def _item(self, at: int, dim: int, begin: int, end: int, stride: int) -> Any:
         if self.at(self.shrink, at):
             return begin
         first = None if self.at(self.begin, at) else begin
         last = None if self.at(self.end, at) else end
-        return slice(first, last, stride)
+        return bounded(first, last, stride, dim)
 
     @staticmethod
     def at(mask: tuple[bool, ...], position: int) -> bool:
@@ -127,7 +146,7 @@ def strided_slice(masks: Masks) -> Callable[..., Array]:
     def run(data: Array, begin: Array, end: Array, strides: Array | None = None) -> Array:
         first = begin.reshape(-1).tolist()
         steps = [1] * len(first) if strides is None else strides.reshape(-1).tolist()
-        index = masks.index(first, end.reshape(-1).tolist(), steps)
+        index = masks.index(data.shape, first, end.reshape(-1).tolist(), steps)
         found: Array = data[index]
         return found
 

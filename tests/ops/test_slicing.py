@@ -70,6 +70,10 @@ def test_a_backward_slice_reaches_the_first_element() -> None:
     run = onnx.Slice10().kernel()
     assert run(i64(1, 2, 3), i64(-1), i64(-100), i64(0), i64(-1)).tolist() == [3, 2, 1]
     assert run(i64(1, 2, 3), i64(2), i64(0), i64(0), i64(-1)).tolist() == [3, 2]
+    # A start before the first element is moved to it, which NumPy does not do.
+    assert run(i64(1, 2, 3), i64(-9), i64(-100), i64(0), i64(-1)).tolist() == [1]
+    masked = ov.StridedSlice(end_mask=(1, 0), new_axis_mask=(0, 1)).kernel()
+    assert masked(i64(1, 2, 3), i64(-9, 0), i64(0, 0), i64(-2, 1)).tolist() == [[1]]
     smallest = np.iinfo(np.int64).min
     assert ov.Slice().kernel()(i64(1, 2), i64(9), i64(smallest), i64(-1)).tolist() == [2, 1]
 
@@ -126,6 +130,7 @@ def test_lengths_of_slices() -> None:
     assert _sliced(f32("N", 3), [-1], [-end], [0], [-1]) == "f32[N,3]"
     assert _sliced(f32("N", 3), [1], [end], [0]) == "f32[?,3]"
     assert _sliced(f32(4, 3), [9], [2], [-2], [1]) == "f32[0,3]"
+    assert _sliced(f32(4, 3), [-9], [-end], [0], [-1]) == "f32[1,3]"
     with pytest.raises(InferenceError, match="a step is 0"):
         _sliced(f32(4), [0], [1], [0], [0])
     with pytest.raises(InferenceError, match="differ in length"):

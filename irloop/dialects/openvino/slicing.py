@@ -160,7 +160,7 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
             return (dims[begin[0]],) if -len(dims) <= begin[0] < len(dims) else None
         first = None if self._is(self.begin_mask, 0) else begin[0]
         last = None if self._is(self.end_mask, 0) else end[0]
-        return dims[first : last : strides[0]]
+        return dims[slices.bounded(first, last, strides[0], len(dims))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         acting = (tuple(item != 0 for item in mask) for mask in self.masks)
