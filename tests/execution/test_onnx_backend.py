@@ -1,0 +1,26 @@
+"""The control flow, sequence and recurrent backend tests that the onnx package brings."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from onnx.backend.test.case.test_case import TestCase as BackendCase
+from onnx.backend.test.loader import load_model_tests
+
+from benchmarks.onnx_backend import outcome
+
+WANTED = ("loop", "scan", "if", "sequence", "lstm", "gru", "simple_rnn", "rnn", "split_to", "range")
+
+
+def _cases() -> list[BackendCase]:
+    with warnings.catch_warnings():
+        # The package makes its expectations as it is asked, overflowing on the way.
+        warnings.simplefilter("ignore")
+        found = [case for kind in ("node", "simple") for case in load_model_tests(kind=kind)]
+    return [case for case in found if case.name.removeprefix("test_").startswith(WANTED)]
+
+
+@pytest.mark.parametrize("case", _cases(), ids=lambda case: case.name)
+def test_backend(case: BackendCase) -> None:
+    assert outcome(case) == ("equal", "")
