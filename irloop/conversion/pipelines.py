@@ -24,6 +24,7 @@ from irloop.conversion import (
     loop,
     losses,
     matmul,
+    nms,
     normalization,
     normalization_import,
     padding,
@@ -112,6 +113,7 @@ FAMILIES = (
     attention,
     roi,
     unique,
+    nms,
 )
 
 #: Read by ONNX Runtime, TensorRT and DirectML of today.
