@@ -15,6 +15,7 @@ from irloop.dialects.slices import TO_THE_END
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
+from irloop.kernels.bounds import cropped
 
 __all__: list[str] = []
 
@@ -272,9 +273,7 @@ def import_center_crop_pad(
     if known is not None and len(numbers) == len(dims):
         begins, ends = [0] * rank, [0] * rank
         for axis, size, dim in zip(axes, known, numbers, strict=True):
-            missing = size - dim
-            begins[axis] = missing // 2 if missing > 0 else -(-missing // 2)
-            ends[axis] = missing - begins[axis]
+            begins[axis], ends[axis] = cropped(dim, size)
         return _import_known(c, "constant", data, begins, ends, None)
     shape = openvino_forms.shape_of(c, data)
     there = openvino_forms.gather(c, shape, c.i64(axes), 0)

@@ -16,6 +16,7 @@ from irloop.dialects.slices import TO_THE_END as FAR
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
+from irloop.kernels.bounds import chunks
 
 __all__: list[str] = []
 
@@ -136,9 +137,7 @@ def import_split_18(
     if isinstance(dim, int):
         if dim % count == 0:
             return openvino_forms.split(c, data, op.axis, count)
-        chunk = -(-dim // count)
-        chunks = [max(0, min(chunk, dim - chunk * part)) for part in range(count)]
-        return openvino_forms.variadic_split(c, data, op.axis, chunks)
+        return openvino_forms.variadic_split(c, data, op.axis, chunks(dim, count))
     if count == 1:
         return openvino_forms.split(c, data, op.axis, 1)
     whole = openvino_forms.as_list(c, openvino_forms.size_of(c, data, op.axis))

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from irloop.dialects import rules, shapes
 from irloop.graph.inference import Arguments
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape
+from irloop.kernels.bounds import bounded
 
 __all__ = [
     "TO_THE_END",
     "SliceBounds",
-    "bounded",
     "equal_parts",
     "parts",
     "sliced",
@@ -36,16 +36,6 @@ def sliced_dim(dim: Dim, start: Dim | None, end: Dim | None, step: Dim) -> Dim:
     if abs(step) != 1:
         return UNKNOWN_DIM
     return dim if _is_whole(start, end, step) else UNKNOWN_DIM
-
-
-def bounded(start: int | None, end: int | None, step: int, dim: int) -> slice:
-    """A slice of an axis with bounds clamped as both dialects clamp them.
-
-    Backwards from before the first element is from the first element; Python takes none.
-    """
-    if step < 0 and start is not None and start < -dim:
-        start = 0
-    return slice(start, end, step)
 
 
 def _is_whole(start: Dim | None, end: Dim | None, step: int) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from irloop.kernels import activation as activation
     from irloop.kernels import attention as attention
+    from irloop.kernels import bounds as bounds
     from irloop.kernels import color as color
     from irloop.kernels import comparison as comparison
     from irloop.kernels import convert as convert

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from irloop.kernels.bounds import cropped
+
 __all__ = ["center_crop_pad", "openvino_pad", "pad", "pad_by_input", "pad_fixed"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -107,10 +109,7 @@ def center_crop_pad(axes: tuple[int, ...] | None) -> Callable[[Array, Array], Ar
         chosen = range(data.ndim) if axes is None else axes
         begins, ends = [0] * data.ndim, [0] * data.ndim
         for axis, size in zip(chosen, sizes.reshape(-1).tolist(), strict=True):
-            missing = size - data.shape[axis]
-            # An odd element is cut or added at the end.
-            begin = missing // 2 if missing > 0 else -(-missing // 2)
-            begins[axis], ends[axis] = begin, missing - begin
+            begins[axis], ends[axis] = cropped(data.shape[axis], size)
         return pad(data, begins, ends, "constant", 0)
 
     return run

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from irloop.kernels.bounds import bounded, chunks
+
 __all__ = [
     "Masks",
-    "bounded",
     "concat",
     "openvino_slice",
     "slice_",
@@ -48,16 +49,6 @@ def _cut(
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         index[axis] = bounded(start, end, step, data.shape[axis])
     return tuple(index)
-
-
-def bounded(start: int | None, end: int | None, step: int, dim: int) -> slice:
-    """A slice of an axis with bounds clamped as both dialects clamp them.
-
-    Backwards from before the first element is from the first element; NumPy takes none.
-    """
-    if step < 0 and start is not None and start < -dim:
-        start = 0
-    return slice(start, end, step)
 
 
 def slice_(
@@ -203,10 +194,7 @@ def split_chunks(axis: int, count: int) -> Callable[..., Any]:
     def run(data: Array, sizes: Array | None = None) -> Any:
         if sizes is not None:
             return _one_or_all(_pieces(data, axis, sizes.reshape(-1).tolist()))
-        dim = data.shape[axis]
-        chunk = -(-dim // count)
-        chunks = [max(0, min(chunk, dim - chunk * part)) for part in range(count)]
-        return _one_or_all(_pieces(data, axis, chunks))
+        return _one_or_all(_pieces(data, axis, chunks(data.shape[axis], count)))
 
     return run
 

@@ -10,6 +10,7 @@ from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import UNKNOWN_DIM, Dim, TensorType, ValueType
+from irloop.kernels.bounds import chunks
 
 __all__ = [
     "Concat",
@@ -182,8 +183,7 @@ class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
         dim = UNKNOWN_DIM if at is None else args.shape(0).dim(at)
         if not isinstance(dim, int):
             return (dim if count == 1 else UNKNOWN_DIM,) * count
-        chunk = -(-dim // count)
-        return tuple(max(0, min(chunk, dim - chunk * part)) for part in range(count))
+        return chunks(dim, count)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.slicing.split_chunks(self.axis, n_outputs)

@@ -8,6 +8,7 @@ from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
+from irloop.kernels.bounds import bounded
 
 __all__ = ["Concat", "Slice", "SliceScatter", "Split", "StridedSlice", "VariadicSplit"]
 
@@ -160,7 +161,7 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
             return (dims[begin[0]],) if -len(dims) <= begin[0] < len(dims) else None
         first = None if self._is(self.begin_mask, 0) else begin[0]
         last = None if self._is(self.end_mask, 0) else end[0]
-        return dims[slices.bounded(first, last, strides[0], len(dims))]
+        return dims[bounded(first, last, strides[0], len(dims))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         acting = (tuple(item != 0 for item in mask) for mask in self.masks)
