@@ -84,11 +84,15 @@ def export_interpolate(c: Conversion, op: ov.Interpolation, *inputs: Value | Non
     how = op.how()
     plans = _openvino_plans(c, data, sizes, scales, axes)
     name = _nearest_name(how, plans)
-    sayable = how.coordinates in SHARED and how.mode in ("nearest", "linear", "cubic")
-    if how.coordinates == "tf_half_pixel_for_nn" and c.opset < 13 and how.mode == "nearest":
-        sayable = True
-    if sayable and name is not None and not how.antialias:
+    if plans == []:
+        return data
+    if name is not None and _sayable(c, how, plans, by_scales=scales is not None, like=data):
         attributes = _resize_attributes(how, name)
+        if plans is not None:
+            axes = [plan.axis for plan in plans]
+            sizes = c.i64([plan.count for plan in plans])
+            if scales is not None and how.coordinates != "align_corners":
+                sizes, scales = None, c.constant([plan.scale for plan in plans], ElementType.F32)
         return _emit_resize(c, attributes, data, sizes, scales, axes)
     if plans is None and how.coordinates == "asymmetric" and name is None and sizes is not None:
         return _nearest_at_run_time(c, data, sizes, axes)
@@ -100,6 +104,36 @@ def export_interpolate(c: Conversion, op: ov.Interpolation, *inputs: Value | Non
     if not element_of(data).is_float and how.mode != "nearest":
         raise c.refuse("integers are interpolated with weights", "interpolate in a float type")
     return _with_matrices(c, data, plans, how, forms.gather, _onnx_product, forms.transpose)
+
+
+def _sayable(
+    c: Conversion, how: Resampling, plans: list[Axis] | None, *, by_scales: bool, like: Value
+) -> bool:
+    """True when Resize says the same, in a form that ONNX Runtime has."""
+    old_nearest = how.coordinates == "tf_half_pixel_for_nn" and how.mode == "nearest"
+    if how.coordinates not in SHARED and not (old_nearest and c.opset < 13):
+        return False
+    if how.mode not in ("nearest", "linear", "cubic") or how.antialias:
+        return False
+    if plans is None:
+        return True
+    if by_scales and how.coordinates != "align_corners":
+        from irloop.kernels import resize as kernel
+
+        scales = c.constant_of(c.constant([plan.scale for plan in plans], ElementType.F32))
+        assert scales is not None, "a constant has a value"
+        counts = kernel.counts_of_scales([plan.size for plan in plans], scales)
+        if counts != [plan.count for plan in plans]:
+            return False
+    return how.mode == "nearest" or _runs(how.mode, [p.axis for p in plans], shape_of(like).rank)
+
+
+def _runs(mode: str, axes: list[int], rank: int | None) -> bool:
+    """True when ONNX Runtime resizes these axes by weights."""
+    if rank == 2 or (rank == 3 and mode == "linear"):
+        return True
+    allowed = {4: ({2, 3}, {1, 2}), 5: ({2, 3, 4},)} if mode == "linear" else {4: ({2, 3},)}
+    return any(set(axes) <= inner for inner in allowed.get(rank or 0, ()))
 
 
 def _nearest_at_run_time(
@@ -169,18 +203,9 @@ def _openvino_plans(
     if dims is None or numbers is None:
         return None
     chosen = _axes_list(c, axes, len(dims))
-    inner = [dims[axis] for axis in chosen]
-    if sizes is None:
-        factors = [float(scale) for scale in numbers.reshape(-1)]
-        counts = kernel.counts_of_openvino(inner, factors)
-    else:
-        counts = [int(count) for count in numbers.reshape(-1)]
-        factors = [count / size for count, size in zip(counts, inner, strict=True)]
-    return [
-        kernel.Axis(axis, size, count, factor)
-        for axis, size, count, factor in zip(chosen, inner, counts, factors, strict=True)
-        if count != size or factor != 1.0
-    ]
+    flat = numbers.reshape(-1)
+    wanted = None if sizes is None else [int(count) for count in flat]
+    return kernel.openvino_plans(dims, chosen, [float(scale) for scale in flat], wanted)
 
 
 def _nearest_name(how: Resampling, plans: list[Axis] | None) -> str | None:
@@ -327,9 +352,12 @@ def _imported(
     if rank is None:
         raise c.refuse("the rank of its data is not known", "give the input a rank")
     axes = [axis % rank for axis in chosen] or list(range(rank))
-    plans = _onnx_plans(c, data, scales, sizes, axes, policy, region)
+    plans = _onnx_plans(c, how, data, scales, sizes, axes, policy, region)
     sayable = how.coordinates in SHARED or how.coordinates == "tf_half_pixel_for_nn"
-    exact = plans is None or all(plan.span == plan.count - 1 for plan in plans)
+    # An axis that keeps its size stays as it is in OpenVINO, whatever its scale.
+    exact = plans is None or all(
+        plan.span == plan.count - 1 and plan.count != plan.size for plan in plans
+    )
     plain = not how.antialias and not how.exclude_outside and policy == "stretch"
     if plans is None and how.coordinates == "align_corners" and sizes is None:
         c.warn(
@@ -338,7 +366,8 @@ def _imported(
             "runtimes do and the ONNX specification does not",
             "give sizes instead of scales",
         )
-    if c.opset >= 4 and sayable and exact and plain:
+    runs = plans is None or _interpolates(how.mode, [plan.axis for plan in plans], rank)
+    if c.opset >= 4 and sayable and exact and plain and runs:
         return _interpolated(c, how, data, scales, sizes, axes, plans)
     if plans is None:
         raise c.refuse(
@@ -349,6 +378,13 @@ def _imported(
         c, data, plans, how, ov_forms.gather, _openvino_product, ov_forms.transpose
     )
     return _filled(c, result, plans, how)
+
+
+def _interpolates(mode: str, axes: list[int], rank: int) -> bool:
+    """True when OpenVINO's CPU resizes these axes, and a cubic of them is right."""
+    if rank <= 2 or (rank == 3 and mode != "cubic"):
+        return True
+    return rank > 3 and min(axes, default=2) >= 2 and (mode != "cubic" or len(axes) < 3)
 
 
 def _filled(c: Conversion, result: Value, plans: Sequence[Axis], how: Resampling) -> Value:
@@ -368,6 +404,7 @@ def _filled(c: Conversion, result: Value, plans: Sequence[Axis], how: Resampling
 
 def _onnx_plans(
     c: Conversion,
+    how: Resampling,
     data: Value,
     scales: Value | None,
     sizes: Value | None,
@@ -385,9 +422,7 @@ def _onnx_plans(
     flat = numbers.reshape(-1)
     wanted = [int(size) for size in flat] if sizes is not None else None
     plans = kernel.onnx_plans(dims, axes, None if wanted else flat, wanted, policy, region)
-    if region:
-        return plans
-    return [plan for plan in plans if plan.count != plan.size or plan.scale != 1.0]
+    return kernel.needed(plans, how)
 
 
 def _interpolated(

@@ -23,14 +23,19 @@ __all__ = [
     "Resampling",
     "counts_of_openvino",
     "counts_of_scales",
+    "needed",
     "onnx_plans",
     "onnx_resize",
+    "openvino_plans",
     "openvino_resize",
     "outside",
     "resize",
     "taps",
     "weight_matrix",
 ]
+
+#: The coefficient of Pillow's cubic, whatever an operation says.
+PILLOW_CUBIC = -0.5
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
@@ -137,7 +142,7 @@ def _pillow(plan: Axis, how: Resampling) -> tuple[Array, Array]:
     index = first[:, None] + np.arange(int((end - first).max()))
     distance = (index - centre[:, None] + 0.5) / spread
     linear = how.mode == "bilinear_pillow"
-    weights = np.clip(1 - np.abs(distance), 0, 1) if linear else _cubic(distance, how.cubic)
+    weights = np.clip(1 - np.abs(distance), 0, 1) if linear else _cubic(distance, PILLOW_CUBIC)
     weights = np.where(index < end[:, None], weights, 0.0)
     return index, weights / weights.sum(axis=1, keepdims=True)
 
@@ -284,8 +289,8 @@ def onnx_plans(
     ]
 
 
-def _needed(plans: Sequence[Axis], how: Resampling) -> list[Axis]:
-    """The plans without those that change nothing."""
+def needed(plans: Sequence[Axis], how: Resampling) -> list[Axis]:
+    """The plans without those that change nothing in ONNX."""
     if how.coordinates in ("tf_crop_and_resize", "tf_half_pixel_for_nn"):
         return list(plans)
     return [plan for plan in plans if plan.count != plan.size or plan.scale != 1.0]
@@ -304,7 +309,7 @@ def onnx_resize(how: Resampling, axes: Sequence[int], policy: str) -> Function:
         wanted = None if sizes is None or not sizes.size else [int(size) for size in sizes]
         region = [] if roi is None or not roi.size else [float(bound) for bound in roi]
         plans = onnx_plans(x.shape, chosen, scales, wanted, policy, region)
-        return resize(x, _needed(plans, how), how)
+        return resize(x, needed(plans, how), how)
 
     return apply
 
@@ -324,24 +329,31 @@ def openvino_resize(
         high = [*pads_end, *(0,) * (x.ndim - len(pads_end))]
         if any((*low, *high)):
             x = np.pad(x, list(zip(low, high, strict=True)))
-        inner = [x.shape[axis] for axis in chosen]
-        if by_scales:
-            assert scales is not None, "an interpolation by scales has scales"
-            factors = [float(scale) for scale in scales.reshape(-1)]
-            counts = counts_of_openvino(inner, factors)
-        else:
-            assert sizes is not None, "an interpolation by sizes has sizes"
-            counts = [int(size) for size in sizes.reshape(-1)]
-            factors = [
-                count / size if size else 1.0 for count, size in zip(counts, inner, strict=True)
-            ]
-        plans = [
-            Axis(axis, size, count, factor)
-            for axis, size, count, factor in zip(chosen, inner, counts, factors, strict=True)
-        ]
-        return resize(x, _needed(plans, how), how)
+        wanted = None if by_scales or sizes is None else [int(size) for size in sizes.reshape(-1)]
+        factors = [] if scales is None else [float(scale) for scale in scales.reshape(-1)]
+        return resize(x, openvino_plans(x.shape, chosen, factors, wanted), how)
 
     return apply
+
+
+def openvino_plans(
+    shape: Sequence[int], axes: Sequence[int], scales: Sequence[float], sizes: Sequence[int] | None
+) -> list[Axis]:
+    """What happens to those of `axes` that change, given scales or wanted sizes (Interpolate).
+
+    An axis that keeps its size stays as it is, whatever its scale.
+    """
+    inner = [shape[axis] for axis in axes]
+    if sizes is None:
+        counts, factors = counts_of_openvino(inner, scales), list(scales)
+    else:
+        counts = list(sizes)
+        factors = [count / size if size else 1.0 for count, size in zip(counts, inner, strict=True)]
+    return [
+        Axis(axis, size, count, factor)
+        for axis, size, count, factor in zip(axes, inner, counts, factors, strict=True)
+        if count != size
+    ]
 
 
 def counts_of_openvino(sizes: Sequence[int], scales: Sequence[float]) -> list[int]:
