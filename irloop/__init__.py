@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from irloop.comparison.compare import Comparison as Comparison
+    from irloop.comparison.diff import ModelDiff as ModelDiff
     from irloop.conversion.coverage import Coverage
     from irloop.diagnostics import Diagnostic as Diagnostic
     from irloop.diagnostics import Location as Location
@@ -64,6 +65,7 @@ _CLASSES = {
     "Limits": "irloop.execution.limits",
     "Location": "irloop.diagnostics",
     "Model": "irloop.graph.model",
+    "ModelDiff": "irloop.comparison.diff",
     "Node": "irloop.graph.model",
     "ReadError": "irloop.errors",
     "Report": "irloop.diagnostics",
@@ -89,6 +91,7 @@ __all__ = [
     "Limits",
     "Location",
     "Model",
+    "ModelDiff",
     "Node",
     "ReadError",
     "Report",
@@ -104,6 +107,7 @@ __all__ = [
     "__version__",
     "compare",
     "convert",
+    "diff",
     "explain",
     "infer",
     "operations",
@@ -381,6 +385,23 @@ def compare(
         tolerance=Tolerance(relative, absolute),
         seconds=seconds,
     )
+
+
+def diff(first: Model | Path, second: Model | Path) -> ModelDiff:
+    """What is different in `second`: operations, attributes, wires, port maps, weights.
+
+    Nothing is run. Nodes are known by what they compute, so that renaming is no difference; the
+    names of inputs and outputs count.
+
+    Raises:
+        ReadError: when a file is not the model it claims to be.
+        UsageError: when the two are of different formats.
+    """
+    from irloop.comparison import diff as differing
+    from irloop.graph.model import Model
+
+    sides = [item if isinstance(item, Model) else read_model(item) for item in (first, second)]
+    return differing.diff(*sides)
 
 
 def random_inputs(model: Model | Path, *, seed: int = 0) -> dict[str, Any]:

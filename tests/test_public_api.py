@@ -16,6 +16,7 @@ FIXTURES = Path(__file__).parent / "fixtures" / "models"
 FUNCTIONS = {
     "compare",
     "convert",
+    "diff",
     "explain",
     "infer",
     "operations",
@@ -46,6 +47,7 @@ CLASSES = {
     "Limits",
     "Location",
     "Model",
+    "ModelDiff",
     "Node",
     "Report",
     "Session",

@@ -14,7 +14,7 @@ from click.testing import Result
 
 import irloop as api
 
-COMMANDS = ("convert", "validate", "check", "run", "inspect", "explain", "rules", "ops")
+COMMANDS = ("convert", "validate", "check", "diff", "run", "inspect", "explain", "rules", "ops")
 
 Irloop = Callable[..., Result]
 Process = Callable[..., "subprocess.CompletedProcess[str]"]

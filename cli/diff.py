@@ -1,0 +1,43 @@
+"""``irloop diff``: what has changed between two models of one format."""
+
+from __future__ import annotations
+
+import click
+
+from . import report_json
+from .console import clean, common_options
+from .exits import Exit
+
+__all__ = ["command"]
+
+EPILOG = """\
+\b
+Examples:
+  irloop diff old.xml new.xml
+  irloop diff old.onnx new.onnx --format json
+"""
+
+
+@click.command("diff", epilog=EPILOG, short_help="What has changed between two models.")
+@click.argument("old", type=click.Path(exists=True, dir_okay=False))
+@click.argument("new", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+@common_options
+@click.pass_context
+def command(ctx: click.Context, /, old: str, new: str, style: str) -> None:
+    """Say what is different in NEW: operations, attributes, wires, port maps, weights.
+
+    Both are of one format. Nodes are known by what they compute, so renaming is no difference;
+    the names of inputs and outputs count. The exit status is 1 when something has changed.
+    """
+    from irloop import diff
+
+    found = diff(old, new)
+    if style == "json":
+        click.echo(report_json.report("diff", (), files=[old, new], diff=found.to_dict()))
+    else:
+        click.echo(clean(str(found)))
+    if not found.same:
+        ctx.exit(Exit.FINDINGS)

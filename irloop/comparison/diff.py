@@ -1,0 +1,348 @@
+"""What has changed between two models of one format, names aside.
+
+Nodes that compute the same from the same are the same, whatever they are called. The others are
+matched by name, then by what reads them; what is left was added or removed. Bodies, port maps and
+weights are looked into. Nothing is run: `compare` says whether the numbers differ.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from irloop.errors import UsageError
+from irloop.graph.model import Body, Graph, Model, Node, Value
+from irloop.graph.op import Constant, UnknownOp
+from irloop.graph.tensor import Tensor
+from irloop.graph.walk import node_path
+
+__all__ = ["Change", "ModelDiff", "diff"]
+
+#: The kinds of change in the order of a report; renaming alone leaves a model the same.
+KINDS = ("model", "input", "output", "changed", "added", "removed", "renamed")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change: what kind, where (a path through bodies, of the newer model where it has one)."""
+
+    kind: str
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.kind:<8} {self.path}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDiff:
+    """All changes between two models. `same` holds when nothing but names has changed."""
+
+    changes: tuple[Change, ...]
+
+    @property
+    def same(self) -> bool:
+        """True when nothing but names of inner nodes has changed."""
+        return all(change.kind == "renamed" for change in self.changes)
+
+    def __str__(self) -> str:
+        counts = Counter(change.kind for change in self.changes)
+        words = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS if counts[kind])
+        head = "the same" if self.same else "different"
+        return "\n".join([f"{head}: {words}" if words else head, *map(_line, self.changes)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, for JSON."""
+        listed = [
+            {"kind": item.kind, "path": item.path, "message": item.message} for item in self.changes
+        ]
+        return {"same": self.same, "changes": listed}
+
+
+def _line(change: Change) -> str:
+    return f"  {change}"
+
+
+def diff(first: Model, second: Model) -> ModelDiff:
+    """What is different in `second`.
+
+    Raises:
+        UsageError: when the two are of different formats.
+    """
+    if first.dialect != second.dialect:
+        raise UsageError(
+            "only models of one format can be told apart node by node",
+            expected=first.dialect,
+            found=second.dialect,
+            fix="'irloop check' compares what two models of any format compute",
+        )
+    changes = [*_heads(first, second), *_Differ(first.graph, second.graph).changes()]
+    return ModelDiff(tuple(sorted(changes, key=lambda change: KINDS.index(change.kind))))
+
+
+def _heads(first: Model, second: Model) -> Iterator[Change]:
+    if first.version != second.version:
+        yield Change("model", "version", f"{first.version} -> {second.version}")
+    for domain in sorted({*first.opsets, *second.opsets}):
+        old, new = first.opsets.get(domain), second.opsets.get(domain)
+        if old != new:
+            yield Change("model", f"opset {domain or 'ai.onnx'}", f"{old} -> {new}")
+    for kind, old_nodes, new_nodes in (
+        ("input", first.graph.parameters, second.graph.parameters),
+        ("output", first.graph.results, second.graph.results),
+    ):
+        if len(old_nodes) != len(new_nodes):
+            yield Change(kind, "number", f"{len(old_nodes)} -> {len(new_nodes)}")
+        for old_node, new_node in zip(old_nodes, new_nodes, strict=False):
+            yield from _border(kind, old_node, new_node)
+
+
+def _border(kind: str, old: Node, new: Node) -> Iterator[Change]:
+    if old.name != new.name:
+        yield Change(kind, new.name, f"was called {old.name!r}")
+    types = [str(_value_of(node).type) for node in (old, new)]
+    if types[0] != types[1]:
+        yield Change(kind, new.name, f"{types[0]} -> {types[1]}")
+
+
+def _value_of(node: Node) -> Value:
+    value = node.outputs[0] if node.outputs else node.inputs[0]
+    assert value is not None
+    return value
+
+
+class _Differ:
+    """Matches the nodes of two graphs, and says how those that differ do."""
+
+    def __init__(self, old: Graph, new: Graph) -> None:
+        self._old, self._new = old, new
+        self._partner: dict[Node, Node] = {}
+        self._taken: set[Node] = set()
+        for pair in _parameters(old, new):
+            self._pair(*pair)
+        places = {node: at for at, node in enumerate(new.parameters)}
+        same = {left: places[right] for left, right in self._partner.items()}
+        self._prints = {**_fingerprints(old, same), **_fingerprints(new, places)}
+        self._match_equal()
+        self._match_named()
+        self._match_read()
+
+    def changes(self) -> Iterator[Change]:
+        """Every change, in the order of the newer graph; what was removed comes last."""
+        former = {new: old for old, new in self._partner.items()}
+        for node in self._new.nodes:
+            old = former.get(node)
+            if old is None:
+                yield Change("added", node_path(node), node.op.label)
+            else:
+                yield from self._between(old, node)
+        for at, (left, right) in enumerate(zip(self._old.results, self._new.results, strict=False)):
+            if not self._same_source(left.inputs[0], right.inputs[0]):
+                message = f"comes from {_named(right.inputs[0])}, was {_named(left.inputs[0])}"
+                yield Change("changed", f"{node_path(right)} (result {at})", message)
+        for node in self._old.nodes:
+            if node not in self._partner:
+                yield Change("removed", node_path(node), node.op.label)
+
+    def _pair(self, old: Node, new: Node) -> None:
+        self._partner[old] = new
+        self._taken.add(new)
+
+    def _match_equal(self) -> None:
+        """Nodes of one fingerprint are the same; among several those of one name."""
+        free: dict[bytes, list[Node]] = {}
+        for node in self._new.nodes:
+            free.setdefault(self._prints[node], []).append(node)
+        for node in self._old.nodes:
+            candidates = free.get(self._prints[node])
+            if candidates:
+                named = [item for item in candidates if item.name == node.name]
+                chosen = (named or candidates)[0]
+                candidates.remove(chosen)
+                self._pair(node, chosen)
+
+    def _match_named(self) -> None:
+        names = [
+            Counter(node.name for node in graph.nodes if self._is_free(node))
+            for graph in (self._old, self._new)
+        ]
+        found = {node.name: node for node in self._new.nodes if self._is_free(node)}
+        for node in self._old.nodes:
+            once = names[0][node.name] == names[1][node.name] == 1
+            other = found.get(node.name)
+            if self._is_free(node) and once and other and other.op.type == node.op.type:
+                self._pair(node, other)
+
+    def _match_read(self) -> None:
+        """What the same node reads at the same position is the same, if it is of one type."""
+        pending = [*zip(self._old.results, self._new.results, strict=False)]
+        pending += self._partner.items()
+        while pending:
+            old, new = pending.pop()
+            for left, right in zip(old.inputs, new.inputs, strict=False):
+                if left is None or right is None:
+                    continue
+                pair = (left.producer, right.producer)
+                fits = pair[0].op.type == pair[1].op.type and left.index == right.index
+                if fits and self._is_free(pair[0]) and self._is_free(pair[1]):
+                    self._pair(*pair)
+                    pending.append(pair)
+
+    def _is_free(self, node: Node) -> bool:
+        return node not in self._partner and node not in self._taken
+
+    def _same_source(self, left: Value | None, right: Value | None) -> bool:
+        if left is None or right is None:
+            return left is right
+        return self._partner.get(left.producer) is right.producer and left.index == right.index
+
+    def _between(self, old: Node, new: Node) -> Iterator[Change]:
+        path = node_path(new)
+        if old.name != new.name and not isinstance(new.op, Constant):
+            yield Change("renamed", path, f"was called {old.name!r}")
+        if self._prints[old] == self._prints[new]:
+            # What is inside may have other names all the same.
+            yield from self._bodies(old, new, path)
+            return
+        if isinstance(old.op, Constant) and isinstance(new.op, Constant):
+            yield Change("changed", path, _tensors(old.op.tensor, new.op.tensor))
+            return
+        for message in (*_operations(old, new), *self._inputs(old, new)):
+            yield Change("changed", path, message)
+        yield from self._bodies(old, new, path)
+
+    def _inputs(self, old: Node, new: Node) -> Iterator[str]:
+        if len(old.inputs) != len(new.inputs):
+            yield f"{len(old.inputs)} inputs -> {len(new.inputs)}"
+        for at, (left, right) in enumerate(zip(old.inputs, new.inputs, strict=False)):
+            if not self._same_source(left, right):
+                yield f"input {at} comes from {_named(right)}, was {_named(left)}"
+
+    def _bodies(self, old: Node, new: Node, path: str) -> Iterator[Change]:
+        labels = {body.label: body for body in old.bodies}
+        for body in new.bodies:
+            before = labels.pop(body.label, None)
+            if before is None:
+                yield Change("added", f"{path}/{body.label}", "a body")
+                continue
+            yield from _wires(before, body, f"{path}/{body.label}")
+            yield from _Differ(before.graph, body.graph).changes()
+        for label in labels:
+            yield Change("removed", f"{path}/{label}", "a body")
+
+
+def _parameters(old: Graph, new: Graph) -> list[tuple[Node, Node]]:
+    """Which inputs correspond: those of a body by name where all have one, else by position."""
+    names = {node.name: node for node in new.parameters}
+    by_name = [(node, names[node.name]) for node in old.parameters if node.name in names]
+    inner = old.owner is not None and len({node.name for node in old.parameters}) == len(by_name)
+    if inner and len(by_name) == len(old.parameters) == len(names) == len(new.parameters):
+        return by_name
+    return list(zip(old.parameters, new.parameters, strict=False))
+
+
+def _named(value: Value | None) -> str:
+    return "nothing" if value is None else repr(value.name)
+
+
+def _attributes(node: Node) -> dict[str, Any]:
+    if isinstance(node.op, UnknownOp):
+        return dict(node.op.attributes)
+    op: Any = node.op
+    known = {item.name: getattr(op, item.name) for item in fields(op)}
+    return {**known, **node.attributes}
+
+
+def _operations(old: Node, new: Node) -> Iterator[str]:
+    if old.op.label != new.op.label:
+        yield f"{old.op.label} -> {new.op.label}"
+    left, right = _attributes(old), _attributes(new)
+    for name in sorted({*left, *right}):
+        before, after = left.get(name, "absent"), right.get(name, "absent")
+        if before != after:
+            yield f"{name} {before} -> {after}"
+
+
+def _wires(old: Body, new: Body, path: str) -> Iterator[Change]:
+    left, right = old.ports, new.ports
+    for before, after in (
+        (set(left.inputs), set(right.inputs)),
+        (set(left.outputs), set(right.outputs)),
+    ):
+        for port in sorted(before - after, key=repr):
+            yield Change("changed", path, f"port map has no longer {port}")
+        for port in sorted(after - before, key=repr):
+            yield Change("changed", path, f"port map has now {port}")
+    for name in ("iteration", "condition"):
+        if getattr(left, name) != getattr(right, name):
+            message = f"{name} {getattr(left, name)} -> {getattr(right, name)}"
+            yield Change("changed", path, message)
+
+
+def _tensors(old: Tensor, new: Tensor) -> str:
+    if old.type != new.type:
+        return f"{old.type} -> {new.type}"
+    left, right = old.numpy(), new.numpy()
+    if left.dtype.kind in "OSU":
+        return f"{int((left != right).sum())} of {left.size} strings differ"
+    wide = [np.asarray(item, np.complex128 if item.dtype.kind == "c" else np.float64)
+            for item in (left, right)]  # fmt: skip
+    with np.errstate(all="ignore"):
+        apart = np.abs(wide[0] - wide[1])
+        norms = [float(np.linalg.norm(item.reshape(-1))) for item in wide]
+    unequal = (wide[0] != wide[1]) & ~(np.isnan(wide[0]) & np.isnan(wide[1]))
+    most = float(np.max(apart[~np.isnan(apart)], initial=0.0))
+    return (
+        f"{int(np.count_nonzero(unequal))} of {left.size} elements of {old.type} differ, "
+        f"by {most:.3g} at most; norm {norms[0]:.6g} -> {norms[1]:.6g}"
+    )
+
+
+def _fingerprints(graph: Graph, places: Mapping[Node, int] | None = None) -> dict[Node, bytes]:
+    """A digest of what each node computes from the parameters of its graph, names left out.
+
+    `places` numbers the parameters; by default they are numbered in their order.
+    """
+    found: dict[Node, bytes] = {}
+    for at, node in enumerate(graph.parameters):
+        place = at if places is None else places.get(node)
+        found[node] = _digest(["parameter", str(place)])
+    for node in graph.nodes:
+        found[node] = _print_of(node, found)
+    return found
+
+
+def _print_of(node: Node, found: dict[Node, bytes]) -> bytes:
+    if isinstance(node.op, Constant):
+        return _digest(["constant", str(node.op.tensor.type)], [node.op.tensor.raw()])
+    attributes = sorted((name, repr(value)) for name, value in _attributes(node).items())
+    inputs = [_source(value, found) for value in node.inputs]
+    bodies = [_body_print(body) for body in node.bodies]
+    return _digest([node.op.label, repr(attributes), str(len(node.outputs))], inputs + bodies)
+
+
+def _source(value: Value | None, found: dict[Node, bytes]) -> bytes:
+    return b"-" if value is None else found[value.producer] + str(value.index).encode()
+
+
+def _body_print(body: Body) -> bytes:
+    found = _fingerprints(body.graph)
+    results = [_source(node.inputs[0], found) for node in body.graph.results]
+    ports = body.ports
+    wires = [sorted(map(repr, ports.inputs)), sorted(map(repr, ports.outputs))]
+    texts = [body.label, repr(wires), repr((ports.iteration, ports.condition))]
+    return _digest([*texts, str(len(body.graph.parameters))], results)
+
+
+def _digest(texts: Sequence[str], parts: Iterable[bytes | memoryview] = ()) -> bytes:
+    state = blake2b(digest_size=20)
+    for text in texts:
+        state.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    for part in parts:
+        state.update(blake2b(part, digest_size=20).digest())
+    return state.digest()

@@ -1,0 +1,137 @@
+"""Differences between models of one format: what counts, what does not, and how it is said."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+import irloop
+from irloop.comparison.diff import ModelDiff, diff
+from irloop.errors import UsageError
+
+MODELS = Path(__file__).resolve().parents[1] / "fixtures" / "models"
+SOURCE = MODELS / "recurrent" / "model.xml"
+
+
+def changed(folder: Path, *edits: tuple[str, str], weights: bytes | None = None) -> ModelDiff:
+    """What `diff` says about the recurrent model after edits of its text."""
+    text = SOURCE.read_text(encoding="utf-8")
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new)
+    path = folder / "new.xml"
+    path.write_text(text, encoding="utf-8")
+    data = SOURCE.with_suffix(".bin").read_bytes() if weights is None else weights
+    path.with_suffix(".bin").write_bytes(data)
+    return diff(irloop.read_model(SOURCE), irloop.read_model(path))
+
+
+def in_layer(name: str, old: str, new: str) -> tuple[str, str]:
+    """An edit of the first `old` behind the name of a layer."""
+    text = SOURCE.read_text(encoding="utf-8")
+    start = text.index(f'name="{name}"')
+    before = text[start : text.index(old, start) + len(old)]
+    return before, before.removesuffix(old) + new
+
+
+def said(found: ModelDiff) -> list[tuple[str, str, str]]:
+    return [(item.kind, item.path, item.message) for item in found.changes]
+
+
+def test_a_model_is_the_same_as_itself(tmp_path: Path) -> None:
+    found = changed(tmp_path)
+    assert found.same
+    assert str(found) == "the same"
+
+
+def test_new_layer_ids_and_weights_in_another_order_are_no_difference(tmp_path: Path) -> None:
+    model = irloop.read_model(SOURCE)
+    path = tmp_path / "again.xml"
+    irloop.save_model(model, path)
+    assert diff(model, irloop.read_model(path)).changes == ()
+
+
+def test_renaming_is_told_and_is_no_difference(tmp_path: Path) -> None:
+    found = changed(tmp_path, ('name="x_W"', 'name="product"'))
+    assert found.same
+    assert said(found) == [("renamed", "rnn/body/product", "was called 'x_W'")]
+
+
+def test_an_attribute(tmp_path: Path) -> None:
+    found = changed(tmp_path, in_layer("h_R", 'transpose_b="false"', 'transpose_b="true"'))
+    assert not found.same
+    assert said(found) == [("changed", "rnn/body/h_R", "transpose_b False -> True")]
+
+
+def test_another_operation_is_one_more_and_one_less(tmp_path: Path) -> None:
+    found = changed(tmp_path, ('name="h_next" type="Tanh"', 'name="h_next" type="Sigmoid"'))
+    assert ("added", "rnn/body/h_next", "Sigmoid-1") in said(found)
+    assert ("removed", "rnn/body/h_next", "Tanh-1") in said(found)
+    # What only stands behind the change is not said to have changed by itself.
+    assert not [item for item in found.changes if item.path == "rnn/body/x_W"]
+
+
+def test_another_wire(tmp_path: Path) -> None:
+    """The bias is added to itself instead of to the sum."""
+    old, new = (
+        f'<edge from-layer="{layer}" from-port="{port}" to-layer="10" to-port="0"/>'
+        for layer, port in ((8, 2), (9, 0))
+    )
+    found = changed(tmp_path, (old, new))
+    assert ("changed", "rnn/body/biased", "input 0 comes from 'b', was 'sum'") in said(found)
+
+
+def test_a_port_map(tmp_path: Path) -> None:
+    found = changed(
+        tmp_path,
+        (
+            'internal_layer_id="0" axis="1" start="0" end="-1" stride="1"',
+            'internal_layer_id="0" axis="1" start="-1" end="0" stride="-1"',
+        ),
+    )
+    (gone, come) = said(found)
+    assert gone[:2] == come[:2] == ("changed", "rnn/body")
+    assert "Sliced(external=0, parameter=0, axis=1, start=0, end=-1, stride=1" in gone[2]
+    assert "Sliced(external=0, parameter=0, axis=1, start=-1, end=0, stride=-1" in come[2]
+
+
+def test_weights_are_told_by_how_much_they_differ(tmp_path: Path) -> None:
+    data = bytearray(SOURCE.with_suffix(".bin").read_bytes())
+    # W is the first constant of the body behind h0 (16 bytes) and an axis (8 bytes).
+    (old,) = struct.unpack_from("<f", data, 24)
+    struct.pack_into("<f", data, 24, old + 0.5)
+    found = changed(tmp_path, weights=bytes(data))
+    assert not found.same
+    (only,) = said(found)
+    assert only[:2] == ("changed", "rnn/body/W")
+    assert only[2].startswith("1 of 12 elements of f32[3,4] differ, by 0.5 at most; norm ")
+
+
+def test_inputs_outputs_and_the_version(tmp_path: Path) -> None:
+    found = changed(
+        tmp_path,
+        ('name="x" type="Parameter"', 'name="y" type="Parameter"'),
+        ('version="10"', 'version="11"'),
+    )
+    assert said(found) == [
+        ("model", "version", "10 -> 11"),
+        ("input", "y", "was called 'x'"),
+    ]
+    assert not found.same
+
+
+def test_other_formats_are_refused() -> None:
+    model = irloop.read_model(SOURCE)
+    converted, _ = irloop.convert(model)
+    with pytest.raises(UsageError, match="one format"):
+        diff(model, converted)
+
+
+def test_plain_data(tmp_path: Path) -> None:
+    found = changed(tmp_path, ('name="x_W"', 'name="product"'))
+    assert found.to_dict() == {
+        "same": True,
+        "changes": [{"kind": "renamed", "path": "rnn/body/product", "message": "was called 'x_W'"}],
+    }
