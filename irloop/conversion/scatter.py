@@ -13,6 +13,7 @@ from irloop.conversion.scatter_parts import (
     rows_by_comparing,
 )
 from irloop.dialects.onnx import scatter as onnx
+from irloop.dialects.onnx.scatter import Reduction
 from irloop.dialects.openvino import scatter as ov
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
@@ -20,7 +21,13 @@ from irloop.graph.types import ElementType
 
 __all__: list[str] = []
 
-_TO_ONNX = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max": "max"}
+_TO_ONNX: dict[str, Reduction] = {
+    "none": "none",
+    "sum": "add",
+    "prod": "mul",
+    "min": "min",
+    "max": "max",
+}
 _TO_OPENVINO = {"none": "none", "add": "sum", "mul": "prod", "min": "min", "max": "max"}
 
 
@@ -30,7 +37,12 @@ def _knows(c: Conversion, reduction: str) -> bool:
 
 
 def _elements(
-    c: Conversion, data: Value, indices: Value, updates: Value, axis: int, reduction: str = "none"
+    c: Conversion,
+    data: Value,
+    indices: Value,
+    updates: Value,
+    axis: int,
+    reduction: Reduction = "none",
 ) -> Value:
     if not _knows(c, reduction):
         return elements_by_comparing(c, ONNX, reduction, axis, (data, indices, updates))
@@ -39,8 +51,7 @@ def _elements(
         where = onnx_forms.as_i64(c, indices)
     if c.opset < 16:
         return c(onnx.ScatterElements(axis), data, where, updates)
-    op = onnx.ScatterElements16(axis, reduction)  # type: ignore[arg-type]
-    return c(op, data, where, updates)
+    return c(onnx.ScatterElements16(axis, reduction), data, where, updates)
 
 
 @exports(ov.ScatterElementsUpdate)
@@ -86,7 +97,7 @@ def _boolean(
     """A sum of booleans is their largest, a product their smallest."""
     data, indices, updates = values
     wide = [onnx_forms.cast(c, value, ElementType.I32) for value in (data, updates)]
-    kind = "max" if reduction in ("sum", "max") else "min"
+    kind: Reduction = "max" if reduction in ("sum", "max") else "min"
     if reduction == "mean":
         raise c.refuse("booleans have no mean")
     start = wide[0]
@@ -132,14 +143,14 @@ def _mean(
 
 
 def _coordinates(
-    c: Conversion, data: Value, indices: Value, updates: Value, reduction: str = "none"
+    c: Conversion, data: Value, indices: Value, updates: Value, reduction: Reduction = "none"
 ) -> Value:
     where = onnx_forms.as_i64(c, indices)
     if not _knows(c, reduction):
         return rows_by_comparing(c, ONNX, reduction, (data, where, updates))
     if c.opset < 16:
         return c(onnx.ScatterND(), data, where, updates)
-    return c(onnx.ScatterND16(reduction), data, where, updates)  # type: ignore[arg-type]
+    return c(onnx.ScatterND16(reduction), data, where, updates)
 
 
 @exports(ov.ScatterNDUpdate)
@@ -158,7 +169,7 @@ def export_scatter_nd_15(
         zero = c.constant(0, element_of(updates))
         return _coordinates(c, data, indices, onnx_forms.sub(c, zero, updates), "add")
     if reduction != "none" and element_of(data) is ElementType.BOOLEAN:
-        kind = "max" if reduction in ("sum", "max") else "min"
+        kind: Reduction = "max" if reduction in ("sum", "max") else "min"
         wide = [onnx_forms.cast(c, value, ElementType.I32) for value in (data, updates)]
         found = _coordinates(c, wide[0], indices, wide[1], kind)
         return onnx_forms.cast(c, found, ElementType.BOOLEAN)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from irloop.kernels import padding as padding
     from irloop.kernels import pooling as pooling
     from irloop.kernels import precision as precision
+    from irloop.kernels import prior_box as prior_box
     from irloop.kernels import quantize as quantize
     from irloop.kernels import random as random
     from irloop.kernels import rearrange as rearrange

@@ -11,7 +11,14 @@ from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import TensorType, ValueType
 
-__all__ = ["Scatter", "ScatterElements", "ScatterElements16", "ScatterND", "ScatterND16"]
+__all__ = [
+    "Reduction",
+    "Scatter",
+    "ScatterElements",
+    "ScatterElements16",
+    "ScatterND",
+    "ScatterND16",
+]
 
 Reduction = Literal["none", "add", "mul", "min", "max"]
 

@@ -49,6 +49,7 @@ FAMILIES: dict[str, str] = {
     "normalization": "BatchNormInference GroupNormalization LRN MVN NormalizeL2",
     "padding": "Pad",
     "pooling": "AdaptiveAvgPool AdaptiveMaxPool AvgPool MaxPool",
+    "prior_box": "PriorBox PriorBoxClustered",
     "quantize": "FakeQuantize",
     "random": "RandomUniform",
     "rearrange": """
