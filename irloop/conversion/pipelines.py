@@ -30,6 +30,7 @@ from irloop.conversion import (
     padding,
     pooling,
     pooling_import,
+    prior_box,
     quantize,
     random,
     rearrange,
@@ -114,6 +115,7 @@ FAMILIES = (
     roi,
     unique,
     nms,
+    prior_box,
 )
 
 #: Read by ONNX Runtime, TensorRT and DirectML of today.

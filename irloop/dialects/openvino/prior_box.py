@@ -1,0 +1,122 @@
+"""Prior boxes of OpenVINO; inputs are the (height, width) of the layer and of the image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from irloop import kernels
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
+
+if TYPE_CHECKING:
+    from irloop.kernels.prior_box import Priors
+
+__all__ = ["PriorBox", "PriorBox8", "PriorBoxClustered", "Priored"]
+
+
+class Priored(OpenVinoOp):
+    """What the versions share: [2, 4 * h * w * boxes] of f32, boxes and variances."""
+
+    def boxes(self) -> int:
+        """The number of boxes of one element."""
+        raise NotImplementedError(self.label)
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        layer = args.dims(0)
+        count: Dim = UNKNOWN_DIM
+        if layer is not None:
+            if len(layer) != 2:
+                raise args.error("the layer size is no height and width", "2", str(len(layer)))
+            height, width = layer
+            if isinstance(height, int) and isinstance(width, int):
+                count = 4 * height * width * self.boxes()
+        return [TensorType(ElementType.F32, Shape((2, count)))]
+
+
+class _PriorBox(Priored):
+    min_size: tuple[float, ...] = ()
+    max_size: tuple[float, ...] = ()
+    aspect_ratio: tuple[float, ...] = ()
+    density: tuple[float, ...] = ()
+    fixed_ratio: tuple[float, ...] = ()
+    fixed_size: tuple[float, ...] = ()
+    clip: bool = False
+    flip: bool = False
+    step: float = 0.0
+    offset: float = 0.5
+    variance: tuple[float, ...] = ()
+    scale_all_sizes: bool = True
+
+    def ratios_last(self) -> bool:
+        """True when the box of the larger size comes before those of other ratios."""
+        return True
+
+    def priors(self) -> Priors:
+        """The kernel's view of the attributes."""
+        return kernels.prior_box.Priors(
+            self.min_size,
+            self.max_size,
+            self.aspect_ratio,
+            self.density,
+            self.fixed_ratio,
+            self.fixed_size,
+            self.flip,
+            self.scale_all_sizes,
+            self.ratios_last(),
+            self.clip,
+            self.step,
+            self.offset,
+            self.variance,
+        )
+
+    def boxes(self) -> int:
+        return kernels.prior_box.count_of(self.priors())
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        priors, run = self.priors(), kernels.prior_box.prior_boxes
+        return lambda layer, image: run(priors, layer.tolist(), image.tolist())
+
+
+class PriorBox(_PriorBox, type="PriorBox", since=1, inputs=2):
+    """Boxes of several sizes and ratios around every element (PriorBox-1)."""
+
+
+class PriorBox8(_PriorBox, type="PriorBox", since=8, inputs=2):
+    """As PriorBox-1, the order of the boxes of one element chosen (PriorBox-8)."""
+
+    min_max_aspect_ratios_order: bool = True
+
+    def ratios_last(self) -> bool:
+        return self.min_max_aspect_ratios_order
+
+
+class PriorBoxClustered(Priored, type="PriorBoxClustered", since=1, inputs=2):
+    """Boxes of given widths and heights around every element (PriorBoxClustered-1)."""
+
+    width: tuple[float, ...] = ()
+    height: tuple[float, ...] = ()
+    clip: bool = False
+    step: float = 0.0
+    step_w: float = 0.0
+    step_h: float = 0.0
+    offset: float = 0.0
+    variance: tuple[float, ...] = ()
+
+    def boxes(self) -> int:
+        return len(self.width)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        run = kernels.prior_box.clustered_boxes
+        steps = (self.step_h or self.step, self.step_w or self.step)
+        return lambda layer, image: run(
+            self.width,
+            self.height,
+            steps,
+            self.offset,
+            self.variance,
+            layer.tolist(),
+            image.tolist(),
+            clip=self.clip,
+        )

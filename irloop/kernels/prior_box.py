@@ -1,0 +1,190 @@
+"""Prior boxes: a fixed set of boxes around every element of a feature map (SSD).
+
+The loops run over the boxes of one element; all elements are done at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Array", "Priors", "aspect_ratios", "clustered_boxes", "count_of", "prior_boxes"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+#: Shift of the centre, half the width and half the height, and whether it is clipped at once.
+Box = tuple[float, float, float, float, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Priors:
+    """The boxes around an element; sizes in elements of the image."""
+
+    min_size: tuple[float, ...] = ()
+    max_size: tuple[float, ...] = ()
+    aspect_ratio: tuple[float, ...] = ()
+    density: tuple[float, ...] = ()
+    fixed_ratio: tuple[float, ...] = ()
+    fixed_size: tuple[float, ...] = ()
+    flip: bool = False
+    scale_all_sizes: bool = True
+    ratios_last: bool = True
+    clip: bool = False
+    step: float = 0.0
+    offset: float = 0.5
+    variance: tuple[float, ...] = ()
+
+
+def aspect_ratios(priors: Priors) -> list[float]:
+    """1 and the other ratios as they are listed, each followed by its inverse with flip."""
+    ratios = [1.0]
+    for ratio in priors.aspect_ratio:
+        for candidate in (ratio, 1 / ratio) if priors.flip else (ratio,):
+            if all(abs(candidate - known) >= 1e-6 for known in ratios):
+                ratios.append(candidate)
+    return ratios
+
+
+def _dense(size: float, density: float, ratio: float) -> list[Box]:
+    """As many boxes of one size as fit a grid of `density` on an axis."""
+    count = int(density)
+    shift = size / count
+    wide, high = size / 2 * math.sqrt(ratio), size / 2 / math.sqrt(ratio)
+    first = -size / 2 + shift / 2
+    return [
+        (first + column * shift, first + row * shift, wide, high, True)
+        for row in range(count)
+        for column in range(count)
+    ]
+
+
+def _fixed(priors: Priors, ratios: Sequence[float]) -> list[Box]:
+    boxes: list[Box] = []
+    for at, size in enumerate(priors.fixed_size):
+        density = priors.density[at] if at < len(priors.density) else 1.0
+        if priors.fixed_ratio:
+            for ratio in priors.fixed_ratio:
+                boxes += _dense(size, density, ratio)
+            continue
+        if priors.density:
+            boxes += _dense(size, density, 1.0)
+        for ratio in ratios:
+            if abs(ratio - 1.0) >= 1e-6:
+                boxes += _dense(size, density, ratio)
+    return boxes
+
+
+def _boxes(priors: Priors) -> list[Box]:
+    """The boxes of one element in the order of the specification."""
+    ratios = aspect_ratios(priors)
+    boxes = _fixed(priors, ratios)
+    last = len(priors.min_size) - 1
+    for at, size in enumerate(priors.min_size):
+        boxes.append((0.0, 0.0, size / 2, size / 2, False))
+        larger: list[Box] = []
+        if at < len(priors.max_size):
+            side = math.sqrt(size * priors.max_size[at]) / 2
+            larger.append((0.0, 0.0, side, side, False))
+        others: list[Box] = []
+        if priors.scale_all_sizes or at == last:
+            base = size if priors.scale_all_sizes else priors.min_size[0]
+            others = [
+                (0.0, 0.0, base / 2 * math.sqrt(ratio), base / 2 / math.sqrt(ratio), False)
+                for ratio in ratios
+                if abs(ratio - 1.0) >= 1e-6
+            ]
+        boxes += [*larger, *others] if priors.ratios_last else [*others, *larger]
+    return boxes
+
+
+def count_of(priors: Priors) -> int:
+    """The number of boxes of one element.
+
+    Without `scale_all_sizes` the box of the larger size is not counted, though it is made:
+    the last boxes of all are then left out, as in OpenVINO.
+    """
+    if priors.scale_all_sizes or priors.fixed_size:
+        return len(_boxes(priors))
+    return len(aspect_ratios(priors)) + len(priors.min_size) - 1
+
+
+def _variances(variance: Sequence[float], count: int) -> Array:
+    """The second row: four variances a box, one for all, or 0.1."""
+    row = np.array(variance or (0.1,), dtype=np.float32)
+    return np.tile(row, 4 * count // len(row))
+
+
+def prior_boxes(priors: Priors, layer: Sequence[int], image: Sequence[int]) -> Array:
+    """[2, 4 * h * w * boxes]: corners x1, y1, x2, y2 in 0..1 of the image, then variances.
+
+    `layer` and `image` are (height, width).
+    """
+    height, width = layer
+    rows, columns = image
+    count = count_of(priors)
+    if not priors.scale_all_sizes:
+        # Smaller sizes and steps are then shares of the image's height.
+        scaled = tuple(size * rows for size in priors.min_size)
+        priors = replace(priors, min_size=scaled, step=priors.step * rows)
+    down = priors.step or rows / height
+    along = priors.step or columns / width
+    offset = priors.offset if priors.step else 0.5
+    centre_y = ((np.arange(height) + offset) * down)[:, None]
+    centre_x = (np.arange(width) + offset) * along
+    parts = []
+    for shift_x, shift_y, half_width, half_height, clipped in _boxes(priors):
+        x, y = centre_x + shift_x, centre_y + shift_y
+        box = np.stack(
+            np.broadcast_arrays(
+                (x - half_width) / columns,
+                (y - half_height) / rows,
+                (x + half_width) / columns,
+                (y + half_height) / rows,
+            ),
+            axis=-1,
+        )
+        if clipped:
+            box[..., :2] = np.maximum(box[..., :2], 0)
+            box[..., 2:] = np.minimum(box[..., 2:], 1)
+        parts.append(box)
+    boxes = np.stack(parts, axis=2)
+    if priors.clip:
+        boxes = np.clip(boxes, 0, 1)
+    flat = boxes.reshape(-1).astype(np.float32)[: 4 * height * width * count]
+    return np.stack((flat, _variances(priors.variance, flat.size // 4)))
+
+
+def clustered_boxes(
+    widths: Sequence[float],
+    heights: Sequence[float],
+    steps: tuple[float, float],
+    offset: float,
+    variance: Sequence[float],
+    layer: Sequence[int],
+    image: Sequence[int],
+    *,
+    clip: bool,
+) -> Array:
+    """As `prior_boxes`, for boxes of these widths and heights; `steps` are (down, along)."""
+    height, width = layer
+    rows, columns = image
+    down, along = steps[0] or rows / height, steps[1] or columns / width
+    y = ((np.arange(height) + offset) * down)[:, None, None]
+    x = ((np.arange(width) + offset) * along)[:, None]
+    half_width, half_height = np.array(widths) / 2, np.array(heights) / 2
+    box = np.stack(
+        np.broadcast_arrays(
+            (x - half_width) / columns,
+            (y - half_height) / rows,
+            (x + half_width) / columns,
+            (y + half_height) / rows,
+        ),
+        axis=-1,
+    )
+    if clip:
+        box = np.clip(box, 0, 1)
+    flat = box.reshape(-1).astype(np.float32)
+    return np.stack((flat, _variances(variance, flat.size // 4)))
