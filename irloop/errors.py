@@ -124,6 +124,8 @@ MEANINGS = {
     "CNV003": "A value has an element type that an OpenVINO IR has no name for.",
     "CNV004": "The runtime that was named as target cannot read this: the operation came with a "
     "later opset, or a shape is dynamic.",
+    "CNV005": "An input or output has no known rank. ONNX wants a shape for each; fix the shapes "
+    "of the inputs when converting.",
     "CNV101": "The branches of an If give ranks that differ. ONNX allows it; OpenVINO's CPU "
     "refuses to compile it.",
     "CNV102": "An ONNX Loop omits its condition input while the body computes a condition. By the "

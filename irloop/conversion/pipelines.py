@@ -57,7 +57,7 @@ from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.framework import EXPORTS, IMPORTS, Conversion, Converted, Converter
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import UnsupportedError, UsageError
-from irloop.graph.builder import element_of
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant
@@ -148,6 +148,7 @@ def to_onnx(
     converter = Converter(EXPORTS, opset, options={"prefer": prefer})
     names = _Names(model, onnx_input_name, onnx_output_name)
     graph = _translate(model, converter, names, _as_it_is)
+    _require_known_ranks(graph)
     metadata = {"openvino": copy.deepcopy(model.metadata)}
     return Model(graph, "onnx", 0, {"": opset}, metadata, model.source), converter.notes
 
@@ -327,6 +328,29 @@ def _require_known_types(graph: Graph) -> None:
     ]
     if found:
         raise UnsupportedError(f"{len(found)} values cannot be converted", diagnostics=found)
+
+
+def _require_known_ranks(graph: Graph) -> None:
+    """Refuse inputs and outputs of unknown rank: onnx.checker wants a shape for each.
+
+    Raises:
+        UnsupportedError: naming each of them.
+    """
+    sides = [("input", node, node.outputs[0]) for node in graph.parameters]
+    sides += [("output", node, value) for node in graph.results if (value := node.inputs[0])]
+    found = [
+        Diagnostic(
+            "CNV005",
+            Severity.ERROR,
+            f"model {side} {node.name!r} has no known rank, and ONNX has no form for that",
+            Location(line=node.location.line, path=node.name),
+            fix="give the inputs shapes, as in --shape x=1,?,224",
+        )
+        for side, node, value in sides
+        if shape_of(value).dims is None
+    ]
+    if found:
+        raise UnsupportedError(f"{len(found)} ranks are not known", diagnostics=found)
 
 
 def _as_it_is(c: Conversion, name: str, value: Value) -> Value:
