@@ -10,12 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from irloop.conversion import onnx_forms as forms
-from irloop.conversion import openvino_forms as ov_forms
-from irloop.conversion.framework import Conversion, exports, imports
+from irloop.conversion.framework import Conversion, exports
 from irloop.dialects.onnx import elementwise
 from irloop.dialects.onnx import matmul as onnx_matmul
 from irloop.dialects.onnx import resize as onnx
-from irloop.dialects.openvino import matmul as ov_matmul
 from irloop.dialects.openvino import resize as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -24,17 +22,22 @@ from irloop.graph.types import ElementType
 if TYPE_CHECKING:
     from irloop.kernels.resize import Axis, Resampling
 
-__all__: list[str] = []
+__all__ = ["SHARED", "with_matrices"]
 
 #: Coordinates that Resize has under the same name in every opset.
 SHARED = frozenset({"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"})
+
+#: The types that ONNX Runtime resizes.
+RUNS_IN = frozenset(
+    {ElementType.F32, ElementType.F16, ElementType.I32, ElementType.I8, ElementType.U8}
+)
 
 Gather = Callable[[Conversion, Value, Value, int], Value]
 Product = Callable[[Conversion, Value, Value], Value]
 Transpose = Callable[[Conversion, Value, Sequence[int]], Value]
 
 
-def _with_matrices(
+def with_matrices(
     c: Conversion,
     data: Value,
     plans: Sequence[Axis],
@@ -66,10 +69,6 @@ def _onnx_product(c: Conversion, left: Value, right: Value) -> Value:
     return forms.numeric(c, onnx_matmul.MatMul(), left, right, small=None)
 
 
-def _openvino_product(c: Conversion, left: Value, right: Value) -> Value:
-    return c(ov_matmul.MatMul(), left, right)
-
-
 @exports(ov.Interpolate, ov.Interpolate1, ov.Interpolate11)
 def export_interpolate(c: Conversion, op: ov.Interpolation, *inputs: Value | None) -> Value:
     """Interpolate -> Resize."""
@@ -81,6 +80,38 @@ def export_interpolate(c: Conversion, op: ov.Interpolation, *inputs: Value | Non
         rank = shape_of(data).rank or len(low)
         widths = [*low, *(0,) * (rank - len(low)), *high, *(0,) * (rank - len(high))]
         data = forms.pad(c, data, c.i64(widths), forms.scalar(c, 0.0, data))
+    if not element_of(data).is_float and op.how().mode != "nearest":
+        return _of_integers(c, op, data, sizes, scales, axes)
+    return _exported(c, op, data, sizes, scales, axes)
+
+
+def _of_integers(
+    c: Conversion,
+    op: ov.Interpolation,
+    data: Value,
+    sizes: Value | None,
+    scales: Value | None,
+    axes: Value | list[int] | None,
+) -> Value:
+    """Integers are interpolated as numbers, rounded, and kept inside of their type."""
+    element = element_of(data)
+    wide = forms.cast(c, data, ElementType.F32)
+    found = c(elementwise.Round(), _exported(c, op, wide, sizes, scales, axes))
+    if element.bits < 32:
+        signed = element.value.startswith("i")
+        low = -(2 ** (element.bits - 1)) if signed else 0
+        found = forms.clip(c, found, low, low + 2**element.bits - 1)
+    return forms.cast(c, found, element)
+
+
+def _exported(
+    c: Conversion,
+    op: ov.Interpolation,
+    data: Value,
+    sizes: Value | None,
+    scales: Value | None,
+    axes: Value | list[int] | None,
+) -> Value:
     how = op.how()
     plans = _openvino_plans(c, data, sizes, scales, axes)
     name = _nearest_name(how, plans)
@@ -101,9 +132,7 @@ def export_interpolate(c: Conversion, op: ov.Interpolation, *inputs: Value | Non
             f"mode {how.mode} with {how.coordinates} needs known sizes",
             "give the input a static shape and constant sizes",
         )
-    if not element_of(data).is_float and how.mode != "nearest":
-        raise c.refuse("integers are interpolated with weights", "interpolate in a float type")
-    return _with_matrices(c, data, plans, how, forms.gather, _onnx_product, forms.transpose)
+    return with_matrices(c, data, plans, how, forms.gather, _onnx_product, forms.transpose)
 
 
 def _sayable(
@@ -243,7 +272,6 @@ def _emit_resize(
         raise c.refuse("the rank of its data is not known", "give the input a rank")
     chosen = _axes_list(c, axes, rank)
     element = element_of(data)
-    # ONNX Runtime interpolates f16 in f32 or not at all; integers only with some modes.
     empty = c.constant([], ElementType.F32)
     roi = empty if c.opset < 13 else None
     if sizes is not None:
@@ -253,7 +281,7 @@ def _emit_resize(
         assert scales is not None, "sizes or scales are given"
         given = (roi, _all_scales(c, forms.cast(c, scales, ElementType.F32), chosen, rank))
     op = onnx.Resize(**attributes) if c.opset >= 18 else onnx.Resize11(**attributes)
-    if element is ElementType.BF16 or (element.is_integer and element.bits > 32):
+    if element not in RUNS_IN:
         return forms.computed_in(c, ElementType.F32, lambda x: c(op, x, *given), data)
     return c(op, data, *given)
 
@@ -288,183 +316,3 @@ def _all_scales(c: Conversion, scales: Value, axes: list[int], rank: int) -> Val
     every = forms.concat(c, [c.constant([1.0], ElementType.F32), scales], 0)
     order = [1 + axes.index(axis) if axis in axes else 0 for axis in range(rank)]
     return forms.gather(c, every, c.i64(order), 0)
-
-
-@imports(onnx.Upsample, onnx.Upsample1)
-def import_upsample(c: Conversion, op: onnx.Upsample | onnx.Upsample1, data: Value) -> Value:
-    """Upsample -> Interpolate."""
-    numbers = (
-        op.scales
-        if isinstance(op, onnx.Upsample)
-        else (
-            1.0,
-            1.0,
-            op.height_scale,
-            op.width_scale,
-        )
-    )
-    scales = c.constant(list(numbers), ElementType.F32)
-    return _imported(c, op.how(), data, scales, None, [], "stretch", ())
-
-
-@imports(onnx.Upsample9, onnx.Resize10)
-def import_scaled(
-    c: Conversion, op: onnx.Upsample9 | onnx.Resize10, data: Value, scales: Value
-) -> Value:
-    """Upsample, Resize -> Interpolate."""
-    return _imported(c, op.how(), data, scales, None, [], "stretch", ())
-
-
-@imports(onnx.Resize, onnx.Resize11)
-def import_resize(
-    c: Conversion,
-    op: onnx.Resize11,
-    data: Value,
-    roi: Value | None = None,
-    scales: Value | None = None,
-    sizes: Value | None = None,
-) -> Value:
-    """Resize -> Interpolate, or products with weight matrices."""
-    if scales is not None and shape_of(scales).count() == 0:
-        scales = None
-    if sizes is not None and shape_of(sizes).count() == 0:
-        sizes = None
-    region: Sequence[float] = ()
-    if op.coordinate_transformation_mode == "tf_crop_and_resize":
-        known = None if roi is None else c.constant_of(roi)
-        if known is None:
-            raise c.refuse("its region is computed while the model runs", "make it a constant")
-        region = [float(bound) for bound in known.reshape(-1)]
-    return _imported(c, op.how(), data, scales, sizes, list(op.chosen_axes()), op.policy(), region)
-
-
-def _imported(
-    c: Conversion,
-    how: Resampling,
-    data: Value,
-    scales: Value | None,
-    sizes: Value | None,
-    chosen: list[int],
-    policy: str,
-    region: Sequence[float],
-) -> Value:
-    rank = shape_of(data).rank
-    if rank is None:
-        raise c.refuse("the rank of its data is not known", "give the input a rank")
-    axes = [axis % rank for axis in chosen] or list(range(rank))
-    plans = _onnx_plans(c, how, data, scales, sizes, axes, policy, region)
-    sayable = how.coordinates in SHARED or how.coordinates == "tf_half_pixel_for_nn"
-    # An axis that keeps its size stays as it is in OpenVINO, whatever its scale.
-    exact = plans is None or all(
-        plan.span == plan.count - 1 and plan.count != plan.size for plan in plans
-    )
-    plain = not how.antialias and not how.exclude_outside and policy == "stretch"
-    if plans is None and how.coordinates == "align_corners" and sizes is None:
-        c.warn(
-            "CNV803",
-            "scales that give no whole size are rounded before the corners are aligned, as "
-            "runtimes do and the ONNX specification does not",
-            "give sizes instead of scales",
-        )
-    runs = plans is None or _interpolates(how.mode, [plan.axis for plan in plans], rank)
-    if c.opset >= 4 and sayable and exact and plain and runs:
-        return _interpolated(c, how, data, scales, sizes, axes, plans)
-    if plans is None:
-        raise c.refuse(
-            f"mode {how.mode} with {how.coordinates} needs known sizes",
-            "give the input a static shape and constant sizes",
-        )
-    result = _with_matrices(
-        c, data, plans, how, ov_forms.gather, _openvino_product, ov_forms.transpose
-    )
-    return _filled(c, result, plans, how)
-
-
-def _interpolates(mode: str, axes: list[int], rank: int) -> bool:
-    """True when OpenVINO's CPU resizes these axes, and a cubic of them is right."""
-    if rank <= 2 or (rank == 3 and mode != "cubic"):
-        return True
-    return rank > 3 and min(axes, default=2) >= 2 and (mode != "cubic" or len(axes) < 3)
-
-
-def _filled(c: Conversion, result: Value, plans: Sequence[Axis], how: Resampling) -> Value:
-    """`result` with the extrapolation value where its places lie outside of the data."""
-    from irloop.kernels import resize as kernel
-
-    for plan in plans:
-        outside = kernel.outside(plan, how)
-        if outside is not None:
-            shape = [1] * (shape_of(result).rank or 0)
-            shape[plan.axis] = plan.count
-            mask = c.constant(outside.reshape(shape), ElementType.BOOLEAN)
-            value = ov_forms.scalar(c, how.extrapolation, result)
-            result = ov_forms.select(c, mask, value, result)
-    return result
-
-
-def _onnx_plans(
-    c: Conversion,
-    how: Resampling,
-    data: Value,
-    scales: Value | None,
-    sizes: Value | None,
-    axes: list[int],
-    policy: str,
-    region: Sequence[float],
-) -> list[Axis] | None:
-    from irloop.kernels import resize as kernel
-
-    dims = shape_of(data).static()
-    given = sizes if sizes is not None else scales
-    numbers = None if given is None else c.constant_of(given)
-    if dims is None or numbers is None:
-        return None
-    flat = numbers.reshape(-1)
-    wanted = [int(size) for size in flat] if sizes is not None else None
-    plans = kernel.onnx_plans(dims, axes, None if wanted else flat, wanted, policy, region)
-    return kernel.needed(plans, how)
-
-
-def _interpolated(
-    c: Conversion,
-    how: Resampling,
-    data: Value,
-    scales: Value | None,
-    sizes: Value | None,
-    axes: list[int],
-    plans: list[Axis] | None,
-) -> Value:
-    """Interpolate-4 over the axes that change, as far as they are known."""
-    attributes: dict[str, Any] = {
-        "mode": "linear_onnx" if how.mode == "linear" else how.mode,
-        "coordinate_transformation_mode": how.coordinates,
-        "nearest_mode": how.nearest,
-        "cube_coeff": how.cubic,
-        "shape_calculation_mode": "sizes" if sizes is not None else "scales",
-    }
-    if plans is not None:
-        moving = [plan.axis for plan in plans]
-        if not moving:
-            return data
-        counts = c.i64([plan.count for plan in plans])
-        factors = c.constant([plan.scale for plan in plans], ElementType.F32)
-        moved = {"mode": _linear_name(how, len(moving))}
-        return c(ov.Interpolate(**attributes | moved), data, counts, factors, c.i64(moving))
-    every = c.i64(axes)
-    if sizes is not None:
-        wanted = ov_forms.converted(c, sizes, ElementType.I64)
-        ones = c.constant([1.0] * len(axes), ElementType.F32)
-        moved = {"mode": _linear_name(how, len(axes))}
-        return c(ov.Interpolate(**attributes | moved), data, wanted, ones, every)
-    assert scales is not None, "sizes or scales are given"
-    factors = ov_forms.converted(c, scales, ElementType.F32)
-    counts = c.i64([1] * len(axes))
-    moved = {"mode": _linear_name(how, len(axes))}
-    return c(ov.Interpolate(**attributes | moved), data, counts, factors, every)
-
-
-def _linear_name(how: Resampling, axes: int) -> str:
-    """linear_onnx works on up to three axes, linear on any; both mean the same here."""
-    if how.mode != "linear":
-        return how.mode
-    return "linear_onnx" if axes <= 3 else "linear"

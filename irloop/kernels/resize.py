@@ -222,11 +222,11 @@ def _along(x: Array, plan: Axis, how: Resampling) -> Array:
     return total
 
 
-def resize(x: Array, plans: Sequence[Axis], how: Resampling) -> Any:
-    """`x` with the axes of `plans` resized."""
+def resize(x: Array, plans: Sequence[Axis], how: Resampling, *, rounded: bool = False) -> Any:
+    """`x` with the axes of `plans` resized; integers truncated, or `rounded` to the next."""
     with np.errstate(all="ignore"):
         exact = how.mode == "nearest"
-        whole = x.dtype.kind in "iub"
+        whole = x.dtype.kind in "iu"
         result = x if exact else x.astype(np.float32) if whole else widened(x)
         for plan in plans:
             result = _along(result, plan, how)
@@ -237,6 +237,9 @@ def resize(x: Array, plans: Sequence[Axis], how: Resampling) -> Any:
                 shape[plan.axis] = plan.count
                 value = np.asarray(how.extrapolation, dtype=result.dtype)
                 result = np.where(beyond.reshape(shape), value, result)
+        if whole and not exact and plans:
+            limits = np.iinfo(x.dtype)
+            result = np.clip(np.rint(result) if rounded else result, limits.min, limits.max)
         return result.astype(x.dtype, copy=False)
 
 
@@ -331,7 +334,8 @@ def openvino_resize(
             x = np.pad(x, list(zip(low, high, strict=True)))
         wanted = None if by_scales or sizes is None else [int(size) for size in sizes.reshape(-1)]
         factors = [] if scales is None else [float(scale) for scale in scales.reshape(-1)]
-        return resize(x, openvino_plans(x.shape, chosen, factors, wanted), how)
+        plans = openvino_plans(x.shape, chosen, factors, wanted)
+        return resize(x, plans, how, rounded=True)
 
     return apply
 

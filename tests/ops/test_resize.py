@@ -45,3 +45,20 @@ def test_upsample_by_hand() -> None:
     """Whole scales repeat elements."""
     run = onnx.Upsample(scales=(1.0, 3.0)).kernel()
     assert run(np.array([[1, 2]], np.uint8)).tolist() == [[1, 1, 1, 2, 2, 2]]
+
+
+def test_integers_by_hand() -> None:
+    """-0.25, 0.25, 0.75 and 1.25 between 0 and 10: OpenVINO rounds 7.5 to 8, ONNX cuts it off."""
+    data, sizes = np.array([0, 10], np.uint8), np.array([4])
+    scales, axes = np.array([2.0], np.float32), np.array([0])
+    rounded = ov.Interpolate(mode="linear_onnx").kernel()(data, sizes, scales, axes)
+    assert rounded.tolist() == [0, 2, 8, 10]
+    assert onnx.Resize(mode="linear").kernel()(data, None, scales).tolist() == [0, 2, 7, 10]
+
+
+def test_equal_sizes_stay_in_openvino() -> None:
+    """A scale of 1.3 of 3 elements still gives 3, which OpenVINO leaves as they are."""
+    data = np.array([1, 5, 2], np.float32)
+    scales, axes = np.array([1.3], np.float32), np.array([0])
+    op = ov.Interpolate(mode="linear_onnx", shape_calculation_mode="scales")
+    assert op.kernel()(data, np.array([0]), scales, axes).tolist() == [1, 5, 2]
