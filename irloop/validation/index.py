@@ -131,6 +131,11 @@ class NetIndex:
         return PortFacts(self.net)
 
     @cached_property
+    def edge_numbers(self) -> dict[int, int]:
+        """The number of each edge among the edges, from 1, by its identity."""
+        return {id(edge): number for number, edge in enumerate(self.net.edges, 1)}
+
+    @cached_property
     def reachable(self) -> set[str]:
         """Ids of the layers that a Result or an Assign depends on."""
         incoming, layers = self.incoming, self.layers

@@ -11,6 +11,8 @@ from irloop.formats.openvino.xml import BackEdge, Edge, Layer, MapEntry, Net, Po
 if TYPE_CHECKING:
     from lxml import etree
 
+    from irloop.validation.index import NetIndex
+
 __all__ = [
     "at_back_edge",
     "at_data",
@@ -91,9 +93,10 @@ def at_back_edge(layer: Layer, edge: BackEdge) -> Location:
     return Location(None, edge.line, layer.path, layer.id, element)
 
 
-def at_edge(net: Net, edge: Edge) -> Location:
+def at_edge(index: NetIndex, edge: Edge) -> Location:
     """An edge of a net."""
-    element = f"{net.element_path}/edges/edge[{_position(net.edges, edge)}]"
+    net = index.net
+    element = f"{net.element_path}/edges/edge[{index.edge_numbers[id(edge)]}]"
     return Location(None, edge.line, net.path, None, element)
 
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import islice
 from typing import NamedTuple
 
 from lxml import etree
@@ -28,8 +27,8 @@ CODES = {
 }
 #: One unknown element is found a round and parent; more than this is not an IR at all.
 ROUNDS = 16
-#: Finding the element of an entry walks the tree, so a file of nonsense is cut here.
-MOST = 1000
+#: Layers or edges that are looked at together.
+PIECE = 500
 
 
 class SchemaFinding(NamedTuple):
@@ -61,23 +60,58 @@ def is_valid(path: str) -> bool:
     libxml2 parses and validates without holding Python's lock, so that a large file can be
     looked at here while another thread reads it for the rules.
     """
+    # Validating while parsing takes linear time in a broken file too: no place is worked out.
     parser = etree.XMLParser(
-        resolve_entities=False, load_dtd=False, no_network=True, huge_tree=True
+        schema=_schema(),
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=True,
     )
     try:
-        return bool(_schema().validate(etree.parse(path, parser)))
+        etree.parse(path, parser)
     except (etree.LxmlError, OSError, ValueError):
         return False
+    return True
 
 
 def check(root: etree._Element) -> list[SchemaFinding]:
     """Everything about `root` that the schema does not allow, in document order."""
-    schema = _schema()
-    if schema.validate(root):
+    if sum(map(len, root)) <= PIECE and _schema().validate(root):
         return []
     work = copy.deepcopy(root)
     originals = dict(zip(work.iter(), root.iter(), strict=True))
     found: dict[tuple[etree._Element, str], SchemaFinding] = {}
+    for piece in _pieces(work):
+        _look(piece, originals, found)
+    order = {element: index for index, element in enumerate(root.iter())}
+    return sorted(found.values(), key=lambda item: order[item.element])
+
+
+def _pieces(work: etree._Element) -> Iterator[etree._Element]:
+    """The net cut into nets of a few hundred layers or edges.
+
+    libxml2 counts siblings to say where each error is, which takes quadratic time in a long
+    list of them.
+    """
+    for section in list(work.iterchildren("layers", "edges")):
+        children = list(section)
+        if work.tag != "net" or len(children) <= PIECE:
+            continue
+        for start in range(0, len(children), PIECE):
+            net = etree.Element("net", version="10")
+            part = etree.SubElement(net, section.tag)
+            part.extend(children[start : start + PIECE])
+            yield net
+    yield work
+
+
+def _look(
+    work: etree._Element,
+    originals: dict[etree._Element, etree._Element],
+    found: dict[tuple[etree._Element, str], SchemaFinding],
+) -> None:
+    schema = _schema()
     for _ in range(ROUNDS):
         if schema.validate(work):
             break
@@ -89,8 +123,6 @@ def check(root: etree._Element) -> list[SchemaFinding]:
             parent = element.getparent()
             if parent is not None:
                 parent.remove(element)
-    order = {element: index for index, element in enumerate(root.iter())}
-    return sorted(found.values(), key=lambda item: order[item.element])
 
 
 def _collect(
@@ -103,7 +135,7 @@ def _collect(
     tree = work.getroottree()
     unexpected = []
     entries: Iterable[etree._LogEntry] = schema.error_log  # type: ignore[assignment]
-    for entry in islice(entries, MOST):
+    for entry in entries:
         places = tree.xpath(entry.path) if entry.path else []
         if not isinstance(places, list) or not places:
             continue

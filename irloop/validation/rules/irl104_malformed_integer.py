@@ -66,7 +66,7 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
             }
             for name, text in texts.items():
                 if text is not None and values.unsigned(text) is None:
-                    yield self._bad(at_edge(net, edge), name, text)
+                    yield self._bad(at_edge(index, edge), name, text)
 
     def _wiring(self, wiring: Wiring) -> Iterator[Diagnostic]:
         owner, section = wiring.owner, wiring.section

@@ -39,7 +39,7 @@ class EdgeFromUnknown(
             for name in index.outgoing.keys() - index.layers.keys():
                 for edge in index.outgoing[name]:
                     yield self.found(
-                        at_edge(index.net, edge),
+                        at_edge(index, edge),
                         f"edge from layer {name}, which does not exist in this net",
                         expected="the id of a layer of the same net",
                         found=f"from-layer {name} to layer {edge.to_layer}",

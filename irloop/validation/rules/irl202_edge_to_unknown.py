@@ -39,7 +39,7 @@ class EdgeToUnknown(
             for name in index.incoming.keys() - index.layers.keys():
                 for edge in index.incoming[name]:
                     yield self.found(
-                        at_edge(index.net, edge),
+                        at_edge(index, edge),
                         f"edge to layer {name}, which does not exist in this net",
                         expected="the id of a layer of the same net",
                         found=f"from layer {edge.from_layer} to-layer {name}",

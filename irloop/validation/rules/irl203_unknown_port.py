@@ -50,7 +50,7 @@ class UnknownPort(
         other = layer.inputs if side == "output" else layer.outputs
         swapped = any(item.id == port for item in other)
         return self.found(
-            at_edge(index.net, edge),
+            at_edge(index, edge),
             f"{describe(layer)} has no {side} port {port}",
             expected=f"one of {', '.join(str(item.id) for item in ports) or 'none'}",
             found=f"port {port}",

@@ -48,7 +48,7 @@ class InputConnectedTwice(
             if other is edge:
                 continue
             yield self.found(
-                at_edge(index.net, edge),
+                at_edge(index, edge),
                 f"input port {edge.to_port} of {describe(layer)} already has an edge",
                 expected="one edge",
                 found=f"edges from layer {other.from_layer} (line {other.line}) "

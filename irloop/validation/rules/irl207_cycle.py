@@ -35,7 +35,7 @@ class Cycle(Rule, code="IRL207", severity=Severity.ERROR, title="edges form a cy
                 last, first = cycle[-1], cycle[0]
                 edge = next(e for e in index.outgoing[last] if e.to_layer == first)
                 yield self.found(
-                    at_edge(index.net, edge),
+                    at_edge(index, edge),
                     f"the edges form a cycle: {names} -> {index.layers[first].name or first}",
                     expected="layers that do not depend on themselves",
                     found=f"a cycle of {len(cycle)} layers",

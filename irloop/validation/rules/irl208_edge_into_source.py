@@ -34,7 +34,7 @@ class EdgeIntoSource(
             for layer in (*index.parameters, *index.constants):
                 for edge in index.edges_into(layer):
                     yield self.found(
-                        at_edge(index.net, edge),
+                        at_edge(index, edge),
                         f"edge into {describe(layer)}, which has no inputs",
                         expected="no edge",
                         found=f"an edge from layer {edge.from_layer}",
