@@ -1,0 +1,86 @@
+"""For tests of other projects: an assertion that two models compute the same.
+
+from irloop.testing import assert_equivalent
+
+def test_the_export() -> None:
+    assert_equivalent("reference.onnx", "exported.xml", tolerance=1e-3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import os
+
+    from irloop.comparison.compare import Comparison
+    from irloop.graph.model import Model
+
+    Path = str | os.PathLike[str]
+
+__all__ = ["assert_equivalent"]
+
+
+def assert_equivalent(
+    a: Model | Path,
+    b: Model | Path,
+    *,
+    inputs: Any = None,
+    engines: tuple[str, str] = ("numpy", "numpy"),
+    tolerance: float | tuple[float, float] | None = None,
+    seeds: Sequence[int] = (0, 1),
+    trips: Sequence[int] = (5, 2, 1, 0),
+    sizes: Mapping[str, int] | None = None,
+    seconds: float = 60.0,
+) -> Comparison:
+    """Run two models with the same inputs; every output has to agree in every run.
+
+    Args:
+        a: a model, or the path of one; its element types and shapes make the inputs.
+        b: the other one, of any format, too.
+        inputs: arrays by name or by position, or a list of such; made where None.
+        engines: one for each model: numpy (built in), onnxruntime, openvino, onnx-reference.
+        tolerance: one number for the relative and the absolute tolerance, or the two;
+            |x - y| may be absolute + relative * |x|. By default as fits each element type.
+        seeds: one set of numbers is made for each.
+        trips: what inputs that are trip counts are set to.
+        sizes: sizes of dimensions that are not known, by name ("?": those without one).
+        seconds: the time that one run of one model may take.
+
+    Returns:
+        The comparison: how far apart the outputs are, and what no run exercised.
+
+    Raises:
+        AssertionError: with the report of the comparison, when the models differ, or one of
+            them does not run.
+        UsageError: for an engine that is missing or cannot run such a model, or inputs that do
+            not fit it.
+        ReadError: when a file is not the model it claims to be.
+    """
+    # Pytest shows the line of the test that failed, not the raise below.
+    __tracebackhide__ = True
+    import irloop
+
+    relative, absolute = tolerance if isinstance(tolerance, tuple) else (tolerance, tolerance)
+    found = irloop.compare(
+        a,
+        b,
+        inputs=inputs,
+        engines=engines,
+        seeds=seeds,
+        trips=trips,
+        sizes=sizes,
+        relative=relative,
+        absolute=absolute,
+        seconds=seconds,
+    )
+    if not found.equal:
+        raise AssertionError(f"{_called(a)} and {_called(b)} are not equivalent\n{found}")
+    return found
+
+
+def _called(given: Model | Path) -> str:
+    from irloop.graph.model import Model
+
+    return repr(given.graph.name or "model") if isinstance(given, Model) else str(given)

@@ -1,0 +1,90 @@
+"""The assertion for tests of other projects: what passes, what fails, and what it then says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import irloop
+from irloop.testing import assert_equivalent
+
+SOURCE = Path(__file__).resolve().parent / "fixtures" / "models" / "recurrent" / "model.xml"
+
+
+def edited(folder: Path, old: str, new: str) -> Path:
+    """The recurrent model after an edit of its text."""
+    text = SOURCE.read_text(encoding="utf-8")
+    assert old in text
+    path = folder / "edited.xml"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    path.with_suffix(".bin").write_bytes(SOURCE.with_suffix(".bin").read_bytes())
+    return path
+
+
+def test_a_conversion_is_equivalent_to_its_source(tmp_path: Path) -> None:
+    converted, _ = irloop.convert(SOURCE)
+    path = tmp_path / "model.onnx"
+    irloop.save_model(converted, path)
+    assert assert_equivalent(SOURCE, path).compared
+    assert assert_equivalent(irloop.read_model(SOURCE), converted, tolerance=1e-5).equal
+
+
+def test_a_difference_fails_with_the_report(tmp_path: Path) -> None:
+    other = edited(tmp_path, 'type="Tanh"', 'type="Sigmoid"')
+    with pytest.raises(AssertionError) as failed:
+        assert_equivalent(SOURCE, other, seeds=[0])
+    text = str(failed.value)
+    assert text.startswith(f"{SOURCE} and {other} are not equivalent\nNOT equal: ")
+    assert "first divergence" in text
+    assert "rnn/body/h_next" in text
+
+
+def test_the_tolerance_decides(tmp_path: Path) -> None:
+    """Values of Tanh and of Sigmoid are less than 2 apart."""
+    other = edited(tmp_path, 'type="Tanh"', 'type="Sigmoid"')
+    found = assert_equivalent(SOURCE, other, tolerance=2.0)
+    assert max(item.difference.absolute for item in found.outputs if item.difference) > 0
+    assert_equivalent(SOURCE, other, tolerance=(0.0, 2.0))
+    with pytest.raises(AssertionError):
+        assert_equivalent(SOURCE, other, tolerance=(0.0, 1e-6))
+
+
+def test_inputs_of_the_test() -> None:
+    model = irloop.read_model(SOURCE)
+    (name, *_) = irloop.random_inputs(model)
+    shape = irloop.random_inputs(model)[name].shape
+    inputs = {name: np.zeros(shape, np.float32)}
+    assert [trial.equal for trial in assert_equivalent(SOURCE, SOURCE, inputs=inputs).trials] == [
+        True
+    ]
+
+
+def test_wrong_usage_is_no_failed_assertion() -> None:
+    with pytest.raises(irloop.UsageError):
+        assert_equivalent(SOURCE, SOURCE, engines=("numpy", "abacus"))
+
+
+def test_pytest_shows_the_line_of_the_test(tmp_path: Path) -> None:
+    other = edited(tmp_path, 'type="Tanh"', 'type="Sigmoid"')
+    test = tmp_path / "test_models.py"
+    test.write_text(
+        "from irloop.testing import assert_equivalent\n"
+        f"def test_it():\n    assert_equivalent({str(SOURCE)!r}, {str(other)!r}, seeds=[0])\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(test)],
+        capture_output=True,
+        check=False,
+        cwd=tmp_path,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert ">       assert_equivalent" in done.stdout or ">   assert_equivalent" in done.stdout
+    assert "raise AssertionError" not in done.stdout
+    assert "NOT equal" in done.stdout
