@@ -291,8 +291,7 @@ def convert(
     result = source
     notes: list[Diagnostic] = []
     if source.dialect != wanted and wanted == "onnx":
-        wished = pipelines.DEFAULT_ONNX_OPSET if opset is None else opset
-        result, notes = pipelines.to_onnx(source, opset=wished, prefer=prefer, shapes=new_shapes)
+        result, notes = pipelines.to_onnx(source, opset=opset, prefer=prefer, shapes=new_shapes)
     elif source.dialect != wanted:
         newest = {} if reader is None else {"opset": reader.opset}
         result, notes = pipelines.to_openvino(source, shapes=new_shapes, **newest)

@@ -170,9 +170,7 @@ def _emit(
 ) -> list[Converted | None]:
     captured: dict[Value, int] = {}
     move = isinstance(op, ov.If)
-    branches = [
-        _Branch(c, body, inputs, captured, move_constants=move) for body in c.node.bodies
-    ]
+    branches = [_Branch(c, body, inputs, captured, move_constants=move) for body in c.node.bodies]
     kinds = [[_shape(given) for given in branch.gives] for branch in branches]
     for index, (left, right) in enumerate(zip(*kinds, strict=True)):
         if left != right:

@@ -138,7 +138,7 @@ def export_convert_like(c: Conversion, op: ov.ConvertLike, x: Value, like: Value
     if element is not ElementType.DYNAMIC:
         return _cast(c, x, element)
     if c.opset < 15:
-        raise c.refuse("the element type is not known", "write opset 15 or newer")
+        raise c.refuse("the element type is not known", opset=15)
     return c(onnx.CastLike(), x, like)
 
 

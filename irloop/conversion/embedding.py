@@ -140,7 +140,7 @@ def _sums(c: Conversion, rows: Value, segments: Value, count: Value, table: Valu
         blank = forms.constant_of_shape(c, shape, 0, element)
         return c(onnx_scatter.ScatterND16("add"), blank, forms.unsqueeze(c, segments, [1]), rows)
     if not element.is_float:
-        raise c.refuse("sums of integers by segment need opset 16", "write opset 16 or newer")
+        raise c.refuse("sums of integers by segment need opset 16", opset=16)
     number = forms.reshape(c, count, [])
     members = _membership(c, segments, number, element)
     # One flat row an index; -1 would be a riddle without indices.

@@ -53,12 +53,16 @@ _TAKES_VIRTUAL: set[Rule] = set()
 
 
 class RefusedError(Exception):
-    """Raised by a rule: this node cannot be said in the other dialect, and why."""
+    """Raised by a rule: this node cannot be said in the other dialect, and why.
 
-    def __init__(self, reason: str, fix: str = "") -> None:
+    `opset` is the first one in which it can, 0 where no opset helps.
+    """
+
+    def __init__(self, reason: str, fix: str = "", opset: int = 0) -> None:
         super().__init__(reason)
         self.reason = reason
         self.fix = fix
+        self.opset = opset
 
 
 def _register(
@@ -127,6 +131,8 @@ class Converter:
     options: dict[str, Any] = field(default_factory=dict)
     refusals: list[Diagnostic] = field(default_factory=list)
     notes: list[Diagnostic] = field(default_factory=list)
+    #: For each refusal the opset in which it would not have been one, 0 for none.
+    cures: list[int] = field(default_factory=list)
     #: What is known about the source graph (constants, partly known shapes).
     source: Inference = field(default_factory=Inference)
 
@@ -165,9 +171,14 @@ class Conversion(Builder):
         inner.location, inner.prefix, inner._node = self.location, self.prefix, self._node
         return inner
 
-    def refuse(self, reason: str, fix: str = "") -> RefusedError:
-        """An exception that says why this node cannot be said; raise it."""
-        return RefusedError(reason, fix)
+    def refuse(self, reason: str, fix: str = "", *, opset: int = 0) -> RefusedError:
+        """An exception that says why this node cannot be said; raise it.
+
+        `opset` is the first one in which it can be said.
+        """
+        return RefusedError(
+            reason, fix or (f"write opset {opset} or newer" if opset else ""), opset
+        )
 
     def warn(self, code: str, message: str, fix: str = "") -> None:
         """Note something about this node that the user should know."""
@@ -234,7 +245,9 @@ class Conversion(Builder):
         expected = found = fix = ""
         if isinstance(error, RefusedError):
             reason, fix = error.reason, error.fix
+            self.converter.cures.append(error.opset)
         else:
+            self.converter.cures.append(0)
             first = error.diagnostics[0]
             reason, expected, found = error.message, first.expected, first.found
         path = node_path(node)

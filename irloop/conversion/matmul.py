@@ -75,7 +75,7 @@ def _scaled(c: Conversion, value: Value, factor: float) -> Value:
 def export_einsum(c: Conversion, op: ov.Einsum, *operands: Value) -> Value:
     """Einsum -> Einsum."""
     if c.opset < 12:
-        raise c.refuse("Einsum exists since opset 12", "write opset 12 or newer")
+        raise c.refuse("Einsum exists since opset 12", opset=12)
     given = _aligned(c, Equation.parse(op.equation), operands)
     return forms.numeric(c, onnx.Einsum(op.equation), *given, small=None, half=None)
 

@@ -128,10 +128,8 @@ def require_element(c: Conversion, element: ElementType) -> None:
         raise c.refuse(f"ONNX has no element type {element}", "convert the data to u8 or f16")
     since = ELEMENT_SINCE.get(element, 1)
     if c.opset < since:
-        raise c.refuse(
-            f"element type {element} needs opset {since}, {c.opset} is being written",
-            f"write opset {since} or newer",
-        )
+        reason = f"element type {element} needs opset {since}, {c.opset} is being written"
+        raise c.refuse(reason, opset=since)
 
 
 def cast(c: Conversion, value: Value, element: ElementType) -> Value:
@@ -369,7 +367,8 @@ def reduce_computed(
     """A reduction over axes that are computed; an empty list reduces nothing."""
     if c.opset < (13 if kind == "Sum" else 18):
         fix = "write opset 18 or newer, or make the axes constant"
-        raise c.refuse("its axes are computed, which this opset does not allow", fix)
+        reason = "its axes are computed, which this opset does not allow"
+        raise c.refuse(reason, fix, opset=13 if kind == "Sum" else 18)
     listed = cast(c, axes, ElementType.I64)
     if static_shape(listed).rank == 0:
         listed = reshape(c, listed, [1])
@@ -411,7 +410,7 @@ def _along_last(
     # Before 13 all dimensions from the axis on are one: right only for the last axis.
     rank = static_shape(value).rank
     if rank is None:
-        raise c.refuse("its rank is not known", "write opset 13 or newer")
+        raise c.refuse("its rank is not known", opset=13)
     last = axis % rank == rank - 1
     if last:
         return c(older(axis=rank - 1), value)

@@ -94,7 +94,7 @@ def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: boo
     if c.opset >= 14:
         return c(shapes.Reshape14(allowzero=not special_zero), value, pattern)
     if not special_zero:
-        raise c.refuse("a dimension of 0 in a shape needs opset 14", "write opset 14 or newer")
+        raise c.refuse("a dimension of 0 in a shape needs opset 14", opset=14)
     return c(shapes.Reshape(), value, pattern)
 
 

@@ -57,6 +57,7 @@ from irloop.conversion import (
 from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.framework import EXPORTS, IMPORTS, Conversion, Converted, Converter
 from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.dialects.onnx import ONNX
 from irloop.errors import UnsupportedError, UsageError
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
@@ -67,7 +68,7 @@ from irloop.graph.types import UNKNOWN_TYPE, Shape, TensorType, ValueType
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_graphs, node_path
 
-__all__ = ["DEFAULT_ONNX_OPSET", "FAMILIES", "set_input_shapes", "to_onnx", "to_openvino"]
+__all__ = ["DEFAULT_ONNX_OPSET", "FAMILIES", "only_by_function", "set_input_shapes", "to_onnx", "to_openvino"]
 
 #: The rules of a family register themselves when its module is imported.
 FAMILIES = (
@@ -130,13 +131,14 @@ SINK_SUFFIX = "/sink_port_0"
 def to_onnx(
     model: Model,
     *,
-    opset: int = DEFAULT_ONNX_OPSET,
+    opset: int | None = None,
     prefer: str = "loop",
     shapes: Mapping[str, Shape] | None = None,
 ) -> tuple[Model, list[Diagnostic]]:
     """The same computation in ONNX operations, and what the user should know about it.
 
-    `prefer` "scan" writes a Scan for each Loop that only its slices end. `shapes` fixes the
+    Without `opset` it is `DEFAULT_ONNX_OPSET`, or the first newer one in which everything can be
+    said. `prefer` "scan" writes a Scan for each Loop that only its slices end. `shapes` fixes the
     shapes of inputs by name.
 
     Raises:
@@ -147,12 +149,22 @@ def to_onnx(
     if model.dialect != "openvino":
         raise UsageError(f"expected an OpenVINO model, found dialect {model.dialect!r}")
     set_input_shapes(model, shapes or {})
-    converter = Converter(EXPORTS, opset, options={"prefer": prefer})
     names = _Names(model, onnx_input_name, onnx_output_name)
-    graph = _translate(model, converter, names, _as_it_is)
+    converter = Converter(EXPORTS, opset or DEFAULT_ONNX_OPSET, options={"prefer": prefer})
+    try:
+        graph = _translate(model, converter, names, _as_it_is)
+    except UnsupportedError:
+        newer = max(converter.cures, default=0)
+        if opset is not None or 0 in converter.cures or newer <= converter.opset:
+            raise
+        converter = Converter(EXPORTS, newer, options={"prefer": prefer})
+        graph = _translate(model, converter, names, _as_it_is)
+        message = f"opset {newer} is written: {DEFAULT_ONNX_OPSET} has no form for everything here"
+        converter.notes.append(Diagnostic("CNV105", Severity.INFO, message))
     _require_known_ranks(graph)
     metadata = {"openvino": copy.deepcopy(model.metadata)}
-    return Model(graph, "onnx", 0, {"": opset}, metadata, model.source), converter.notes
+    opsets = {"": converter.opset}
+    return Model(graph, "onnx", 0, opsets, metadata, model.source), converter.notes
 
 
 def to_openvino(
@@ -175,6 +187,14 @@ def to_openvino(
     graph = _translate(model, converter, names, _own_producer)
     _require_known_types(graph)
     return Model(graph, "openvino", 10, {}, {}, model.source), converter.notes
+
+
+def only_by_function(type_name: str, domain: str) -> bool:
+    """True for ONNX operations that no rule says in OpenVINO's.
+
+    Those that the standard defines by a function can be said once the reader writes it out.
+    """
+    return not any(cls in IMPORTS for cls in ONNX.versions(type_name, domain))
 
 
 def set_input_shapes(model: Model, shapes: Mapping[str, Shape]) -> None:

@@ -108,7 +108,7 @@ def export_average(
     """AvgPool -> AveragePool."""
     window = op.window()
     if any(step != 1 for step in window.dilations) and c.opset < 19:
-        raise c.refuse("AveragePool has dilations from opset 19 on", "write opset 19 or newer")
+        raise c.refuse("AveragePool has dilations from opset 19 on", opset=19)
     element = element_of(data)
     whole = element.is_integer
     x = forms.cast(c, data, ElementType.F32) if whole else data

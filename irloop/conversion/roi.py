@@ -50,7 +50,7 @@ def _bilinear(c: Conversion, size: tuple[int, int], data: Value, rois: Value) ->
 def _sampled(c: Conversion, size: tuple[int, int], items: Value, box: list[Value]) -> Value:
     """Maps [R, C, H, W] at a grid of places in boxes x1, y1, x2, y2 of 0..1; 0 outside."""
     if c.opset < 16:
-        raise c.refuse("GridSample exists since opset 16", "write opset 16 or newer")
+        raise c.refuse("GridSample exists since opset 16", opset=16)
     x1, y1, x2, y2 = box
     across, down = _axis(c, x1, x2, size[1]), _axis(c, y1, y2, size[0])
     # [R, h, w] of both coordinates
@@ -93,7 +93,7 @@ def export_roi_align(
     """ROIAlign -> RoiAlign; the largest sample by sampling finer and MaxPool."""
     aligned = op.alignment()
     if aligned != "asymmetric" and c.opset < 16:
-        raise c.refuse("RoiAlign knows half pixels since opset 16", "write opset 16 or newer")
+        raise c.refuse("RoiAlign knows half pixels since opset 16", opset=16)
     if aligned == "half_pixel":
         rois = forms.add(c, rois, forms.scalar(c, 0.5, rois))
     finest = op.mode.lower() == "max"

@@ -32,7 +32,7 @@ CUBIC = -0.75
 def export_grid_sample(c: Conversion, op: ov.GridSample, data: Value, grid: Value) -> Value:
     """GridSample -> GridSample."""
     if c.opset < 16:
-        raise c.refuse("GridSample exists since opset 16", "write opset 16 or newer")
+        raise c.refuse("GridSample exists since opset 16", opset=16)
     mode, align = mode_of(op.mode), int(op.align_corners)
     padding = op.padding_mode.lower()
     if c.opset < 20:

@@ -29,7 +29,7 @@ def mirrored(count: int) -> tuple[int, int]:
 
 def _since_17(c: Conversion) -> None:
     if c.opset < 17:
-        raise c.refuse("Fourier transforms exist since opset 17", "write opset 17 or newer")
+        raise c.refuse("Fourier transforms exist since opset 17", opset=17)
 
 
 def _in_known_type(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
