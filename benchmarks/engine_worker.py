@@ -81,7 +81,33 @@ def _restored(data: Any, key: str | None) -> Any:
     return data[key].view(ML_TYPES[name]) if name else data[key]
 
 
+#: ONNX's numbers of the element types that NumPy lacks.
+ONNX_TYPES = {
+    ElementType.BF16: 16,
+    ElementType.F8E4M3: 17,
+    ElementType.F8E4M3FNUZ: 18,
+    ElementType.F8E5M2: 19,
+    ElementType.F8E5M2FNUZ: 20,
+    ElementType.U4: 21,
+    ElementType.I4: 22,
+    ElementType.F4E2M1: 23,
+    ElementType.F8E8M0: 24,
+}
+ORT_NAMES = {
+    "bfloat16": ElementType.BF16,
+    "float8e4m3fn": ElementType.F8E4M3,
+    "float8e4m3fnuz": ElementType.F8E4M3FNUZ,
+    "float8e5m2": ElementType.F8E5M2,
+    "float8e5m2fnuz": ElementType.F8E5M2FNUZ,
+    "uint4": ElementType.U4,
+    "int4": ElementType.I4,
+    "float4e2m1": ElementType.F4E2M1,
+    "float8e8m0": ElementType.F8E8M0,
+}
+
+
 def run_onnxruntime(model: str, arrays: list[Any]) -> list[Any]:
+    """ONNX Runtime's CPU; types that NumPy lacks go over by their bits."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -89,32 +115,33 @@ def run_onnxruntime(model: str, arrays: list[Any]) -> list[Any]:
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     given = {item.name: value for item, value in zip(session.get_inputs(), arrays, strict=True)}
-    if any(getattr(value, "dtype", None) == ml_dtypes.bfloat16 for value in arrays):
-        given = {
-            name: onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(value.view(np.uint16), 16)
-            if value.dtype == ml_dtypes.bfloat16
-            else onnxruntime.OrtValue.ortvalue_from_numpy(value)
-            for name, value in given.items()
-        }
-        return [_plain(item) for item in session.run_with_ort_values(None, given)]
-    names = [item.name for item in session.get_outputs()]
-    if any("bfloat16" in item.type for item in session.get_outputs()):
-        binding = session.io_binding()
-        for name, value in given.items():
-            binding.bind_cpu_input(name, np.ascontiguousarray(value))
-        for name in names:
-            binding.bind_output(name)
-        session.run_with_iobinding(binding)
-        return [_plain(item) for item in binding.get_outputs()]
-    return list(session.run(names, given))
+    shown = [item.type for item in (*session.get_inputs(), *session.get_outputs())]
+    if not any(name in kind for kind in shown for name in ORT_NAMES):
+        return list(session.run([item.name for item in session.get_outputs()], given))
+    values = {name: _as_value(value) for name, value in given.items()}
+    return [_from_value(item) for item in session.run_with_ort_values(None, values)]
 
 
-def _plain(value: Any) -> Any:
-    if value.data_type() != "tensor(bfloat16)":
+def _as_value(array: Any) -> Any:
+    import onnxruntime
+
+    make = onnxruntime.OrtValue
+    if array.dtype.name not in ML_TYPES:
+        return make.ortvalue_from_numpy(array)
+    element = element_type_of(array.dtype)
+    value = make.ortvalue_from_shape_and_type(list(array.shape), ONNX_TYPES[element], "cpu")
+    raw = pack(array, element)
+    ctypes.memmove(value.data_ptr(), raw, len(raw))
+    return value
+
+
+def _from_value(value: Any) -> Any:
+    element = ORT_NAMES.get(value.data_type().removeprefix("tensor(").removesuffix(")"))
+    if element is None:
         return value.numpy()
-    count = int(np.prod(value.shape()))
-    raw = ctypes.string_at(value.data_ptr(), 2 * count)
-    return np.frombuffer(raw, np.uint16).view(ml_dtypes.bfloat16).reshape(value.shape())
+    shape = tuple(value.shape())
+    raw = ctypes.string_at(value.data_ptr(), element.nbytes(int(np.prod(shape))))
+    return unpack(raw, element, shape)
 
 
 @cache
