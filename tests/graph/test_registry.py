@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
+from irloop.dialects import openvino
 from irloop.dialects.openvino import FAMILIES, OPENVINO
 
 
@@ -12,6 +14,12 @@ def test_table_of_families_is_complete() -> None:
     described = {name: family for family, names in FAMILIES.items() for name in names.split()}
     found = {cls.type: cls.__module__.rpartition(".")[2] for cls in OPENVINO.all()}
     assert described == found
+
+
+def test_every_module_is_a_family() -> None:
+    folder = Path(openvino.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "base"}
+    assert modules == set(FAMILIES)
 
 
 def test_only_the_family_that_is_asked_for_is_imported() -> None:
