@@ -266,7 +266,8 @@ class _Job:
         from irloop import read_model
 
         self.console.progress(f"reading {self.source}")
-        model = read_model(self.source, self.weights_file)
+        functions = self.to_dialect == "openvino"
+        model = read_model(self.source, self.weights_file, functions=functions)
         self._require_free(_weight_files(model))
         return model
 

@@ -138,7 +138,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def read_model(path: Path, weights: Path | None = None) -> Model:
+def read_model(path: Path, weights: Path | None = None, *, functions: bool = False) -> Model:
     """Read an OpenVINO IR (.xml, with its .bin) or an ONNX model (.onnx).
 
     Weights are not read into memory: each constant is a window of its file.
@@ -146,6 +146,8 @@ def read_model(path: Path, weights: Path | None = None) -> Model:
     Args:
         path: the model; the suffix says the format, or the first bytes where it does not.
         weights: the weights of an IR; by default the .bin of the same name beside it.
+        functions: write out operations of ONNX that can be converted only as the function
+            that the standard defines them by.
 
     Raises:
         UsageError: when a file cannot be opened, or `weights` are given for an ONNX model.
@@ -163,7 +165,11 @@ def read_model(path: Path, weights: Path | None = None) -> Model:
         raise UsageError("an ONNX model names its weights itself; weights belong to an IR")
     from irloop.formats.onnx import reader as onnx_reader
 
-    return onnx_reader.read(path)
+    if not functions:
+        return onnx_reader.read(path)
+    from irloop.conversion.pipelines import only_by_function
+
+    return onnx_reader.read(path, expand=only_by_function)
 
 
 def save_model(
@@ -273,7 +279,7 @@ def convert(
     from irloop.graph.model import Model
     from irloop.graph.types import Shape
 
-    source = model if isinstance(model, Model) else read_model(model)
+    source = model if isinstance(model, Model) else read_model(model, functions=target != "onnx")
     wanted = target or ("onnx" if source.dialect == "openvino" else "openvino")
     if wanted not in ("onnx", "openvino"):
         raise UsageError(f"no format is called {wanted!r}", expected="onnx or openvino")

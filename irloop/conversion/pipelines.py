@@ -68,7 +68,14 @@ from irloop.graph.types import UNKNOWN_TYPE, Shape, TensorType, ValueType
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_graphs, node_path
 
-__all__ = ["DEFAULT_ONNX_OPSET", "FAMILIES", "only_by_function", "set_input_shapes", "to_onnx", "to_openvino"]
+__all__ = [
+    "DEFAULT_ONNX_OPSET",
+    "FAMILIES",
+    "only_by_function",
+    "set_input_shapes",
+    "to_onnx",
+    "to_openvino",
+]
 
 #: The rules of a family register themselves when its module is imported.
 FAMILIES = (

@@ -1,0 +1,47 @@
+"""Operations of ONNX that are converted as the function that the standard defines them by."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import irloop
+
+CASES = (
+    "test_causal_conv_with_state_silu_with_past_state",
+    "test_flexattention_causal_mask",
+    "test_flexattention_gqa",
+    "test_linear_attention_prefill_with_past",
+)
+
+
+@cache
+def _tests() -> dict[str, Any]:
+    loader = pytest.importorskip("onnx.backend.test.loader")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {test.name: test for test in loader.load_model_tests(kind="node")}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_imports(name: str, tmp_path: Path) -> None:
+    test = _tests()[name]
+    onnx.save(test.model, tmp_path / "model.onnx")
+    model, _ = irloop.convert(tmp_path / "model.onnx")
+    inputs, outputs = test.data_sets[0]
+    found = irloop.run(model, [np.asarray(item) for item in inputs])
+    for got, expected in zip(found.values(), outputs, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_what_has_a_rule_stays(tmp_path: Path) -> None:
+    test = _tests()["test_attention_4d"]
+    onnx.save(test.model, tmp_path / "model.onnx")
+    model = irloop.read_model(tmp_path / "model.onnx", functions=True)
+    assert [node.op.type for node in model.graph.nodes] == ["Attention"]
