@@ -22,7 +22,7 @@ from onnx.backend.test.loader import load_model_tests
 from benchmarks.cases import differences
 from benchmarks.engines import EngineError, Engines, check_onnx, same_but_empty
 from benchmarks.onnx_backend import KINDS, RANDOM, sets
-from irloop.conversion.pipelines import to_onnx, to_openvino
+from irloop.conversion.pipelines import only_by_function, to_onnx, to_openvino
 from irloop.errors import IrloopError
 from irloop.formats.onnx import reader as onnx_reader
 from irloop.formats.onnx import writer as onnx_writer
@@ -67,7 +67,7 @@ def compared(
 
 def onnx_to_ir(case: TestCase, engines: Engines, folder: Path) -> str:
     """The verdict on ONNX -> IR v10."""
-    source = onnx_reader.read(model_file(case, folder))
+    source = onnx_reader.read(model_file(case, folder), expand=only_by_function)
     path = folder / "converted.xml"
     ir_writer.write(to_openvino(source)[0], path)
     return compared(case, "openvino", path, engines, folder, loose=False)

@@ -17,6 +17,7 @@ CASES = (
     "test_causal_conv_with_state_silu_with_past_state",
     "test_flexattention_causal_mask",
     "test_flexattention_gqa",
+    "test_linear_attention_gated_delta_gqa",
     "test_linear_attention_prefill_with_past",
 )
 

@@ -56,13 +56,31 @@ def expand_functions(
         if not wanted:
             break
         _require_types(model.graph)
+        omitted = any("" in node.input for node in all_nodes(model.graph.node))
+        if omitted:
+            model = _with_type_of_omitted(model)
         try:
             model = onnx.inliner.inline_selected_functions(
                 model, sorted(wanted), inline_schema_functions=True
             )
         except Exception as error:  # onnx has no common base of what it raises
             raise _refused(", ".join(name for _, name in sorted(wanted)), error) from None
+        if omitted:
+            _drop_type_of_omitted(model.graph)
     return model
+
+
+def _with_type_of_omitted(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy in which omitted inputs, whose name is empty, have a type: the inliner asks for it."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    copy.graph.value_info.add().type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    return copy
+
+
+def _drop_type_of_omitted(graph: onnx.GraphProto) -> None:
+    for item in [info for info in graph.value_info if not info.name]:
+        graph.value_info.remove(item)
 
 
 def _require_types(graph: onnx.GraphProto) -> None:
