@@ -22,7 +22,18 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 #: Commands in the order of the help; each lives in the module of its name.
-COMMANDS = ("convert", "validate", "check", "diff", "run", "inspect", "explain", "rules", "ops")
+COMMANDS = (
+    "convert",
+    "validate",
+    "check",
+    "diff",
+    "reduce",
+    "run",
+    "inspect",
+    "explain",
+    "rules",
+    "ops",
+)
 
 EPILOG = """\
 \b

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from irloop.comparison.compare import Comparison as Comparison
     from irloop.comparison.diff import ModelDiff as ModelDiff
+    from irloop.comparison.reduce import Reduced as Reduced
     from irloop.conversion.coverage import Coverage
     from irloop.diagnostics import Diagnostic as Diagnostic
     from irloop.diagnostics import Location as Location
@@ -68,6 +69,7 @@ _CLASSES = {
     "ModelDiff": "irloop.comparison.diff",
     "Node": "irloop.graph.model",
     "ReadError": "irloop.errors",
+    "Reduced": "irloop.comparison.reduce",
     "Report": "irloop.diagnostics",
     "Session": "irloop.execution.session",
     "Severity": "irloop.diagnostics",
@@ -94,6 +96,7 @@ __all__ = [
     "ModelDiff",
     "Node",
     "ReadError",
+    "Reduced",
     "Report",
     "Session",
     "Severity",
@@ -114,6 +117,7 @@ __all__ = [
     "random_inputs",
     "read_arrays",
     "read_model",
+    "reduce",
     "rules",
     "run",
     "save_model",
@@ -407,6 +411,36 @@ def diff(first: Model | Path, second: Model | Path) -> ModelDiff:
 
     sides = [item if isinstance(item, Model) else read_model(item) for item in (first, second)]
     return differing.diff(*sides)
+
+
+def reduce(
+    first: Model | Path,
+    second: Model | Path,
+    *,
+    inputs: Any = None,
+    relative: float | None = None,
+    absolute: float | None = None,
+    seconds: float = 60.0,
+) -> Reduced:
+    """Two models that do not compute the same, made as small as it goes while they still do not.
+
+    Args:
+        first: a model, or the path of one.
+        second: the other one, of any format, too.
+        inputs: arrays with which they differ, by name or by position; looked for where None.
+        relative: |x - y| may be this times |x|; by default as fits the element type.
+        absolute: and this much more.
+        seconds: the time that one run of one model may take.
+
+    Raises:
+        UsageError: when the models do not differ with any inputs.
+        UnsupportedError: when the built-in executor cannot run one of them.
+    """
+    from irloop.comparison import reduce as reducing
+    from irloop.comparison.measure import Tolerance
+
+    tolerance = Tolerance(relative, absolute)
+    return reducing.reduce(first, second, inputs=inputs, tolerance=tolerance, seconds=seconds)
 
 
 def random_inputs(model: Model | Path, *, seed: int = 0) -> dict[str, Any]:

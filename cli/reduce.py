@@ -1,0 +1,101 @@
+"""``irloop reduce``: a pair of models that differ, made small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import report_json
+from .console import clean, common_options, console_of
+from .exits import Exit
+
+if TYPE_CHECKING:
+    from irloop import Model
+
+__all__ = ["command"]
+
+EPILOG = """\
+\b
+Examples:
+  irloop reduce model.xml model.onnx -o small
+  irloop reduce old.onnx new.onnx -o small --inputs in.npz --rtol 1e-3
+"""
+
+
+@click.command("reduce", epilog=EPILOG, short_help="Two models that differ, made small.")
+@click.argument("first", metavar="A", type=click.Path(exists=True, dir_okay=False))
+@click.argument("second", metavar="B", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    metavar="FOLDER",
+    required=True,
+    type=click.Path(file_okay=False),
+    help="Where the two small models and their inputs are written.",
+)
+@click.option(
+    "-i",
+    "--inputs",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="A .npz or .npy with which they differ. Default: looked for.",
+)
+@click.option("--rtol", type=click.FloatRange(min=0), help="Default: as fits the element type.")
+@click.option("--atol", type=click.FloatRange(min=0), help="Default: as fits the element type.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="What one run of one model may take.",
+)
+@click.option(
+    "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+@common_options
+@click.pass_context
+def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> None:
+    """Shrink A and B, which do not compute the same, to what is needed for that.
+
+    What stands before the first divergence becomes inputs, what stands behind it goes; a
+    divergence inside a loop is taken out of it. FOLDER gets first, second (each in its format)
+    and inputs_first.npz, inputs_second.npz. The exit status is 1, as the two differ.
+    """
+    from irloop import read_arrays, reduce, write_arrays
+
+    console = console_of(ctx)
+    console.progress(f"reducing {first} and {second}")
+    reduced = reduce(
+        first,
+        second,
+        inputs=None if options["inputs"] is None else read_arrays(options["inputs"]),
+        relative=options["rtol"],
+        absolute=options["atol"],
+        seconds=options["seconds"],
+    )
+    folder = Path(options["folder"])
+    folder.mkdir(parents=True, exist_ok=True)
+    pairs = zip(("first", "second"), (reduced.first, reduced.second), reduced.inputs, strict=True)
+    written = []
+    for name, model, arrays in pairs:
+        written.append(_save(model, folder / name))
+        names = [node.name for node in model.graph.parameters]
+        write_arrays(folder / f"inputs_{name}.npz", dict(zip(names, arrays, strict=True)))
+    console.done()
+    if options["style"] == "json":
+        found = {"steps": list(reduced.steps), "comparison": reduced.comparison.to_dict()}
+        click.echo(report_json.report("reduce", (), files=written, reduced=found))
+    else:
+        click.echo(clean(str(reduced)))
+    ctx.exit(Exit.FINDINGS)
+
+
+def _save(model: Model, stem: Path) -> str:
+    from irloop import save_model
+
+    path = stem.with_suffix(".onnx" if model.dialect == "onnx" else ".xml")
+    save_model(model, path)
+    return str(path)
