@@ -40,7 +40,14 @@ OPS = """
 """
 
 #: What a refusal may say: each names what it would have to know.
-REASONS = ("not known", "unknown rank", "may cover only a part", "are computed", "is computed")
+REASONS = (
+    "not known",
+    "no known rank",
+    "unknown rank",
+    "may cover only a part",
+    "are computed",
+    "is computed",
+)
 
 
 def forget(model: Model, *, keep_ranks: bool) -> None:

@@ -16,35 +16,23 @@ if TYPE_CHECKING:
 __all__ = ["Resize", "Resize10", "Resize11", "Upsample", "Upsample1", "Upsample9"]
 
 
-class _Scaled(OnnxOp):
-    """Data resized by scales from the first element on, nearest rounding down."""
+def _asymmetric(mode: str) -> Resampling:
+    """Scaled from the first element on, nearest rounding down."""
+    return kernels.resize.Resampling(
+        "nearest" if mode == "nearest" else "linear", "asymmetric", "floor"
+    )
 
+
+class Upsample1(OnnxOp, type="Upsample", since=1, inputs=1):
+    """Images [N,C,H,W] enlarged (Upsample-1)."""
+
+    width_scale: float
+    height_scale: float
     mode: str = "nearest"
 
     def how(self) -> Resampling:
         """The kernel's view of the attributes."""
-        mode = "nearest" if self.mode == "nearest" else "linear"
-        return kernels.resize.Resampling(mode, "asymmetric", "floor")
-
-    def _by_input(self, args: Arguments, position: int) -> list[ValueType]:
-        dims, scales = args.shape(0).dims, args.constant(position)
-        element = args.element(0)
-        if dims is None:
-            return [TensorType(element, UNKNOWN_SHAPE)]
-        sizes = args.shape(0).static()
-        if scales is None or sizes is None:
-            return [TensorType(element, Shape.of_rank(len(dims)))]
-        if scales.size != len(dims):
-            raise args.error("there is not one scale an axis", str(len(dims)), str(scales.size))
-        counts = kernels.resize.counts_of_scales(sizes, scales.reshape(-1))
-        return [TensorType(element, Shape(tuple(counts)))]
-
-
-class Upsample1(_Scaled, type="Upsample", since=1, inputs=1):
-    """Images [N,C,H,W] enlarged (Upsample-1)."""
-
-    width_scale: float = 1.0
-    height_scale: float = 1.0
+        return _asymmetric(self.mode)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         rank = args.rank(0)
@@ -60,10 +48,15 @@ class Upsample1(_Scaled, type="Upsample", since=1, inputs=1):
         return lambda data: run(data, None, scales)
 
 
-class Upsample(_Scaled, type="Upsample", since=7, inputs=1):
+class Upsample(OnnxOp, type="Upsample", since=7, inputs=1):
     """Data enlarged by one of `scales` an axis (Upsample-7)."""
 
-    scales: tuple[float, ...] = ()
+    scales: tuple[float, ...]
+    mode: str = "nearest"
+
+    def how(self) -> Resampling:
+        """The kernel's view of the attributes."""
+        return _asymmetric(self.mode)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         rank = args.rank(0)
@@ -80,9 +73,27 @@ class Upsample(_Scaled, type="Upsample", since=7, inputs=1):
         return lambda data: run(data, None, scales)
 
 
-class _ByScales(_Scaled):
+class _ByScales(OnnxOp):
+    """Data resized by the scales of input 1, from the first element on."""
+
+    mode: str = "nearest"
+
+    def how(self) -> Resampling:
+        """The kernel's view of the attributes."""
+        return _asymmetric(self.mode)
+
     def infer(self, args: Arguments) -> list[ValueType]:
-        return self._by_input(args, 1)
+        dims, scales = args.shape(0).dims, args.constant(1)
+        element = args.element(0)
+        if dims is None:
+            return [TensorType(element, UNKNOWN_SHAPE)]
+        sizes = args.shape(0).static()
+        if scales is None or sizes is None:
+            return [TensorType(element, Shape.of_rank(len(dims)))]
+        if scales.size != len(dims):
+            raise args.error("there is not one scale an axis", str(len(dims)), str(scales.size))
+        counts = kernels.resize.counts_of_scales(sizes, scales.reshape(-1))
+        return [TensorType(element, Shape(tuple(counts)))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         run = kernels.resize.onnx_resize(self.how(), (), "stretch")
