@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,8 +13,12 @@ from irloop.diagnostics import Diagnostic, Severity
 from irloop.errors import ReadError, UsageError
 
 from . import report_text
-from .console import common_options, console_of
+from .console import Console, common_options, console_of
 from .exits import Exit
+from .settings import FAIL_ON, Settings, find_settings, read_settings
+
+if TYPE_CHECKING:
+    from .baseline import Baseline
 
 __all__ = ["command", "find_models"]
 
@@ -27,6 +32,16 @@ Examples:
   irloop validate models/ 'more/**/*.onnx' --fail-on warning
   irloop validate model.xml --select IRL5 --ignore IRL513
   irloop validate models/ --format sarif > irloop.sarif
+  irloop validate models/ --baseline known.json --write-baseline
+  irloop validate models/ --baseline known.json
+
+\b
+Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
+  select = ["IRL"]
+  ignore = ["IRL513"]
+  fail-on = "warning"
+  baseline = "known.json"
+  severity = {IRL9 = "info"}
 """
 
 
@@ -41,10 +56,19 @@ Examples:
 @click.option("--ignore", metavar="CODES", multiple=True, help="Not these codes or groups.")
 @click.option(
     "--fail-on",
-    type=click.Choice(["error", "warning"]),
-    default="error",
-    show_default=True,
-    help="The mildest finding that makes the exit status 1.",
+    type=click.Choice(FAIL_ON),
+    help="The mildest finding that makes the exit status 1.  [default: error]",
+)
+@click.option(
+    "--baseline", metavar="FILE", help="Known findings; they are left out and do not fail."
+)
+@click.option(
+    "--write-baseline", is_flag=True, help="Write what is found to the baseline, and do not fail."
+)
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="Settings; by default the nearest irloop.toml or pyproject.toml that has some.",
 )
 @click.option(
     "--format",
@@ -56,38 +80,72 @@ Examples:
 )
 @common_options
 @click.pass_context
-def command(
-    ctx: click.Context,
-    paths: tuple[str, ...],
-    weights: str | None,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    fail_on: str,
-    style: str,
-) -> None:
+def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> None:
     """Check models without running them.
 
     PATH is a model (.xml, .onnx), a folder that is searched for models, or a pattern such as
     'models/**/*.xml'. Every finding is reported, not only the first. The exit status is 2 when
-    nothing matches.
+    nothing matches. An option takes the place of the setting of its name.
     """
     console = console_of(ctx)
+    settings = _settings(options)
+    weights: str | None = options["weights"]
     models = find_models(paths)
     if weights is not None:
         _require_weights(weights, models)
+    baseline = _baseline(settings, writing=options["write_baseline"])
     readable = [model for model in models if _can_open(model)]
     findings: list[Diagnostic] = []
     for number, model in enumerate(readable, start=1):
         console.progress(f"{number} of {len(readable)}: {model}")
         console.detail(f"validating {model}")
-        findings += _validated(model, weights, _codes(select), _codes(ignore))
+        findings += settings.judged(_validated(model, weights, settings.select, settings.ignore))
     console.done()
-    _echo(style, findings, readable, Severity(fail_on))
+    if baseline is not None and options["write_baseline"]:
+        baseline.write(findings, readable)
+    if baseline is not None:
+        findings = _new(baseline, findings, readable, console)
+    worst = Severity(settings.fail_on)
+    _echo(options["style"], findings, readable, worst)
     if len(readable) < len(models):
         ctx.exit(Exit.COULD_NOT_LOOK)
-    worst = min((item.severity.rank for item in findings), default=Severity.INFO.rank)
-    if worst <= Severity(fail_on).rank:
+    if any(item.severity.rank <= worst.rank for item in findings):
         ctx.exit(Exit.FINDINGS)
+
+
+def _settings(options: dict[str, Any]) -> Settings:
+    path: str | None = options["config"]
+    found = find_settings() if path is None else read_settings(path)
+    return Settings(
+        select=_codes(options["select"]) or found.select,
+        ignore=_codes(options["ignore"]) or found.ignore,
+        fail_on=options["fail_on"] or found.fail_on,
+        severity=found.severity,
+        baseline=options["baseline"] or found.baseline,
+    )
+
+
+def _baseline(settings: Settings, *, writing: bool) -> Baseline | None:
+    if settings.baseline is None:
+        if writing:
+            raise UsageError("--write-baseline needs a file", fix="give --baseline FILE")
+        return None
+    from .baseline import Baseline
+
+    read = Baseline.read_or_empty if writing else Baseline.read
+    return read(settings.baseline)
+
+
+def _new(
+    baseline: Baseline, findings: list[Diagnostic], files: list[str], console: Console
+) -> list[Diagnostic]:
+    new = baseline.new(findings)
+    if len(new) < len(findings):
+        console.note(f"{len(findings) - len(new)} known findings left out ({baseline.path})")
+    gone = baseline.gone(findings, files)
+    if gone:
+        console.note(f"{gone} known findings are gone; --write-baseline forgets them")
+    return new
 
 
 def _echo(style: str, findings: list[Diagnostic], files: list[str], worst: Severity) -> None:

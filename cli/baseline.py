@@ -1,0 +1,134 @@
+"""Findings that are known: what a baseline holds is left out, so that only new findings fail."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from irloop.diagnostics import Diagnostic
+from irloop.errors import UsageError, WriteError
+
+__all__ = ["Baseline"]
+
+SCHEMA = "irloop-baseline/1"
+
+#: Code, file as seen from the folder of the baseline, path through bodies, message. Lines and
+#: positions of elements are left out: they move when something else is edited.
+Key = tuple[str, str, str, str]
+FIELDS = ("code", "file", "path", "message")
+
+
+@dataclass(slots=True)
+class Baseline:
+    """The findings that a file holds, and how often each."""
+
+    path: str
+    known: Counter[Key]
+
+    @classmethod
+    def read(cls, path: str) -> Baseline:
+        """The baseline in a file.
+
+        Raises:
+            UsageError: when the file cannot be opened or is no baseline.
+        """
+        import json
+
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise UsageError(
+                f"cannot open {path}: {error.strerror}", fix="--write-baseline makes the file"
+            ) from error
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{path} is no baseline: {error}") from error
+        try:
+            return cls(path, _counted(json.loads(text)))
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"{path} is no baseline", expected=SCHEMA) from error
+
+    @classmethod
+    def read_or_empty(cls, path: str) -> Baseline:
+        """The baseline in a file, or one of nothing where there is no such file."""
+        return cls.read(path) if os.path.exists(path) else cls(path, Counter())
+
+    def new(self, findings: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """The findings that are not known; of one that is known twice a third is new."""
+        left = self.known.copy()
+        found = []
+        for item in findings:
+            key = self._key(item)
+            if left[key] > 0:
+                left[key] -= 1
+            else:
+                found.append(item)
+        return found
+
+    def gone(self, findings: Iterable[Diagnostic], files: Sequence[str]) -> int:
+        """How many known findings of `files` are not found any more."""
+        looked_at = {self._place(file) for file in files}
+        left = self.known - Counter(self._key(item) for item in findings)
+        return sum(number for key, number in left.items() if key[1] in looked_at)
+
+    def write(self, findings: Iterable[Diagnostic], files: Sequence[str]) -> None:
+        """Write what was found in `files`; what is known of other files that exist stays.
+
+        Raises:
+            WriteError: when the file cannot be written; the old one is left as it was.
+        """
+        looked_at = {self._place(file) for file in files}
+        folder = os.path.dirname(os.path.abspath(self.path))
+        kept = Counter(
+            {
+                key: number
+                for key, number in self.known.items()
+                if key[1] not in looked_at and os.path.exists(os.path.join(folder, key[1]))
+            }
+        )
+        kept.update(self._key(item) for item in findings)
+        self.known = kept
+        self._save()
+
+    def _save(self) -> None:
+        from . import report_json
+
+        rows = [
+            {**dict(zip(FIELDS, key, strict=True)), "count": number}
+            for key, number in sorted(self.known.items())
+        ]
+        text = report_json.dump({"schema": SCHEMA, "findings": rows}) + "\n"
+        beside = f"{self.path}.{os.getpid()}.part"
+        try:
+            Path(beside).write_text(text, encoding="utf-8")
+            os.replace(beside, self.path)
+        except OSError as error:
+            Path(beside).unlink(missing_ok=True)
+            raise WriteError(f"cannot write {self.path}: {error.strerror}") from error
+
+    def _key(self, item: Diagnostic) -> Key:
+        place = item.location
+        name = place.path or ("" if place.layer_id is None else f"layer {place.layer_id}")
+        return (item.code, self._place(place.file or ""), name, item.message)
+
+    def _place(self, file: str) -> str:
+        folder = os.path.dirname(os.path.abspath(self.path))
+        try:
+            relative = os.path.relpath(os.path.abspath(file), folder)
+        except ValueError:  # another drive
+            relative = os.path.abspath(file)
+        # A name that is no Unicode has to survive a file that is.
+        return os.fsencode(relative.replace(os.sep, "/")).decode("utf-8", "backslashreplace")
+
+
+def _counted(content: Any) -> Counter[Key]:
+    if content["schema"] != SCHEMA:
+        raise ValueError(content["schema"])
+    known: Counter[Key] = Counter()
+    for row in content["findings"]:
+        code, file, path, message = (str(row[name]) for name in FIELDS)
+        known[code, file, path, message] += int(row["count"])
+    return known

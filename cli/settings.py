@@ -1,0 +1,159 @@
+"""What a project has settled for ``irloop validate``: irloop.toml or a table of pyproject.toml."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.errors import UsageError
+
+__all__ = ["Settings", "find_settings", "read_settings"]
+
+FAIL_ON = ("error", "warning")
+KEYS = ("select", "ignore", "fail-on", "severity", "baseline")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of one file; what it does not say is empty."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    fail_on: str = "error"
+    severity: Mapping[str, Severity] = field(default_factory=dict)
+    baseline: str | None = None
+
+    def judged(self, findings: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """`findings` with the severities of the project: that of a code before that of a group."""
+        if not self.severity:
+            return list(findings)
+        groups = sorted(self.severity, key=len, reverse=True)
+        return [self._judged(item, groups) for item in findings]
+
+    def _judged(self, item: Diagnostic, groups: list[str]) -> Diagnostic:
+        for group in groups:
+            if item.code.startswith(group):
+                return replace(item, severity=self.severity[group])
+        return item
+
+
+def find_settings() -> Settings:
+    """The settings of the nearest folder that has some, from the current one up to its repository.
+
+    Raises:
+        UsageError: for a file that cannot be read, or says what is not known.
+    """
+    for folder in _folders(os.getcwd()):
+        own = os.path.join(folder, "irloop.toml")
+        if os.path.isfile(own):
+            return read_settings(own)
+        project = os.path.join(folder, "pyproject.toml")
+        # Reading TOML takes longer than looking for the word, and most projects do not have it.
+        if os.path.isfile(project) and b"irloop" in _bytes_of(project):
+            table = _table_of(project)
+            if table is not None:
+                return _settings(table, project)
+    return Settings()
+
+
+def read_settings(path: str) -> Settings:
+    """The settings of one file; a pyproject.toml without a table for irloop has none.
+
+    Raises:
+        UsageError: for a file that cannot be read, or says what is not known.
+    """
+    return _settings(_table_of(path) or {}, path)
+
+
+def _folders(start: str) -> Iterator[str]:
+    folder = start
+    while True:
+        yield folder
+        above = os.path.dirname(folder)
+        if above == folder or os.path.exists(os.path.join(folder, ".git")):
+            return
+        folder = above
+
+
+def _bytes_of(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise UsageError(f"cannot open {path}: {error.strerror}") from error
+
+
+def _table_of(path: str) -> dict[str, Any] | None:
+    import tomllib
+
+    try:
+        content = tomllib.loads(_bytes_of(path).decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is no TOML: {error}") from error
+    if os.path.basename(path) != "pyproject.toml":
+        return content
+    tools = content.get("tool", {})
+    table = tools.get("irloop") if isinstance(tools, dict) else None
+    if table is not None and not isinstance(table, dict):
+        raise UsageError(f"{path}: tool.irloop is no table")
+    return table
+
+
+def _settings(table: dict[str, Any], path: str) -> Settings:
+    for key in table:
+        if key not in KEYS:
+            raise UsageError(f"{path}: no setting is called {key!r}", expected=", ".join(KEYS))
+    fail_on = table.get("fail-on", "error")
+    if fail_on not in FAIL_ON:
+        raise UsageError(
+            f"{path}: wrong fail-on", expected=" or ".join(FAIL_ON), found=repr(fail_on)
+        )
+    baseline = table.get("baseline")
+    if baseline is not None and not isinstance(baseline, str):
+        raise UsageError(f"{path}: baseline is no path", found=repr(baseline))
+    return Settings(
+        select=_codes(table, "select", path),
+        ignore=_codes(table, "ignore", path),
+        fail_on=fail_on,
+        severity=_severities(table.get("severity", {}), path),
+        baseline=baseline and os.path.join(os.path.dirname(path), baseline),
+    )
+
+
+def _codes(table: dict[str, Any], key: str, path: str) -> tuple[str, ...]:
+    codes = table.get(key, [])
+    if not isinstance(codes, list) or not all(isinstance(code, str) for code in codes):
+        raise UsageError(f"{path}: {key} is no list of codes", found=repr(codes))
+    return tuple(code.strip().upper() for code in codes)
+
+
+def _severities(table: Any, path: str) -> dict[str, Severity]:
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: severity is no table", expected='such as {IRL513 = "error"}')
+    words = {item.value: item for item in Severity}
+    for code, word in table.items():
+        if not isinstance(word, str) or word not in words:
+            raise UsageError(
+                f"{path}: wrong severity of {code}", expected=", ".join(words), found=repr(word)
+            )
+    found = {code.strip().upper(): words[word] for code, word in table.items()}
+    _require_rules(found, path)
+    return found
+
+
+def _require_rules(groups: Iterable[str], path: str) -> None:
+    wanted = set(groups)
+    if not wanted:
+        return
+    from irloop import rules
+
+    known = [rule.code for rule in rules()]
+    for group in sorted(wanted):
+        if not any(code.startswith(group) for code in known):
+            raise UsageError(
+                f"{path}: no rule has a code that begins with {group!r}",
+                expected="codes or groups such as IRL203, IRL2",
+            )

@@ -1,0 +1,182 @@
+"""``irloop validate``: settings of a project, and baselines of known findings."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+Irloop = Callable[..., Result]
+
+GOOD = '<edge from-layer="2" from-port="2" to-layer="3" to-port="0"/>'
+BAD = GOOD.replace('from-port="2"', 'from-port="9"')
+
+
+@pytest.fixture
+def project(recurrent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository whose model has an edge from port 9, which does not exist: IRL203."""
+    (tmp_path / ".git").mkdir()
+    models = tmp_path / "models"
+    models.mkdir()
+    text = recurrent.read_text(encoding="utf-8")
+    assert text.count(GOOD) == 1
+    (models / "m.xml").write_text(text.replace(GOOD, BAD), encoding="utf-8")
+    shutil.copy(recurrent.with_suffix(".bin"), models / "m.bin")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def settle(project: Path, text: str, name: str = "irloop.toml") -> None:
+    (project / name).write_text(text, encoding="utf-8")
+
+
+def codes(result: Result) -> list[tuple[str, str]]:
+    return [(item["code"], item["severity"]) for item in json.loads(result.stdout)["findings"]]
+
+
+def test_without_settings(irloop: Irloop, project: Path) -> None:
+    result = irloop("validate", "models", "--format", "json")
+    assert (result.exit_code, codes(result)) == (1, [("IRL203", "error")])
+
+
+@pytest.mark.parametrize(
+    ("name", "head"), [("irloop.toml", ""), ("pyproject.toml", "[tool.irloop]\n")]
+)
+def test_ignore(irloop: Irloop, project: Path, name: str, head: str) -> None:
+    settle(project, head + 'ignore = ["irl203"]\n', name)
+    result = irloop("validate", "models")
+    assert (result.exit_code, result.stdout) == (0, "no findings in 1 file\n")
+
+
+def test_an_option_takes_the_place_of_a_setting(irloop: Irloop, project: Path) -> None:
+    settle(project, 'ignore = ["IRL203"]\nselect = ["IRL3"]\n')
+    result = irloop("validate", "models", "--select", "IRL2", "--ignore", "IRL3")
+    assert result.exit_code == 1
+
+
+def test_a_project_file_of_others_says_nothing(irloop: Irloop, project: Path) -> None:
+    settle(project, '[project]\ndependencies = ["irloop"]\n', "pyproject.toml")
+    assert irloop("validate", "models").exit_code == 1
+
+
+def test_the_settings_of_the_folder_above_up_to_the_repository(
+    irloop: Irloop, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle(project, 'ignore = ["IRL203"]\n')
+    monkeypatch.chdir(project / "models")
+    assert irloop("validate", "m.xml").exit_code == 0
+    (project / "models" / ".git").mkdir()
+    assert irloop("validate", "m.xml").exit_code == 1
+
+
+def test_severities_the_longest_code_first(irloop: Irloop, project: Path) -> None:
+    settle(project, 'severity = {IRL2 = "info", IRL203 = "warning"}\n')
+    result = irloop("validate", "models", "--format", "json")
+    assert (result.exit_code, codes(result)) == (0, [("IRL203", "warning")])
+    assert irloop("validate", "models", "--fail-on", "warning").exit_code == 1
+    settle(project, 'fail-on = "warning"\nseverity = {IRL = "info", IRL2 = "warning"}\n')
+    assert irloop("validate", "models").exit_code == 1
+
+
+def test_settings_by_name(irloop: Irloop, project: Path) -> None:
+    settle(project, 'ignore = ["IRL203"]\n', "lenient.toml")
+    assert irloop("validate", "models").exit_code == 1
+    assert irloop("validate", "models", "--config", "lenient.toml").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("selekt = []", "no setting is called 'selekt'"),
+        ("select = 'IRL2'", "select is no list of codes"),
+        ("ignore = [203]", "ignore is no list of codes"),
+        ("fail-on = 'never'", "wrong fail-on"),
+        ("fail-on = []", "wrong fail-on"),
+        ("baseline = 1", "baseline is no path"),
+        ("severity = 'error'", "severity is no table"),
+        ("severity = {IRL203 = 'fatal'}", "wrong severity of IRL203"),
+        ("severity = {XYZ1 = 'error'}", "begins with 'XYZ1'"),
+        ("select = ['XYZ1']", "begins with 'XYZ1'"),
+        ("select = [", "is no TOML"),
+    ],
+)
+def test_wrong_settings_are_refused(irloop: Irloop, project: Path, text: str, said: str) -> None:
+    settle(project, text)
+    result = irloop("validate", "models")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize("text", ["tool = 1", "[tool]\nirloop = 1"])
+def test_a_project_file_without_a_table(irloop: Irloop, project: Path, text: str) -> None:
+    settle(project, f"# irloop\n{text}\n", "pyproject.toml")
+    assert irloop("validate", "models").exit_code == (1 if text == "tool = 1" else 2)
+
+
+def test_a_baseline_leaves_known_findings_out(irloop: Irloop, project: Path) -> None:
+    result = irloop("validate", "models", "--baseline", "known.json", "--write-baseline")
+    assert (result.exit_code, result.stdout) == (0, "no findings in 1 file\n")
+    content = json.loads((project / "known.json").read_text(encoding="utf-8"))
+    assert content["schema"] == "irloop-baseline/1"
+    (row,) = content["findings"]
+    assert (row["code"], row["file"], row["count"]) == ("IRL203", "models/m.xml", 1)
+    result = irloop("validate", "models", "--baseline", "known.json")
+    assert (result.exit_code, result.stdout) == (0, "no findings in 1 file\n")
+    assert "1 known findings left out" in result.stderr
+
+
+def test_new_findings_fail(irloop: Irloop, project: Path) -> None:
+    irloop("validate", "models", "--baseline", "known.json", "--write-baseline")
+    model = project / "models" / "m.xml"
+    text = model.read_text(encoding="utf-8")
+    # A line more above, and the same edge once more: the old finding moves, the other is new.
+    model.write_text(text.replace(BAD, f"<!-- -->\n{BAD}{BAD}"), encoding="utf-8")
+    result = irloop("validate", "models", "--baseline", "known.json", "--select", "IRL203")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[-1] == "1 error in 1 file"
+
+
+def test_the_baseline_does_not_depend_on_the_current_folder(
+    irloop: Irloop, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle(project, 'baseline = "known.json"\n')
+    assert irloop("validate", "models", "--write-baseline").exit_code == 0
+    monkeypatch.chdir(project / "models")
+    assert irloop("validate", "m.xml").exit_code == 0
+
+
+def test_repaired_findings_are_told_and_forgotten(
+    irloop: Irloop, project: Path, recurrent: Path
+) -> None:
+    shutil.copytree(project / "models", project / "others")
+    irloop("validate", "models", "others", "--baseline", "known.json", "--write-baseline")
+    shutil.copy(recurrent, project / "models" / "m.xml")
+    result = irloop("validate", "models", "--baseline", "known.json")
+    assert (result.exit_code, result.stdout) == (0, "no findings in 1 file\n")
+    assert "1 known findings are gone" in result.stderr
+    irloop("validate", "models", "--baseline", "known.json", "--write-baseline")
+    rows = json.loads((project / "known.json").read_text(encoding="utf-8"))["findings"]
+    # What was not looked at this time stays known.
+    assert [row["file"] for row in rows] == ["others/m.xml"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "other", "findings": []}', "\0"])
+def test_what_is_no_baseline_is_refused(irloop: Irloop, project: Path, text: str) -> None:
+    (project / "known.json").write_text(text, encoding="utf-8")
+    result = irloop("validate", "models", "--baseline", "known.json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "is no baseline" in result.stderr
+
+
+def test_a_baseline_that_is_missing_or_not_named(irloop: Irloop, project: Path) -> None:
+    result = irloop("validate", "models", "--baseline", "known.json")
+    assert result.exit_code == 2
+    assert "--write-baseline" in result.stderr
+    assert irloop("validate", "models", "--write-baseline").exit_code == 2
+    result = irloop("validate", "models", "--baseline", "no/folder.json", "--write-baseline")
+    assert result.exit_code == 2
+    assert "cannot write" in result.stderr
