@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from irloop.kernels import comparison as comparison
     from irloop.kernels import convert as convert
     from irloop.kernels import convolution as convolution
+    from irloop.kernels import ctc as ctc
     from irloop.kernels import deformable as deformable
+    from irloop.kernels import detection as detection
     from irloop.kernels import elementwise as elementwise
     from irloop.kernels import embedding as embedding
     from irloop.kernels import gather as gather
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from irloop.kernels import geometry as geometry
     from irloop.kernels import losses as losses
     from irloop.kernels import matmul as matmul
+    from irloop.kernels import multiclass_nms as multiclass_nms
     from irloop.kernels import nms as nms
     from irloop.kernels import normalization as normalization
     from irloop.kernels import padding as padding

@@ -33,6 +33,8 @@ FAMILIES: dict[str, str] = {
         BinaryConvolution Convolution ConvolutionBackpropData DeformableConvolution
         GroupConvolution GroupConvolutionBackpropData
     """,
+    "ctc": "CTCGreedyDecoder CTCGreedyDecoderSeqLen CTCLoss",
+    "detection": "DetectionOutput",
     "elementwise": """
         Abs Acos Acosh Add Asin Asinh Atan Atanh Ceiling Cos Cosh Divide Erf ErfInv Exp Floor
         FloorMod Log Maximum Minimum Mod Multiply Negative Power Round Sign Sin Sinh Sqrt
@@ -45,13 +47,14 @@ FAMILIES: dict[str, str] = {
     "gather": "Gather GatherElements GatherND GatherTree",
     "generate": "Eye OneHot Range",
     "matmul": "Einsum Inverse MatMul ScaledDotProductAttention",
+    "multiclass_nms": "MatrixNms MulticlassNms",
     "nms": "NonMaxSuppression",
     "normalization": "BatchNormInference GroupNormalization LRN MVN NormalizeL2",
     "padding": "Pad",
     "pooling": "AdaptiveAvgPool AdaptiveMaxPool AvgPool MaxPool",
     "prior_box": "PriorBox PriorBoxClustered",
     "quantize": "FakeQuantize",
-    "random": "RandomUniform",
+    "random": "Multinomial RandomUniform",
     "rearrange": """
         BatchToSpace Col2Im DepthToSpace ExtractImagePatches ReorgYolo ShuffleChannels
         SpaceToBatch SpaceToDepth

@@ -1,0 +1,100 @@
+"""Connectionist temporal classification of OpenVINO."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
+
+__all__ = ["CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "CTCLoss"]
+
+
+def _scores(args: Arguments) -> tuple[Dim, Dim, Dim]:
+    """The dimensions of the scores, input 0."""
+    rules.floating(args, 0)
+    dims = args.shape(0).dims
+    if dims is None:
+        return (UNKNOWN_DIM, UNKNOWN_DIM, UNKNOWN_DIM)
+    if len(dims) != 3:
+        raise args.error("the scores have a wrong rank", "3", str(args.shape(0)))
+    return (dims[0], dims[1], dims[2])
+
+
+def _fits(args: Arguments, position: int, *wanted: Dim) -> None:
+    """Refuse an input that has another shape than `wanted`."""
+    found = args.shape(position)
+    if found.refine(Shape(wanted)) is None:
+        raise args.error(f"input {position} has a wrong shape", str(Shape(wanted)), str(found))
+
+
+class CTCGreedyDecoder(OpenVinoOp, type="CTCGreedyDecoder", since=1, inputs=2):
+    """Scores [T, N, C] and a mask [T, N] to classes [N, T, 1, 1] (CTCGreedyDecoder-1).
+
+    The last class is the blank; -1 stands behind the last class of a sequence.
+    """
+
+    ctc_merge_repeated: bool = True
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        time, items, _ = _scores(args)
+        _fits(args, 1, time, items)
+        return [TensorType(args.element(0), Shape((items, time, 1, 1)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.ctc.greedy(merge=self.ctc_merge_repeated)
+
+
+class CTCGreedyDecoderSeqLen(
+    OpenVinoOp, type="CTCGreedyDecoderSeqLen", since=6, inputs=(2, 3), outputs=2
+):
+    """Scores [N, T, C], lengths [N] and a blank to classes [N, T] and their numbers [N].
+
+    The blank is the last class unless it is given (CTCGreedyDecoderSeqLen-6).
+    """
+
+    merge_repeated: bool = True
+    classes_index_type: ElementType = ElementType.I32
+    sequence_length_type: ElementType = ElementType.I32
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        items, time, _ = _scores(args)
+        _fits(args, 1, items)
+        return [
+            TensorType(self.classes_index_type, Shape((items, time))),
+            TensorType(self.sequence_length_type, Shape((items,))),
+        ]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.ctc.greedy_by_length(
+            self.classes_index_type.numpy(),
+            self.sequence_length_type.numpy(),
+            merge=self.merge_repeated,
+        )
+
+
+class CTCLoss(OpenVinoOp, type="CTCLoss", since=4, inputs=(4, 5)):
+    """Logits [N, T, C], lengths [N], labels [N, T], their lengths [N], a blank: [N] (CTCLoss-4).
+
+    The blank is the last class unless it is given.
+    """
+
+    preprocess_collapse_repeated: bool = False
+    ctc_merge_repeated: bool = True
+    unique: bool = False
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        items, time, _ = _scores(args)
+        _fits(args, 1, items)
+        _fits(args, 2, items, time)
+        _fits(args, 3, items)
+        return [TensorType(args.element(0), Shape((items,)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.ctc.loss(
+            collapse=self.preprocess_collapse_repeated,
+            merge=self.ctc_merge_repeated,
+            unique=self.unique,
+        )

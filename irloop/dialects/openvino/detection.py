@@ -1,0 +1,117 @@
+"""DetectionOutput of OpenVINO: the last layer of SSD."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from irloop import kernels
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_DIM, Dim, Shape, TensorType, ValueType
+
+if TYPE_CHECKING:
+    from irloop.kernels.detection import Detection
+
+__all__ = ["Detecting", "DetectionOutput", "DetectionOutput1"]
+
+_CODES = ("caffe.priorboxparameter.corner", "caffe.priorboxparameter.center_size")
+
+
+class Detecting(OpenVinoOp):
+    """Moves [N, P * 4], scores [N, P * C], priors [1 or N, 1 or 2, P * 4] to [1, 1, rows, 7].
+
+    A row is (item, class, score, x1, y1, x2, y2); an item of -1 ends the list. Inputs 3 and 4
+    are scores [N, P * 2] and moves of a first stage. Priors that are not `normalized` have 5
+    numbers, the first of which counts for nothing, and are divided by the input's size.
+    """
+
+    keep_top_k: tuple[int, ...]
+    nms_threshold: float
+    background_label_id: int = 0
+    top_k: int = -1
+    variance_encoded_in_target: bool = False
+    code_type: str = "caffe.PriorBoxParameter.CORNER"
+    share_location: bool = True
+    confidence_threshold: float = 0.0
+    clip_after_nms: bool = False
+    clip_before_nms: bool = False
+    decrease_label_id: bool = False
+    normalized: bool = False
+    input_height: int = 1
+    input_width: int = 1
+    objectness_score: float = 0.0
+
+    def classes(self) -> int | None:
+        """The number of classes where an attribute says it."""
+        return None
+
+    def rows(self, items: int, priors: int, classes: int) -> int:
+        """The number of rows of the result."""
+        if self.keep_top_k[0] > 0:
+            return items * self.keep_top_k[0]
+        return items * classes * (priors if self.top_k == -1 else self.top_k)
+
+    def _rows(self, args: Arguments) -> Dim:
+        items, scores, priors = (
+            None if args.shape(at).dims is None else args.shape(at).dims for at in range(3)
+        )
+        if items is None or not isinstance(items[0], int):
+            return UNKNOWN_DIM
+        if self.keep_top_k[0] > 0:
+            return self.rows(items[0], 0, 0)
+        if scores is None or priors is None or not isinstance(priors[-1], int):
+            return UNKNOWN_DIM
+        count, classes = priors[-1] // (4 if self.normalized else 5), self.classes()
+        if classes is None:
+            if not isinstance(scores[-1], int) or not count:
+                return UNKNOWN_DIM
+            classes = scores[-1] // count
+        return self.rows(items[0], count, classes)
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if not self.keep_top_k:
+            raise args.error("keep_top_k is empty", "one number")
+        if self.code_type.lower() not in _CODES:
+            expected = "caffe.PriorBoxParameter.CORNER or CENTER_SIZE"
+            raise args.error("code_type is not known", expected, self.code_type)
+        for position, rank in ((0, 2), (1, 2), (2, 3), (3, 2), (4, 2)):
+            if args.has(position) and args.rank(position) not in (None, rank):
+                found = str(args.shape(position))
+                raise args.error(f"input {position} has a wrong rank", str(rank), found)
+        return [TensorType(args.element(0), Shape((1, 1, self._rows(args), 7)))]
+
+    def detection(self) -> Detection:
+        """The kernel's view of the attributes."""
+        return kernels.detection.Detection(
+            background=self.background_label_id,
+            best=self.top_k,
+            kept=self.keep_top_k[0],
+            centred=self.code_type.lower() == _CODES[1],
+            shared=self.share_location,
+            variances=not self.variance_encoded_in_target,
+            overlap=self.nms_threshold,
+            score=self.confidence_threshold,
+            clip_before=self.clip_before_nms,
+            clip_after=self.clip_after_nms,
+            by_box=self.decrease_label_id,
+            normalized=self.normalized,
+            size=(self.input_height, self.input_width),
+            objectness=self.objectness_score,
+        )
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.detection.detect(self.detection(), self.rows)
+
+
+class DetectionOutput1(Detecting, type="DetectionOutput", since=1, inputs=(3, 5)):
+    """Boxes of each class that do not overlap better ones (DetectionOutput-1)."""
+
+    num_classes: int = 0
+
+    def classes(self) -> int | None:
+        return self.num_classes
+
+
+class DetectionOutput(Detecting, type="DetectionOutput", since=8, inputs=(3, 5)):
+    """As DetectionOutput-1, the number of classes read from the shapes (DetectionOutput-8)."""

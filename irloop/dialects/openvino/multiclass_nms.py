@@ -1,0 +1,114 @@
+"""Suppression over all classes of OpenVINO: MulticlassNms and MatrixNms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from irloop import kernels
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
+
+if TYPE_CHECKING:
+    from irloop.kernels.multiclass_nms import Limits
+
+__all__ = ["MatrixNms", "MulticlassNms", "MulticlassNms8"]
+
+
+class _OfClasses(OpenVinoOp):
+    """Boxes [B, N, 4] and scores [B, C, N] to rows (class, score, box), indices and counts.
+
+    How many rows there are is known when it runs.
+    """
+
+    sort_result_type: str = "none"
+    sort_result_across_batch: bool = False
+    output_type: ElementType = ElementType.I64
+    score_threshold: float = 0.0
+    nms_top_k: int = -1
+    keep_top_k: int = -1
+    background_class: int = -1
+    normalized: bool = True
+
+    def _outputs(self, args: Arguments, items: Dim) -> list[ValueType]:
+        return [
+            TensorType(args.element(0), Shape.of(None, 6)),
+            TensorType(self.output_type, Shape.of(None, 1)),
+            TensorType(self.output_type, Shape((items,))),
+        ]
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if self.sort_result_type.lower() not in ("score", "classid", "none"):
+            expected = "score, classid or none"
+            raise args.error("sort_result_type is not known", expected, self.sort_result_type)
+        for position, name in ((0, "boxes"), (1, "scores")):
+            if args.rank(position) not in (None, 3):
+                raise args.error(f"the {name} have a wrong rank", "3", str(args.shape(position)))
+        dims = args.shape(0).dims
+        return self._outputs(args, UNKNOWN_DIM if dims is None else dims[0])
+
+    def limits(self) -> Limits:
+        """The kernel's view of the attributes."""
+        return kernels.multiclass_nms.Limits(
+            self.sort_result_type.lower(),
+            self.sort_result_across_batch,
+            self.score_threshold,
+            self.nms_top_k,
+            self.keep_top_k,
+            self.background_class,
+            self.normalized,
+            self.output_type.numpy(),
+        )
+
+
+class _Multiclass(_OfClasses):
+    iou_threshold: float = 0.0
+    nms_eta: float = 1.0
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        run = kernels.multiclass_nms.multiclass_nms
+        return run(self.limits(), self.iou_threshold, self.nms_eta)
+
+
+class MulticlassNms8(_Multiclass, type="MulticlassNms", since=8, inputs=2, outputs=3):
+    """Boxes that do not overlap better ones of their class (MulticlassNms-8)."""
+
+
+class MulticlassNms(_Multiclass, type="MulticlassNms", since=9, inputs=(2, 3), outputs=3):
+    """As MulticlassNms-8; with the numbers of boxes in input 2 each class has its own boxes.
+
+    Boxes are [C, N, 4] and scores [C, N] then (MulticlassNms-9).
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if not args.has(2):
+            return super().infer(args)
+        for position, rank in ((0, 3), (1, 2), (2, 1)):
+            if args.rank(position) not in (None, rank):
+                found = str(args.shape(position))
+                raise args.error(f"input {position} has a wrong rank", str(rank), found)
+        dims = args.shape(2).dims
+        return self._outputs(args, UNKNOWN_DIM if dims is None else dims[0])
+
+
+class MatrixNms(_OfClasses, type="MatrixNms", since=8, inputs=2, outputs=3):
+    """Scores of boxes that overlap better ones of their class decay (MatrixNms-8).
+
+    `decay_function` is linear or gaussian.
+    """
+
+    decay_function: str = "linear"
+    gaussian_sigma: float = 2.0
+    post_threshold: float = 0.0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if self.decay_function.lower() not in ("linear", "gaussian"):
+            expected = "linear or gaussian"
+            raise args.error("decay_function is not known", expected, self.decay_function)
+        return super().infer(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.multiclass_nms.matrix_nms(
+            self.limits(), self.decay_function.lower(), self.gaussian_sigma, self.post_threshold
+        )

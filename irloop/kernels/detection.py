@@ -1,0 +1,187 @@
+"""DetectionOutput: boxes decoded from priors, the best of each class kept (SSD).
+
+The loops run over items, classes and the boxes that are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.matmul import widened
+
+__all__ = ["Array", "Detection", "Function", "corners_of", "detect", "suppressed"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """How boxes are decoded and chosen; limits of -1 are none."""
+
+    background: int
+    best: int
+    kept: int
+    centred: bool
+    shared: bool
+    variances: bool
+    overlap: float
+    score: float
+    clip_before: bool
+    clip_after: bool
+    by_box: bool
+    normalized: bool
+    size: tuple[int, int]
+    objectness: float
+
+
+def _decoded(priors: Array, variances: Array, moves: Array, *, centred: bool) -> Array:
+    """Boxes [..., P, 4] from priors [P, 4] or [..., P, 4] moved by `moves`."""
+    moved = moves * variances
+    if not centred:
+        return np.asarray(priors + moved)
+    size = priors[..., 2:] - priors[..., :2]
+    centre = (priors[..., :2] + priors[..., 2:]) / 2 + moved[..., :2] * size
+    half = np.exp(moved[..., 2:]) * size / 2
+    return np.concatenate((centre - half, centre + half), axis=-1)
+
+
+def corners_of(boxes: Array, box: Array) -> Array:
+    """The intersection over union of boxes [N, 4] with one box [4]; 0 for empty boxes."""
+    low, high = np.maximum(boxes[:, :2], box[:2]), np.minimum(boxes[:, 2:], box[2:])
+    shared = np.maximum(high - low, 0).prod(axis=1)
+    area = np.maximum(boxes[:, 2:] - boxes[:, :2], 0).prod(axis=1)
+    union = area + np.maximum(box[2:] - box[:2], 0).prod() - shared
+    return np.asarray(np.where(shared > 0, shared / np.where(shared > 0, union, 1), 0))
+
+
+def suppressed(boxes: Array, threshold: float, share: Function) -> list[int]:
+    """The boxes, best first, that overlap no kept one by more than the threshold."""
+    alive = np.ones(len(boxes), bool)
+    kept = []
+    for at in range(len(boxes)):
+        if alive[at]:
+            kept.append(at)
+            alive[at + 1 :] &= share(boxes[at + 1 :], boxes[at]) <= np.float32(threshold)
+    return kept
+
+
+def _by_class(how: Detection, boxes: Array, scores: Array) -> list[tuple[int, int]]:
+    """Class and prior of what is kept, each class on its own; best first within a class."""
+    rows: list[tuple[int, int]] = []
+    for label in range(scores.shape[1]):
+        if label == how.background:
+            continue
+        worth = scores[:, label]
+        chosen = np.flatnonzero(worth > np.float32(how.score))
+        ranked = chosen[np.argsort(-worth[chosen], kind="stable")]
+        ranked = ranked if how.best < 0 else ranked[: how.best]
+        own = boxes[0 if how.shared else label][ranked]
+        rows += [(label, int(ranked[at])) for at in suppressed(own, how.overlap, corners_of)]
+    return rows
+
+
+def _by_box(how: Detection, boxes: Array, scores: Array) -> list[tuple[int, int]]:
+    """As `_by_class`, each box being of its best class only; class 0 is never one."""
+    allowed = scores.copy()
+    allowed[:, 0] = -1
+    if how.background >= 0:
+        allowed[:, how.background : how.background + 1] = -1
+    labels = allowed.argmax(axis=1)
+    worth = allowed[np.arange(len(labels)), labels]
+    chosen = np.flatnonzero((labels > 0) & (worth > -1) & (worth >= np.float32(how.score)))
+    ranked = chosen[np.argsort(-worth[chosen], kind="stable")]
+    ranked = ranked if how.best < 0 else ranked[: how.best]
+    rows: list[tuple[int, int]] = []
+    for label in np.unique(labels[ranked]).tolist():
+        members = ranked[labels[ranked] == label]
+        own = boxes[0 if how.shared else label][members]
+        rows += [(label, int(members[at])) for at in suppressed(own, how.overlap, corners_of)]
+    return rows
+
+
+def _limited(how: Detection, rows: list[tuple[int, int]], scores: Array) -> list[tuple[int, int]]:
+    """The best of all classes, still class by class."""
+    if how.kept < 0 or len(rows) <= how.kept:
+        return rows
+    ranked = sorted(rows, key=lambda row: (-scores[row[1], row[0]], row[1]))[: how.kept]
+    return sorted(ranked, key=lambda row: row[0])
+
+
+def _priors(how: Detection, priors: Array, item: int) -> tuple[Array, Array]:
+    """Boxes and variances [P, 4] of one item."""
+    rows = priors[item if len(priors) > 1 else 0]
+    width = 4 if how.normalized else 5
+    count = rows.shape[1] // width
+    boxes = rows[0].reshape(count, width)[:, width - 4 :]
+    if not how.normalized:
+        height, across = how.size
+        boxes = boxes / np.array([across, height, across, height], dtype=boxes.dtype)
+    if not how.variances:
+        return boxes, np.ones_like(boxes)
+    return boxes, rows[1, : 4 * count].reshape(count, 4)
+
+
+def detect(how: Detection, rows: Callable[[int, int, int], int]) -> Function:
+    """Moves [N, P * 4], scores [N, P * C], priors [1 or N, 1 or 2, P * 4]; and refinements.
+
+    `rows` tells from items, priors and classes how many rows the result [1, 1, rows, 7]
+    (item, class, score, box) has; an item of -1 ends it. Inputs 3 and 4 are the scores and
+    moves of a first stage, which moves the priors and rules out those that show nothing.
+    """
+
+    def decoded(priors: Array, item: int, moves: Array, first: Array | None) -> Array:
+        boxes, variances = _priors(how, priors, item)
+        if first is not None:
+            boxes = _decoded(boxes, variances, first, centred=how.centred)
+            boxes = np.clip(boxes, 0, 1) if how.clip_before else boxes
+        boxes = _decoded(boxes, variances, moves, centred=how.centred)
+        return np.clip(boxes, 0, 1) if how.clip_before else boxes
+
+    def item_rows(item: int, boxes: Array, scores: Array) -> list[list[float]]:
+        chosen = (_by_box if how.by_box else _by_class)(how, boxes, scores)
+        found = []
+        for label, prior in _limited(how, chosen, scores):
+            box = boxes[0 if how.shared else label, prior]
+            box = np.clip(box, 0, 1) if how.clip_after else box
+            shown = label - 1 if how.by_box else label
+            found.append([item, shown, float(scores[prior, label]), *box.tolist()])
+        return found
+
+    def apply(
+        moves: Array,
+        scores: Array,
+        priors: Array,
+        first_scores: Array | None = None,
+        first_moves: Array | None = None,
+    ) -> Any:
+        items = len(moves)
+        count = priors.shape[2] // (4 if how.normalized else 5)
+        classes = scores.shape[1] // max(count, 1)
+        groups = (items, count, -1, 4)
+        wide = widened(moves).reshape(groups).swapaxes(1, 2)
+        worth = widened(scores).reshape(items, count, classes)
+        first = None
+        if first_scores is not None and first_moves is not None:
+            first = widened(first_moves).reshape(groups).swapaxes(1, 2)
+            shown = first_scores.reshape(items, count, 2)[:, :, 1:] >= np.float32(how.objectness)
+            nothing = (np.arange(classes) == how.background).astype(worth.dtype)
+            worth = np.where(shown, worth, nothing)
+        found: list[list[float]] = []
+        with np.errstate(all="ignore"):
+            for item in range(items):
+                refined = None if first is None else first[item]
+                boxes = decoded(widened(priors), item, wide[item], refined)
+                found += item_rows(item, boxes, worth[item])
+        result = np.zeros((1, 1, rows(items, count, classes), 7), dtype=moves.dtype)
+        if found:
+            result[0, 0, : len(found)] = found
+        if len(found) < result.shape[2]:
+            result[0, 0, len(found), 0] = -1
+        return result
+
+    return apply

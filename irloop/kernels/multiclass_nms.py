@@ -1,0 +1,207 @@
+"""Suppression over all classes at once: MulticlassNms drops boxes, MatrixNms lowers scores.
+
+The loops run over items, classes and the boxes that are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Array", "Function", "Limits", "matrix_nms", "multiclass_nms", "pairwise_overlaps"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+#: Boxes [N, 4] and scores [N] of one class to what is kept: indices and scores.
+Choose = Callable[[Array, Array], tuple[Array, Array]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What both operations have in common; a limit of -1 is none.
+
+    `order` is score, classid or none; boxes that are not `normalized` include their border.
+    """
+
+    order: str
+    across_batch: bool
+    score: float
+    best: int
+    kept: int
+    background: int
+    normalized: bool
+    dtype: np.dtype[Any]
+
+    def first(self, scores: Array, chosen: Array) -> Array:
+        """The best of the `chosen` boxes, best first."""
+        ranked = chosen[np.argsort(-scores[chosen], kind="stable")]
+        return ranked if self.best < 0 else ranked[: self.best]
+
+
+def pairwise_overlaps(boxes: Array, others: Array, *, normalized: bool) -> Array:
+    """[N, M]: intersection over union of boxes [N, 4] with others [M, 4] (x1, y1, x2, y2)."""
+    border = boxes.dtype.type(0 if normalized else 1)
+    area = (boxes[:, 2] - boxes[:, 0] + border) * (boxes[:, 3] - boxes[:, 1] + border)
+    other = (others[:, 2] - others[:, 0] + border) * (others[:, 3] - others[:, 1] + border)
+    low = np.maximum(boxes[:, None, :2], others[:, :2])
+    high = np.minimum(boxes[:, None, 2:], others[:, 2:])
+    shared = np.maximum(high - low + border, 0).prod(axis=2)
+    union = area[:, None] + other - shared
+    usable = (area[:, None] > 0) & (other > 0)
+    result: Array = np.where(usable, shared / np.where(usable, union, 1), 0)
+    return result
+
+
+def _collected(
+    limits: Limits, choose: Choose, boxes: Array, scores: Array, item: int
+) -> tuple[Array, Array]:
+    """What is kept of one item, best first: rows (item, class, box) and scores.
+
+    Scores are [C, N], boxes [N, 4] or, one set for each class, [C, N, 4].
+    """
+    rows, values = [], []
+    for label in range(len(scores)):
+        if label == limits.background:
+            continue
+        found, worth = choose(boxes[label] if boxes.ndim == 3 else boxes, scores[label])
+        rows.append(np.stack((np.full_like(found, item), np.full_like(found, label), found), 1))
+        values.append(worth)
+    if not rows:
+        return np.zeros((0, 3), np.int64), np.zeros(0, np.float32)
+    listed, worths = np.concatenate(rows), np.concatenate(values)
+    order = np.lexsort((listed[:, 2], listed[:, 1], -worths))
+    order = order if limits.kept < 0 else order[: limits.kept]
+    return listed[order], worths[order]
+
+
+def _sorted(limits: Limits, rows: Array, values: Array) -> Array:
+    """The order of all rows where they are sorted across the batch."""
+    item, label, box = rows.T
+    if limits.order == "score":
+        return np.lexsort((box, label, item, -values))
+    if limits.order == "classid":
+        return np.lexsort((box, -values, item, label))
+    return np.arange(len(rows))
+
+
+def _all(
+    limits: Limits, choose: Choose, items: list[tuple[Array, Array]], *, by_class: bool
+) -> tuple[Array, Array, Array]:
+    """Rows and scores of all items, and how many each item has."""
+    parts = []
+    for item, (boxes, scores) in enumerate(items):
+        rows, values = _collected(limits, choose, boxes, scores, item)
+        if by_class and limits.order == "classid" and not limits.across_batch:
+            order = np.lexsort((rows[:, 2], -values, rows[:, 1]))
+            rows, values = rows[order], values[order]
+        parts.append((rows, values))
+    if not parts:
+        return np.zeros((0, 3), np.int64), np.zeros(0, np.float32), np.zeros(0, limits.dtype)
+    rows = np.concatenate([part[0] for part in parts])
+    values = np.concatenate([part[1] for part in parts])
+    counts = np.array([len(part[0]) for part in parts], dtype=limits.dtype)
+    if limits.across_batch:
+        order = _sorted(limits, rows, values)
+        rows, values = rows[order], values[order]
+    return rows, values, counts
+
+
+def _listed(rows: Array, values: Array, boxes: Array, dtype: np.dtype[Any]) -> Array:
+    """[K, 6]: class, score and box."""
+    columns = (rows[:, 1:2].astype(np.float32), values[:, None], boxes)
+    return np.concatenate(columns, axis=1).astype(dtype)
+
+
+def multiclass_nms(limits: Limits, iou: float, eta: float) -> Function:
+    """Boxes [B, N, 4] and scores [B, C, N] to rows [K, 6], flat indices [K, 1], counts [B].
+
+    With input 2, the number of boxes of each item, boxes are [C, N, 4] and scores [C, N].
+    With `eta` below 1 the overlap threshold shrinks with each kept box while it is over 0.5.
+    """
+
+    def choose(boxes: Array, scores: Array) -> tuple[Array, Array]:
+        ranked = limits.first(scores, np.flatnonzero(scores >= np.float32(limits.score)))
+        kept: list[int] = []
+        worst = np.full(len(ranked), -1, dtype=np.float32)
+        threshold, at = np.float32(iou), 0
+        while at < len(ranked):
+            free = np.flatnonzero(worst[at:] < threshold)
+            if not free.size:
+                break
+            at += int(free[0])
+            kept.append(int(ranked[at]))
+            share = pairwise_overlaps(
+                boxes[ranked], boxes[ranked[at : at + 1]], normalized=limits.normalized
+            )
+            worst = np.maximum(worst, share[:, 0])
+            threshold = threshold * np.float32(eta) if eta < 1 and threshold > 0.5 else threshold
+            at += 1
+        chosen = np.array(kept, dtype=np.int64)
+        return chosen, scores[chosen]
+
+    def apply(
+        boxes: Array, scores: Array, numbers: Array | None = None
+    ) -> tuple[Array, Array, Array]:
+        wide = boxes.astype(np.float32, copy=False)
+        worths = scores.astype(np.float32, copy=False)
+        with np.errstate(all="ignore"):
+            if numbers is None:
+                items = list(zip(wide, worths, strict=True))
+                rows, values, counts = _all(limits, choose, items, by_class=True)
+                flat = rows[:, 0] * boxes.shape[1] + rows[:, 2]
+                found = wide.reshape(-1, 4)[flat]
+            else:
+                ends = np.cumsum(numbers.reshape(-1).astype(np.int64))
+                starts = ends - numbers.reshape(-1)
+                items = [
+                    (wide[:, start:end], worths[:, start:end])
+                    for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+                ]
+                rows, values, counts = _all(limits, choose, items, by_class=True)
+                place = starts[rows[:, 0]] + rows[:, 2]
+                flat = place * boxes.shape[0] + rows[:, 1]
+                found = wide[rows[:, 1], place]
+        listed = _listed(rows, values, found, boxes.dtype)
+        return listed, flat.astype(limits.dtype)[:, None], counts
+
+    return apply
+
+
+def matrix_nms(limits: Limits, decay: str, sigma: float, least: float) -> Function:
+    """As `multiclass_nms`; the scores of boxes that overlap better ones decay.
+
+    What is left has a score above `least` then. `decay` is linear or gaussian.
+    """
+
+    def choose(boxes: Array, scores: Array) -> tuple[Array, Array]:
+        ranked = limits.first(scores, np.flatnonzero(scores > np.float32(limits.score)))
+        ordered = boxes[ranked]
+        share = pairwise_overlaps(ordered, ordered, normalized=limits.normalized)
+        # Boxes that do not touch do not share a border either.
+        apart = (ordered[:, None, :2] > ordered[:, 2:]) | (ordered[:, None, 2:] < ordered[:, :2])
+        share = np.where(apart.any(axis=2), 0, share)
+        better = np.tril(np.ones(share.shape, bool), -1)
+        most = np.where(better, share, 0).max(axis=1, initial=0)
+        if decay == "gaussian":
+            factor = np.exp((most * most - share * share) * np.float32(sigma))
+        else:
+            factor = (1 - share) / (1 - most + np.float32(1e-10))
+        lowered = np.where(better, factor, 1).min(axis=1, initial=1).astype(np.float32)
+        worths = scores[ranked] * lowered
+        left = worths > np.float32(least)
+        return ranked[left], worths[left]
+
+    def apply(boxes: Array, scores: Array) -> tuple[Array, Array, Array]:
+        wide = boxes.astype(np.float32, copy=False)
+        worths = scores.astype(np.float32, copy=False)
+        with np.errstate(all="ignore"):
+            items = list(zip(wide, worths, strict=True))
+            rows, values, counts = _all(limits, choose, items, by_class=False)
+        flat = rows[:, 0] * boxes.shape[1] + rows[:, 2]
+        listed = _listed(rows, values, wide.reshape(-1, 4)[flat], boxes.dtype)
+        return listed, flat.astype(limits.dtype)[:, None], counts
+
+    return apply
