@@ -11,6 +11,7 @@ from irloop.dialects.onnx import shape as onnx
 from irloop.dialects.onnx.comparison import And
 from irloop.dialects.onnx.gather import Compress
 from irloop.dialects.openvino import shape as ov
+from irloop.dialects.openvino.search import CumSum
 from irloop.dialects.slices import TO_THE_END
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -204,7 +205,27 @@ def import_unsqueeze(c: Conversion, op: onnx.Unsqueeze, data: Value) -> Value:
 
 @imports(onnx.Unsqueeze13)
 def import_unsqueeze_13(c: Conversion, op: onnx.Unsqueeze13, data: Value, axes: Value) -> Value:
-    return c(ov.Unsqueeze(), data, axes)
+    rank, count = shape_of(data).rank, shape_of(axes).dim(0) if shape_of(axes).rank else None
+    if c.constant_of(axes) is not None or rank is None or not isinstance(count, int):
+        return c(ov.Unsqueeze(), data, axes)
+    return _unsqueezed_by(c, data, axes, rank + count)
+
+
+def _unsqueezed_by(c: Conversion, data: Value, axes: Value, rank: int) -> Value:
+    """A reshape: OpenVINO's CPU needs the rank of a result, which computed axes hide from it.
+
+    Position j of the new shape is 1 where j is an axis, else the next dimension of the data.
+    """
+    f = openvino_forms
+    places = c.i64([[at] for at in range(rank)])
+    listed = f.converted(c, axes, ElementType.I64)
+    turned = f.select(c, f.less(c, listed, c.i64(0)), f.add(c, listed, c.i64(rank)), listed)
+    hits = f.converted(c, f.equal(c, places, turned), ElementType.I64)
+    new = f.reduce(c, "Max", hits, [1], keep=False)
+    order = f.subtract(c, c(CumSum(), f.subtract(c, c.i64(1), new), c.i64(0)), c.i64(1))
+    dims = f.gather(c, f.shape_of(c, data), f.maximum(c, order, c.i64(0)), 0)
+    pattern = f.select(c, f.equal(c, new, c.i64(1)), c.i64(1), dims)
+    return f.reshape_to(c, data, pattern, special_zero=False)
 
 
 @exports(ov.Transpose)
