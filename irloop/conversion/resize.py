@@ -17,12 +17,12 @@ from irloop.dialects.onnx import resize as onnx
 from irloop.dialects.openvino import resize as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
-from irloop.graph.types import ElementType
+from irloop.graph.types import Dim, ElementType
 
 if TYPE_CHECKING:
     from irloop.kernels.resize import Axis, Resampling
 
-__all__ = ["SHARED", "with_matrices"]
+__all__ = ["SHARED", "moving", "with_matrices"]
 
 #: Coordinates that Resize has under the same name in every opset.
 SHARED = frozenset({"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"})
@@ -226,15 +226,33 @@ def _openvino_plans(
     """What happens to each axis, or None when a size is not known."""
     from irloop.kernels import resize as kernel
 
-    dims = shape_of(data).static()
+    dims = shape_of(data).dims
     given = sizes if sizes is not None else scales
     numbers = None if given is None else c.constant_of(given)
     if dims is None or numbers is None:
         return None
-    chosen = _axes_list(c, axes, len(dims))
-    flat = numbers.reshape(-1)
-    wanted = None if sizes is None else [int(count) for count in flat]
-    return kernel.openvino_plans(dims, chosen, [float(scale) for scale in flat], wanted)
+    chosen, flat = _axes_list(c, axes, len(dims)), numbers.reshape(-1)
+    kept = moving(dims, chosen, None if sizes is not None else [float(item) for item in flat])
+    if kept is None:
+        return None
+    wanted = None if sizes is None else [int(flat[at]) for at in kept]
+    known = [dim if isinstance(dim, int) else 0 for dim in dims]
+    return kernel.openvino_plans(
+        known, [chosen[at] for at in kept], [float(flat[at]) for at in kept], wanted
+    )
+
+
+def moving(
+    dims: Sequence[Dim], axes: Sequence[int], scales: Sequence[float] | None
+) -> list[int] | None:
+    """Which of `axes` have a known size; None when another one may change."""
+    kept = []
+    for at, axis in enumerate(axes):
+        if isinstance(dims[axis], int):
+            kept.append(at)
+        elif scales is None or scales[at] != 1.0:
+            return None
+    return kept
 
 
 def _nearest_name(how: Resampling, plans: list[Axis] | None) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.framework import Conversion, imports
-from irloop.conversion.resize import SHARED, with_matrices
+from irloop.conversion.resize import SHARED, moving, with_matrices
 from irloop.dialects.onnx import resize as onnx
 from irloop.dialects.openvino import matmul as ov_matmul
 from irloop.dialects.openvino import resize as ov
@@ -166,14 +166,26 @@ def _onnx_plans(
 ) -> list[Axis] | None:
     from irloop.kernels import resize as kernel
 
-    dims = shape_of(data).static()
+    dims = shape_of(data).dims
     given = sizes if sizes is not None else scales
     numbers = None if given is None else c.constant_of(given)
     if dims is None or numbers is None:
         return None
     flat = numbers.reshape(-1)
-    wanted = [int(size) for size in flat] if sizes is not None else None
-    plans = kernel.onnx_plans(dims, axes, None if wanted else flat, wanted, policy, region)
+    kept = moving(dims, axes, None if sizes is not None else [float(item) for item in flat])
+    if kept is None:
+        return None
+    known = [dim if isinstance(dim, int) else 0 for dim in dims]
+    wanted = None if sizes is None else [int(flat[at]) for at in kept]
+    bounds = [*kept, *(len(axes) + at for at in kept)] if len(region) else []
+    plans = kernel.onnx_plans(
+        known,
+        [axes[at] for at in kept],
+        flat[kept] if wanted is None else None,
+        wanted,
+        policy,
+        [region[at] for at in bounds],
+    )
     return kernel.needed(plans, how)
 
 

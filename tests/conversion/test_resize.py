@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from irloop.conversion import pipelines
 from irloop.dialects.onnx.resize import Resize
 from irloop.errors import UnsupportedError
+from irloop.execution.session import Session
 from irloop.graph.builder import Builder
 from irloop.graph.model import Graph, Model
 from irloop.graph.types import ElementType, Shape, TensorType
@@ -69,3 +71,19 @@ def test_rounded_sizes_are_noted(transformation: str) -> None:
     _, notes = pipelines.to_openvino(Model(graph, "onnx", 0, {"": 18}, {}, None))
     expected = ["CNV803"] if transformation == "align_corners" else []
     assert [note.code for note in notes] == expected
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_a_batch_of_any_size(mode: str) -> None:
+    """The weights depend on the axes that change, not on the others."""
+    graph = Graph("model")
+    build = Builder(graph)
+    data = build.parameter("data", TensorType(ElementType.F32, Shape.of(None, 6)))
+    op = Resize(mode=mode, antialias=1)
+    scales = build.constant([1.0, 0.5], ElementType.F32)
+    build.result(build(op, data, None, scales), "out")
+    array = np.arange(18, dtype=np.float32).reshape(3, 6) ** 2
+    model = Model(graph, "onnx", 0, {"": 18}, {}, None)
+    (expected,) = Session(model).run([array]).values()
+    (found,) = Session(pipelines.to_openvino(model)[0]).run([array]).values()
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
