@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from irloop.kernels import ctc as ctc
     from irloop.kernels import deformable as deformable
     from irloop.kernels import detection as detection
+    from irloop.kernels import detectron as detectron
     from irloop.kernels import elementwise as elementwise
     from irloop.kernels import embedding as embedding
     from irloop.kernels import gather as gather
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from irloop.kernels import pooling as pooling
     from irloop.kernels import precision as precision
     from irloop.kernels import prior_box as prior_box
+    from irloop.kernels import proposals as proposals
     from irloop.kernels import quantize as quantize
     from irloop.kernels import random as random
     from irloop.kernels import rearrange as rearrange

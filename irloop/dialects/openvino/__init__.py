@@ -35,6 +35,10 @@ FAMILIES: dict[str, str] = {
     """,
     "ctc": "CTCGreedyDecoder CTCGreedyDecoderSeqLen CTCLoss",
     "detection": "DetectionOutput",
+    "detectron": """
+        ExperimentalDetectronDetectionOutput ExperimentalDetectronPriorGridGenerator
+        ExperimentalDetectronROIFeatureExtractor ExperimentalDetectronTopKROIs
+    """,
     "elementwise": """
         Abs Acos Acosh Add Asin Asinh Atan Atanh Ceiling Cos Cosh Divide Erf ErfInv Exp Floor
         FloorMod Log Maximum Minimum Mod Multiply Negative Power Round Sign Sin Sinh Sqrt
@@ -53,6 +57,9 @@ FAMILIES: dict[str, str] = {
     "padding": "Pad",
     "pooling": "AdaptiveAvgPool AdaptiveMaxPool AvgPool MaxPool",
     "prior_box": "PriorBox PriorBoxClustered",
+    "proposals": """
+        ExperimentalDetectronGenerateProposalsSingleImage GenerateProposals Proposal
+    """,
     "quantize": "FakeQuantize",
     "random": "Multinomial RandomUniform",
     "rearrange": """

@@ -1,0 +1,164 @@
+"""What Detectron's models do around their proposals, in OpenVINO."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
+
+__all__ = [
+    "ExperimentalDetectronDetectionOutput",
+    "ExperimentalDetectronPriorGridGenerator",
+    "ExperimentalDetectronROIFeatureExtractor",
+    "ExperimentalDetectronTopKROIs",
+]
+
+
+def _dims(args: Arguments, position: int, rank: int) -> tuple[Dim, ...]:
+    """The dimensions of an input of this rank."""
+    dims = args.shape(position).dims
+    if dims is None:
+        return (UNKNOWN_DIM,) * rank
+    if len(dims) != rank:
+        found = str(args.shape(position))
+        raise args.error(f"input {position} has a wrong rank", str(rank), found)
+    return dims
+
+
+def _boxes(args: Arguments, position: int) -> Dim:
+    """How many boxes [R, 4] an input has."""
+    count, width = _dims(args, position, 2)
+    if isinstance(width, int) and width != 4:
+        found = str(args.shape(position))
+        raise args.error(f"input {position} is no list of boxes", "[R, 4]", found)
+    return count
+
+
+class ExperimentalDetectronDetectionOutput(
+    OpenVinoOp, type="ExperimentalDetectronDetectionOutput", since=6, inputs=4, outputs=3
+):
+    """Regions [R, 4], moves [R, 4 C], scores [R, C] and the image to boxes, classes, scores.
+
+    There are max_detections_per_image of them, zeros behind the last; class 0 is the
+    background (ExperimentalDetectronDetectionOutput-6). Moves are of each class whatever
+    class_agnostic_box_regression says.
+    """
+
+    score_threshold: float
+    nms_threshold: float
+    max_delta_log_wh: float
+    num_classes: int
+    post_nms_count: int
+    max_detections_per_image: int
+    deltas_weights: tuple[float, ...]
+    class_agnostic_box_regression: bool = False
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _boxes(args, 0)
+        for position in (1, 2, 3):
+            _dims(args, position, 2)
+        if len(self.deltas_weights) != 4:
+            found = str(len(self.deltas_weights))
+            raise args.error("deltas_weights are not of four coordinates", "4", found)
+        count, element = self.max_detections_per_image, args.element(0)
+        return [
+            TensorType(element, Shape.of(count, 4)),
+            TensorType(ElementType.I32, Shape.of(count)),
+            TensorType(element, Shape.of(count)),
+        ]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.detectron.detections(
+            kernels.detectron.Final(
+                self.score_threshold,
+                self.nms_threshold,
+                self.max_delta_log_wh,
+                self.num_classes,
+                self.post_nms_count,
+                self.max_detections_per_image,
+                self.deltas_weights,
+            )
+        )
+
+
+class ExperimentalDetectronPriorGridGenerator(
+    OpenVinoOp, type="ExperimentalDetectronPriorGridGenerator", since=6, inputs=3
+):
+    """Priors [P, 4] around every element of a feature map [1, C, H, W] of an image [1, C, h, w].
+
+    Gives [H * W * P, 4], or [H, W, P, 4] without `flatten`
+    (ExperimentalDetectronPriorGridGenerator-6).
+    """
+
+    flatten: bool = True
+    h: int = 0
+    w: int = 0
+    stride_x: float = 0.0
+    stride_y: float = 0.0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        priors, (_, _, height, width) = _boxes(args, 0), _dims(args, 1, 4)
+        _dims(args, 2, 4)
+        shape = Shape((height, width, priors, 4))
+        if self.flatten:
+            known = [dim for dim in (height, width, priors) if isinstance(dim, int)]
+            rows = known[0] * known[1] * known[2] if len(known) == 3 else UNKNOWN_DIM
+            shape = Shape((rows, 4))
+        return [TensorType(args.element(0), shape)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.detectron.prior_grid(
+            (self.h, self.w), (self.stride_y, self.stride_x), flatten=self.flatten
+        )
+
+
+class ExperimentalDetectronROIFeatureExtractor(
+    OpenVinoOp,
+    type="ExperimentalDetectronROIFeatureExtractor",
+    since=6,
+    inputs=(2, None),
+    outputs=2,
+):
+    """Regions [R, 4] read from the map [1, C, H, W] of a pyramid that fits their size.
+
+    Gives features [R, C, size, size] and the regions
+    (ExperimentalDetectronROIFeatureExtractor-6).
+    """
+
+    output_size: int
+    sampling_ratio: int
+    pyramid_scales: tuple[int, ...]
+    aligned: bool = False
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        regions = _boxes(args, 0)
+        if len(self.pyramid_scales) != len(args) - 1:
+            found = str(len(self.pyramid_scales))
+            raise args.error("pyramid_scales are not of each map", str(len(args) - 1), found)
+        channels = [_dims(args, position, 4)[1] for position in range(1, len(args))]
+        size, element = self.output_size, args.element(0)
+        shape = Shape((regions, channels[0], size, size))
+        return [TensorType(element, shape), TensorType(element, Shape((regions, 4)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.detectron.pyramid(
+            self.output_size, self.sampling_ratio, self.pyramid_scales, aligned=self.aligned
+        )
+
+
+class ExperimentalDetectronTopKROIs(
+    OpenVinoOp, type="ExperimentalDetectronTopKROIs", since=6, inputs=2
+):
+    """The max_rois best of regions [R, 4] by scores [R] (ExperimentalDetectronTopKROIs-6)."""
+
+    max_rois: int
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _boxes(args, 0)
+        _dims(args, 1, 1)
+        return [TensorType(args.element(0), Shape.of(self.max_rois, 4))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.detectron.best_rois(self.max_rois)

@@ -1,0 +1,161 @@
+"""Region proposals of OpenVINO."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel, attribute
+from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
+
+__all__ = [
+    "ExperimentalDetectronGenerateProposalsSingleImage",
+    "GenerateProposals",
+    "Proposal",
+    "Proposal1",
+    "Proposing",
+]
+
+
+def _items(args: Arguments, position: int, rank: int) -> Dim:
+    """The first dimension of an input of this rank."""
+    dims = args.shape(position).dims
+    if dims is None:
+        return UNKNOWN_DIM
+    if len(dims) != rank:
+        found = str(args.shape(position))
+        raise args.error(f"input {position} has a wrong rank", str(rank), found)
+    return dims[0]
+
+
+class Proposing(OpenVinoOp):
+    """Scores [N, 2 A, H, W], moves [N, 4 A, H, W] and the image to regions [N * post, 5].
+
+    The image is (height, width, scale) or (height, width, scale of heights, of widths). A row
+    is (item, x1, y1, x2, y2); an item of -1 ends the rows of an item.
+    """
+
+    base_size: int
+    pre_nms_topn: int
+    post_nms_topn: int
+    nms_thresh: float
+    feat_stride: int
+    ratio: tuple[float, ...]
+    scale: tuple[float, ...]
+    min_size: int = 1
+    clip_before_nms: bool = True
+    clip_after_nms: bool = False
+    normalize: bool = False
+    box_size_scale: float = 1.0
+    box_coordinate_scale: float = 1.0
+    framework: str = ""
+
+    def _rows(self, args: Arguments) -> Dim:
+        rules.floating(args, 0, 1, 2)
+        items = _items(args, 0, 4)
+        _items(args, 1, 4)
+        _items(args, 2, 1)
+        return items * self.post_nms_topn if isinstance(items, int) else UNKNOWN_DIM
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return [TensorType(args.element(0), Shape((self._rows(args), 5)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.proposals.proposals(
+            kernels.proposals.Anchors(
+                self.base_size,
+                self.ratio,
+                self.scale,
+                self.feat_stride,
+                self.framework.lower() == "tensorflow",
+            ),
+            kernels.proposals.Selection(
+                self.pre_nms_topn, self.post_nms_topn, self.nms_thresh, self.min_size
+            ),
+            (self.box_coordinate_scale, self.box_size_scale),
+            clip_before=self.clip_before_nms,
+            clip_after=self.clip_after_nms,
+            normalize=self.normalize,
+            n_outputs=n_outputs,
+        )
+
+
+class Proposal1(Proposing, type="Proposal", since=1, inputs=3):
+    """The best regions that do not overlap (Proposal-1)."""
+
+
+class Proposal(Proposing, type="Proposal", since=4, inputs=3, outputs=2):
+    """As Proposal-1, with the scores [N * post] of the regions (Proposal-4)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rows, element = self._rows(args), args.element(0)
+        return [TensorType(element, Shape((rows, 5))), TensorType(element, Shape((rows,)))]
+
+
+class _Generating(OpenVinoOp):
+    min_size: float
+    nms_threshold: float
+    post_nms_count: int
+    pre_nms_count: int
+
+
+class ExperimentalDetectronGenerateProposalsSingleImage(
+    _Generating,
+    type="ExperimentalDetectronGenerateProposalsSingleImage",
+    since=6,
+    inputs=4,
+    outputs=2,
+):
+    """Image [3], anchors [H * W * A, 4], moves [4 A, H, W], scores [A, H, W] to boxes, scores.
+
+    There are post_nms_count of both, zeros behind the last
+    (ExperimentalDetectronGenerateProposalsSingleImage-6).
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        for position, rank in enumerate((1, 2, 3, 3)):
+            _items(args, position, rank)
+        element = args.element(0)
+        return [
+            TensorType(element, Shape.of(self.post_nms_count, 4)),
+            TensorType(element, Shape.of(self.post_nms_count)),
+        ]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.proposals.single_image_proposals(
+            kernels.proposals.Selection(
+                self.pre_nms_count, self.post_nms_count, self.nms_threshold, self.min_size
+            )
+        )
+
+
+class GenerateProposals(_Generating, type="GenerateProposals", since=9, inputs=4, outputs=3):
+    """Images [N, 3 or 4], anchors [H, W, A, 4], moves [N, 4 A, H, W], scores [N, A, H, W].
+
+    Gives boxes, scores and how many of them each item has (GenerateProposals-9).
+    """
+
+    normalized: bool = True
+    nms_eta: float = 1.0
+    roi_num_type: ElementType = attribute(default=ElementType.I64)
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        items = _items(args, 0, 2)
+        for position in (1, 2, 3):
+            _items(args, position, 4)
+        element = args.element(0)
+        return [
+            TensorType(element, Shape.of(None, 4)),
+            TensorType(element, Shape.of(None)),
+            TensorType(self.roi_num_type, Shape((items,))),
+        ]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.proposals.generate_proposals(
+            kernels.proposals.Selection(
+                self.pre_nms_count, self.post_nms_count, self.nms_threshold, self.min_size
+            ),
+            self.roi_num_type.numpy(),
+            normalized=self.normalized,
+        )

@@ -1,0 +1,155 @@
+"""What Detectron's models do around their proposals: grids, pyramids, final detections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.detection import suppressed
+from irloop.kernels.matmul import widened
+from irloop.kernels.proposals import refined
+from irloop.kernels.roi import roi_align
+
+__all__ = ["Array", "Final", "Function", "best_rois", "detections", "prior_grid", "pyramid"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """How detections are chosen."""
+
+    score: float
+    overlap: float
+    growth: float
+    classes: int
+    per_class: int
+    per_image: int
+    weights: tuple[float, ...]
+
+
+def prior_grid(size: tuple[int, int], strides: tuple[float, float], *, flatten: bool) -> Function:
+    """Priors [P, 4], a feature map and an image to boxes around each element, [H, W, P, 4].
+
+    `size` (height, width) 0 is the feature map's, `strides` 0 the image's share. Rows that a
+    smaller grid leaves over are zeros.
+    """
+
+    def apply(priors: Array, features: Array, image: Array) -> Any:
+        height, width = (
+            given or found for given, found in zip(size, features.shape[2:], strict=True)
+        )
+        down = strides[0] or image.shape[2] / height
+        along = strides[1] or image.shape[3] / width
+        y = ((np.arange(height) + 0.5) * down).astype(np.float32)[:, None]
+        x = ((np.arange(width) + 0.5) * along).astype(np.float32)
+        shift = np.stack(np.broadcast_arrays(x, y, x, y), axis=-1)
+        boxes = (widened(priors) + shift[:, :, None]).astype(priors.dtype)
+        whole = (*features.shape[2:], len(priors), 4)
+        result = np.zeros((int(np.prod(whole[:3])), 4), dtype=priors.dtype)
+        rows = boxes.reshape(-1, 4)[: len(result)]
+        result[: len(rows)] = rows
+        return result if flatten else result.reshape(whole)
+
+    return apply
+
+
+def best_rois(count: int) -> Function:
+    """Regions [R, 4] and scores [R] to the best [count, 4], zeros behind the last."""
+
+    def apply(rois: Array, scores: Array) -> Any:
+        order = np.argsort(-scores, kind="stable")[:count]
+        result = np.zeros((count, 4), dtype=rois.dtype)
+        result[: len(order)] = rois[order]
+        return result
+
+    return apply
+
+
+def _levels(rois: Array, count: int) -> Array:
+    """The level of the pyramid each region is read from; `count` for an empty region."""
+    area = (rois[:, 2] - rois[:, 0]) * (rois[:, 3] - rois[:, 1])
+    side = np.sqrt(np.maximum(area, 0)) / np.float32(224)
+    level = np.floor(np.log2(side + np.float32(1e-6)) + 2).astype(np.int64)
+    return np.where(area > 0, np.clip(level, 0, count - 1), count)
+
+
+def pyramid(size: int, ratio: int, scales: tuple[float, ...], *, aligned: bool) -> Function:
+    """Regions [R, 4] and maps [1, C, H, W] to features [R, C, size, size] and the regions.
+
+    A region of about 224 elements is read from the third map, half as large ones from the one
+    before; an empty region gives zeros.
+    """
+    readers = [
+        roi_align(
+            size,
+            size,
+            ratio,
+            float(np.float32(1) / np.float32(scale)),
+            "avg",
+            after=-0.5 if aligned else 0.0,
+            at_least_one=True,
+        )
+        for scale in scales
+    ]
+
+    def apply(rois: Array, *maps: Array) -> tuple[Array, Array]:
+        result = np.zeros((len(rois), maps[0].shape[1], size, size), dtype=maps[0].dtype)
+        levels = _levels(widened(rois), len(maps))
+        for level, (read, features) in enumerate(zip(readers, maps, strict=False)):
+            own = np.flatnonzero(levels == level)
+            if own.size:
+                result[own] = read(features, rois[own], np.zeros(len(own), np.int64))
+        return result, rois
+
+    return apply
+
+
+def _share(boxes: Array, box: Array) -> Array:
+    """The overlap of boxes with one box, borders included; 0 where they do not touch."""
+    high, low = np.minimum(boxes[:, 2:], box[2:]), np.maximum(boxes[:, :2], box[:2])
+    shared = (high - low + 1).prod(axis=1)
+    union = (boxes[:, 2:] - boxes[:, :2] + 1).prod(axis=1) + (box[2:] - box[:2] + 1).prod() - shared
+    touching = (high >= low).all(axis=1)
+    return np.asarray(np.where(touching, shared / np.where(touching, union, 1), 0))
+
+
+def detections(final: Final) -> Function:
+    """Regions [R, 4], moves [R, 4 C], scores [R, C] and the image (height, width, scale).
+
+    Gives boxes [per_image, 4], classes and scores [per_image], zeros behind the last; class 0
+    is the background.
+    """
+
+    def apply(rois: Array, moves: Array, scores: Array, image: Array) -> tuple[Array, Array, Array]:
+        wide, worth = widened(rois), widened(scores)
+        weights = np.array(final.weights, dtype=wide.dtype)
+        move = widened(moves).reshape(len(rois), -1, 4) / weights
+        with np.errstate(all="ignore"):
+            boxes = refined(wide[:, None], move, 1.0, ends=True, limit=final.growth)
+            boxes = np.maximum(boxes, 0)
+            solid = (wide[:, 2:] > wide[:, :2]).all(axis=1)
+            rows: list[tuple[int, int]] = []
+            for label in range(1, final.classes):
+                chosen = np.flatnonzero(solid & (worth[:, label] > np.float32(final.score)))
+                ranked = chosen[np.argsort(-worth[chosen, label], kind="stable")]
+                kept = suppressed(boxes[ranked, label], final.overlap, _share)
+                kept = kept if final.per_class < 0 else kept[: final.per_class]
+                rows += [(label, int(ranked[at])) for at in kept]
+        if len(rows) > final.per_image:
+            rows.sort(key=lambda row: -worth[row[1], row[0]])
+            rows = rows[: final.per_image]
+        labels = np.array([row[0] for row in rows], dtype=np.int64)
+        places = np.array([row[1] for row in rows], dtype=np.int64)
+        found = np.zeros((final.per_image, 4), dtype=rois.dtype)
+        classes = np.zeros(final.per_image, dtype=np.int32)
+        values = np.zeros(final.per_image, dtype=scores.dtype)
+        found[: len(rows)] = boxes[places, labels]
+        classes[: len(rows)], values[: len(rows)] = labels, worth[places, labels]
+        return found, classes, values
+
+    return apply

@@ -1,0 +1,257 @@
+"""Region proposals: anchors moved by a network, the best that do not overlap kept.
+
+The loops run over items and the boxes that are kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.detection import suppressed
+from irloop.kernels.matmul import widened
+
+__all__ = [
+    "Anchors",
+    "Array",
+    "Function",
+    "Selection",
+    "anchor_boxes",
+    "generate_proposals",
+    "proposals",
+    "refined",
+    "single_image_proposals",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+#: A box grows at most so much, as a logarithm.
+_MAX_GROWTH = math.log(1000.0 / 16.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """How many boxes are looked at and kept, and the overlap that suppresses."""
+
+    before: int
+    after: int
+    overlap: float
+    smallest: float
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """The boxes of one element; `tensorflow` counts widths without the border and swaps axes."""
+
+    base: float
+    ratios: tuple[float, ...]
+    scales: tuple[float, ...]
+    stride: int
+    tensorflow: bool
+
+
+def anchor_boxes(anchors: Anchors) -> Array:
+    """[ratios * scales, 4]: the boxes around the first element."""
+    border = 0.0 if anchors.tensorflow else 1.0
+    ratios = np.array(anchors.ratios, dtype=np.float32)
+    width = np.sqrt(np.float32(anchors.base * anchors.base) / ratios)
+    height = width * ratios
+    if not anchors.tensorflow:
+        width = np.floor(width + np.float32(0.5))
+        height = np.floor(width * ratios + np.float32(0.5))
+    sizes = np.stack((width, height), axis=1)[:, None] * np.array(anchors.scales)[:, None]
+    half = ((sizes - border) / 2).reshape(-1, 2)
+    centre = (anchors.base - border) / 2 - (anchors.base / 2 if anchors.tensorflow else 0.0)
+    return np.concatenate((centre - half, centre + half), axis=1).astype(np.float32)
+
+
+def refined(boxes: Array, moves: Array, border: float, *, ends: bool, limit: float) -> Array:
+    """Boxes [..., 4] moved by shares of their size and grown by logarithms of at most `limit`.
+
+    `border` is what a width counts beyond the difference; with `ends` it is taken off again.
+    """
+    one = boxes.dtype.type(border)
+    size = boxes[..., 2:] - boxes[..., :2] + one
+    centre = boxes[..., :2] + size / 2 + moves[..., :2] * size
+    half = np.exp(np.minimum(moves[..., 2:], boxes.dtype.type(limit))) * size / 2
+    last = centre + half - one if ends else centre + half
+    return np.concatenate((centre - half, last), axis=-1)
+
+
+def _clipped(boxes: Array, height: float, width: float) -> Array:
+    high = np.array([width, height, width, height], dtype=boxes.dtype)
+    return np.asarray(np.maximum(np.minimum(boxes, high), 0))
+
+
+def _overlap(border: float) -> Function:
+    """The overlap of boxes with one box; boxes that do not touch share no border."""
+
+    def share(boxes: Array, box: Array) -> Array:
+        one = boxes.dtype.type(border)
+        high, low = np.minimum(boxes[:, 2:], box[2:]), np.maximum(boxes[:, :2], box[:2])
+        shared = np.maximum(high - low + one, 0).prod(axis=1)
+        area = (boxes[:, 2:] - boxes[:, :2] + one).prod(axis=1)
+        union = area + (box[2:] - box[:2] + one).prod() - shared
+        touching = (high >= low).all(axis=1)
+        return np.asarray(np.where(touching, shared / np.where(touching, union, 1), 0))
+
+    return share
+
+
+def _large_enough(boxes: Array, border: float, height: float, width: float) -> Array:
+    size = boxes[:, 2:] - boxes[:, :2] + boxes.dtype.type(border)
+    return np.asarray((size[:, 0] >= width) & (size[:, 1] >= height))
+
+
+def _best(selection: Selection, scores: Array) -> Array:
+    return np.argsort(-scores, kind="stable")[: selection.before]
+
+
+def _filled(rows: Array, count: int) -> Array:
+    """`rows` and zeros behind them, or the first ones."""
+    result = np.zeros((count, *rows.shape[1:]), dtype=rows.dtype)
+    result[: min(len(rows), count)] = rows[:count]
+    return result
+
+
+def proposals(
+    anchors: Anchors,
+    selection: Selection,
+    scales: tuple[float, float],
+    *,
+    clip_before: bool,
+    clip_after: bool,
+    normalize: bool,
+    n_outputs: int,
+) -> Function:
+    """Scores [N, 2 A, H, W], moves [N, 4 A, H, W] and the image to regions [N * after, 5].
+
+    The image is (height, width, scale) or (height, width, scale of heights, of widths). A row
+    is (item, x1, y1, x2, y2); an item of -1 ends the rows of an item. Output 1 is the scores.
+    `scales` divide the moves of places and of sizes.
+    """
+    border = 0.0 if anchors.tensorflow else 1.0
+    share = _overlap(border)
+
+    def grid(height: int, width: int) -> Array:
+        down, along = np.meshgrid(np.arange(height), np.arange(width), indexing="ij")
+        x, y = (down, along) if anchors.tensorflow else (along, down)
+        shift = np.stack((x, y, x, y), axis=-1) * anchors.stride
+        base = anchor_boxes(anchors)
+        return (shift[:, :, None].astype(np.float32) + base).reshape(-1, 4)
+
+    def one(scores: Array, moves: Array, image: Sequence[float]) -> tuple[Array, Array]:
+        # Swapped axes swap the sides of the image, too.
+        high, wide = image[:2] if not anchors.tensorflow else (image[1], image[0])
+        boxes = grid(*scores.shape[1:])
+        count = scores.shape[0] // 2
+        worth = scores[count:].transpose(1, 2, 0).reshape(-1)
+        move = moves.reshape(count, 4, *moves.shape[1:]).transpose(2, 3, 0, 1).reshape(-1, 4)
+        place, size = scales
+        move = move / np.array([place, place, size, size], dtype=move.dtype)
+        boxes = _clipped(boxes, high, wide) if anchors.tensorflow else boxes
+        boxes = refined(boxes, move, border, ends=False, limit=math.inf)
+        boxes = _clipped(boxes, high - border, wide - border) if clip_before else boxes
+        least_high = selection.smallest * image[2]
+        least_wide = selection.smallest * image[-1]
+        worth = worth * _large_enough(boxes, border, least_high, least_wide)
+        ranked = _best(selection, worth)
+        kept = ranked[suppressed(boxes[ranked], selection.overlap, share)[: selection.after]]
+        boxes = _clipped(boxes[kept], high, wide) if clip_after else boxes[kept]
+        if normalize:
+            boxes = boxes / np.array([wide, high, wide, high], dtype=boxes.dtype)
+        return boxes, worth[kept]
+
+    def apply(scores: Array, moves: Array, image: Array) -> Any:
+        given = image.reshape(-1).astype(np.float32).tolist()
+        rows, worths = [], []
+        with np.errstate(all="ignore"):
+            for item, (worth, move) in enumerate(zip(scores, moves, strict=True)):
+                boxes, values = one(widened(worth), widened(move), given)
+                row = _filled(np.insert(boxes, 0, item, axis=1), selection.after)
+                if len(boxes) < selection.after:
+                    row[len(boxes), 0] = -1
+                rows.append(row)
+                worths.append(_filled(values, selection.after))
+        listed = np.concatenate(rows).astype(scores.dtype)
+        if n_outputs == 1:
+            return listed
+        return listed, np.concatenate(worths).astype(scores.dtype)
+
+    return apply
+
+
+def _moved(
+    image: Sequence[float], anchors: Array, moves: Array, scores: Array, border: float
+) -> tuple[Array, Array]:
+    """Boxes [K, 4] inside the image and scores [K], in the order of rows, columns, anchors."""
+    count = scores.shape[0]
+    move = moves.reshape(count, 4, *moves.shape[1:]).transpose(2, 3, 0, 1).reshape(-1, 4)
+    boxes = refined(anchors.reshape(-1, 4), move, border, ends=True, limit=_MAX_GROWTH)
+    boxes = _clipped(boxes, image[0] - border, image[1] - border)
+    return boxes, scores.transpose(1, 2, 0).reshape(-1)
+
+
+def single_image_proposals(selection: Selection) -> Function:
+    """Image (height, width, scale), anchors [H * W * A, 4], moves [4 A, H, W], scores [A, H, W].
+
+    Gives boxes [after, 4] and scores [after], zeros behind the last.
+    """
+
+    def apply(image: Array, anchors: Array, moves: Array, scores: Array) -> tuple[Array, Array]:
+        with np.errstate(all="ignore"):
+            boxes, worth = _moved(
+                image.reshape(-1).astype(np.float32).tolist(),
+                widened(anchors),
+                widened(moves),
+                widened(scores),
+                1.0,
+            )
+            worth = worth * _large_enough(boxes, 1.0, selection.smallest, selection.smallest)
+            ranked = _best(selection, worth)
+            free = suppressed(boxes[ranked], selection.overlap, _overlap(0.0))
+            kept = ranked[free[: selection.after]]
+        rows, values = _filled(boxes[kept], selection.after), _filled(worth[kept], selection.after)
+        return rows.astype(scores.dtype), values.astype(scores.dtype)
+
+    return apply
+
+
+def generate_proposals(selection: Selection, dtype: np.dtype[Any], *, normalized: bool) -> Function:
+    """Images [N, 3 or 4], anchors [H, W, A, 4], moves [N, 4 A, H, W], scores [N, A, H, W].
+
+    Gives the boxes [K, 4] and scores [K] of all items and how many each item has, [N].
+    """
+    border = 0.0 if normalized else 1.0
+    share = _overlap(border)
+
+    def one(image: list[float], anchors: Array, moves: Array, scores: Array) -> tuple[Array, Array]:
+        boxes, worth = _moved(image, anchors, moves, scores, border)
+        least = selection.smallest * image[2], selection.smallest * image[-1]
+        ranked = _best(selection, worth)
+        ranked = ranked[_large_enough(boxes[ranked], border, *least)]
+        kept = ranked[suppressed(boxes[ranked], selection.overlap, share)[: selection.after]]
+        return boxes[kept], worth[kept]
+
+    def apply(
+        images: Array, anchors: Array, moves: Array, scores: Array
+    ) -> tuple[Array, Array, Array]:
+        wide = widened(anchors)
+        with np.errstate(all="ignore"):
+            parts = [
+                one(image, wide, widened(move), widened(worth))
+                for image, move, worth in zip(
+                    images.astype(np.float32).tolist(), moves, scores, strict=True
+                )
+            ]
+        counts = np.array([len(part[1]) for part in parts], dtype=dtype)
+        rows = np.concatenate([part[0] for part in parts] or [np.zeros((0, 4))])
+        values = np.concatenate([part[1] for part in parts] or [np.zeros(0)])
+        return rows.astype(scores.dtype), values.astype(scores.dtype), counts
+
+    return apply
