@@ -104,10 +104,16 @@ def _import(kind: str) -> Callable[..., Value]:
         listed = axes_of(c, op, data, axes)
         if listed is None:
             return c(ov_math.Abs(), data) if kind in ("L1", "L2") else data
-        chosen = kind
-        if element_of(data) is ElementType.BOOLEAN:
-            chosen = "And" if kind == "Min" else "Or"
-        return ov_forms.reduce(c, chosen, data, listed, keep=op.keepdims)
+        if element_of(data) is not ElementType.BOOLEAN:
+            return ov_forms.reduce(c, kind, data, listed, keep=op.keepdims)
+        if c.constant_of(listed) is not None:
+            logical = "And" if kind == "Min" else "Or"
+            return ov_forms.reduce(c, logical, data, listed, keep=op.keepdims)
+        # OpenVINO's CPU has logical reductions over constant axes only; of nothing, the largest
+        # u8 is 0 and the smallest 255, which is false and true.
+        numbers = ov_forms.convert(c, data, ElementType.U8)
+        reduced = ov_forms.reduce(c, kind, numbers, listed, keep=op.keepdims)
+        return ov_forms.convert(c, reduced, ElementType.BOOLEAN)
 
     return rule
 
