@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from irloop.diagnostics import Diagnostic
-from irloop.errors import UsageError, WriteError
+from irloop.errors import UsageError
+
+from .files import write_whole
 
 __all__ = ["Baseline"]
 
@@ -100,14 +102,7 @@ class Baseline:
             {**dict(zip(FIELDS, key, strict=True)), "count": number}
             for key, number in sorted(self.known.items())
         ]
-        text = report_json.dump({"schema": SCHEMA, "findings": rows}) + "\n"
-        beside = f"{self.path}.{os.getpid()}.part"
-        try:
-            Path(beside).write_text(text, encoding="utf-8")
-            os.replace(beside, self.path)
-        except OSError as error:
-            Path(beside).unlink(missing_ok=True)
-            raise WriteError(f"cannot write {self.path}: {error.strerror}") from error
+        write_whole(self.path, report_json.dump({"schema": SCHEMA, "findings": rows}))
 
     def _key(self, item: Diagnostic) -> Key:
         place = item.location

@@ -15,6 +15,7 @@ from irloop.errors import ReadError, UsageError
 from . import report_text
 from .console import Console, common_options, console_of
 from .exits import Exit
+from .files import write_whole
 from .settings import FAIL_ON, Settings, find_settings, read_settings
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["command", "find_models"]
 
 _SUFFIXES = (".xml", ".onnx")
+STYLES = ("text", "json", "sarif", "junit", "github")
 
 EPILOG = """\
 \b
@@ -73,10 +75,22 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 @click.option(
     "--format",
     "style",
-    type=click.Choice(["text", "json", "sarif", "junit", "github"]),
+    type=click.Choice(STYLES),
     default="text",
     show_default=True,
     help="How findings are written to stdout.",
+)
+@click.option(
+    "--report",
+    "reports",
+    metavar="FORMAT=FILE",
+    multiple=True,
+    help="Write the findings to a file as well, in any of these formats.",
+)
+@click.option(
+    "--changed",
+    is_flag=True,
+    help="PATHs are changed files: a .bin stands for its .xml, what is no model is left out.",
 )
 @common_options
 @click.pass_context
@@ -90,7 +104,8 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     console = console_of(ctx)
     settings = _settings(options)
     weights: str | None = options["weights"]
-    models = find_models(paths)
+    reports = [_report(text) for text in options["reports"]]
+    models = _changed(paths) if options["changed"] else find_models(paths)
     if weights is not None:
         _require_weights(weights, models)
     baseline = _baseline(settings, writing=options["write_baseline"])
@@ -106,7 +121,9 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     if baseline is not None:
         findings = _new(baseline, findings, readable, console)
     worst = Severity(settings.fail_on)
-    _echo(options["style"], findings, readable, worst)
+    for style, file in reports:
+        write_whole(file, _rendered(style, findings, readable, worst))
+    click.echo(_rendered(options["style"], findings, readable, worst))
     if len(readable) < len(models):
         ctx.exit(Exit.COULD_NOT_LOOK)
     if any(item.severity.rank <= worst.rank for item in findings):
@@ -148,27 +165,37 @@ def _new(
     return new
 
 
-def _echo(style: str, findings: list[Diagnostic], files: list[str], worst: Severity) -> None:
+def _report(text: str) -> tuple[str, str]:
+    style, _, file = text.partition("=")
+    if style not in STYLES or not file:
+        raise UsageError(
+            f"--report {text!r} names no format and file",
+            expected=f"FORMAT=FILE, FORMAT one of {', '.join(STYLES)}",
+        )
+    return style, file
+
+
+def _rendered(style: str, findings: list[Diagnostic], files: list[str], worst: Severity) -> str:
     if style == "json":
         from . import report_json
 
-        click.echo(report_json.report("validate", findings, files=files))
-    elif style == "sarif":
+        return report_json.report("validate", findings, files=files)
+    if style == "sarif":
         from . import report_sarif
 
-        click.echo(report_sarif.render(findings))
-    elif style == "junit":
+        return report_sarif.render(findings)
+    if style == "junit":
         from . import report_junit
 
-        click.echo(report_junit.render(findings, files, worst))
-    else:
-        if findings and style == "github":
-            from . import report_github
+        return report_junit.render(findings, files, worst)
+    summary = report_text.summary(findings, len(files))
+    if not findings:
+        return summary
+    if style == "github":
+        from . import report_github
 
-            click.echo(report_github.render(findings))
-        elif findings:
-            click.echo(report_text.render(findings) + "\n")
-        click.echo(report_text.summary(findings, len(files)))
+        return f"{report_github.render(findings)}\n{summary}"
+    return f"{report_text.render(findings)}\n\n{summary}"
 
 
 def _can_open(model: str) -> bool:
@@ -194,6 +221,18 @@ def find_models(paths: Sequence[str]) -> list[str]:
             raise UsageError(f"{path}: no model found", fix="give .xml or .onnx files")
         for model in models:
             found.setdefault(os.path.realpath(model), model)
+    return list(found.values())
+
+
+def _changed(paths: Sequence[str]) -> list[str]:
+    """The models that changed files belong to, each once, in order; files may be gone."""
+    found: dict[str, str] = {}
+    for path in paths:
+        model = Path(path)
+        if model.suffix.lower() == ".bin":
+            model = model.with_suffix(".xml")
+        if model.is_file() and _looks_like_model(str(model)):
+            found.setdefault(os.path.realpath(model), str(model))
     return list(found.values())
 
 

@@ -180,3 +180,39 @@ def test_a_baseline_that_is_missing_or_not_named(irloop: Irloop, project: Path) 
     result = irloop("validate", "models", "--baseline", "no/folder.json", "--write-baseline")
     assert result.exit_code == 2
     assert "cannot write" in result.stderr
+
+
+def test_reports_in_files(irloop: Irloop, project: Path) -> None:
+    wished = ("--report", "json=found.json", "--report", "sarif=found.sarif")
+    result = irloop("validate", "models", *wished)
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[-1] == "1 error in 1 file"
+    assert json.loads((project / "found.json").read_text("utf-8"))["summary"]["errors"] == 1
+    (run,) = json.loads((project / "found.sarif").read_text("utf-8"))["runs"]
+    assert [item["ruleId"] for item in run["results"]] == ["IRL203"]
+    assert sorted(path.name for path in project.glob("found*")) == ["found.json", "found.sarif"]
+
+
+@pytest.mark.parametrize("text", ["json", "json=", "xls=a.xls", "=a"])
+def test_reports_that_are_none(irloop: Irloop, project: Path, text: str) -> None:
+    result = irloop("validate", "models", "--report", text)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "names no format and file" in result.stderr
+
+
+def test_a_report_that_cannot_be_written(irloop: Irloop, project: Path) -> None:
+    result = irloop("validate", "models", "--report", "json=no/folder.json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "cannot write no/folder.json" in result.stderr
+
+
+def test_changed_files(irloop: Irloop, project: Path) -> None:
+    """Weights stand for their model; other XML and files that are gone for nothing."""
+    (project / "pom.xml").write_text("<project/>", encoding="utf-8")
+    (project / "data.bin").write_bytes(b"data")
+    others = ("pom.xml", "data.bin", "gone.onnx")
+    result = irloop("validate", "--changed", *others)
+    assert (result.exit_code, result.stdout) == (0, "no findings in 0 files\n")
+    result = irloop("validate", "--changed", "models/m.bin", "models/m.xml", *others)
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[-1] == "1 error in 1 file"
