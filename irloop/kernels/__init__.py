@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from irloop.kernels import reorder as reorder
     from irloop.kernels import resize as resize
     from irloop.kernels import roi as roi
+    from irloop.kernels import roi_turned as roi_turned
+    from irloop.kernels import rotated as rotated
     from irloop.kernels import sampling as sampling
     from irloop.kernels import scatter as scatter
     from irloop.kernels import search as search

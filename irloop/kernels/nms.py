@@ -6,9 +6,12 @@ The loop runs over boxes that are kept; what overlaps one of them is found all a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+
+from irloop.kernels import rotated
 
 __all__ = [
     "Array",
@@ -18,10 +21,13 @@ __all__ = [
     "onnx_function",
     "openvino_function",
     "overlaps",
+    "rotated_function",
 ]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
+#: The overlap of every box with one of them.
+Share = Callable[[Array, int], Array]
 
 
 def _corners(boxes: Array, *, centred: bool) -> tuple[Array, Array, Array, Array]:
@@ -60,10 +66,10 @@ class Suppression:
     """What is kept of one class: `keep` gives box indices and their scores, best first."""
 
     def __init__(
-        self, *, centred: bool, iou: float, sigma: float = 0.0, equal_suppresses: bool = False
+        self, *, share: Share, iou: float, sigma: float = 0.0, equal_suppresses: bool = False
     ) -> None:
         """Boxes that overlap by more than `iou` go; with `sigma` their scores shrink instead."""
-        self.centred = centred
+        self.share = share
         self.iou = np.float32(iou)
         self.sigma = sigma
         self.equal_suppresses = equal_suppresses
@@ -71,7 +77,7 @@ class Suppression:
     def keep(
         self, boxes: Array, scores: Array, limit: int, threshold: float | None
     ) -> tuple[list[int], list[float]]:
-        """At most `limit` boxes [N, 4] with scores above `threshold` (None: any score)."""
+        """At most `limit` boxes [N, 4 or 5] with scores above `threshold` (None: any score)."""
         current = scores.astype(np.float32)
         alive = np.ones(len(current), bool) if threshold is None else current > threshold
         kept: list[int] = []
@@ -84,7 +90,7 @@ class Suppression:
             kept.append(best)
             values.append(float(current[best]))
             alive[best] = False
-            share = overlaps(boxes, best, centred=self.centred).astype(np.float32)
+            share = self.share(boxes, best).astype(np.float32)
             if self.sigma > 0:
                 current = current * np.exp(-share * share * np.float32(0.5 / self.sigma))
                 if threshold is not None:
@@ -105,7 +111,7 @@ def non_max_suppression(
     *,
     descending: bool,
 ) -> tuple[Array, Array]:
-    """Boxes [B, N, 4] and scores [B, C, N] to what is kept: [K, 3] (item, class, box), [K].
+    """Boxes [B, N, 4 or 5] and scores [B, C, N] to what is kept: [K, 3] (item, class, box), [K].
 
     The order is by item, class and score, or by score alone with `descending`.
     """
@@ -145,7 +151,7 @@ def onnx_function(*, centred: bool) -> Function:
             scores,
             max(int(_number(limit, 0.0)), 0),
             least,
-            Suppression(centred=centred, iou=_number(iou, 0.0)),
+            Suppression(share=partial(overlaps, centred=centred), iou=_number(iou, 0.0)),
             descending=False,
         )
         return found
@@ -160,6 +166,24 @@ def openvino_function(
 
     A box that overlaps by the threshold exactly is suppressed, other than in ONNX.
     """
+    share = partial(overlaps, centred=centred)
+    return _scored(dtype, share, descending=descending, equal=True, n_outputs=n_outputs)
+
+
+def rotated_function(
+    dtype: np.dtype[Any], *, clockwise: bool, descending: bool, n_outputs: int
+) -> Function:
+    """As `openvino_function` for boxes [B, N, 5] with an angle.
+
+    A box that overlaps by the threshold exactly is kept here.
+    """
+    share = partial(rotated.overlaps, clockwise=clockwise)
+    return _scored(dtype, share, descending=descending, equal=False, n_outputs=n_outputs)
+
+
+def _scored(
+    dtype: np.dtype[Any], share: Share, *, descending: bool, equal: bool, n_outputs: int
+) -> Function:
 
     def apply(
         boxes: Array,
@@ -175,10 +199,10 @@ def openvino_function(
             max(int(_number(limit, 0.0)), 0),
             _number(threshold, 0.0),
             Suppression(
-                centred=centred,
+                share=share,
                 iou=_number(iou, 0.0),
                 sigma=_number(sigma, 0.0),
-                equal_suppresses=True,
+                equal_suppresses=equal,
             ),
             descending=descending,
         )

@@ -9,6 +9,7 @@ from irloop.graph.op import Kernel
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
 __all__ = [
+    "NMSRotated",
     "NonMaxSuppression1",
     "NonMaxSuppression3",
     "NonMaxSuppression4",
@@ -88,3 +89,36 @@ class NonMaxSuppression5(_Scored, type="NonMaxSuppression", since=5, inputs=(2, 
 
 class NonMaxSuppression9(_Scored, type="NonMaxSuppression", since=9, inputs=(2, 6), outputs=3):
     """As NonMaxSuppression-5 (NonMaxSuppression-9)."""
+
+
+class NMSRotated(OpenVinoOp, type="NMSRotated", since=13, inputs=5, outputs=3):
+    """As NonMaxSuppression-9 for boxes (centre x, centre y, width, height, angle) (NMSRotated-13).
+
+    Angles are in radians.
+    """
+
+    sort_result_descending: bool = True
+    output_type: ElementType = ElementType.I64
+    clockwise: bool = True
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        for position, name in ((0, "boxes"), (1, "scores")):
+            if args.rank(position) not in (None, 3):
+                raise args.error(f"the {name} have a wrong rank", "3", str(args.shape(position)))
+        dims = args.shape(0).dims
+        if dims is not None and isinstance(dims[2], int) and dims[2] != 5:
+            raise args.error("the boxes have no angle", "[B, N, 5]", str(args.shape(0)))
+        rows = Shape.of(None, 3)
+        return [
+            TensorType(self.output_type, rows),
+            TensorType(args.element(1), rows),
+            TensorType(self.output_type, Shape.of(1)),
+        ]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.nms.rotated_function(
+            self.output_type.numpy(),
+            clockwise=self.clockwise,
+            descending=self.sort_result_descending,
+            n_outputs=n_outputs,
+        )

@@ -8,7 +8,14 @@ from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import UNKNOWN_DIM, Dim, Shape, TensorType, ValueType
 
-__all__ = ["PSROIPooling", "ROIAlign", "ROIAlign9", "ROIPooling"]
+__all__ = [
+    "DeformablePSROIPooling",
+    "PSROIPooling",
+    "ROIAlign",
+    "ROIAlign9",
+    "ROIAlignRotated",
+    "ROIPooling",
+]
 
 
 def _regions(args: Arguments, width: int) -> Dim:
@@ -127,4 +134,66 @@ class PSROIPooling(OpenVinoOp, type="PSROIPooling", since=1, inputs=2):
             self.spatial_bins_x,
             self.spatial_bins_y,
             self.spatial_scale,
+        )
+
+
+class ROIAlignRotated(OpenVinoOp, type="ROIAlignRotated", since=15, inputs=3):
+    """Turned regions (centre x, centre y, width, height, angle) of the items in input 2.
+
+    Each bin is the mean of its bilinear samples; angles are in radians (ROIAlignRotated-15).
+    """
+
+    pooled_h: int
+    pooled_w: int
+    sampling_ratio: int
+    spatial_scale: float
+    clockwise_mode: bool
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        shape = (_regions(args, 5), _channels(args), self.pooled_h, self.pooled_w)
+        return [TensorType(args.element(0), Shape(shape))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.roi_turned.roi_align_rotated(
+            self.pooled_h,
+            self.pooled_w,
+            self.sampling_ratio,
+            self.spatial_scale,
+            clockwise=self.clockwise_mode,
+        )
+
+
+class DeformablePSROIPooling(OpenVinoOp, type="DeformablePSROIPooling", since=1, inputs=(2, 3)):
+    """Position-sensitive pooling of bins that input 2, [R, 2 * K, part, part], moves.
+
+    Moves are shares of the region times trans_std (DeformablePSROIPooling-1).
+    """
+
+    output_dim: int
+    spatial_scale: float
+    group_size: int = 1
+    mode: str = "bilinear_deformable"
+    spatial_bins_x: int = 1
+    spatial_bins_y: int = 1
+    trans_std: float = 1.0
+    part_size: int = 1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        channels, wanted = _channels(args), self.output_dim * self.group_size**2
+        if isinstance(channels, int) and channels != wanted:
+            expected = f"{wanted} (output_dim * group_size * group_size)"
+            raise args.error("its data has another number of channels", expected, str(channels))
+        if args.rank(2) not in (None, 4):
+            raise args.error("the offsets have a wrong rank", "4", str(args.shape(2)))
+        shape = (_regions(args, 5), self.output_dim, self.group_size, self.group_size)
+        return [TensorType(args.element(0), Shape(shape))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.roi_turned.deformable_psroi(
+            self.output_dim,
+            self.group_size,
+            (self.spatial_bins_y, self.spatial_bins_x),
+            self.spatial_scale,
+            self.part_size,
+            self.trans_std,
         )
