@@ -262,7 +262,9 @@ def export_prelu(c: Conversion, op: ov.PReLU, x: Value, slope: Value) -> Value:
     if shape_of(slope).rank == 1 and size != 1:
         if rank is None:
             raise c.refuse("the rank of the data is not known, which a slope for axis 1 needs")
-        if rank > 2:
+        # A slope of another size is broadcast as numpy does, which ends at the last axis, too.
+        channels = shape_of(x).dim(1) if rank > 1 else size
+        if rank > 2 and (channels == size or not isinstance(channels, int)):
             slope = forms.unsqueeze(c, slope, list(range(1, rank - 1)))
     return _rectified(c, x, slope)
 

@@ -18,7 +18,7 @@ from irloop.dialects.openvino import convolution as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.op import Constant
-from irloop.graph.types import Dim
+from irloop.graph.types import Dim, ElementType
 from irloop.kernels.geometry import Window, normalised_auto_pad
 
 __all__ = [
@@ -116,7 +116,9 @@ def ungrouped(c: Conversion, filters: Value) -> tuple[Value, int]:
 
 
 def convolved(c: Conversion, op: onnx.Windowed, data: Value, filters: Value) -> Value:
-    """An ONNX convolution, computed in f32 where the opset does not know bf16."""
+    """An ONNX convolution, computed in f32 where the opset does not know the type."""
+    if element_of(data).is_integer:
+        return forms.computed_in(c, ElementType.F32, lambda *wide: c(op, *wide), data, filters)
     return forms.numeric(c, op, data, filters)
 
 

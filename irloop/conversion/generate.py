@@ -141,7 +141,11 @@ def _one_hot(
     c: Conversion, axis: int, indices: Value, depth: Value, on: Value, off: Value
 ) -> Value:
     values = onnx_forms.concat(c, [onnx_forms.reshape(c, item, [1]) for item in (off, on)], 0)
-    return c(onnx.OneHot(axis), indices, _scalar(c, depth), values)
+    element = element_of(on)
+    if element is ElementType.BF16:
+        values = onnx_forms.cast(c, values, ElementType.F32)
+    made = c(onnx.OneHot(axis), indices, _scalar(c, depth), values)
+    return onnx_forms.cast(c, made, element)
 
 
 @imports(onnx.OneHot)

@@ -11,6 +11,7 @@ from irloop.dialects.openvino import comparison as ov_comparison
 from irloop.dialects.openvino import reorder as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
+from irloop.graph.types import ElementType
 
 __all__: list[str] = []
 
@@ -35,6 +36,12 @@ def export_reverse_sequence(
     c: Conversion, op: ov.ReverseSequence, data: Value, lengths: Value
 ) -> Value:
     """ReverseSequence; axes other than the first two are moved there and back."""
+    if element_of(data) is ElementType.BF16:
+
+        def build(wide: Value) -> Value:
+            return export_reverse_sequence(c, op, wide, lengths)
+
+        return onnx_forms.computed_in(c, ElementType.F32, build, data)
     counts = onnx_forms.as_i64(c, lengths)
     if sorted((op.batch_axis, op.seq_axis)) == [0, 1]:
         return c(onnx.ReverseSequence(op.batch_axis, op.seq_axis), data, counts)
