@@ -24,9 +24,10 @@ Examples:
 @click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
 )
+@click.option("--metadata", is_flag=True, help="Metadata and runtime information count as well.")
 @common_options
 @click.pass_context
-def command(ctx: click.Context, /, old: str, new: str, style: str) -> None:
+def command(ctx: click.Context, /, old: str, new: str, style: str, metadata: bool) -> None:
     """Say what is different in NEW: operations, attributes, wires, port maps, weights.
 
     Both are of one format. Nodes are known by what they compute, so renaming is no difference;
@@ -34,7 +35,7 @@ def command(ctx: click.Context, /, old: str, new: str, style: str) -> None:
     """
     from irloop import diff
 
-    found = diff(old, new)
+    found = diff(old, new, metadata=metadata)
     if style == "json":
         click.echo(report_json.report("diff", (), files=[old, new], diff=found.to_dict()))
     else:

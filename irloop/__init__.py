@@ -396,11 +396,12 @@ def compare(
     )
 
 
-def diff(first: Model | Path, second: Model | Path) -> ModelDiff:
+def diff(first: Model | Path, second: Model | Path, *, metadata: bool = False) -> ModelDiff:
     """What is different in `second`: operations, attributes, wires, port maps, weights.
 
     Nothing is run. Nodes are known by what they compute, so that renaming is no difference; the
-    names of inputs and outputs count.
+    names of inputs and outputs count. With `metadata`, that of the model and the runtime
+    information of its operations count as well.
 
     Raises:
         ReadError: when a file is not the model it claims to be.
@@ -410,7 +411,7 @@ def diff(first: Model | Path, second: Model | Path) -> ModelDiff:
     from irloop.graph.model import Model
 
     sides = [item if isinstance(item, Model) else read_model(item) for item in (first, second)]
-    return differing.diff(*sides)
+    return differing.diff(*sides, metadata=metadata)
 
 
 def reduce(

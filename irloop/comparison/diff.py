@@ -7,24 +7,22 @@ weights are looked into. Nothing is run: `compare` says whether the numbers diff
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from hashlib import blake2b
 from typing import Any
 
-import numpy as np
-
+from irloop.comparison import weights
 from irloop.errors import UsageError
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Constant, UnknownOp
-from irloop.graph.tensor import Tensor
 from irloop.graph.walk import node_path
 
 __all__ = ["Change", "ModelDiff", "diff"]
 
 #: The kinds of change in the order of a report; renaming alone leaves a model the same.
-KINDS = ("model", "input", "output", "changed", "added", "removed", "renamed")
+KINDS = ("model", "metadata", "input", "output", "changed", "added", "removed", "renamed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +66,8 @@ def _line(change: Change) -> str:
     return f"  {change}"
 
 
-def diff(first: Model, second: Model) -> ModelDiff:
-    """What is different in `second`.
+def diff(first: Model, second: Model, *, metadata: bool = False) -> ModelDiff:
+    """What is different in `second`; `metadata` and the runtime information of nodes on request.
 
     Raises:
         UsageError: when the two are of different formats.
@@ -81,7 +79,10 @@ def diff(first: Model, second: Model) -> ModelDiff:
             found=second.dialect,
             fix="'irloop check' compares what two models of any format compute",
         )
-    changes = [*_heads(first, second), *_Differ(first.graph, second.graph).changes()]
+    changes = [*_heads(first, second)]
+    if metadata:
+        changes += _said("", first.metadata, second.metadata)
+    changes += _Differ(first.graph, second.graph, metadata=metadata).changes()
     return ModelDiff(tuple(sorted(changes, key=lambda change: KINDS.index(change.kind))))
 
 
@@ -102,6 +103,13 @@ def _heads(first: Model, second: Model) -> Iterator[Change]:
             yield from _border(kind, old_node, new_node)
 
 
+def _said(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+    for name in sorted({*old, *new}, key=str):
+        before, after = old.get(name, "absent"), new.get(name, "absent")
+        if before != after:
+            yield Change("metadata", f"{path} {name}".strip(), f"{before} -> {after}")
+
+
 def _border(kind: str, old: Node, new: Node) -> Iterator[Change]:
     if old.name != new.name:
         yield Change(kind, new.name, f"was called {old.name!r}")
@@ -119,8 +127,9 @@ def _value_of(node: Node) -> Value:
 class _Differ:
     """Matches the nodes of two graphs, and says how those that differ do."""
 
-    def __init__(self, old: Graph, new: Graph) -> None:
+    def __init__(self, old: Graph, new: Graph, *, metadata: bool) -> None:
         self._old, self._new = old, new
+        self._metadata = metadata
         self._partner: dict[Node, Node] = {}
         self._taken: set[Node] = set()
         for pair in _parameters(old, new):
@@ -141,6 +150,9 @@ class _Differ:
                 yield Change("added", node_path(node), node.op.label)
             else:
                 yield from self._between(old, node)
+        if self._metadata:
+            for left, right in self._partner.items():
+                yield from _said(node_path(right), left.info, right.info)
         for at, (left, right) in enumerate(zip(self._old.results, self._new.results, strict=False)):
             if not self._same_source(left.inputs[0], right.inputs[0]):
                 message = f"comes from {_named(right.inputs[0])}, was {_named(left.inputs[0])}"
@@ -155,16 +167,18 @@ class _Differ:
 
     def _match_equal(self) -> None:
         """Nodes of one fingerprint are the same; among several those of one name."""
-        free: dict[bytes, list[Node]] = {}
+        for key in (lambda node: (self._prints[node], node.name), self._prints.__getitem__):
+            self._match_by(key)
+
+    def _match_by(self, key: Callable[[Node], Any]) -> None:
+        free: dict[Any, deque[Node]] = {}
         for node in self._new.nodes:
-            free.setdefault(self._prints[node], []).append(node)
+            if self._is_free(node):
+                free.setdefault(key(node), deque()).append(node)
         for node in self._old.nodes:
-            candidates = free.get(self._prints[node])
+            candidates = free.get(key(node)) if self._is_free(node) else None
             if candidates:
-                named = [item for item in candidates if item.name == node.name]
-                chosen = (named or candidates)[0]
-                candidates.remove(chosen)
-                self._pair(node, chosen)
+                self._pair(node, candidates.popleft())
 
     def _match_named(self) -> None:
         names = [
@@ -210,7 +224,7 @@ class _Differ:
             yield from self._bodies(old, new, path)
             return
         if isinstance(old.op, Constant) and isinstance(new.op, Constant):
-            yield Change("changed", path, _tensors(old.op.tensor, new.op.tensor))
+            yield Change("changed", path, weights.distance(old.op.tensor, new.op.tensor))
             return
         for message in (*_operations(old, new), *self._inputs(old, new)):
             yield Change("changed", path, message)
@@ -231,7 +245,7 @@ class _Differ:
                 yield Change("added", f"{path}/{body.label}", "a body")
                 continue
             yield from _wires(before, body, f"{path}/{body.label}")
-            yield from _Differ(before.graph, body.graph).changes()
+            yield from _Differ(before.graph, body.graph, metadata=self._metadata).changes()
         for label in labels:
             yield Change("removed", f"{path}/{label}", "a body")
 
@@ -284,25 +298,6 @@ def _wires(old: Body, new: Body, path: str) -> Iterator[Change]:
             yield Change("changed", path, message)
 
 
-def _tensors(old: Tensor, new: Tensor) -> str:
-    if old.type != new.type:
-        return f"{old.type} -> {new.type}"
-    left, right = old.numpy(), new.numpy()
-    if left.dtype.kind in "OSU":
-        return f"{int((left != right).sum())} of {left.size} strings differ"
-    wide = [np.asarray(item, np.complex128 if item.dtype.kind == "c" else np.float64)
-            for item in (left, right)]  # fmt: skip
-    with np.errstate(all="ignore"):
-        apart = np.abs(wide[0] - wide[1])
-        norms = [float(np.linalg.norm(item.reshape(-1))) for item in wide]
-    unequal = (wide[0] != wide[1]) & ~(np.isnan(wide[0]) & np.isnan(wide[1]))
-    most = float(np.max(apart[~np.isnan(apart)], initial=0.0))
-    return (
-        f"{int(np.count_nonzero(unequal))} of {left.size} elements of {old.type} differ, "
-        f"by {most:.3g} at most; norm {norms[0]:.6g} -> {norms[1]:.6g}"
-    )
-
-
 def _fingerprints(graph: Graph, places: Mapping[Node, int] | None = None) -> dict[Node, bytes]:
     """A digest of what each node computes from the parameters of its graph, names left out.
 
@@ -319,7 +314,7 @@ def _fingerprints(graph: Graph, places: Mapping[Node, int] | None = None) -> dic
 
 def _print_of(node: Node, found: dict[Node, bytes]) -> bytes:
     if isinstance(node.op, Constant):
-        return _digest(["constant", str(node.op.tensor.type)], [node.op.tensor.raw()])
+        return _digest(["constant"], [weights.digest(node.op.tensor)])
     attributes = sorted((name, repr(value)) for name, value in _attributes(node).items())
     inputs = [_source(value, found) for value in node.inputs]
     bodies = [_body_print(body) for body in node.bodies]
@@ -339,7 +334,7 @@ def _body_print(body: Body) -> bytes:
     return _digest([*texts, str(len(body.graph.parameters))], results)
 
 
-def _digest(texts: Sequence[str], parts: Iterable[bytes | memoryview] = ()) -> bytes:
+def _digest(texts: Sequence[str], parts: Iterable[bytes] = ()) -> bytes:
     state = blake2b(digest_size=20)
     for text in texts:
         state.update(text.encode("utf-8", "surrogatepass") + b"\0")

@@ -1,0 +1,100 @@
+"""Constants of two models: known by their bytes, told apart by how far their numbers are.
+
+Both go over the weights piece by piece, so that no model has to fit into memory.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from math import inf, isnan, sqrt
+from typing import Any
+
+import numpy as np
+
+from irloop.graph.tensor import MappedTensor, Tensor
+
+__all__ = ["digest", "distance"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: Elements that are looked at together.
+STEP = 1 << 20
+
+
+def digest(tensor: Tensor) -> bytes:
+    """A digest of type, shape and bytes."""
+    state = blake2b(f"{tensor.type}\0".encode(), digest_size=20)
+    if isinstance(tensor, MappedTensor):
+        for part in tensor.file.chunks(tensor.offset, tensor.nbytes):
+            state.update(part)
+    else:
+        state.update(tensor.raw())
+    return state.digest()
+
+
+def distance(old: Tensor, new: Tensor) -> str:
+    """How far two constants of different bytes are apart, in words."""
+    if old.type != new.type:
+        return f"{old.type} -> {new.type}"
+    left, right = old.numpy().reshape(-1), new.numpy().reshape(-1)
+    if left.dtype.kind in "OSU":
+        return f"{int((left != right).sum())} of {left.size} strings differ"
+    sums = _Sums()
+    for start in range(0, left.size, STEP):
+        sums.add(left[start : start + STEP], right[start : start + STEP])
+        _release(old, start)
+        _release(new, start)
+    if not sums.unequal:
+        return f"no element of {old.type} differs in value, only in bits (signs of zeros, NaN)"
+    return (
+        f"{sums.unequal} of {left.size} elements of {old.type} differ, "
+        f"by {sums.most:.3g} at most; norm {sqrt(sums.old):.6g} -> {sqrt(sums.new):.6g}, "
+        f"that of the difference {sums.relative:.3g} of the old one"
+    )
+
+
+class _Sums:
+    """What is known of two arrays after some of their elements."""
+
+    def __init__(self) -> None:
+        self.unequal = 0
+        self.most = self.old = self.new = self.apart = 0.0
+
+    @property
+    def relative(self) -> float:
+        """The norm of the difference against that of the old array."""
+        if self.old:
+            return sqrt(self.apart) / sqrt(self.old)
+        return inf if self.apart else 0.0
+
+    def add(self, left: Array, right: Array) -> None:
+        """Go on with these elements."""
+        wide = np.complex128 if left.dtype.kind == "c" else np.float64
+        with np.errstate(all="ignore"):
+            # Compared as they are: large integers are not exact as floating-point numbers.
+            unequal = left != right
+            a, b = left.astype(wide), right.astype(wide)
+            unequal &= ~(np.isnan(a) & np.isnan(b))
+            sizes = [np.abs(item) for item in (a, b, a - b)]
+            self.unequal += int(np.count_nonzero(unequal))
+            self.most = max(self.most, _largest(sizes[2][unequal]))
+            self.old += _squares(sizes[0])
+            self.new += _squares(sizes[1])
+            self.apart += _squares(sizes[2][unequal])
+
+
+def _largest(sizes: Array) -> float:
+    return float(np.max(sizes[~np.isnan(sizes)], initial=0.0))
+
+
+def _squares(sizes: Array) -> float:
+    """The sum of squares; a NaN says nothing about the size of the others."""
+    total = float(np.dot(sizes, sizes))
+    return float(np.nansum(sizes * sizes)) if isnan(total) else total
+
+
+def _release(tensor: Tensor, start: int) -> None:
+    """What has been looked at need not stay in memory."""
+    if isinstance(tensor, MappedTensor):
+        bits = tensor.element.bits
+        tensor.file.release(tensor.offset + start * bits // 8, STEP * bits // 8)
