@@ -14,13 +14,11 @@ no_counterpart(
     detection.DetectionOutput,
     detection.DetectionOutput1,
     detectron.ExperimentalDetectronDetectionOutput,
-    multiclass_nms.MulticlassNms,
-    multiclass_nms.MulticlassNms8,
     proposals.ExperimentalDetectronGenerateProposalsSingleImage,
     proposals.GenerateProposals,
     proposals.Proposal,
     proposals.Proposal1,
-    reason="ONNX has no operation that decodes, suppresses and fills up boxes of several classes",
+    reason="ONNX has no operation that decodes boxes, suppresses them and fills up what is left",
     fix=_OUTSIDE,
 )
 

@@ -27,6 +27,7 @@ from irloop.conversion import (
     loop,
     losses,
     matmul,
+    multiclass_nms,
     nms,
     normalization,
     normalization_import,
@@ -130,6 +131,7 @@ FAMILIES = (
     attention,
     roi,
     unique,
+    multiclass_nms,
     nms,
     prior_box,
 )

@@ -13,7 +13,7 @@ SAID = """
 """
 REFUSED = """
     DetectionOutput Proposal GenerateProposals ExperimentalDetectronDetectionOutput
-    ExperimentalDetectronGenerateProposalsSingleImage MatrixNms MulticlassNms NMSRotated
+    ExperimentalDetectronGenerateProposalsSingleImage MatrixNms NMSRotated
     ROIAlignRotated DeformablePSROIPooling
 """
 OPCONF_TYPES = SAID + REFUSED
