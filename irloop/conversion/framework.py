@@ -131,6 +131,8 @@ class Converter:
     options: dict[str, Any] = field(default_factory=dict)
     refusals: list[Diagnostic] = field(default_factory=list)
     notes: list[Diagnostic] = field(default_factory=list)
+    #: Values of bodies: in the source, and what they have become.
+    in_bodies: list[tuple[Value, Value]] = field(default_factory=list)
     #: For each refusal the opset in which it would not have been one, 0 for none.
     cures: list[int] = field(default_factory=list)
     #: What is known about the source graph (constants, partly known shapes).
@@ -280,6 +282,8 @@ class Conversion(Builder):
             target.info = source.info
 
     def _take_type(self, old: Value, new: Converted) -> None:
+        if isinstance(new, Value) and old.producer.graph is not None and old.producer.graph.owner:
+            self.converter.in_bodies.append((old, new))
         # What the source declares still holds where the target's inference finds nothing.
         if isinstance(new, Value) and isinstance(new.type, TensorType):
             unknown = new.type.element is ElementType.DYNAMIC or new.type.shape.dims is None

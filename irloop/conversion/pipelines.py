@@ -303,8 +303,22 @@ def _translate(
         target.location = node.location
         target.graph.add_result(prepare_output(target, name, value), name, node.location)
     _drop_unread_constants(target.graph)
+    _keep_declared_dims(target.graph, converter)
     verify(target.graph)
     return target.graph
+
+
+def _keep_declared_dims(graph: Graph, converter: Converter) -> None:
+    """Let body values keep dimensions that only their declaration in the source tells.
+
+    A loop that never runs gives outputs of these dimensions, in the source and in the target.
+    """
+    if not converter.in_bodies:
+        return
+    inference = Inference(tolerant=True)
+    for old, new in converter.in_bodies:
+        inference.hint(new, converter.source.declared(old))
+    inference.run(graph)
 
 
 def _drop_unread_constants(graph: Graph) -> None:

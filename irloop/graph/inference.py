@@ -147,6 +147,7 @@ class Inference:
         self._constants: dict[Value, Array | None] = {}
         self._dims: dict[Value, tuple[Dim, ...]] = {}
         self._declared: dict[Value, ValueType] = {}
+        self._hints: dict[Value, TensorType] = {}
         self._seen: dict[Graph, tuple[int, tuple[ValueType, ...], dict[int, bytes]]] = {}
         self._visits = 0
 
@@ -205,12 +206,23 @@ class Inference:
             return
         for value, inferred in zip(node.outputs, types, strict=False):
             value.type = _completed(inferred, self._declared[value])
+            if value in self._hints:
+                value.type = _refined(value.type, self._hints[value])
         self._fold(node, args)
 
     def declare(self, value: Value, type: ValueType) -> None:
         """Let `type` say what inference does not find out about `value`."""
         self._declared[value] = type
         value.type = _completed(value.type, type)
+
+    def declared(self, value: Value) -> ValueType:
+        """The type that a node's output had before it was inferred."""
+        return self._declared.get(value, value.type)
+
+    def hint(self, value: Value, type: ValueType) -> None:
+        """Let dimensions that inference does not find out be those of `type`."""
+        if isinstance(type, TensorType) and type.shape.dims is not None:
+            self._hints[value] = type
 
     def constant(self, value: Value) -> Array | None:
         """The value of a constant of at most `FOLD_LIMIT` elements, or None."""
@@ -282,6 +294,13 @@ def _is_small(type: ValueType) -> bool:
         return False
     count = type.shape.count()
     return count is not None and count <= FOLD_LIMIT
+
+
+def _refined(inferred: ValueType, hint: TensorType) -> ValueType:
+    if not isinstance(inferred, TensorType):
+        return inferred
+    shape = inferred.shape.refine(hint.shape)
+    return inferred if shape is None else TensorType(inferred.element, shape)
 
 
 def _completed(inferred: ValueType, declared: ValueType) -> ValueType:
