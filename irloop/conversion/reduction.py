@@ -15,6 +15,7 @@ from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.onnx import reduction as onnx
 from irloop.dialects.openvino import elementwise as ov_math
 from irloop.dialects.openvino import reduction as ov
+from irloop.dialects.openvino.search import NonZero
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -105,7 +106,7 @@ def _import(kind: str) -> Callable[..., Value]:
         if listed is None:
             return c(ov_math.Abs(), data) if kind in ("L1", "L2") else data
         if element_of(data) is not ElementType.BOOLEAN:
-            return ov_forms.reduce(c, kind, data, listed, keep=op.keepdims)
+            return _reduced(c, kind, data, listed, keep=op.keepdims)
         if c.constant_of(listed) is not None:
             logical = "And" if kind == "Min" else "Or"
             return ov_forms.reduce(c, logical, data, listed, keep=op.keepdims)
@@ -116,6 +117,23 @@ def _import(kind: str) -> Callable[..., Value]:
         return ov_forms.convert(c, reduced, ElementType.BOOLEAN)
 
     return rule
+
+
+def _reduced(c: Conversion, kind: str, data: Value, axes: Value, *, keep: bool) -> Value:
+    """A reduction whose result has a known rank, which OpenVINO's CPU asks for."""
+    rank, count = shape_of(data).rank, shape_of(axes).count()
+    if keep or c.constant_of(axes) is not None or rank is None or count is None or count > rank:
+        return ov_forms.reduce(c, kind, data, axes, keep=keep)
+    whole = ov_forms.reduce(c, kind, data, axes, keep=True)
+    listed = ov_forms.converted(c, axes, ElementType.I64)
+    negative = ov_forms.less(c, listed, c.i64(0))
+    turned = ov_forms.select(c, negative, ov_forms.add(c, listed, c.i64(rank)), listed)
+    places = c.i64([[at] for at in range(rank)])
+    hits = ov_forms.converted(c, ov_forms.equal(c, places, turned), ElementType.I64)
+    left = ov_forms.subtract(c, c.i64(1), ov_forms.reduce(c, "Max", hits, [1], keep=False))
+    kept = ov_forms.reshape(c, c(NonZero(), left), [rank - count])
+    dims = ov_forms.gather(c, ov_forms.shape_of(c, data), kept, 0)
+    return ov_forms.reshape_to(c, whole, dims, special_zero=False)
 
 
 imports(onnx.ReduceSum1, onnx.ReduceSum13)(_import("Sum"))
