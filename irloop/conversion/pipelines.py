@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from irloop.conversion import (
+# The rules of a family register themselves when its module is imported.
+from irloop.conversion import (  # noqa: F401
     activation,
     attention,
     bits,
@@ -74,67 +75,11 @@ from irloop.graph.walk import all_graphs, node_path
 
 __all__ = [
     "DEFAULT_ONNX_OPSET",
-    "FAMILIES",
     "only_by_function",
     "set_input_shapes",
     "to_onnx",
     "to_openvino",
 ]
-
-#: The rules of a family register themselves when its module is imported.
-FAMILIES = (
-    activation,
-    bits,
-    branch,
-    comparison,
-    convert,
-    detection,
-    detectron,
-    elementwise,
-    legacy,
-    loop,
-    normalization,
-    normalization_import,
-    quantize,
-    reduction,
-    scan,
-    sequence,
-    recurrent,
-    recurrent_import,
-    matmul,
-    convolution,
-    convolution_transposed,
-    pooling,
-    pooling_import,
-    shape,
-    slicing,
-    gather,
-    padding,
-    reorder,
-    scatter,
-    search,
-    generate,
-    sampling,
-    ctc,
-    deformable,
-    rearrange,
-    embedding,
-    random,
-    resize,
-    resize_import,
-    strided_slice,
-    signal,
-    signal_import,
-    color,
-    region,
-    losses,
-    attention,
-    roi,
-    unique,
-    multiclass_nms,
-    nms,
-    prior_box,
-)
 
 #: Read by ONNX Runtime, TensorRT and DirectML of today.
 DEFAULT_ONNX_OPSET = 17
