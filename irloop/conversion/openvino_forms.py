@@ -57,6 +57,7 @@ __all__ = [
     "in_f32",
     "less",
     "logical_not",
+    "marks_of_axes",
     "maximum",
     "minimum",
     "multiply",
@@ -209,6 +210,17 @@ def reduce(
     """A reduction (Sum, Mean, Prod, Max, Min, L1, L2, And, Or) over axes that may be empty."""
     listed = axes if isinstance(axes, Value) else c.i64(list(axes))
     return c(_REDUCTIONS[kind](keep_dims=keep), value, listed)
+
+
+def marks_of_axes(c: Conversion, axes: Value, rank: int) -> Value:
+    """An i64 list with 1 for each axis of `axes` and 0 for every other one of `rank`.
+
+    `axes` is an integer list or scalar that is computed; negative ones count from the end.
+    """
+    listed = converted(c, axes, ElementType.I64)
+    turned = select(c, less(c, listed, c.i64(0)), add(c, listed, c.i64(rank)), listed)
+    hits = equal(c, c.i64([[at] for at in range(rank)]), turned)
+    return reduce(c, "Max", converted(c, hits, ElementType.I64), [1], keep=False)
 
 
 def softmax(c: Conversion, value: Value, axis: int) -> Value:

@@ -217,11 +217,7 @@ def _unsqueezed_by(c: Conversion, data: Value, axes: Value, rank: int) -> Value:
     Position j of the new shape is 1 where j is an axis, else the next dimension of the data.
     """
     f = openvino_forms
-    places = c.i64([[at] for at in range(rank)])
-    listed = f.converted(c, axes, ElementType.I64)
-    turned = f.select(c, f.less(c, listed, c.i64(0)), f.add(c, listed, c.i64(rank)), listed)
-    hits = f.converted(c, f.equal(c, places, turned), ElementType.I64)
-    new = f.reduce(c, "Max", hits, [1], keep=False)
+    new = f.marks_of_axes(c, axes, rank)
     order = f.subtract(c, c(CumSum(), f.subtract(c, c.i64(1), new), c.i64(0)), c.i64(1))
     dims = f.gather(c, f.shape_of(c, data), f.maximum(c, order, c.i64(0)), 0)
     pattern = f.select(c, f.equal(c, new, c.i64(1)), c.i64(1), dims)
