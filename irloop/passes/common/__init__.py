@@ -1,4 +1,34 @@
-"""The pass library: one file a pass, what it is given and what results drawn in it."""
+"""The pass library: one file a pass, what it is given and what results drawn in it.
+
+A pass is registered by adding its class to `LIBRARY`. The command line (`irloop passes`, `irloop
+transform`) and the documentation read everything from the class:
+
+`name`
+    what it is called everywhere, in snake_case; the file is called so too, unless it holds a pass
+    and a variant of it.
+docstring
+    first line: what it does, one sentence; then ``Given::`` and ``Result::`` with a drawing each;
+    then what it leaves alone and why.
+`dialects`
+    where it applies; a model of another dialect is refused by name. Default: both.
+`enabled_by_default`
+    False: runs only when it is asked for by name. Default: True.
+options
+    fields of the class, which then is a dataclass without equality::
+
+        @dataclass(eq=False)
+        class Unroll(ModelPass):
+            name = "unroll"
+            trips: int = option(64, "the most iterations of a loop that is unrolled")
+
+    Types: int, float, bool, str, one of these or None, Literal of texts, and tuple[T, ...] for an
+    option that may be given several times. The first one is the pass's main option: users write
+    ``unroll=8``, or ``unroll:trips=8:nodes=1000``. Every option has a default, so that the class
+    called without arguments is the pass as it stands in a list. A value that makes no sense raises
+    UsageError in `__post_init__`.
+
+Passes of other projects have the same form; the entry point group ``irloop.passes`` names them.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from irloop.graph.inference import Inference
@@ -12,6 +14,7 @@ from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import TensorType
 from irloop.passes.base import ModelPass
+from irloop.passes.options import option
 
 __all__ = ["ConstantFolding"]
 
@@ -19,6 +22,7 @@ __all__ = ["ConstantFolding"]
 RESULT_LIMIT = 16 << 20
 
 
+@dataclass(eq=False)
 class ConstantFolding(ModelPass):
     """Replaces nodes whose inputs are all constant, and constants that a body captures.
 
@@ -37,8 +41,7 @@ class ConstantFolding(ModelPass):
 
     name = "constant_folding"
 
-    def __init__(self, limit: int = RESULT_LIMIT) -> None:
-        self.limit = limit
+    limit: int = option(RESULT_LIMIT, "the most bytes that one result may take")
 
     def run_on_model(self, model: Model) -> bool:
         Inference().run(model.graph)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import all_nodes
 from irloop.passes.base import ModelPass
 from irloop.passes.forms import Forms
+from irloop.passes.options import option
 from irloop.passes.rewriter import MatchRewriter
 from irloop.passes.session import Session
 from irloop.passes.trips import trip_count
@@ -26,6 +27,7 @@ __all__ = ["FoldTrips", "Unroll"]
 LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan)
 
 
+@dataclass(eq=False)
 class Unroll(ModelPass):
     """Unrolls loops of at most `trips` iterations that stay below `nodes` nodes.
 
@@ -42,12 +44,8 @@ class Unroll(ModelPass):
     """
 
     name = "unroll"
-    trips: ClassVar[int] = 64
-    nodes: ClassVar[int] = 20_000
-
-    def __init__(self, trips: int | None = None, nodes: int | None = None) -> None:
-        self.limit = self.trips if trips is None else trips
-        self.size_limit = self.nodes if nodes is None else nodes
+    trips: int = option(64, "the most iterations of a loop that is unrolled")
+    nodes: int = option(20_000, "the most nodes that one loop may become")
 
     def run_on_model(self, model: Model) -> bool:
         self._session = Session(model)
@@ -70,7 +68,7 @@ class Unroll(ModelPass):
     def _unroll_node(self, model: Model, node: Node, rewriter: MatchRewriter) -> None:
         count = trip_count(node, rewriter.inference)
         size = self.estimate(node)
-        if count is None or size is None or count > self.limit or size > self.size_limit:
+        if count is None or size is None or count > self.trips or size > self.nodes:
             return
         copies = _Copies(model, node, rewriter, count)
         if not copies.possible():
@@ -78,6 +76,7 @@ class Unroll(ModelPass):
         rewriter.replace_node(node, copies.make())
 
 
+@dataclass(eq=False)
 class FoldTrips(Unroll):
     """Removes loops that never run and puts the body of a loop that runs once in its place.
 
@@ -91,7 +90,7 @@ class FoldTrips(Unroll):
     """
 
     name = "fold_trips"
-    trips: ClassVar[int] = 1
+    trips: int = 1
 
 
 class _Copies:
