@@ -6,6 +6,7 @@ import json
 import select
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from benchmarks.engine_worker import load_arrays, store_arrays
 
-__all__ = ["EngineError", "Engines", "check_onnx", "same_but_empty"]
+__all__ = ["Child", "EngineError", "Engines", "check_onnx", "same_but_empty"]
 
 SECONDS = 60
 
@@ -22,34 +23,19 @@ class EngineError(Exception):
     """What an engine said, or that it crashed or did not answer in time."""
 
 
-class Engines:
-    """A child process that runs jobs; started again after a crash or a time-out."""
+class Child:
+    """A process that answers jobs; started again after a crash or a time-out."""
 
-    def __init__(self) -> None:
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = command
         self._child: subprocess.Popen[str] | None = None
 
-    def run(self, engine: str, model: Path, inputs: list[Any], folder: Path) -> list[Any]:
-        """Outputs of `model` (engine onnxruntime or openvino); `folder` is for its files.
+    def ask(self, job: Mapping[str, str]) -> None:
+        """Have one job done.
 
         Raises:
             EngineError: with the engine's message, or "crash", or "time-out".
         """
-        given, made = folder / "job_in.npz", folder / "job_out.npz"
-        store_arrays(str(given), "in", inputs)
-        self._ask(
-            {"engine": engine, "model": str(model), "inputs": str(given), "outputs": str(made)}
-        )
-        return load_arrays(str(made), "out")
-
-    def save_as_ir(self, model: Path, xml: Path) -> None:
-        """Let OpenVINO convert an ONNX file and save it as IR v10.
-
-        Raises:
-            EngineError: when OpenVINO cannot.
-        """
-        self._ask({"engine": "save-ir", "model": str(model), "outputs": str(xml)})
-
-    def _ask(self, job: dict[str, str]) -> None:
         child = self._start()
         assert child.stdin is not None
         assert child.stdout is not None
@@ -67,8 +53,8 @@ class Engines:
 
     def _start(self) -> subprocess.Popen[str]:
         if self._child is None or self._child.poll() is not None:
-            self._child = subprocess.Popen(
-                [sys.executable, "-W", "ignore", "-m", "benchmarks.engine_worker"],
+            self._child = subprocess.Popen(  # noqa: S603
+                self._command,
                 cwd=Path(__file__).resolve().parents[1],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -76,6 +62,42 @@ class Engines:
                 text=True,
             )
         return self._child
+
+
+class Engines(Child):
+    """ONNX Runtime and OpenVINO of today."""
+
+    def __init__(self) -> None:
+        super().__init__([sys.executable, "-W", "ignore", "-m", "benchmarks.engine_worker"])
+
+    def __enter__(self) -> Engines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the child process."""
+        if self._child is not None:
+            self._child.__exit__(None, None, None) if self._child.poll() is not None else self._end()
+
+    def run(self, engine: str, model: Path, inputs: list[Any], folder: Path) -> list[Any]:
+        """Outputs of `model` (engine onnxruntime or openvino); `folder` is for its files.
+
+        Raises:
+            EngineError: with the engine's message, or "crash", or "time-out".
+        """
+        given, made = folder / "job_in.npz", folder / "job_out.npz"
+        store_arrays(str(given), "in", inputs)
+        self.ask(
+            {"engine": engine, "model": str(model), "inputs": str(given), "outputs": str(made)}
+        )
+        return load_arrays(str(made), "out")
+
+    def save_as_ir(self, model: Path, xml: Path) -> None:
+        """Let OpenVINO convert an ONNX file and save it as IR v10.
+
+        Raises:
+            EngineError: when OpenVINO cannot.
+        """
+        self.ask({"engine": "save-ir", "model": str(model), "outputs": str(xml)})
 
 
 def check_onnx(path: Path) -> None:

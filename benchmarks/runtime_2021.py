@@ -1,0 +1,192 @@
+"""irloop's `--target openvino-2021.4` in the real runtime: the Inference Engine 2021.4.2, CPU.
+
+    python -m benchmarks.runtime_2021 --python PATH [--corpus DIR] [--only test_lstm] [-v]
+
+PATH is a Python from 3.7 to 3.9 that has openvino==2021.4.2. The backend tests of the installed
+onnx package, but those with random outputs, are converted, run and compared with their expected
+outputs; with --corpus it is every IR of the recorded cases. Inputs whose shape is not known get
+that of the data: the runtime knows static shapes only. Outputs are compared in the types that it
+gives: i32 for integers of more than 16 bits, f32 for everything else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx.backend.test.case.test_case import TestCase
+from onnx.backend.test.loader import load_model_tests
+
+import irloop
+from benchmarks.backend_conversion import model_file
+from benchmarks.cases import CorpusCase, corpus_cases, differences
+from benchmarks.corpus_conversion import positions
+from benchmarks.engines import Child, EngineError, same_but_empty
+from benchmarks.onnx_backend import KINDS, RANDOM, sets
+from irloop.errors import IrloopError
+from irloop.graph.types import TensorType
+
+TARGET = "openvino-2021.4"
+WORKER = Path(__file__).with_name("inference_engine_worker.py")
+VERSION = "2021.4.2"
+
+DataSet = tuple[list[Any], list[Any]]
+Case = Callable[[], tuple[irloop.Model, list[DataSet]]]
+
+
+class InferenceEngine(Child):
+    """The old runtime in a Python of its own."""
+
+    def __init__(self, python: str) -> None:
+        super().__init__([python, str(WORKER)])
+
+    def run(self, model: Path, given: Sequence[Any], count: int, folder: Path) -> list[Any]:
+        """The `count` outputs of an IR.
+
+        Raises:
+            EngineError: with the engine's message, or "crash", or "time-out".
+        """
+        stored, made = folder / "job_in.npz", folder / "job_out.npz"
+        arrays = {f"in{at}": _plain(value) for at, value in enumerate(given)}
+        np.savez(stored, **arrays)
+        self.ask({"model": str(model), "inputs": str(stored), "outputs": str(made)})
+        with np.load(made) as data:
+            return [data[f"out{at}"] for at in range(count)]
+
+
+def _plain(value: Any) -> Any:
+    """An array of a type that old versions of NumPy have."""
+    array = np.asarray(value)
+    return array if array.dtype.kind in "fiub" else array.astype(np.float32)
+
+
+def version_of(python: str) -> str:
+    """The version of the openvino package of an interpreter; empty where there is none."""
+    code = "import pkg_resources as p; print(p.get_distribution('openvino').version)"
+    try:
+        done = subprocess.run(  # noqa: S603
+            [python, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return ""
+    return done.stdout.strip()
+
+
+def converted(model: irloop.Model, first: Sequence[Any], folder: Path) -> Path:
+    """The IR for the target, inputs in the shapes of their first data."""
+    shapes = {}
+    for node, value in zip(model.graph.parameters, first, strict=False):
+        type = node.outputs[0].type
+        if isinstance(type, TensorType) and not type.shape.is_static and hasattr(value, "shape"):
+            shapes[node.name] = list(value.shape)
+    result, _ = irloop.convert(model, "openvino", runtime=TARGET, shapes=shapes)
+    path = folder / "converted.xml"
+    irloop.save_model(result, path)
+    return path
+
+
+def judge(
+    model: irloop.Model, data: Sequence[DataSet], engine: InferenceEngine, folder: Path
+) -> str:
+    """ "equal", or the class of failure and its message."""
+    try:
+        path = converted(model, data[0][0], folder)
+    except IrloopError as error:
+        return f"{type(error).__name__}: {error.diagnostics[0].message}"
+    for given, wanted in data:
+        try:
+            found = engine.run(path, given, len(wanted), folder)
+        except EngineError as error:
+            return f"engine: {error}"
+        for want, got in zip(wanted, found, strict=True):
+            narrow = want.astype(got.dtype)
+            if same_but_empty(narrow, got):
+                continue
+            why = differences([narrow], [got], limits=(1e-3, 1e-5))
+            if why:
+                return f"different: {why}"
+    return "equal"
+
+
+def backend_tests(only: Sequence[str], folder: Path) -> Iterator[tuple[str, Case]]:
+    """Each backend test whose outputs are not random, and how to read it."""
+    for case in (item for kind in KINDS for item in load_model_tests(kind=kind)):
+        if case.name.startswith(tuple(only)) and not any(word in case.name for word in RANDOM):
+            yield case.name, partial(_backend_test, case, folder)
+
+
+def _backend_test(case: TestCase, folder: Path) -> tuple[irloop.Model, list[DataSet]]:
+    return irloop.read_model(model_file(case, folder), functions=True), sets(case)
+
+
+def recorded_irs(only: Sequence[str], corpus: Path) -> Iterator[tuple[str, Case]]:
+    """Each recorded case that has an IR, and how to read it."""
+    for case in corpus_cases(corpus):
+        family = case.folder.parent.name
+        wrong = "negative" in family or "unreadable" in family
+        if case.dialect == "openvino" and not wrong and case.name.startswith(tuple(only)):
+            yield case.name, partial(_recorded_ir, case)
+
+
+def _recorded_ir(case: CorpusCase) -> tuple[irloop.Model, list[DataSet]]:
+    model = case.read()
+    ins = positions(case, "inputs", model.graph.parameters)
+    outs = positions(case, "outputs", model.graph.results)
+    data = [
+        ([given[at] for at in ins], [wanted[at] for at in outs]) for _, given, wanted in case.sets()
+    ]
+    return model, data
+
+
+def verdict(case: Case, engine: InferenceEngine) -> str:
+    """ "equal" or what went wrong, whatever happens."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            model, data = case()
+            return judge(model, data, engine, Path(folder)) if data else "no data"
+        except IrloopError as error:
+            return f"{type(error).__name__}: {error.diagnostics[0].message}"
+        except Exception as error:  # what escapes irloop is a failure of its own
+            return f"escaped {type(error).__name__}: {error}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", default="", help="an interpreter that has openvino 2021.4.2")
+    parser.add_argument("--corpus", type=Path, help="recorded cases instead of backend tests")
+    parser.add_argument("--only", action="append", default=[], help="prefix of the name")
+    parser.add_argument("-v", "--verbose", action="store_true")
+    options = parser.parse_args()
+    version = version_of(options.python)
+    if version != VERSION:
+        there = f"openvino {version}" if version else "no openvino"
+        print(f"--python {options.python!r} has {there}; openvino=={VERSION} is needed there")
+        return 2
+    engine = InferenceEngine(options.python)
+    tally: collections.Counter[str] = collections.Counter()
+    only = options.only or [""]
+    with tempfile.TemporaryDirectory() as folder:
+        cases = (
+            recorded_irs(only, options.corpus)
+            if options.corpus
+            else backend_tests(only, Path(folder))
+        )
+        for name, case in cases:
+            found = verdict(case, engine)
+            tally[found.split(":")[0]] += 1
+            if found != "equal" or options.verbose:
+                print(f"{name}: {' '.join(found.split())[:300]}", flush=True)
+    print(f"== {TARGET}: {tally['equal']} of {tally.total()} equal; {dict(tally)}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
