@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
 import click
 
 from . import report_json
 from .console import common_options
+
+if TYPE_CHECKING:
+    from irloop import Coverage
 
 __all__ = ["command"]
 
@@ -13,43 +20,86 @@ EPILOG = """\
 \b
 Examples:
   irloop ops
+  irloop ops Loop 'Reduce*'
+  irloop ops --dialect openvino --opset 7
   irloop ops --dialect onnx --missing
   irloop ops --format json
 """
 
+HEADERS = ("dialect", "operation", "opsets", "infer", "run", "export", "import", "notes")
+
 
 @click.command("ops", epilog=EPILOG, short_help="What can be done with each operation.")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option(
     "--dialect", type=click.Choice(["openvino", "onnx"]), help="Only this side (default: both)."
+)
+@click.option(
+    "--opset", type=click.IntRange(min=1), metavar="N", help="Only what operations mean in opset N."
 )
 @click.option("--missing", is_flag=True, help="Only operations that lack something.")
 @click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
 )
 @common_options
-def command(dialect: str | None, missing: bool, style: str) -> None:
-    """List the operations irloop knows: type and version, and what it can do with each.
+def command(
+    names: tuple[str, ...], dialect: str | None, opset: int | None, missing: bool, style: str
+) -> None:
+    """List the operations irloop knows, or those called NAME, and what it can do with each.
 
-    infer: types and shapes are inferred; run: the built-in executor runs it; convert: it can be
-    said in the other format (OpenVINO to ONNX, or ONNX to OpenVINO).
+    Letter case does not matter in NAME; * and ? stand for other characters. There is one line for
+    each meaning: opsets says which have it, and export, import are the two directions of conversion
+    (to ONNX, to OpenVINO; - where it is the other format's). infer: types and shapes are inferred;
+    run: the built-in executor runs it.
     """
     from irloop import operations
+    from irloop.errors import UsageError
 
+    wanted = [name.lower() for name in names] or ["*"]
     rows = [
         row
         for row in operations()
         if dialect in (None, row.dialect)
-        and not (missing and row.infer and row.run and row.convert)
+        and any(fnmatchcase(row.type.lower(), name) for name in wanted)
+        and (opset is None or row.since <= opset <= (row.until or opset))
+        and not (missing and row.complete)
     ]
-    if style == "json":
-        click.echo(
-            report_json.dump({"schema": "irloop-ops/1", "ops": [row._asdict() for row in rows]})
+    if names and not rows:
+        raise UsageError(
+            f"no operation is called {' or '.join(names)}", expected="see 'irloop ops'"
         )
+    if style == "json":
+        click.echo(report_json.dump({"schema": "irloop-ops/1", "ops": list(map(_entry, rows))}))
         return
-    width = max((len(row.label) for row in rows), default=0)
-    click.echo(f"{'dialect':<8}  {'operation':<{width}}  infer  run  convert")
-    for row in rows:
-        marks = (row.infer, row.run, row.convert)
-        infer, run, convert = ("yes" if mark else "no" for mark in marks)
-        click.echo(f"{row.dialect:<8}  {row.label:<{width}}  {infer:<5}  {run:<3}  {convert}")
+    _print([HEADERS, *map(_cells, rows)])
     click.echo(f"{len(rows)} operations")
+
+
+def _entry(row: Coverage) -> dict[str, object]:
+    return {
+        "dialect": row.dialect,
+        "domain": row.domain,
+        "type": row.type,
+        "since": row.since,
+        "until": row.until,
+        "infer": row.infer,
+        "run": row.run,
+        "convert": row.convert,
+        "export": row.exported,
+        "import": row.imported,
+        "notes": row.notes,
+    }
+
+
+def _cells(row: Coverage) -> tuple[str, ...]:
+    words = {True: "yes", False: "no", None: "-"}
+    marks = (row.infer, row.run, row.exported, row.imported)
+    return (row.dialect, row.label, row.opsets, *(words[mark] for mark in marks), row.notes)
+
+
+def _print(lines: Iterable[tuple[str, ...]]) -> None:
+    columns = list(zip(*(lines := list(lines)), strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    for line in lines:
+        padded = (f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True))
+        click.echo("  ".join(padded).rstrip())

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from irloop.comparison.compare import Comparison as Comparison
     from irloop.comparison.diff import ModelDiff as ModelDiff
     from irloop.comparison.reduce import Reduced as Reduced
-    from irloop.conversion.coverage import Coverage
+    from irloop.conversion.coverage import Coverage as Coverage
     from irloop.diagnostics import Diagnostic as Diagnostic
     from irloop.diagnostics import Location as Location
     from irloop.diagnostics import Report as Report
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 #: Where each public class lives; loaded when it is first asked for.
 _CLASSES = {
     "Comparison": "irloop.comparison.compare",
+    "Coverage": "irloop.conversion.coverage",
     "Diagnostic": "irloop.diagnostics",
     "ExecutionError": "irloop.errors",
     "Graph": "irloop.graph.model",
@@ -84,6 +85,7 @@ _CLASSES = {
 
 __all__ = [
     "Comparison",
+    "Coverage",
     "Diagnostic",
     "ExecutionError",
     "Graph",
@@ -525,7 +527,7 @@ def rules() -> tuple[type[Rule], ...]:
 
 
 def operations() -> tuple[Coverage, ...]:
-    """What irloop can do with each operation: dialect, domain, type, since, infer, run, convert."""
+    """What irloop can do with each operation of both dialects, one item for each meaning."""
     from irloop.conversion import coverage
 
     return coverage.operations()

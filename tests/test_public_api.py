@@ -43,6 +43,7 @@ ERRORS = {
 }
 CLASSES = {
     "Comparison",
+    "Coverage",
     "Diagnostic",
     "Graph",
     "Limits",

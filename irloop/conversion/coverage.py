@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import NamedTuple
 
 from irloop.conversion import pipelines  # noqa: F401  registers every conversion rule
 from irloop.conversion.framework import EXPORTS, IMPORTS, NO_COUNTERPART
 from irloop.dialects.onnx import ONNX
 from irloop.dialects.openvino import OPENVINO
-from irloop.graph.op import Constant, Op, Parameter, Result
+from irloop.graph.op import Constant, Op, Parameter, Registry, Result
 
 __all__ = ["Coverage", "operations"]
 
-#: Control flow has no kernel: the executor runs its bodies.
-_CONTROL_FLOW = {
+#: What has no kernel because the executor runs it itself: bodies, and variables of a session.
+_BY_EXECUTOR = {
+    ("openvino", "Assign"),
     ("openvino", "If"),
     ("openvino", "Loop"),
+    ("openvino", "ReadValue"),
     ("openvino", "TensorIterator"),
     ("onnx", "If"),
     ("onnx", "Loop"),
@@ -24,17 +27,28 @@ _CONTROL_FLOW = {
 
 _BASICS: tuple[type[Op], ...] = (Constant, Parameter, Result)
 
+_BY_FUNCTION = "imported as the function that the standard defines it by"
+
 
 class Coverage(NamedTuple):
-    """One operation of one dialect. `convert` means into the other dialect."""
+    """One meaning of one operation: what it is, and what can be done with it.
+
+    `since` is the opset that introduced this meaning and `until` the last one that has it, None
+    where the newest has. `infer`: element types and shapes are inferred. `run`: the executor runs
+    it. `exported`: it can be said in ONNX; None for an operation of ONNX. `imported`: it can be
+    said in OpenVINO; None for an operation of OpenVINO. `notes` says why not, or how.
+    """
 
     dialect: str
     domain: str
     type: str
     since: int
+    until: int | None
     infer: bool
     run: bool
-    convert: bool
+    exported: bool | None
+    imported: bool | None
+    notes: str
 
     @property
     def label(self) -> str:
@@ -45,22 +59,66 @@ class Coverage(NamedTuple):
             else f"{self.type}-{self.since}"
         )
 
+    @property
+    def opsets(self) -> str:
+        """The opsets that have this meaning: "7", "1-6" or "8+"."""
+        if self.until is None:
+            return f"{self.since}+"
+        return str(self.since) if self.until == self.since else f"{self.since}-{self.until}"
+
+    @property
+    def convert(self) -> bool:
+        """True when it can be said in the other format."""
+        return bool(self.exported or self.imported)
+
+    @property
+    def complete(self) -> bool:
+        """True when it can be inferred, run and converted."""
+        return self.infer and self.run and self.convert
+
 
 def operations() -> tuple[Coverage, ...]:
     """Every operation class of both dialects, by dialect, domain, type and version."""
-    rows = []
-    for dialect, registry, rules in (("onnx", ONNX, IMPORTS), ("openvino", OPENVINO, EXPORTS)):
-        for cls in registry.all():
-            basic = issubclass(cls, _BASICS)
-            rows.append(
-                Coverage(
-                    dialect,
-                    cls.domain,
-                    cls.type,
-                    cls.since,
-                    infer=basic or cls.infer is not Op.infer,
-                    run=basic or cls.can_run() or (dialect, cls.type) in _CONTROL_FLOW,
-                    convert=basic or (cls in rules and cls not in NO_COUNTERPART),
-                )
-            )
-    return tuple(sorted(rows))
+    return (*_rows("onnx", ONNX), *_rows("openvino", OPENVINO))
+
+
+def _rows(dialect: str, registry: Registry) -> list[Coverage]:
+    return [
+        _row(dialect, cls, newer)
+        for _, group in groupby(registry.all(), key=lambda cls: (cls.domain, cls.type))
+        for versions in [list(group)]
+        for cls, newer in zip(versions, [*versions[1:], None], strict=True)
+    ]
+
+
+def _row(dialect: str, cls: type[Op], newer: type[Op] | None) -> Coverage:
+    basic = issubclass(cls, _BASICS)
+    last = None if newer is None else newer.since - 1
+    converted, notes = _conversion(dialect, cls)
+    return Coverage(
+        dialect,
+        cls.domain,
+        cls.type,
+        cls.since,
+        last if cls.until is None else cls.until,
+        infer=basic or cls.infer is not Op.infer,
+        run=basic or cls.can_run() or (dialect, cls.type) in _BY_EXECUTOR,
+        exported=converted if dialect == "openvino" else None,
+        imported=converted if dialect == "onnx" else None,
+        notes=notes,
+    )
+
+
+def _conversion(dialect: str, cls: type[Op]) -> tuple[bool, str]:
+    """Whether an operation can be said in the other dialect, and what there is to say of that."""
+    if cls in NO_COUNTERPART:
+        return False, NO_COUNTERPART[cls]
+    if issubclass(cls, _BASICS) or cls in (EXPORTS if dialect == "openvino" else IMPORTS):
+        return True, ""
+    return (True, _BY_FUNCTION) if dialect == "onnx" and _is_function(cls) else (False, "")
+
+
+def _is_function(cls: type[Op]) -> bool:
+    from irloop.formats.onnx import functions
+
+    return functions.is_function(cls.type, cls.since, cls.domain)

@@ -45,8 +45,8 @@ RuleT = TypeVar("RuleT", bound=Rule)
 EXPORTS: dict[type[Op], Rule] = {}
 IMPORTS: dict[type[Op], Rule] = {}
 
-#: Operations that the other dialect has nothing for.
-NO_COUNTERPART: set[type[Op]] = set()
+#: Operations that the other dialect has nothing for, and why.
+NO_COUNTERPART: dict[type[Op], str] = {}
 
 #: Rules that understand virtual inputs.
 _TAKES_VIRTUAL: set[Rule] = set()
@@ -95,7 +95,7 @@ def no_counterpart(table: dict[type[Op], Rule], *classes: type[Op], reason: str,
         raise RefusedError(reason, fix)
 
     _register(table, classes)(takes_virtual(rule))
-    NO_COUNTERPART.update(classes)
+    NO_COUNTERPART.update(dict.fromkeys(classes, reason))
 
 
 def takes_virtual(rule: RuleT) -> RuleT:

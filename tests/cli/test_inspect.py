@@ -85,12 +85,29 @@ def test_every_operation_is_listed_with_what_can_be_done(irloop: Irloop) -> None
     assert len(rows) == len(api.operations())
     found = {(row["dialect"], row["type"], row["since"]): row for row in rows}
     add = found["openvino", "Add", 1]
-    assert (add["infer"], add["run"], add["convert"]) == (True, True, True)
+    assert (add["infer"], add["run"], add["export"], add["import"]) == (True, True, True, None)
     assert found["openvino", "Loop", 5]["run"]
     text = irloop("ops", "--dialect", "onnx").stdout.splitlines()
-    assert text[0].split() == ["dialect", "operation", "infer", "run", "convert"]
+    assert text[0].split() == [
+        "dialect", "operation", "opsets", "infer", "run", "export", "import", "notes",
+    ]  # fmt: skip
     assert not [line for line in text[1:-1] if not line.startswith("onnx")]
     assert text[-1] == f"{len(text) - 2} operations"
+
+
+def test_operations_by_name_and_opset(irloop: Irloop) -> None:
+    asked = irloop("ops", "gather", "loop*", "--dialect", "openvino", "--opset", "7")
+    lines = asked.stdout.splitlines()
+    assert [line.split()[1:3] for line in lines[1:-1]] == [["Gather-7", "7"], ["Loop-5", "5+"]]
+    refused = irloop("ops", "DetectionOutput", "--missing").stdout.splitlines()
+    assert len(refused) == 4
+    assert refused[1].endswith("decodes boxes, suppresses them and fills up what is left")
+
+
+def test_an_operation_that_does_not_exist(irloop: Irloop) -> None:
+    result = irloop("ops", "Gathre")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Gathre" in result.stderr
 
 
 def test_every_rule_is_listed_and_explained(irloop: Irloop) -> None:

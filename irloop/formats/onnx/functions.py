@@ -12,7 +12,7 @@ from irloop.errors import ReadError
 from irloop.formats.onnx.sequence_map import expand_sequence_maps, is_map
 from irloop.formats.onnx.versions import domain_of, schema_of
 
-__all__ = ["expand_functions", "inline"]
+__all__ = ["expand_functions", "inline", "is_function"]
 
 #: Nodes that functions may become; functions of functions multiply.
 NODE_LIMIT = 5_000_000
@@ -104,14 +104,17 @@ def all_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
                 yield from all_nodes(graph.node)
 
 
-def _is_function(node: onnx.NodeProto, opsets: dict[str, int]) -> bool:
-    domain = domain_of(node.domain)
-    if domain not in opsets:
-        return False
-    schema: Any = schema_of(node.op_type, opsets[domain], domain)
+def is_function(type: str, opset: int, domain: str) -> bool:
+    """True when the standard defines this operation by a function in this opset."""
+    schema: Any = schema_of(type, opset, domain)
     if schema is None:
         return False
     return bool(schema.has_function or schema.has_context_dependent_function)
+
+
+def _is_function(node: onnx.NodeProto, opsets: dict[str, int]) -> bool:
+    domain = domain_of(node.domain)
+    return domain in opsets and is_function(node.op_type, opsets[domain], domain)
 
 
 def _inline_local(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -1,0 +1,116 @@
+"""What each operation lacks, named; and that no operation of opset1 to opset8 lacks a class."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from irloop import operations
+from irloop.dialects.openvino import OPENVINO
+
+SUITE = Path(__file__).resolve().parents[2].parent / "shared" / "opconf" / "COVERAGE.md"
+
+#: Numbers that a generator draws: another runtime draws others.
+RANDOM = {
+    "Bernoulli-15",
+    "Multinomial-7",
+    "RandomNormal-1",
+    "RandomNormalLike-1",
+    "RandomUniform-1",
+    "RandomUniformLike-1",
+}
+
+#: An IR has no operations on text.
+TEXT = {
+    "RegexFullMatch-20",
+    "StringConcat-20",
+    "StringNormalizer-10",
+    "StringSplit-20",
+    "TfIdfVectorizer-9",
+}
+
+#: Every facet that is missing, and why. What is complete is not here; nothing else is missing.
+MISSING: dict[tuple[str, str], dict[str, str]] = {
+    ("onnx", "import"): {
+        **dict.fromkeys(RANDOM, "OpenVINO has another generator"),
+        **dict.fromkeys(TEXT, "OpenVINO has no operations on text"),
+    },
+    ("openvino", "export"): {
+        "Assign-3": "ONNX has no variables",
+        "Assign-6": "ONNX has no variables",
+        "ReadValue-3": "ONNX has no variables",
+        "ReadValue-6": "ONNX has no variables",
+        "CTCLoss-4": "a sum over all alignments, of training only",
+        "DeformablePSROIPooling-1": "ONNX reads no bins that move",
+        "DetectionOutput-1": "decoding, suppression and filling up in one",
+        "DetectionOutput-8": "decoding, suppression and filling up in one",
+        "ExperimentalDetectronDetectionOutput-6": "decoding and suppression in one",
+        "ExperimentalDetectronGenerateProposalsSingleImage-6": "decoding and suppression in one",
+        "GenerateProposals-9": "decoding and suppression in one",
+        "MatrixNms-8": "ONNX has no suppression that lowers scores",
+        "Multinomial-13": "ONNX has another generator",
+        "NMSRotated-13": "ONNX suppresses boxes along the axes only",
+        "Proposal-1": "decoding and suppression in one",
+        "Proposal-4": "decoding and suppression in one",
+        "ROIAlignRotated-15": "ONNX reads regions along the axes only",
+        "RandomUniform-8": "ONNX has another generator",
+    },
+}
+
+
+@pytest.mark.parametrize("dialect", ["onnx", "openvino"])
+@pytest.mark.parametrize("facet", ["infer", "run", "export", "import"])
+def test_what_is_missing_is_named(dialect: str, facet: str) -> None:
+    fields = {"export": "exported", "import": "imported"}
+    found = {
+        row.label
+        for row in operations()
+        if row.dialect == dialect and getattr(row, fields.get(facet, facet)) is False
+    }
+    assert found == set(MISSING.get((dialect, facet), {}))
+
+
+def test_what_is_refused_says_why() -> None:
+    silent = [row.label for row in operations() if not row.complete and not row.notes]
+    assert not silent
+
+
+def test_meanings_of_one_operation_follow_each_other() -> None:
+    rows = [row for row in operations() if (row.dialect, row.type) == ("openvino", "Gather")]
+    assert [(row.since, row.until, row.opsets) for row in rows] == [
+        (1, 6, "1-6"),
+        (7, 7, "7"),
+        (8, None, "8+"),
+    ]
+    (upsample,) = [row for row in operations() if row.label == "Upsample-9"]
+    assert upsample.until == 9
+
+
+def test_an_operation_that_the_standard_defines_by_a_function() -> None:
+    (row,) = [row for row in operations() if row.type == "LinearAttention"]
+    assert row.imported
+    assert "function" in row.notes
+
+
+def _classes_of_suite() -> Iterator[tuple[str, int, str]]:
+    """Type, first opset and serialized opset of each class that the suite lists for opset1-8."""
+    for line in SUITE.read_text("utf-8").splitlines():
+        for first, serialized in re.findall(r"\[opset(\d+)[-\d]*\] -> opset(\d+)", line):
+            if int(first) <= 8:
+                yield line.split("|")[1].strip(), int(first), serialized
+
+
+@pytest.mark.skipif(not SUITE.is_file(), reason="../shared/opconf/COVERAGE.md is not there")
+def test_every_operation_of_opset1_to_opset8_has_a_class() -> None:
+    classes = set(_classes_of_suite())
+    assert len(classes) == 192
+    basics = {"Const", "Parameter", "Result"}
+    lacking = [
+        f"{type}-{serialized}"
+        for type, _, serialized in sorted(classes)
+        if type not in basics and OPENVINO.find(type, int(serialized)) is None
+    ]
+    assert not lacking
