@@ -57,6 +57,7 @@ from irloop.conversion import (  # noqa: F401
     signal_import,
     slicing,
     strided_slice,
+    text,
     unique,
 )
 from irloop.conversion import openvino_forms as ov_forms

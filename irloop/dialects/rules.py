@@ -31,6 +31,7 @@ __all__ = [
     "reduced",
     "same_as_first",
     "same_element",
+    "strings",
 ]
 
 
@@ -119,6 +120,18 @@ def floating(args: Arguments, *positions: int) -> None:
         element = args.element(position)
         if not element.is_float and element is not ElementType.DYNAMIC:
             raise args.error(f"operand {position} is not floating-point", "a float", str(element))
+
+
+def strings(args: Arguments, *positions: int) -> None:
+    """Refuse what is no string.
+
+    Raises:
+        InferenceError: when an operand has another element type.
+    """
+    for position in positions or range(len(args)):
+        element = args.element(position)
+        if element not in (ElementType.STRING, ElementType.DYNAMIC):
+            raise args.error(f"operand {position} is no string", "strings", str(element))
 
 
 def aligned(args: Arguments, shape: Shape, rank: int | None, axis: int) -> Shape:

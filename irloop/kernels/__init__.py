@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from irloop.kernels import losses as losses
     from irloop.kernels import matmul as matmul
     from irloop.kernels import multiclass_nms as multiclass_nms
+    from irloop.kernels import ngrams as ngrams
     from irloop.kernels import nms as nms
     from irloop.kernels import normalization as normalization
     from irloop.kernels import padding as padding
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from irloop.kernels import recurrent as recurrent
     from irloop.kernels import reduction as reduction
     from irloop.kernels import region as region
+    from irloop.kernels import regular_expressions as regular_expressions
     from irloop.kernels import reorder as reorder
     from irloop.kernels import resize as resize
     from irloop.kernels import roi as roi
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from irloop.kernels import signal as signal
     from irloop.kernels import slicing as slicing
     from irloop.kernels import special as special
+    from irloop.kernels import text as text
 
 
 def __getattr__(name: str) -> Any:

@@ -34,6 +34,7 @@ from irloop.dialects.onnx import (
     shape,
     signal,
     slicing,
+    text,
 )
 from irloop.dialects.onnx.base import ONNX, OnnxOp
 
@@ -71,4 +72,5 @@ __all__ = [
     "shape",
     "signal",
     "slicing",
+    "text",
 ]

@@ -1,0 +1,25 @@
+"""Strings and encoded images: what OpenVINO has no operations for."""
+
+from __future__ import annotations
+
+from irloop.conversion.framework import IMPORTS, no_counterpart
+from irloop.dialects.onnx import text as onnx
+
+__all__: list[str] = []
+
+no_counterpart(
+    IMPORTS,
+    onnx.RegexFullMatch,
+    onnx.StringConcat,
+    onnx.StringNormalizer,
+    onnx.StringSplit,
+    reason="OpenVINO computes nothing on strings",
+    fix="do it before the model runs, or behind it",
+)
+
+no_counterpart(
+    IMPORTS,
+    onnx.TfIdfVectorizer,
+    reason="OpenVINO has nothing that counts n-grams",
+    fix="make its output an input of the model",
+)

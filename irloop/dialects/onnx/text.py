@@ -1,0 +1,164 @@
+"""Operations of ONNX on strings, and the counting of n-grams."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import (
+    UNKNOWN_DIM,
+    UNKNOWN_SHAPE,
+    ElementType,
+    Shape,
+    TensorType,
+    ValueType,
+)
+
+__all__ = [
+    "RegexFullMatch",
+    "StringConcat",
+    "StringNormalizer",
+    "StringSplit",
+    "TfIdfVectorizer",
+]
+
+TEXT = ElementType.STRING
+
+
+class StringConcat(OnnxOp, type="StringConcat", since=20, inputs=2):
+    """Strings joined one by one, numpy broadcast (StringConcat-20)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.strings(args)
+        return rules.broadcast(args, TEXT)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.text.concat
+
+
+class RegexFullMatch(OnnxOp, type="RegexFullMatch", since=20, inputs=1):
+    """Whether the whole of each string matches an expression of RE2 (RegexFullMatch-20).
+
+    Classes of Unicode characters (``\\p{Greek}``) and the flag U are refused when running.
+    """
+
+    pattern: str = ""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.strings(args)
+        return [TensorType(ElementType.BOOLEAN, args.shape(0))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.text.full_match(self.pattern)
+
+
+class StringSplit(OnnxOp, type="StringSplit", since=20, inputs=1, outputs=2):
+    """The parts of each string along a new last axis, and how many they are (StringSplit-20).
+
+    Strings with fewer parts than another are filled up with empty ones. Without a delimiter
+    they are split at white space.
+    """
+
+    delimiter: str | None = None
+    maxsplit: int | None = None
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.strings(args)
+        dims = args.shape(0).dims
+        parts = UNKNOWN_SHAPE if dims is None else Shape((*dims, UNKNOWN_DIM))
+        types: list[ValueType] = [
+            TensorType(TEXT, parts),
+            TensorType(ElementType.I64, args.shape(0)),
+        ]
+        return types[: args.n_outputs]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        run = kernels.text.split(self.delimiter or "", self.maxsplit)
+        return run if n_outputs > 1 else lambda x: run(x)[0]
+
+
+class StringNormalizer(OnnxOp, type="StringNormalizer", since=10, inputs=1):
+    """Strings [C] or [1, C] without stop words and in another case (StringNormalizer-10).
+
+    Nothing left gives one empty string. Cases are Unicode's, whatever the `locale`.
+    """
+
+    case_change_action: str = "NONE"
+    is_case_sensitive: int = 0
+    locale: str | None = None
+    stopwords: tuple[str, ...] = ()
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.strings(args)
+        if self.case_change_action not in ("NONE", "LOWER", "UPPER"):
+            raise args.error(
+                "case_change_action is not known", "NONE, LOWER or UPPER", self.case_change_action
+            )
+        shape = args.shape(0)
+        if shape.dims is None:
+            return [TensorType(TEXT, UNKNOWN_SHAPE)]
+        if len(shape.dims) not in (1, 2) or shape.dims[0] not in (1, shape.dims[-1], UNKNOWN_DIM):
+            raise args.error("strings have another shape", "[C] or [1, C]", str(shape))
+        last = shape.dims[-1]
+        kept = last if isinstance(last, int) and last > 0 and not self.stopwords else UNKNOWN_DIM
+        return [TensorType(TEXT, Shape((*(1,) * (len(shape.dims) - 1), kept)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.text.normalizer(
+            self.stopwords, case=self.case_change_action, sensitive=self.is_case_sensitive != 0
+        )
+
+
+class TfIdfVectorizer(OnnxOp, type="TfIdfVectorizer", since=9, inputs=1):
+    """How often each n-gram of a pool occurs in each row, weighted (TfIdfVectorizer-9).
+
+    Items [C] or [N, C]; gives f32 [M] or [N, M], M the largest of `ngram_indexes` and one.
+    `ngram_counts` says where the n-grams of each length start in the pool.
+    """
+
+    max_gram_length: int
+    max_skip_count: int
+    min_gram_length: int
+    mode: str
+    ngram_counts: tuple[int, ...]
+    ngram_indexes: tuple[int, ...]
+    pool_int64s: tuple[int, ...] = ()
+    pool_strings: tuple[str, ...] = ()
+    weights: tuple[float, ...] = ()
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        self._check(args)
+        if self.pool_strings:
+            rules.strings(args)
+        shape = args.shape(0)
+        if shape.dims is None:
+            return [TensorType(ElementType.F32, UNKNOWN_SHAPE)]
+        if len(shape.dims) not in (1, 2):
+            raise args.error("items have another rank", "[C] or [N, C]", str(shape))
+        width = max(self.ngram_indexes, default=-1) + 1
+        return [TensorType(ElementType.F32, Shape((*shape.dims[:-1], width)))]
+
+    def _check(self, args: Arguments) -> None:
+        if self.mode not in ("TF", "IDF", "TFIDF"):
+            raise args.error("mode is not known", "TF, IDF or TFIDF", self.mode)
+        if bool(self.pool_int64s) == bool(self.pool_strings):
+            raise args.error("one of pool_int64s and pool_strings is needed")
+        if self.weights and len(self.weights) != len(self.ngram_indexes):
+            raise args.error(
+                "weights do not fit the n-grams", str(len(self.ngram_indexes)), str(self.weights)
+            )
+        if not 1 <= self.min_gram_length <= self.max_gram_length <= len(self.ngram_counts):
+            found = f"{self.min_gram_length} to {self.max_gram_length}"
+            raise args.error("lengths do not fit ngram_counts", str(len(self.ngram_counts)), found)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        pool = kernels.ngrams.Pool(
+            self.pool_strings or self.pool_int64s,
+            self.ngram_counts,
+            self.ngram_indexes,
+            self.weights,
+        )
+        lengths = range(self.min_gram_length, self.max_gram_length + 1)
+        return kernels.ngrams.vectorizer(pool, lengths, self.max_skip_count, self.mode)

@@ -1,0 +1,108 @@
+"""Counting n-grams: sequences of items that stand in a pool, some items apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Pool", "vectorizer"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The n-grams that are looked for, one behind another, shorter ones first.
+
+    `starts` says where those of length 1, 2, ... start among the items, `columns` where each
+    n-gram is counted, `weights` (or nothing) what its count is multiplied by.
+    """
+
+    items: Sequence[Any]
+    starts: Sequence[int]
+    columns: Sequence[int]
+    weights: Sequence[float]
+
+    def by_length(self) -> Iterator[tuple[int, Array, int]]:
+        """Length, n-grams [count, length] and the number of the first one.
+
+        Raises:
+            ValueError: when the items are no whole number of n-grams.
+        """
+        kind = object if self.items and isinstance(self.items[0], str) else np.int64
+        items = np.array(self.items, dtype=kind)
+        ends = [*self.starts[1:], len(items)]
+        first = 0
+        for length, (start, end) in enumerate(zip(self.starts, ends, strict=True), 1):
+            if not 0 <= start <= end <= len(items) or (end - start) % length:
+                raise ValueError(f"items {start} to {end} of the pool are no {length}-grams")
+            grams = items[start:end].reshape(-1, length)
+            yield length, grams, first
+            first += len(grams)
+
+
+def _numbered(pool: Array, items: Array) -> tuple[Array, Array]:
+    """Both with distinct items of the pool as numbers; an item that it has not is -1."""
+    known, numbers = np.unique(pool, return_inverse=True)
+    place = np.searchsorted(known, items).clip(max=len(known) - 1)
+    return numbers.reshape(pool.shape), np.where(known[place] == items, place, -1)
+
+
+def _found(grams: Array, windows: Array) -> Array:
+    """The number of the n-gram that each window [..., length] is, -1 for none.
+
+    An n-gram and one item more is a number of its own, so that no code overflows.
+    """
+    count = int(grams.max()) + 1
+    code, seen = grams[:, 0], windows[..., 0]
+    for at in range(1, grams.shape[1]):
+        longer = np.where((seen < 0) | (windows[..., at] < 0), -1, seen * count + windows[..., at])
+        code, seen = _numbered(code * count + grams[:, at], longer)
+    first = np.full(int(code.max()) + 1, -1)
+    # Written from behind: of equal n-grams the first one counts.
+    first[code[::-1]] = np.arange(len(code))[::-1]
+    return np.where(seen < 0, -1, first[seen])
+
+
+def vectorizer(pool: Pool, lengths: range, skips: int, mode: str) -> Function:
+    """Counts of n-grams of some `lengths` in [C] or [N, C], items up to `skips` apart, as f32.
+
+    `mode` is TF (the counts), IDF (the weight of what occurs) or TFIDF (counts by weight). The
+    function raises ValueError when the pool holds no whole number of n-grams.
+    """
+    width = max(pool.columns, default=-1) + 1
+    columns = np.array(pool.columns, dtype=np.int64)
+    weights = np.array(pool.weights or [1.0] * len(columns), dtype=np.float32)
+
+    def hits(rows: Array) -> Array:
+        """How often each n-gram of the pool occurs in each row."""
+        counts = np.zeros((len(rows), len(columns)), dtype=np.float32)
+        for length, grams, first in pool.by_length():
+            if length not in lengths or not len(grams):
+                continue
+            numbers, items = _numbered(grams, rows)
+            for step in range(1, 2 if length == 1 else skips + 2):
+                places = rows.shape[1] - (length - 1) * step
+                if places < 1:
+                    break
+                window = np.arange(places)[:, None] + np.arange(length) * step
+                row, place = np.nonzero((found := _found(numbers, items[:, window])) >= 0)
+                np.add.at(counts, (row, first + found[row, place]), 1)
+        return counts
+
+    def apply(x: Array) -> Array:
+        rows = x.reshape(1, -1) if x.ndim == 1 else x
+        counts = hits(rows if rows.dtype.kind == "O" else rows.astype(np.int64))
+        if mode == "IDF":
+            counts = (counts > 0).astype(np.float32)
+        if mode != "TF":
+            counts *= weights
+        result = np.zeros((len(rows), width), dtype=np.float32)
+        np.add.at(result.T, columns, counts.T)
+        return result[0] if x.ndim == 1 else result
+
+    return apply

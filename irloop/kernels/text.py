@@ -1,0 +1,76 @@
+"""Operations on strings: an array of Python strings in, strings or numbers out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.regular_expressions import compiled
+
+__all__ = ["concat", "full_match", "normalizer", "split"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+_CASES: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "UPPER": str.upper}
+
+
+def _strings(items: Sequence[str], shape: Sequence[int]) -> Array:
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array.reshape(shape)
+
+
+def concat(left: Array, right: Array) -> Array:
+    """Strings joined one by one, broadcast as in NumPy."""
+    return np.asarray(np.add(left, right), dtype=object)
+
+
+def full_match(pattern: str) -> Function:
+    """Whether the whole of each string matches an expression in the syntax of RE2.
+
+    The function raises ValueError for an expression that RE2 does not have.
+    """
+
+    def apply(x: Array) -> Array:
+        expression = compiled(pattern)
+        matches = np.frompyfunc(lambda text: expression.fullmatch(text) is not None, 1, 1)
+        return np.asarray(matches(x), dtype=np.bool_)
+
+    return apply
+
+
+def split(delimiter: str, limit: int | None) -> Function:
+    """The parts of each string along a new last axis, padded with "", and how many they are.
+
+    Without a delimiter strings are split at white space; `limit` bounds the number of splits.
+    """
+    most = -1 if limit is None else limit
+
+    def apply(x: Array) -> tuple[Array, Array]:
+        parts = [text.split(delimiter or None, most) for text in x.flat]
+        counts = np.fromiter(map(len, parts), dtype=np.int64, count=len(parts))
+        width = int(counts.max(initial=0))
+        padded = [item for found in parts for item in found + [""] * (width - len(found))]
+        return _strings(padded, (*x.shape, width)), counts.reshape(x.shape)
+
+    return apply
+
+
+def normalizer(stopwords: Sequence[str], *, case: str, sensitive: bool) -> Function:
+    """Strings of [C] or [1, C] without the stop words, then in another case ("NONE": as is).
+
+    A result without strings is one empty string.
+    """
+    change = _CASES.get(case)
+    key = str if sensitive else (change or str.lower)
+    stops = set(map(key, stopwords))
+
+    def apply(x: Array) -> Array:
+        kept = [text for text in x.flat if key(text) not in stops] or [""]
+        changed = kept if change is None else list(map(change, kept))
+        return _strings(changed, (1,) * (x.ndim - 1) + (len(changed),))
+
+    return apply

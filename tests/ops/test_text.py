@@ -1,0 +1,149 @@
+"""Strings: kernels and inference against ONNX's own values and the syntax of RE2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irloop.dialects.onnx.text import (
+    RegexFullMatch,
+    StringConcat,
+    StringNormalizer,
+    StringSplit,
+    TfIdfVectorizer,
+)
+from irloop.errors import InferenceError
+from irloop.graph.builder import Builder
+from irloop.graph.model import Graph
+from irloop.graph.types import UNKNOWN_SHAPE, ElementType, Shape, TensorType
+
+BACKEND_OPS = "RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer"
+
+
+def test_onnx_values(backend_case: str, check_backend: Callable[[str], None]) -> None:
+    check_backend(backend_case)
+
+
+def strings(*items: str) -> Any:
+    return np.array(items, dtype=object)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        # github.com/google/re2/wiki/Syntax
+        (r"[[:alpha:]]+\d", "abc7", True),
+        (r"\d", "٣", False),  # classes are ASCII
+        (r"\w+", "é", False),
+        (r"[^\W]+", "ab_1", True),
+        (r"a$", "a\n", False),  # the end of the text, not of the line
+        (r"(?m)a$\nb", "a\nb", True),
+        (r"a.b", "a\nb", False),
+        (r"(?s)a.b", "a\nb", True),
+        (r"a(?i)b|c", "aB", True),
+        (r"a(?i)b|c", "C", True),
+        (r"a(?i)b|c", "Ab", False),
+        (r"(a(?i)b)c", "aBC", False),
+        (r"(?i:A(?-i)B)", "aB", True),
+        (r"\Qa.b\E+", "a.bb", True),
+        (r"\Qa.b\E", "axb", False),
+        (r"\x{41}\x42\103", "ABC", True),
+        (r"(?P<year>\d{4})-(?<month>\d\d)", "2026-11", True),
+        (r"a{,2}", "a{,2}", True),
+        (r"[]a[&&b]+", "]a[&b", True),
+        (r"[[:^digit:]x]", "é", True),
+        (r"a\z", "a", True),
+    ],
+)
+def test_syntax_of_re2(pattern: str, text: str, expected: bool) -> None:
+    assert RegexFullMatch(pattern).kernel()(strings(text)).tolist() == [expected]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(a)\1",
+        "(?=a)",
+        "(?<!a)b",
+        "(?P=n)",
+        "a**",
+        "a++",
+        "[a",
+        "(a",
+        "a)",
+        r"\pL",
+        r"\Z",
+        "(?U)a",
+    ],
+)
+def test_what_re2_has_not_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match="'"):
+        RegexFullMatch(pattern).kernel()(strings("a"))
+
+
+def test_one_string_is_no_array_of_them() -> None:
+    one = np.array("ab", dtype=object)
+    assert StringConcat().kernel()(one, one).shape == ()
+    assert RegexFullMatch("ab").kernel()(one).tolist() is True
+    parts, count = StringSplit("b").kernel(2)(one)
+    assert (parts.tolist(), count.tolist()) == (["a", ""], 2)
+
+
+def test_no_splits_leave_the_string() -> None:
+    parts, counts = StringSplit("-", 0).kernel(2)(strings("a-b", ""))
+    assert (parts.tolist(), counts.tolist()) == ([["a-b"], [""]], [1, 1])
+
+
+def test_stop_words_in_any_case() -> None:
+    op = StringNormalizer(stopwords=("Monday",))
+    assert op.kernel()(strings("MONDAY", "Tuesday")).tolist() == ["Tuesday"]
+    exact = StringNormalizer(is_case_sensitive=1, stopwords=("Monday",))
+    assert exact.kernel()(strings("MONDAY", "Monday")).tolist() == ["MONDAY"]
+    assert op.kernel()(strings("monday").reshape(1, 1)).tolist() == [[""]]
+
+
+def weighted(mode: str) -> TfIdfVectorizer:
+    """The 1-grams a and b, the 2-grams (a, b) and (b, a), of which the third is not wanted."""
+    return TfIdfVectorizer(
+        max_gram_length=2,
+        max_skip_count=1,
+        min_gram_length=1,
+        mode=mode,
+        ngram_counts=(0, 2),
+        ngram_indexes=(3, 0, 1, 2),
+        pool_strings=("a", "b", "a", "b", "b", "a"),
+        weights=(0.5, 2.0, 3.0, 10.0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [("TF", [1, 2, 0, 2]), ("IDF", [2, 3, 0, 0.5]), ("TFIDF", [2, 6, 0, 1])],
+)
+def test_weights_of_ngrams(mode: str, expected: list[float]) -> None:
+    # In a a b: a twice, b once; (a, b) as neighbours and with one item between them.
+    found = weighted(mode).kernel()(strings("a", "a", "b"))
+    assert found.dtype == np.float32
+    assert found.tolist() == expected
+
+
+def test_inference() -> None:
+    builder = Builder(Graph("g"))
+    text = builder.parameter("x", TensorType(ElementType.STRING, Shape.of(None, 3)))
+    parts, counts = builder.emit(StringSplit(), text).outputs
+    assert parts.type == TensorType(ElementType.STRING, Shape.of(None, 3, None))
+    assert counts.type == TensorType(ElementType.I64, Shape.of(None, 3))
+    assert builder(weighted("TF"), text).type == TensorType(ElementType.F32, Shape.of(None, 4))
+    unknown = builder.parameter("u", TensorType(ElementType.STRING, UNKNOWN_SHAPE))
+    assert builder(StringNormalizer(), unknown).type == unknown.type
+    number = builder.parameter("n", TensorType(ElementType.F32, Shape.of(3)))
+    for op, inputs in (
+        (StringConcat(), [text, number]),
+        (StringNormalizer(case_change_action="lower"), [text]),
+        (weighted("tf"), [text]),
+    ):
+        with pytest.raises(InferenceError):
+            builder(op, *inputs)
