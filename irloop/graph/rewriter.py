@@ -24,6 +24,8 @@ class Rewriter:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.modified = False
+        #: Inserted nodes that stand for no other node yet.
+        self._new: set[Node] = set()
 
     def on_change(self, node: Node) -> None:
         """Called for every node that was inserted or whose inputs changed."""
@@ -44,6 +46,7 @@ class Rewriter:
         location = NOWHERE if before is None else before.location
         node = make_node(op, name, inputs, n_outputs, types, names, bodies, location)
         link(self.graph, node, before)
+        self._new.add(node)
         self._changed(node)
         return node
 
@@ -94,7 +97,9 @@ class Rewriter:
     def replace_node(self, old: Node, values: Iterable[Value]) -> None:
         """Replace every output of `old` by the value at its place and erase the node.
 
-        The last new node takes the old one's name and runtime information.
+        Nodes that give the values take over the runtime information. Of those inserted by this
+        rewriter, the one that gives all outputs takes the old node's name; where there are
+        several, each takes the name and the number of its output. Other nodes keep their names.
 
         Raises:
             VerifyError: when the numbers of values differ.
@@ -107,10 +112,20 @@ class Rewriter:
             )
         for before, after in zip(old.outputs, new, strict=True):
             self.replace_value(before, after)
-        producer = new[-1].producer if new else None
-        if producer is not None and producer.graph is self.graph:
-            producer.info = {**producer.info, **old.info}
         self.erase(old)
+        self._carry(old, new)
+
+    def _carry(self, old: Node, values: tuple[Value, ...]) -> None:
+        """Hand name and runtime information of an erased node on to what stands for it."""
+        first: dict[Node, int] = {}
+        for index, value in enumerate(values):
+            first.setdefault(value.producer, index)
+        for producer, index in first.items():
+            if old.info and producer.graph is self.graph:
+                producer.info = {**producer.info, **old.info}
+            if producer in self._new:
+                producer.name = old.name if len(first) == 1 else f"{old.name}.{index}"
+                self._new.discard(producer)
 
     def replace_op(self, node: Node, op: Op) -> None:
         """Give `node` another operation with the same inputs and outputs."""

@@ -31,9 +31,15 @@ __all__ = [
 class Match:
     """Which value each pattern met. Index it by pattern: ``match[x]``."""
 
-    def __init__(self) -> None:
-        self._values: dict[Pattern, Value] = {}
+    __slots__ = ("_bound", "_values", "_why", "nodes", "root")
+
+    def __init__(self, root: Node) -> None:
+        #: The node the whole pattern was tried on.
+        self.root = root
+        #: The nodes that typed patterns met, the root first.
         self.nodes: list[Node] = []
+        self._values: dict[Pattern, Value] = {}
+        self._bound: list[Pattern] = []
         self._why = (-1, "nothing was tried")
 
     def __getitem__(self, pattern: Pattern) -> Value:
@@ -47,37 +53,49 @@ class Match:
         return self._values[pattern].producer
 
     @property
-    def root(self) -> Node:
-        """The node the whole pattern was tried on."""
-        return self.nodes[0]
-
-    @property
     def reason(self) -> str:
         """Why the match failed, told for the attempt that came furthest."""
         return self._why[1]
 
     def bind(self, pattern: Pattern, value: Value) -> bool:
         """Note that `pattern` met `value`; False when it met another one before."""
-        known = self._values.setdefault(pattern, value)
+        known = self._values.get(pattern)
+        if known is None:
+            self._values[pattern] = value
+            self._bound.append(pattern)
+            return True
         if known is value:
             return True
-        return self.fail(f"{pattern!r} met {known!r} before and now {value!r}")
+        return self.fail("%r met %r before and now %r", pattern, known, value)
 
-    def fail(self, reason: str) -> bool:
-        """Record why an attempt ended (the deepest one is told); always False."""
-        depth = len(self._values)
-        if depth >= self._why[0]:
-            self._why = (depth, reason)
+    def fail(self, reason: str, *details: object) -> bool:
+        """Record why an attempt ended (the deepest one is told); always False.
+
+        `reason` is a %-format: most matches fail, and nobody asks why.
+        """
         return False
 
-    def mark(self) -> tuple[dict[Pattern, Value], int]:
+    def mark(self) -> tuple[int, int]:
         """A point to come back to when an alternative fails."""
-        return dict(self._values), len(self.nodes)
+        return len(self._bound), len(self.nodes)
 
-    def back_to(self, mark: tuple[dict[Pattern, Value], int]) -> None:
+    def back_to(self, mark: tuple[int, int]) -> None:
         """Forget what was bound since `mark`."""
-        self._values = dict(mark[0])
+        while len(self._bound) > mark[0]:
+            del self._values[self._bound.pop()]
         del self.nodes[mark[1] :]
+
+
+class _Explained(Match):
+    """A match that remembers why it failed."""
+
+    __slots__ = ()
+
+    def fail(self, reason: str, *details: object) -> bool:
+        depth = len(self._values)
+        if depth >= self._why[0]:
+            self._why = (depth, reason % details)
+        return False
 
 
 class Pattern(ABC):
@@ -87,9 +105,15 @@ class Pattern(ABC):
     root_types: tuple[type[Op], ...] | None = None
 
     def match(self, node: Node) -> Match | None:
-        """Try the pattern on (the first output of) `node`."""
-        found = Match()
-        return found if node.outputs and self.accept(node.outputs[0], found) else None
+        """Try the pattern on `node`: on its first output where it has one."""
+        found = Match(node)
+        return found if self.accept_root(node, found) else None
+
+    def accept_root(self, node: Node, match: Match) -> bool:
+        """Whether `node` fits as the root; one without outputs fits only where a type is asked."""
+        if not node.outputs:
+            return match.fail("%r has no output", node)
+        return self.accept(node.outputs[0], match)
 
     @abstractmethod
     def accept(self, value: Value, match: Match) -> bool:
@@ -102,7 +126,7 @@ class _AnyInput(Pattern):
 
     def accept(self, value: Value, match: Match) -> bool:
         if self._where is not None and not self._where(value):
-            return match.fail(f"{value!r} has not {self._where.text}")
+            return match.fail("%r has not %s", value, self._where.text)
         return match.bind(self, value)
 
     def __repr__(self) -> str:
@@ -116,34 +140,42 @@ class _WrapType(Pattern):
         inputs: tuple[Pattern, ...],
         where: Predicate | None,
     ) -> None:
+        self.types = types
         self.root_types = types
         self._inputs = inputs
         self._where = where
 
+    def accept_root(self, node: Node, match: Match) -> bool:
+        if node.outputs:
+            return self.accept(node.outputs[0], match)
+        if not isinstance(node.op, self.types):
+            return match.fail("%r is not %r", node, self)
+        return self._accept_node(node, match)
+
     def accept(self, value: Value, match: Match) -> bool:
         node = value.producer
-        assert self.root_types is not None
-        if not isinstance(node.op, self.root_types):
-            return match.fail(f"{node!r} is not {self!r}")
+        if not isinstance(node.op, self.types):
+            return match.fail("%r is not %r", node, self)
         if self._where is not None and not self._where(value):
-            return match.fail(f"{node!r} has not {self._where.text}")
+            return match.fail("%r has not %s", node, self._where.text)
         mark = match.mark()
-        if not match.bind(self, value):
-            return False
+        if match.bind(self, value) and self._accept_node(node, match):
+            return True
+        match.back_to(mark)
+        return False
+
+    def _accept_node(self, node: Node, match: Match) -> bool:
         match.nodes.append(node)
         if not self._inputs:
             return True
         values = [item for item in node.inputs if item is not None]
         if len(values) != len(self._inputs):
-            match.fail(f"{node!r} has {len(values)} inputs, not {len(self._inputs)}")
-            match.back_to(mark)
-            return False
+            return match.fail("%r has %d inputs, not %d", node, len(values), len(self._inputs))
         inner = match.mark()
         for order in _orders(node.op, values):
             if self._accept_inputs(order, match):
                 return True
             match.back_to(inner)
-        match.back_to(mark)
         return False
 
     def _accept_inputs(self, values: list[Value], match: Match) -> bool:
@@ -151,8 +183,7 @@ class _WrapType(Pattern):
         return all(pattern.accept(value, match) for pattern, value in pairs)
 
     def __repr__(self) -> str:
-        assert self.root_types is not None
-        return "|".join(item.type or item.__name__ for item in self.root_types)
+        return "|".join(item.type or item.__name__ for item in self.types)
 
 
 def _orders(op: Op, values: list[Value]) -> Iterable[list[Value]]:
@@ -188,6 +219,11 @@ class _Either(Pattern):
         if all(types is not None for types in roots):
             self.root_types = tuple(item for types in roots for item in types or ())
 
+    def accept_root(self, node: Node, match: Match) -> bool:
+        if node.outputs:
+            return self.accept(node.outputs[0], match)
+        return any(pattern.accept_root(node, match) for pattern in self._patterns)
+
     def accept(self, value: Value, match: Match) -> bool:
         for pattern in self._patterns:
             mark = match.mark()
@@ -211,6 +247,7 @@ def wrap_type(
     """Matches the output of a node of one of `types`.
 
     Without `inputs` any number of inputs fits; with them exactly these, omitted ones left out.
+    As the root of a pattern it also fits a node without outputs, such as a Result.
     """
     return _WrapType(types if isinstance(types, tuple) else (types,), inputs, where)
 
@@ -232,7 +269,5 @@ def either(*patterns: Pattern) -> Pattern:
 
 def explain_match(pattern: Pattern, node: Node) -> str:
     """Why `pattern` does not match at `node`, or "matches"."""
-    found = Match()
-    if not node.outputs:
-        return f"{node!r} has no output"
-    return "matches" if pattern.accept(node.outputs[0], found) else found.reason
+    found = _Explained(node)
+    return "matches" if pattern.accept_root(node, found) else found.reason

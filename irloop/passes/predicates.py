@@ -7,7 +7,7 @@ from typing import Any
 
 from irloop.graph.model import Value
 from irloop.graph.op import Op
-from irloop.graph.types import ElementType, Shape, TensorType
+from irloop.graph.types import Dim, ElementType, Shape, TensorType
 
 __all__ = [
     "Predicate",
@@ -15,9 +15,10 @@ __all__ = [
     "consumers",
     "dims",
     "element_is",
+    "output_index",
     "rank_is",
     "shape_is",
-    "static_dim",
+    "static_dims",
     "static_rank",
     "static_shape",
 ]
@@ -71,9 +72,12 @@ def static_rank() -> Predicate:
     return Predicate(lambda value: _shape(value).dims is not None, "a known rank")
 
 
-def static_dim(axis: int) -> Predicate:
-    """The dimension of `axis` (negative: from the end) is known."""
-    return Predicate(lambda value: _has_dim(_shape(value), axis), f"a known dimension {axis}")
+def static_dims(*axes: int) -> Predicate:
+    """The dimensions of `axes` (negative: from the end) are known."""
+    return Predicate(
+        lambda value: all(_has_dim(_shape(value), axis) for axis in axes),
+        f"known dimensions {list(axes)}",
+    )
 
 
 def _has_dim(shape: Shape, axis: int) -> bool:
@@ -87,8 +91,8 @@ def rank_is(*ranks: int) -> Predicate:
     return Predicate(lambda value: _shape(value).rank in ranks, f"rank {list(ranks)}")
 
 
-def shape_is(*wanted: int | None) -> Predicate:
-    """The shape has this rank and these dimensions; None fits any."""
+def shape_is(*wanted: int | str | None) -> Predicate:
+    """The shape has this rank and these dimensions; None fits any, equal names equal ones."""
     return Predicate(lambda value: _fits(_shape(value), wanted), f"shape {list(wanted)}")
 
 
@@ -100,10 +104,22 @@ def dims(axis: int, size: int) -> Predicate:
     )
 
 
-def _fits(shape: Shape, wanted: tuple[int | None, ...]) -> bool:
+def _fits(shape: Shape, wanted: tuple[int | str | None, ...]) -> bool:
     if shape.dims is None or len(shape.dims) != len(wanted):
         return False
-    return all(want is None or dim == want for dim, want in zip(shape.dims, wanted, strict=True))
+    named: dict[str, Dim] = {}
+    for want, dim in zip(wanted, shape.dims, strict=True):
+        if isinstance(want, int) and dim != want:
+            return False
+        if isinstance(want, str) and not _same(named.setdefault(want, dim), dim):
+            return False
+    return True
+
+
+def _same(first: Dim, second: Dim) -> bool:
+    """Two dimensions are certainly equal; one of unknown size only equals itself."""
+    known = isinstance(first, int) or first.symbol is not None
+    return first is second or (known and first == second)
 
 
 def element_is(*elements: ElementType) -> Predicate:
@@ -122,3 +138,8 @@ def attributes(**wanted: Any) -> Predicate:
 
 def _has(op: Op, wanted: dict[str, Any]) -> bool:
     return all(hasattr(op, name) and getattr(op, name) == want for name, want in wanted.items())
+
+
+def output_index(index: int) -> Predicate:
+    """The value is output `index` of its node."""
+    return Predicate(lambda value: value.index == index, f"output index {index}")

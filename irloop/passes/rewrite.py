@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Op
 from irloop.passes.base import MatcherPass, Pass, PassConfig
-from irloop.passes.pattern import Pattern
-from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.pattern import Match, Pattern
+from irloop.passes.rewriter import MatchRewriter, copy_info
 from irloop.passes.session import Session
 
 __all__ = ["BackwardGraphRewrite", "GraphRewrite"]
@@ -18,9 +18,13 @@ __all__ = ["BackwardGraphRewrite", "GraphRewrite"]
 class GraphRewrite(Pass):
     """Visits nodes in topological order and tries its matchers in the order given.
 
-    The bodies of a node are visited before the node itself. At each node the first matcher
-    whose `rewrite` returns True ends the visit; nodes it inserted are visited next. When every
-    pattern's root has a type, only matchers of the node's type are tried.
+    Parameters come first and results last; the bodies of a node are visited before the node
+    itself. At each node the first matcher whose `rewrite` returns True ends the visit; nodes it
+    inserted are visited next. Matchers whose pattern has a type at its root are tried at nodes of
+    that type only.
+
+    After a rewrite that returns True, nodes that only the replaced ones read are erased, and
+    the nodes inserted get the runtime information of the matched ones that went.
     """
 
     name = "graph_rewrite"
@@ -59,18 +63,19 @@ class _Dispatch:
 
     def __init__(self, matchers: Iterable[MatcherPass]) -> None:
         self._all = [(matcher, matcher.pattern()) for matcher in matchers]
-        self._typed = all(pattern.root_types is not None for _, pattern in self._all)
         self._by_type: dict[type[Op], list[tuple[MatcherPass, Pattern]]] = {}
 
     def __call__(self, op: Op) -> list[tuple[MatcherPass, Pattern]]:
-        if not self._typed:
-            return self._all
         kind = type(op)
         found = self._by_type.get(kind)
         if found is None:
-            found = [pair for pair in self._all if issubclass(kind, pair[1].root_types or ())]
+            found = [pair for pair in self._all if _may_match(pair[1], kind)]
             self._by_type[kind] = found
         return found
+
+
+def _may_match(pattern: Pattern, kind: type[Op]) -> bool:
+    return pattern.root_types is None or issubclass(kind, pattern.root_types)
 
 
 class _Run:
@@ -87,7 +92,9 @@ class _Run:
     def visit_graph(self, graph: Graph) -> bool:
         rewriter = self._session.rewriter(graph)
         changed = False
-        queue = deque(reversed(graph) if self._rewrite.backward else graph.nodes)
+        queue = deque([*graph.parameters, *graph.nodes, *graph.results])
+        if self._rewrite.backward:
+            queue.reverse()
         while queue:
             node = queue.popleft()
             if node.graph is not graph:
@@ -95,17 +102,33 @@ class _Run:
             if self._rewrite.recurse:
                 for body in node.bodies:
                     changed |= self.visit_graph(body.graph)
-            self._visit_node(node, rewriter)
-            made = rewriter.take_inserted()
-            queue.extendleft(made if self._rewrite.backward else reversed(made))
+            candidates = self._dispatch(node.op)
+            if candidates:
+                self._visit_node(node, candidates, rewriter)
+                made = rewriter.take_inserted()
+                queue.extendleft(made if self._rewrite.backward else reversed(made))
         return changed or rewriter.modified
 
-    def _visit_node(self, node: Node, rewriter: MatchRewriter) -> None:
-        for matcher, pattern in self._dispatch(node.op):
+    def _visit_node(
+        self, node: Node, candidates: list[tuple[MatcherPass, Pattern]], rewriter: MatchRewriter
+    ) -> None:
+        counts = self._rewrite.matches
+        for matcher, pattern in candidates:
             match = pattern.match(node)
             if match is None or self._config.skips(matcher, node):
                 continue
-            counts = self._rewrite.matches
             counts[matcher.name] = counts.get(matcher.name, 0) + 1
+            touched = [*match.nodes, *(v.producer for v in node.inputs if v is not None)]
             if matcher.rewrite(match, rewriter):
+                _tidy(match, touched, rewriter)
                 return
+
+
+def _tidy(match: Match, touched: list[Node], rewriter: MatchRewriter) -> None:
+    """Erase what only the replaced nodes read; what they were known by goes to the new ones."""
+    rewriter.erase_unread(touched)
+    gone = [node for node in match.nodes if node.graph is None and node.info]
+    if not gone:
+        return
+    for node in rewriter.inserted:
+        copy_info([*gone, node], node)

@@ -7,11 +7,22 @@ from collections.abc import Iterable, Sequence
 from irloop.graph.builder import Names
 from irloop.graph.inference import Inference
 from irloop.graph.model import Body, Graph, Node, Value
-from irloop.graph.op import Op
+from irloop.graph.op import Constant, Op, Parameter
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ValueType
+from irloop.passes.folding import folded
 
 __all__ = ["MatchRewriter", "copy_info"]
+
+
+#: Operations that act without being read.
+SINKS = frozenset({"Assign"})
+
+
+def is_unread(node: Node) -> bool:
+    """True when nothing depends on a node: nobody reads its outputs, and it writes no variable."""
+    read = any(value.is_used for value in node.outputs)
+    return bool(node.outputs) and not read and node.op.type not in SINKS
 
 
 class MatchRewriter(Rewriter):
@@ -51,18 +62,45 @@ class MatchRewriter(Rewriter):
 
     def take_inserted(self) -> list[Node]:
         """The nodes inserted since the last call that are still in the graph, in order made."""
-        made = [node for node in self._inserted if node.graph is self.graph]
+        made = self.inserted
         self._inserted = []
         return made
+
+    @property
+    def inserted(self) -> list[Node]:
+        """The nodes inserted since `take_inserted` that are still in the graph, in order made."""
+        return [node for node in self._inserted if node.graph is self.graph]
+
+    def fold(self, value: Value) -> Value:
+        """`value` as a constant, where it depends on constants only; else `value` itself.
+
+        What a callback builds from constants is folded here and now: no later pass need see it.
+        """
+        tensor = folded(value)
+        if tensor is None or isinstance(value.producer.op, Constant):
+            return value
+        before = value.producer
+        return self.insert_constant(tensor, before=before, name=f"{before.name}/folded")
+
+    def erase_unread(self, nodes: Iterable[Node]) -> None:
+        """Erase those of `nodes` that nobody reads any more, and what only they read."""
+        waiting = list(nodes)
+        while waiting:
+            node = waiting.pop()
+            gone = node.graph is not self.graph or isinstance(node.op, Parameter)
+            if gone or not is_unread(node):
+                continue
+            waiting += [value.producer for value in node.inputs if value is not None]
+            self.erase(node)
 
     def eliminate(self, node: Node, value: Value) -> bool:
         """Let readers of the only output of `node` read `value`; its names are kept.
 
         Returns False, and changes nothing, where two names that both have to stay would meet:
-        an input of the graph must not take over the name of an output.
+        an input of the graph, or one of several outputs, cannot take over the name of an output.
         """
-        is_output = any(user.op.type == "Result" for user, _ in node.output.uses)
-        if is_output and (value.producer in self.graph.parameters or _is_output(value)):
+        is_output = _is_output(node.output)
+        if is_output and (_has_fixed_name(value.producer) or _is_output(value)):
             return False
         if is_output:
             value.producer.name, node.name = node.name, value.producer.name
@@ -72,6 +110,10 @@ class MatchRewriter(Rewriter):
 
 def _is_output(value: Value) -> bool:
     return any(user.op.type == "Result" for user, _ in value.uses)
+
+
+def _has_fixed_name(node: Node) -> bool:
+    return isinstance(node.op, Parameter) or len(node.outputs) > 1
 
 
 def copy_info(sources: Node | Sequence[Node], targets: Node | Iterable[Node]) -> None:

@@ -41,7 +41,8 @@ def test_replacing_a_node_moves_readers_and_names() -> None:
     rewriter.replace_node(first, new.outputs)
     verify(graph)
     assert (before, rewriter.modified) == (False, True)
-    assert [node.name for node in graph.nodes] == ["new", "second"]
+    # What was inserted for a node takes its name.
+    assert [node.name for node in graph.nodes] == ["first", "second"]
     assert new.output.names == ("h",)
     assert second.inputs[0] is new.output
 

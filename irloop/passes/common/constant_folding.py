@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from irloop.graph.inference import Inference
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
-from irloop.graph.tensor import ArrayTensor
-from irloop.graph.types import TensorType
 from irloop.passes.base import ModelPass
+from irloop.passes.folding import RESULT_LIMIT, folded_outputs
 from irloop.passes.options import option
 
 __all__ = ["ConstantFolding"]
-
-#: Results of more bytes than this are not stored: the model would grow.
-RESULT_LIMIT = 16 << 20
 
 
 @dataclass(eq=False)
@@ -67,35 +61,19 @@ class ConstantFolding(ModelPass):
         return rewriter.modified
 
     def _fold_node(self, node: Node, rewriter: Rewriter) -> None:
-        op = node.op
-        if isinstance(op, Constant) or not op.pure or not op.can_run() or not node.outputs:
-            return
         tensors = []
         for value in node.inputs:
             producer = None if value is None else value.producer.op
             if value is not None and not isinstance(producer, Constant):
                 return
             tensors.append(producer.tensor if isinstance(producer, Constant) else None)
-        if not node.inputs or not all(_fits(value, self.limit) for value in node.outputs):
+        outputs = folded_outputs(node, tensors, self.limit)
+        if outputs is None:
             return
-        arrays = [None if tensor is None else tensor.numpy() for tensor in tensors]
-        made = op.kernel(len(node.outputs))(*arrays)
-        results = made if isinstance(made, tuple) else (made,)
-        if len(results) != len(node.outputs) or any(isinstance(item, list) for item in results):
-            return
-        constants = []
-        for value, result in zip(node.outputs, results, strict=True):
-            assert isinstance(value.type, TensorType)
-            tensor = ArrayTensor(np.asarray(result), value.type.element)
-            constants.append(rewriter.insert_constant(tensor, before=node, name=node.name))
+        constants = [
+            rewriter.insert_constant(tensor, before=node, name=node.name) for tensor in outputs
+        ]
         rewriter.replace_node(node, constants)
-
-
-def _fits(value: Value, limit: int) -> bool:
-    if not isinstance(value.type, TensorType) or not value.type.element.bits:
-        return False
-    count = value.type.shape.count()
-    return count is not None and value.type.element.nbytes(count) <= limit
 
 
 def _captured_constants(node: Node, label: str) -> dict[Value, Value]:

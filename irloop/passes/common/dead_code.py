@@ -6,6 +6,7 @@ from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, Scan
 from irloop.graph.model import Body, Graph, Model, Node
 from irloop.graph.rewriter import Rewriter
 from irloop.passes.base import ModelPass
+from irloop.passes.rewriter import is_unread
 from irloop.passes.wiring import (
     drop_inputs,
     drop_outputs,
@@ -16,9 +17,6 @@ from irloop.passes.wiring import (
 )
 
 __all__ = ["DeadCode"]
-
-#: Operations that act without being read.
-SINKS = frozenset({"Assign"})
 
 
 class DeadCode(ModelPass):
@@ -51,8 +49,7 @@ class DeadCode(ModelPass):
     def _sweep(self, graph: Graph) -> bool:
         rewriter = Rewriter(graph)
         for node in reversed(graph):
-            read = any(value.is_used for value in node.outputs)
-            if not read and node.outputs and node.op.type not in SINKS:
+            if is_unread(node):
                 if not self.transformation_callback(node):
                     rewriter.erase(node)
                 continue
