@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from irloop.dialects.onnx import comparison as onnx_comparison
+from irloop.dialects.onnx import convert as onnx_convert
+from irloop.dialects.onnx import elementwise as onnx_elementwise
 from irloop.dialects.onnx import gather as onnx_gather
 from irloop.dialects.onnx import shape as onnx_shape
 from irloop.dialects.onnx import slicing as onnx_slicing
+from irloop.dialects.openvino import comparison as ov_comparison
+from irloop.dialects.openvino import convert as ov_convert
+from irloop.dialects.openvino import elementwise as ov_elementwise
 from irloop.dialects.openvino import gather as ov_gather
 from irloop.dialects.openvino import shape as ov_shape
 from irloop.dialects.openvino import slicing as ov_slicing
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType
 
 __all__ = ["Forms"]
+
+#: A bound past the first element, for slices that walk backwards.
+PAST_THE_FIRST = -(2**31 - 1)
 
 
 class Forms:
@@ -37,29 +48,141 @@ class Forms:
             tensor, before=self.before, name=f"{self.stem}/constant"
         )
 
-    def _emit(self, op: Any, *inputs: Value) -> Value:
+    def emit(self, op: Any, *inputs: Value) -> Value:
+        """The only output of a new node."""
         return self.rewriter.insert(
             op, inputs, before=self.before, name=f"{self.stem}/{op.type}"
         ).output
 
     def take(self, value: Value, indices: int | list[int], axis: int) -> Value:
         """Elements at constant indices of `axis`; one number drops the axis."""
-        where = self.constant(indices)
+        return self.gathered(value, self.constant(indices), axis)
+
+    def gathered(self, value: Value, indices: Value, axis: int) -> Value:
+        """Elements of `value` at computed, non-negative indices of `axis`."""
         if self.onnx:
-            return self._emit(onnx_gather.Gather(axis), value, where)
-        return self._emit(ov_gather.Gather(), value, where, self.constant(axis))
+            return self.emit(onnx_gather.Gather(axis), value, indices)
+        return self.emit(ov_gather.Gather(), value, indices, self.constant(axis))
 
     def joined(self, values: list[Value], axis: int) -> Value:
         """Values one behind the other along `axis`."""
         if len(values) == 1:
             return values[0]
         op = onnx_slicing.Concat(axis) if self.onnx else ov_slicing.Concat(axis)
-        return self._emit(op, *values)
+        return self.emit(op, *values)
 
     def unsqueezed(self, value: Value, axis: int) -> Value:
         """`value` with a new axis of size 1."""
         if not self.onnx:
-            return self._emit(ov_shape.Unsqueeze(), value, self.constant([axis]))
+            return self.emit(ov_shape.Unsqueeze(), value, self.constant([axis]))
         if self.opset >= 13:
-            return self._emit(onnx_shape.Unsqueeze13(), value, self.constant([axis]))
-        return self._emit(onnx_shape.Unsqueeze((axis,)), value)
+            return self.emit(onnx_shape.Unsqueeze13(), value, self.constant([axis]))
+        return self.emit(onnx_shape.Unsqueeze((axis,)), value)
+
+    def squeezed(self, value: Value, axis: int) -> Value:
+        """`value` without an axis of size 1."""
+        if not self.onnx:
+            return self.emit(ov_shape.Squeeze(), value, self.constant([axis]))
+        if self.opset >= 13:
+            return self.emit(onnx_shape.Squeeze13(), value, self.constant([axis]))
+        return self.emit(onnx_shape.Squeeze((axis,)), value)
+
+    def reshaped(self, value: Value, dims: Sequence[int]) -> Value:
+        """`value` with other dimensions, one of which may be -1."""
+        if not self.onnx:
+            return self.emit(ov_shape.Reshape(), value, self.constant(list(dims)))
+        if self.opset < 5:
+            return self.emit(onnx_shape.Reshape1(tuple(dims)), value)
+        op = onnx_shape.Reshape14() if self.opset >= 14 else onnx_shape.Reshape()
+        return self.emit(op, value, self.constant(list(dims)))
+
+    def transposed(self, value: Value, order: Sequence[int]) -> Value:
+        """`value` with its axes in another order."""
+        if list(order) == sorted(order):
+            return value
+        if self.onnx:
+            return self.emit(onnx_shape.Transpose(tuple(order)), value)
+        return self.emit(ov_shape.Transpose(), value, self.constant(list(order)))
+
+    def moved(self, value: Value, source: int, target: int, rank: int) -> Value:
+        """`value`, of `rank` axes, with axis `source` moved to position `target`."""
+        rest = [axis for axis in range(rank) if axis != source]
+        return self.transposed(value, [*rest[:target], source, *rest[target:]])
+
+    def sliced(self, value: Value, axis: int, start: int, end: int) -> Value:
+        """Elements `start` to `end` (counted from the front) of `axis`."""
+        return self._slice(value, axis, start, end, 1)
+
+    def reversed(self, value: Value, axis: int) -> Value:
+        """`value` with the elements of `axis` in reverse order."""
+        size = shape_of(value).dims
+        known = None if size is None else size[axis]
+        if self.onnx and self.opset < 10:
+            # Steps came with opset 10; what is asked for here has a known length.
+            assert isinstance(known, int)
+            return self.take(value, list(range(known - 1, -1, -1)), axis)
+        return self._slice(value, axis, -1, PAST_THE_FIRST, -1)
+
+    def _slice(self, value: Value, axis: int, start: int, end: int, step: int) -> Value:
+        if not self.onnx:
+            # Open bounds take everything, and walk backwards past the first element.
+            mask = (1,) * axis + (int(step < 0),)
+            op = ov_slicing.StridedSlice(begin_mask=mask, end_mask=mask)
+            bounds = [self.constant([0] * axis + [item]) for item in (start, end)]
+            return self.emit(op, value, *bounds, self.constant([1] * axis + [step]))
+        if self.opset < 10:
+            return self.emit(onnx_slicing.Slice((start,), (end,), (axis,)), value)
+        numbers = [self.constant([item]) for item in (start, end, axis, step)]
+        return self.emit(onnx_slicing.Slice10(), value, *numbers)
+
+    def shape_of(self, value: Value) -> Value:
+        """The dimensions of `value` as an i64 vector."""
+        if not self.onnx:
+            return self.emit(ov_shape.ShapeOf3(), value)
+        op = onnx_shape.Shape15() if self.opset >= 15 else onnx_shape.Shape1()
+        return self.emit(op, value)
+
+    def size_of(self, value: Value, axis: int) -> Value:
+        """Dimension `axis` of `value` as an i64 scalar; a constant where it is known."""
+        dims = shape_of(value).dims
+        known = None if dims is None else dims[axis]
+        if isinstance(known, int):
+            return self.constant(known)
+        return self.take(self.shape_of(value), axis, 0)
+
+    def added(self, left: Value, right: Value) -> Value:
+        """The sum."""
+        return self.emit(onnx_elementwise.Add() if self.onnx else ov_elementwise.Add(), left, right)
+
+    def subtracted(self, left: Value, right: Value) -> Value:
+        """The difference."""
+        op = onnx_elementwise.Sub() if self.onnx else ov_elementwise.Subtract()
+        return self.emit(op, left, right)
+
+    def multiplied(self, left: Value, right: Value) -> Value:
+        """The product."""
+        op = onnx_elementwise.Mul() if self.onnx else ov_elementwise.Multiply()
+        return self.emit(op, left, right)
+
+    def less(self, left: Value, right: Value) -> Value:
+        """Whether `left` is less than `right`, element by element."""
+        return self.emit(onnx_comparison.Less() if self.onnx else ov_comparison.Less(), left, right)
+
+    def chosen(self, condition: Value, then: Value, otherwise: Value) -> Value:
+        """Elements of `then` where the condition holds, else of `otherwise`."""
+        op = onnx_comparison.Where() if self.onnx else ov_comparison.Select()
+        return self.emit(op, condition, then, otherwise)
+
+    def converted(self, value: Value, element: ElementType) -> Value:
+        """`value` in another element type; itself where that is its own."""
+        if element_of(value) is element:
+            return value
+        return self.emit(
+            onnx_convert.Cast6(element) if self.onnx else ov_convert.Convert(element), value
+        )
+
+    def same(self, value: Value) -> Value:
+        """A copy of `value` under a name of its own."""
+        if self.onnx:
+            return self.emit(onnx_convert.Identity(), value)
+        return self.emit(ov_convert.Convert(element_of(value)), value)

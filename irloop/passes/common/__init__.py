@@ -33,6 +33,7 @@ Passes of other projects have the same form; the entry point group ``irloop.pass
 from __future__ import annotations
 
 from irloop.passes.base import Pass, by_name
+from irloop.passes.common.canonical_ports import CanonicalPorts
 from irloop.passes.common.common_subexpressions import CommonSubexpressions
 from irloop.passes.common.constant_folding import ConstantFolding
 from irloop.passes.common.dead_code import DeadCode
@@ -42,6 +43,7 @@ from irloop.passes.common.unroll import FoldTrips, Unroll
 
 __all__ = [
     "LIBRARY",
+    "CanonicalPorts",
     "CommonSubexpressions",
     "ConstantFolding",
     "DeadCode",
@@ -54,6 +56,7 @@ __all__ = [
 #: Every pass by the name that the command line knows it by.
 LIBRARY: dict[str, type[Pass]] = by_name(
     [
+        CanonicalPorts,
         CommonSubexpressions,
         ConstantFolding,
         DeadCode,

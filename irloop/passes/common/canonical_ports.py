@@ -1,0 +1,213 @@
+"""Writes the wires of loops in one normal form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from irloop.dialects.loops import normal_axis, sliced_count
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import (
+    Carried,
+    Concatenated,
+    InputPort,
+    Invariant,
+    LastValue,
+    OutputPort,
+    ScanInput,
+    ScanOutput,
+    Sliced,
+)
+from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.op import Constant
+from irloop.graph.rewriter import Rewriter
+from irloop.passes.base import ModelPass
+from irloop.passes.forms import Forms
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.session import Session
+from irloop.passes.wires import LOOPS, Entering, Leaving, LoopWires, is_passed_on
+
+__all__ = ["CanonicalPorts"]
+
+
+class CanonicalPorts(ModelPass):
+    """Brings port maps, body parameters and body results of loops into one normal form.
+
+    Given::
+
+        TensorIterator(x, x, h, w):
+          p: x[axis -1, 5..0, stride -1]   q: x[axis -1, 5..0, stride -1]
+          a: h, a' = a + p                 b: w, b' = b          -> last a, last b
+          (u: not read)
+
+    Result::
+
+        TensorIterator(h, x):
+          a: h, a' = a + p                 p: x[axis 1, -1..0, stride -1]   -> last a
+        (w stands where last b was read)
+
+    Axes count from the front and whole ranges are written 0..-1 or -1..0. A part of a range is
+    cut out before the loop: OpenVINO's CPU starts every slice at the end of the axis. Equal wires
+    become one, states that never change become invariants or constants, parameters nobody reads
+    go. States stand first, then slices, then invariants; outputs keep their order. An axis of an
+    unknown rank stays as it is, and a state stays one where its outer value cannot take over the
+    name of a model output.
+    """
+
+    name = "canonical_ports"
+
+    def run_on_model(self, model: Model) -> bool:
+        self._model = model
+        self._session = Session(model)
+        return self._visit(model.graph)
+
+    def _visit(self, graph: Graph) -> bool:
+        rewriter = self._session.rewriter(graph)
+        for node in graph.nodes:
+            for body in node.bodies:
+                rewriter.modified |= self._visit(body.graph)
+            if isinstance(node.op, LOOPS) and not self.transformation_callback(node):
+                self._normalise(node, rewriter)
+        return rewriter.modified
+
+    def _normalise(self, node: Node, rewriter: MatchRewriter) -> None:
+        wires = LoopWires.of(node)
+        if wires is None:
+            return
+        body = node.body()
+        before = (node.inputs, body.ports, [*body.graph.inputs], [*body.graph.outputs])
+        inner = self._session.rewriter(body.graph)
+        forms = Forms(self._model, rewriter, node, node.name)
+        changed = False
+        for item in wires.inputs:
+            item.port = _input_form(node, item, forms)
+        for leaving in wires.outputs:
+            leaving.port = _output_form(node, wires, leaving)
+        changed |= _settle_states(wires, rewriter, inner)
+        changed |= _merge_inputs(wires, inner)
+        changed |= _merge_outputs(wires, rewriter)
+        changed |= wires.drop_unread(node.op)
+        order = {Carried: 0, Sliced: 1, ScanInput: 1, Invariant: 2}
+        wires.inputs.sort(key=lambda item: order[type(item.port)])
+        made = wires.numbered(node.op)
+        after = (made.externals, made.ports, made.parameters, made.results)
+        if changed or before != after:
+            wires.replace(node.op, rewriter)
+
+
+def _input_form(node: Node, item: Entering, forms: Forms) -> InputPort:
+    port, shape = item.port, shape_of(item.outer)
+    if isinstance(port, Sliced | ScanInput):
+        port = replace(port, axis=normal_axis(port.axis, shape.rank))
+    if not isinstance(port, Sliced) or port.axis < 0:
+        return port
+    whole = (0, -1) if port.stride > 0 else (-1, 0)
+    if isinstance(node.op, ov.TensorIterator) and (port.start, port.end) != whole:
+        size = None if shape.dims is None else shape.dims[port.axis]
+        if not isinstance(size, int) or sliced_count(port, size) is None:
+            return port
+        low, high = sorted(size + 1 + v if v < 0 else v for v in (port.start, port.end))
+        if (low, high) != (0, size):
+            item.outer = forms.sliced(item.outer, port.axis, low, high)
+    return replace(port, start=whole[0], end=whole[1])
+
+
+def _output_form(node: Node, wires: LoopWires, leaving: Leaving) -> OutputPort:
+    port, rank = leaving.port, shape_of(leaving.value).rank
+    if isinstance(port, ScanOutput):
+        return replace(port, axis=normal_axis(port.axis, None if rank is None else rank + 1))
+    if not isinstance(port, Concatenated):
+        return port
+    axis = 0 if rank == 0 else normal_axis(port.axis, rank)
+    port = replace(port, axis=axis)
+    counts = isinstance(node.op, ov.TensorIterator) and not wires.slices
+    if counts or port.stride == 0:
+        # Here the range is what says how often the body runs.
+        return port
+    start, end = (0, -1) if port.stride > 0 else (-1, 0)
+    return replace(port, start=start, end=end)
+
+
+def _settle_states(wires: LoopWires, rewriter: MatchRewriter, inner: Rewriter) -> bool:
+    """States that never change become invariants, or constants where they start from one."""
+    changed = False
+    for item in list(wires.states):
+        constant = _same_constant(item)
+        if not (is_passed_on(item) or constant) or element_of(item.outer) is not element_of(
+            item.parameter
+        ):
+            continue
+        shown = [
+            leaving
+            for leaving in wires.outputs
+            if leaving.value is item.result and isinstance(leaving.port, LastValue)
+        ]
+        others = [other for other in wires.states if other is not item]
+        if any(other.result is item.result for other in others) and shown:
+            continue
+        if not all(_may_go(leaving.output) for leaving in shown):
+            continue
+        for leaving in shown:
+            rewriter.replace_value(leaving.output, item.outer)
+            wires.outputs.remove(leaving)
+        if constant and item.result is not None:
+            producer, first = item.result.producer, next(wires.graph.nodes, None)
+            if producer is not first:
+                inner.move_before(producer, first)
+            inner.replace_value(item.parameter, item.result, keep_names=False)
+        item.port, item.result = Invariant(0, 0), None
+        changed = True
+    return changed
+
+
+def _same_constant(item: Entering) -> bool:
+    """True when the state starts from a constant and continues with an equal one."""
+    if item.result is None:
+        return False
+    first, then = item.outer.producer.op, item.result.producer.op
+    if not isinstance(first, Constant) or not isinstance(then, Constant):
+        return False
+    left, right = first.tensor, then.tensor
+    same = left.element is right.element and left.shape == right.shape
+    return same and bytes(left.raw()) == bytes(right.raw())
+
+
+def _may_go(output: Value) -> bool:
+    """False where an output of the graph would lose a producer, and so a name, of its own."""
+    return not any(user.op.type == "Result" for user, _ in output.uses)
+
+
+def _merge_inputs(wires: LoopWires, inner: Rewriter) -> bool:
+    """One parameter for what enters twice in the same way."""
+    seen: dict[tuple[Value, InputPort, Value | None], Entering] = {}
+    for item in list(wires.inputs):
+        port = item.port
+        plain = Carried(0, 0, 0) if isinstance(port, Carried) else _unplaced(port)
+        first = seen.setdefault((item.outer, plain, item.result), item)
+        if first is item or first.parameter.type != item.parameter.type:
+            continue
+        inner.replace_value(item.parameter, first.parameter, keep_names=False)
+        wires.inputs.remove(item)
+    return inner.modified
+
+
+def _unplaced(port: Invariant | Sliced | ScanInput) -> InputPort:
+    return replace(port, external=0, parameter=0)
+
+
+def _merge_outputs(wires: LoopWires, rewriter: MatchRewriter) -> bool:
+    """One output for what leaves twice in the same way."""
+    seen: dict[tuple[Value, OutputPort], Leaving] = {}
+    changed = False
+    for leaving in list(wires.outputs):
+        key = leaving.value, replace(leaving.port, result=0, external=0)
+        first = seen.setdefault(key, leaving)
+        if first is leaving or not _may_go(leaving.output):
+            continue
+        if isinstance(leaving.port, LastValue) and wires.running is not None:
+            # Each state of an ONNX loop has an output of its own.
+            continue
+        rewriter.replace_value(leaving.output, first.output)
+        wires.outputs.remove(leaving)
+        changed = True
+    return changed
