@@ -72,7 +72,9 @@ def run(core: Any, job: dict[str, str]) -> None:
                 given[name] = np.asarray(data[f"in{at}"]).astype(PRECISIONS[info.precision])
     # Where the processor can, this runtime would compute in bf16.
     found = core.load_network(network, "CPU", {"ENFORCE_BF16": "NO"}).infer(given)
-    np.savez(job["outputs"], **{f"out{at}": found[name] for at, name in enumerate(wanted)})
+    # Scalars come out as lists of one number; the network knows better.
+    shaped = [found[name].reshape(network.outputs[name].shape) for name in wanted]
+    np.savez(job["outputs"], **{f"out{at}": value for at, value in enumerate(shaped)})
 
 
 def main() -> None:

@@ -38,6 +38,9 @@ TARGET = "openvino-2021.4"
 WORKER = Path(__file__).with_name("inference_engine_worker.py")
 VERSION = "2021.4.2"
 
+#: Relative and absolute tolerance: two units in the last place of narrow types.
+LIMITS = {"bfloat16": (8e-3, 1e-3), "float16": (2e-3, 1e-4)}
+
 DataSet = tuple[list[Any], list[Any]]
 Case = Callable[[], tuple[irloop.Model, list[DataSet]]]
 
@@ -110,7 +113,8 @@ def judge(
             narrow = want.astype(got.dtype)
             if same_but_empty(narrow, got):
                 continue
-            why = differences([narrow], [got], limits=(1e-3, 1e-5))
+            limits = LIMITS.get(want.dtype.name, (1e-3, 1e-5))
+            why = differences([narrow], [got], limits=limits)
             if why:
                 return f"different: {why}"
     return "equal"
