@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from irloop.passes.base import MatcherPass, ModelPass, Pass, PassConfig
-from irloop.passes.manager import Manager, PassRecord
+from irloop.passes.manager import Manager, Observer, PassRecord
+from irloop.passes.options import option
 from irloop.passes.pattern import (
     Match,
     Pattern,
@@ -17,6 +18,7 @@ from irloop.passes.pattern import (
     wrap_type,
 )
 from irloop.passes.predicates import Predicate
+from irloop.passes.profile import profile_csv, profile_table
 from irloop.passes.rewrite import BackwardGraphRewrite, GraphRewrite
 from irloop.passes.rewriter import MatchRewriter, copy_info
 
@@ -28,6 +30,7 @@ __all__ = [
     "MatchRewriter",
     "MatcherPass",
     "ModelPass",
+    "Observer",
     "Pass",
     "PassConfig",
     "PassRecord",
@@ -37,6 +40,9 @@ __all__ = [
     "copy_info",
     "either",
     "explain_match",
+    "option",
     "optional",
+    "profile_csv",
+    "profile_table",
     "wrap_type",
 ]

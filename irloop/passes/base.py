@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 from irloop.errors import UsageError
@@ -25,11 +26,11 @@ class PassConfig:
         self._callbacks: dict[str, Callback] = {}
         self._callback: Callback | None = None
 
-    def disable(self, *passes: type[Pass] | str) -> None:
+    def disable(self, *passes: Pass | type[Pass] | str) -> None:
         """Do not run these passes."""
         self._enabled.update({_name(item): False for item in passes})
 
-    def enable(self, *passes: type[Pass] | str) -> None:
+    def enable(self, *passes: Pass | type[Pass] | str) -> None:
         """Run these passes, those included that are off unless asked for."""
         self._enabled.update({_name(item): True for item in passes})
 
@@ -37,7 +38,7 @@ class PassConfig:
         """True when the pass must not run."""
         return not self._enabled.get(item.name, item.enabled_by_default)
 
-    def set_callback(self, callback: Callback, *passes: type[Pass] | str) -> None:
+    def set_callback(self, callback: Callback, *passes: Pass | type[Pass] | str) -> None:
         """Ask `callback` before a node is changed: by these passes, or (none given) by all."""
         if not passes:
             self._callback = callback
@@ -49,7 +50,7 @@ class PassConfig:
         return callback is not None and callback(node)
 
 
-def _name(item: type[Pass] | str) -> str:
+def _name(item: Pass | type[Pass] | str) -> str:
     return item if isinstance(item, str) else item.name
 
 
@@ -100,6 +101,9 @@ class MatcherPass(Pass):
     node; it may edit other nodes and return False.
     """
 
+    #: How often it matched in its last run on its own.
+    matches: Mapping[str, int] = MappingProxyType({})
+
     @abstractmethod
     def pattern(self) -> Pattern:
         """The pattern; called once for each run."""
@@ -111,7 +115,9 @@ class MatcherPass(Pass):
     def run(self, model: Model, config: PassConfig) -> bool:
         from irloop.passes.rewrite import GraphRewrite
 
-        return GraphRewrite([self], name=self.name).run(model, config)
+        rewrite = GraphRewrite([self], name=self.name)
+        self.matches = rewrite.matches
+        return rewrite.run(model, config)
 
 
 def by_name(passes: Iterable[type[Pass]]) -> dict[str, type[Pass]]:

@@ -2,42 +2,55 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
+from irloop.errors import InferenceError, VerifyError
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model
 from irloop.graph.verify import verify
-from irloop.passes.base import Pass, PassConfig
+from irloop.graph.walk import all_nodes
+from irloop.passes.base import MatcherPass, Pass, PassConfig
 from irloop.passes.rewrite import GraphRewrite
 
-__all__ = ["Manager", "PassRecord", "profile_csv", "profile_table"]
+__all__ = ["Manager", "Observer", "PassRecord"]
 
 
 @dataclass(frozen=True, slots=True)
 class PassRecord:
-    """What one pass did: seconds, matches by matcher, whether it changed the model."""
+    """What one pass did.
+
+    `matches` counts the matches of each matcher, `nodes` the nodes of the model (bodies included)
+    before and after; `seconds` leave inference, verification and observers out.
+    """
 
     name: str
     manager: str
     seconds: float
     modified: bool
-    matches: int
-    depth: int
+    matches: Mapping[str, int] = field(default_factory=dict)
+    nodes: tuple[int, int] = (0, 0)
+    depth: int = 0
 
 
-Observer = Callable[[PassRecord, Model], None]
+class Observer:
+    """Told before and after each pass of a manager and of the managers nested in it."""
+
+    def before(self, item: Pass, model: Model) -> None:
+        """`item` is about to run on `model`."""
+
+    def after(self, record: PassRecord, model: Model) -> None:
+        """A pass ran; `model` is as it left it, types inferred again."""
 
 
 class Manager(Pass):
     """Runs passes one after the other; is itself a pass, so managers nest.
 
     After each pass that changed something the types are inferred again (`validate`) and, on
-    demand, the graph is verified (`check`). `observers` see every record with the model as the
-    pass left it.
+    demand, the graph is verified (`check`). Managers nested in it use its `PassConfig`, check as
+    it does and tell its observers.
     """
 
     name = "manager"
@@ -60,83 +73,73 @@ class Manager(Pass):
         self.check = check
         self.observers = list(observers)
         self.records: list[PassRecord] = []
-        self._depth = 0
 
-    def register(self, item: Pass) -> None:
-        """Append a pass."""
+    def register(self, item: Pass, *, enabled: bool = True) -> None:
+        """Append a pass; one that is not `enabled` runs once the configuration enables it."""
         self.passes.append(item)
+        if not enabled:
+            self.config.disable(item)
 
     def run_passes(self, model: Model) -> bool:
         """Run all passes on `model`; True when one of them changed it.
 
         Raises:
-            InferenceError: when a pass left types that contradict each other.
-            VerifyError: with `check`, when a pass broke the graph.
+            InferenceError: naming the pass that left types that contradict each other.
+            VerifyError: with `check`, naming the pass that broke the graph.
         """
         return self.run(model, self.config)
 
     def run(self, model: Model, config: PassConfig) -> bool:
+        return self._run_all(model, config, self, 0)
+
+    def _run_all(self, model: Model, config: PassConfig, outer: Manager, depth: int) -> bool:
+        """Run as part of `outer`, which says what is observed and checked."""
         self.records = []
         modified = False
         for item in self.passes:
-            if config.is_disabled(item):
-                continue
-            modified |= self._run_one(item, model, config)
+            if not config.is_disabled(item):
+                modified |= self._run_one(item, model, config, outer, depth)
         return modified
 
-    def _run_one(self, item: Pass, model: Model, config: PassConfig) -> bool:
+    def _run_one(
+        self, item: Pass, model: Model, config: PassConfig, outer: Manager, depth: int
+    ) -> bool:
+        for observer in outer.observers:
+            observer.before(item, model)
+        size = _size(model)
         started = time.perf_counter()
-        nested = isinstance(item, Manager)
         if isinstance(item, Manager):
-            item._depth = self._depth + 1
-        modified = item.run(model, config)
-        if modified and self.validate and not nested:
-            Inference().run(model.graph)
-        if modified and self.check:
-            verify(model.graph)
-        if isinstance(item, Manager):
-            self.records += item.records
-        matches = sum(item.matches.values()) if isinstance(item, GraphRewrite) else 0
+            modified = item._run_all(model, config, outer, depth + 1)
+        else:
+            modified = item.run(model, config)
+        seconds = time.perf_counter() - started
+        if modified and not isinstance(item, Manager):
+            with _blamed_on(item):
+                if self.validate and outer.validate:
+                    Inference().run(model.graph)
+                if self.check or outer.check:
+                    verify(model.graph)
+        matches = item.matches if isinstance(item, GraphRewrite | MatcherPass) else {}
         record = PassRecord(
-            item.name,
-            self.name,
-            time.perf_counter() - started,
-            modified,
-            matches,
-            self._depth,
+            item.name, self.name, seconds, modified, dict(matches), (size, _size(model)), depth
         )
         self.records.append(record)
-        for observer in self.observers:
-            observer(record, model)
+        if isinstance(item, Manager):
+            self.records += item.records
+        for observer in outer.observers:
+            observer.after(record, model)
         return modified
 
 
-def profile_table(records: Sequence[PassRecord]) -> str:
-    """The records as a table for people."""
-    width = max([4, *(len(record.name) + 2 * record.depth for record in records)])
-    lines = [f"{'pass':<{width}}  {'ms':>9}  {'matches':>7}  changed"]
-    for record in records:
-        name = "  " * record.depth + record.name
-        changed = "yes" if record.modified else "no"
-        lines.append(
-            f"{name:<{width}}  {record.seconds * 1e3:>9.2f}  {record.matches:>7}  {changed}"
-        )
-    return "\n".join(lines)
+def _size(model: Model) -> int:
+    return sum(1 for _ in all_nodes(model.graph))
 
 
-def profile_csv(records: Sequence[PassRecord]) -> str:
-    """The records as CSV: pass, manager, milliseconds, matches, modified."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("pass", "manager", "milliseconds", "matches", "modified"))
-    for record in records:
-        writer.writerow(
-            (
-                record.name,
-                record.manager,
-                f"{record.seconds * 1e3:.3f}",
-                record.matches,
-                str(record.modified).lower(),
-            )
-        )
-    return text.getvalue()
+@contextmanager
+def _blamed_on(item: Pass) -> Iterator[None]:
+    try:
+        yield
+    except (InferenceError, VerifyError) as error:
+        message = f"after pass {item.name}: {error.message}"
+        found = [replace(error.diagnostics[0], message=message), *error.diagnostics[1:]]
+        raise type(error)(message, diagnostics=found) from error

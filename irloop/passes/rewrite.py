@@ -43,7 +43,7 @@ class GraphRewrite(Pass):
     def run(self, model: Model, config: PassConfig) -> bool:
         for matcher in self.matchers:
             matcher.require_dialect(model)
-        self.matches = {}
+        self.matches.clear()
         enabled = [item for item in self.matchers if not config.is_disabled(item)]
         if not enabled:
             return False

@@ -20,12 +20,17 @@ from irloop.passes import (
     MatcherPass,
     MatchRewriter,
     ModelPass,
+    Observer,
+    Pass,
     PassConfig,
+    PassRecord,
     Pattern,
     any_input,
     either,
     explain_match,
     optional,
+    profile_csv,
+    profile_table,
     wrap_type,
 )
 from irloop.passes.predicates import consumers, element_is, rank_is, static_shape
@@ -189,19 +194,73 @@ def test_a_pass_may_be_off_until_it_is_asked_for() -> None:
     assert model.graph.name == "touched"
 
 
+class Watcher(Observer):
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, int]] = []
+
+    def before(self, item: Pass, model: Model) -> None:
+        self.seen.append((f"before {item.name}", len(model.graph)))
+
+    def after(self, record: PassRecord, model: Model) -> None:
+        self.seen.append((f"after {record.name}", len(model.graph)))
+
+
 def test_records_tell_time_matches_and_change() -> None:
-    seen = []
-    manager = Manager(
-        [GraphRewrite([AbsToSquare()], name="squares"), Recorder([])],
-        observers=[lambda record, model: seen.append((record.name, len(model.graph)))],
-    )
+    watcher = Watcher()
+    squares = GraphRewrite([AbsToSquare(), Recorder([])], name="squares")
+    manager = Manager([squares, MultiplyToAdd(), Recorder([])], observers=[watcher])
     manager.run_passes(model_of("a", "b"))
-    assert [(item.name, item.matches, item.modified) for item in manager.records] == [
-        ("squares", 2, True),
-        ("recorder", 0, False),
+    found = [(item.name, dict(item.matches), item.modified) for item in manager.records]
+    assert found == [
+        ("squares", {"abs_to_square": 2}, True),
+        ("multiply_to_add", {"multiply_to_add": 2}, True),
+        ("recorder", {}, False),
     ]
-    assert seen == [("squares", 2), ("recorder", 2)]
+    assert [item.nodes for item in manager.records] == [(2, 2)] * 3
     assert all(item.seconds >= 0 for item in manager.records)
+    names = [text for text, _ in watcher.seen]
+    assert names[:3] == ["before squares", "after squares", "before multiply_to_add"]
+
+
+def test_nested_managers_tell_the_observers_of_the_outer_one() -> None:
+    watcher = Watcher()
+    inner = Manager([AbsToSquare()], name="inner")
+    outer = Manager([inner], name="outer", observers=[watcher])
+    assert outer.run_passes(model_of("a"))
+    assert [text for text, _ in watcher.seen] == [
+        "before inner",
+        "before abs_to_square",
+        "after abs_to_square",
+        "after inner",
+    ]
+    assert [(item.name, item.manager, item.depth) for item in outer.records] == [
+        ("inner", "outer", 0),
+        ("abs_to_square", "inner", 1),
+    ]
+
+
+def test_a_profile_is_a_table_and_csv() -> None:
+    records = [
+        PassRecord("inner", "outer", 0.0125, True, {}, (7, 5)),
+        PassRecord("squares", "inner", 0.01, True, {"a": 2, "b": 1}, (7, 5), depth=1),
+        PassRecord("dead_code", "inner", 0.0025, False, {}, (5, 5), depth=1),
+    ]
+    assert profile_table(records).splitlines() == [
+        "pass            ms  matches   nodes  changed",
+        "inner        12.50           7 -> 5  yes",
+        "  squares    10.00        3  7 -> 5  yes",
+        "    a                     2",
+        "    b                     1",
+        "  dead_code   2.50                5  no",
+    ]
+    assert profile_csv(records).splitlines() == [
+        "pass,manager,milliseconds,matches,nodes_before,nodes_after,modified",
+        "inner,outer,12.500,0,7,5,true",
+        "squares,inner,10.000,3,7,5,true",
+        "a,squares,,2,,,",
+        "b,squares,,1,,,",
+        "dead_code,inner,2.500,0,5,5,false",
+    ]
 
 
 class Breaker(ModelPass):
@@ -214,7 +273,7 @@ class Breaker(ModelPass):
 
 
 def test_the_manager_can_verify_after_each_pass() -> None:
-    with pytest.raises(VerifyError):
+    with pytest.raises(VerifyError, match="after pass breaker"):
         Manager([Breaker()], check=True, validate=False).run_passes(model_of("a"))
 
 
