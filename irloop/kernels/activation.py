@@ -1,13 +1,13 @@
 """Activation functions. One float array in, the same element type out.
 
-16-bit types are computed in f32 and rounded once, as the runtimes do.
+16-bit types are computed in f32 and rounded once, as the runtimes do (`staged_softmax` apart).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ __all__ = [
     "softmax",
     "softplus",
     "softsign",
+    "staged_softmax",
     "swiglu",
     "swish",
     "thresholded_relu",
@@ -268,6 +269,40 @@ def softmax(axis: int) -> Function:
         return powers / np.add.reduce(powers, axis=axis, keepdims=True)
 
     return apply
+
+
+def staged_softmax(axis: int) -> Function:
+    """`softmax` as the function that ONNX defines it by: 16-bit floats are rounded on the way.
+
+    The differences, their powers, the sum and the quotient each are.
+    """
+    whole = softmax(axis)
+
+    @unwarned
+    def by_stages(x: Array) -> Any:
+        powers = np.exp(x - np.maximum.reduce(x, axis=axis, keepdims=True))
+        return powers / np.expand_dims(_narrow_sum(np.moveaxis(powers, axis, -1)), axis)
+
+    def apply(x: Array) -> Any:
+        return by_stages(x) if x.size and widened(x) is not x else whole(x)
+
+    return apply
+
+
+def _narrow_sum(x: Array) -> Array:
+    """The sum along the last axis of 16-bit floats.
+
+    As NumPy sums floats: f16 in f32, other types in halves, so that no long sum stands still
+    where one more number is less than half a unit in its last place.
+    """
+    if x.dtype == np.float16:
+        total: Array = np.add.reduce(np.ascontiguousarray(x), axis=-1)
+        return total
+    while x.shape[-1] > 8:
+        half = x.shape[-1] // 2
+        rest = x[..., 2 * half :]
+        x = np.concatenate((x[..., :half] + x[..., half : 2 * half], rest), axis=-1)
+    return reduce(np.add, (x[..., at] for at in range(x.shape[-1])))
 
 
 def log_softmax(axis: int) -> Function:

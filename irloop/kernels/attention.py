@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop.kernels.activation import staged_softmax
 from irloop.kernels.matmul import widened
 
 __all__ = ["Array", "Attention", "Function", "attention", "linear_attention", "rotary_embedding"]
@@ -101,10 +102,7 @@ def _bias(
     return bias
 
 
-def _softmax(x: Array, dtype: np.dtype[Any]) -> Any:
-    wide = widened(x)
-    powers = np.exp(wide - wide.max(axis=-1, keepdims=True))
-    return (powers / powers.sum(axis=-1, keepdims=True)).astype(dtype, copy=False)
+_SOFTMAX = staged_softmax(-1)
 
 
 def attention(how: Attention) -> Function:
@@ -160,7 +158,7 @@ def _attended(
         scores = scores + bias
     stages.append(scores)
     precision = dtype if how.precision is None else how.precision
-    shares = _softmax(scores.astype(precision, copy=False), precision).astype(dtype, copy=False)
+    shares = _SOFTMAX(scores.astype(precision, copy=False)).astype(dtype, copy=False)
     if bias is not None:
         # A query that sees no key at all gets zeros.
         blind = np.isneginf(bias.max(axis=-1, keepdims=True))

@@ -289,7 +289,7 @@ class Softmax1(Flattening, type="Softmax", since=1, inputs=1):
 class Softmax13(OneAxis, type="Softmax", since=13, inputs=1):
     """exp(x) divided by its sum along `axis` (Softmax-13)."""
 
-    function: ClassVar[str] = "softmax"
+    function: ClassVar[str] = "staged_softmax"
 
 
 class LogSoftmax1(Flattening, type="LogSoftmax", since=1, inputs=1):
