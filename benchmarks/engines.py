@@ -30,7 +30,7 @@ class Child:
         self._command = command
         self._child: subprocess.Popen[str] | None = None
 
-    def ask(self, job: Mapping[str, str]) -> None:
+    def ask(self, job: Mapping[str, Any]) -> None:
         """Have one job done.
 
         Raises:
@@ -51,6 +51,14 @@ class Child:
         if not answer["ok"]:
             raise EngineError(" ".join(answer["error"].split()))
 
+    def close(self) -> None:
+        """End the process."""
+        if self._child is None:
+            return
+        with self._child as child:
+            child.kill()
+            self._child = None
+
     def _start(self) -> subprocess.Popen[str]:
         if self._child is None or self._child.poll() is not None:
             self._child = subprocess.Popen(  # noqa: S603
@@ -70,25 +78,25 @@ class Engines(Child):
     def __init__(self) -> None:
         super().__init__([sys.executable, "-W", "ignore", "-m", "benchmarks.engine_worker"])
 
-    def __enter__(self) -> Engines:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End the child process."""
-        if self._child is not None:
-            self._child.__exit__(None, None, None) if self._child.poll() is not None else self._end()
-
-    def run(self, engine: str, model: Path, inputs: list[Any], folder: Path) -> list[Any]:
+    def run(
+        self,
+        engine: str,
+        model: Path,
+        inputs: list[Any],
+        folder: Path,
+        names: Sequence[str] = (),
+    ) -> list[Any]:
         """Outputs of `model` (engine onnxruntime or openvino); `folder` is for its files.
+
+        With `names` the inputs go by them, and those that the model lacks are left out.
 
         Raises:
             EngineError: with the engine's message, or "crash", or "time-out".
         """
         given, made = folder / "job_in.npz", folder / "job_out.npz"
         store_arrays(str(given), "in", inputs)
-        self.ask(
-            {"engine": engine, "model": str(model), "inputs": str(given), "outputs": str(made)}
-        )
+        job = {"engine": engine, "model": str(model), "inputs": str(given), "outputs": str(made)}
+        self.ask(job | {"names": list(names)})
         return load_arrays(str(made), "out")
 
     def save_as_ir(self, model: Path, xml: Path) -> None:

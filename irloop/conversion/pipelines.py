@@ -19,6 +19,7 @@ from irloop.conversion import (  # noqa: F401
     ctc,
     deformable,
     detection,
+    detection_output,
     detectron,
     elementwise,
     embedding,
@@ -36,6 +37,7 @@ from irloop.conversion import (  # noqa: F401
     pooling,
     pooling_import,
     prior_box,
+    proposal,
     quantize,
     random,
     rearrange,
@@ -68,11 +70,11 @@ from irloop.errors import UnsupportedError, UsageError
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node, Value
-from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import UNKNOWN_TYPE, Shape, TensorType, ValueType
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_graphs, node_path
+from irloop.passes.rewriter import is_unread
 
 __all__ = [
     "DEFAULT_ONNX_OPSET",
@@ -248,7 +250,7 @@ def _translate(
     for name, node, value in zip(names.outputs, source.results, values, strict=True):
         target.location = node.location
         target.graph.add_result(prepare_output(target, name, value), name, node.location)
-    _drop_unread_constants(target.graph)
+    _drop_unread(target.graph)
     _keep_declared_dims(target.graph, converter)
     verify(target.graph)
     return target.graph
@@ -267,12 +269,12 @@ def _keep_declared_dims(graph: Graph, converter: Converter) -> None:
     inference.run(graph)
 
 
-def _drop_unread_constants(graph: Graph) -> None:
-    """Erase constants that rules put into another form: weights would be stored twice."""
+def _drop_unread(graph: Graph) -> None:
+    """Erase what nobody reads: outputs that rules made in vain, constants said in another form."""
     for each in all_graphs(graph):
         rewriter = Rewriter(each)
-        for node in each.nodes:
-            if isinstance(node.op, Constant) and not node.outputs[0].is_used:
+        for node in reversed(each):
+            if is_unread(node):
                 rewriter.erase(node)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
+from irloop.validation.index import NetIndex
 from irloop.validation.places import at_layer
 from irloop.validation.rule import Rule
 
@@ -17,7 +18,8 @@ class DuplicateName(
     """Two layers of the same net have the same name.
 
     What it does:
-        Compares the names inside the root and inside each body.
+        Compares the names inside the root and inside each body. A Result may go by the name of
+        the layer that it gives: both mean the same tensor.
     Why is this bad:
         OpenVINO reads the file, since it wires layers by id. But messages, profiles and users
         address layers by name and cannot tell the two apart.
@@ -35,11 +37,13 @@ class DuplicateName(
             layers = index.net.layers
             if len({layer.name for layer in layers}) == len(layers):
                 continue
-            first: dict[str, Layer] = {}
+            first: dict[tuple[str, bool], Layer] = {}
             for layer in layers:
-                if layer.name is None or first.setdefault(layer.name, layer) is layer:
+                if layer.name is None:
                     continue
-                other = first[layer.name]
+                other = first.setdefault((layer.name, _gives_namesake(index, layer)), layer)
+                if other is layer:
+                    continue
                 yield self.found(
                     at_layer(layer),
                     f"the name {layer.name!r} is already taken by layer {other.id}",
@@ -47,3 +51,8 @@ class DuplicateName(
                     found=f"{layer.name!r} in lines {other.line} and {layer.line}",
                     fix="rename one of the two",
                 )
+
+
+def _gives_namesake(index: NetIndex, layer: Layer) -> bool:
+    source = index.source(layer) if layer.type == "Result" else None
+    return source is not None and source[0].name == layer.name

@@ -9,6 +9,9 @@ from irloop.validation.context import Context
 from irloop.validation.places import at_net
 from irloop.validation.rule import FILE, Rule
 
+#: Where writers let data begin, and the longest step to such a place: a line of the cache.
+ALIGNMENT, LINE = 8, 64
+
 
 class UnreferencedBytes(
     Rule,
@@ -21,7 +24,8 @@ class UnreferencedBytes(
     """The .bin holds bytes that no constant refers to.
 
     What it does:
-        Adds up the gaps between the byte ranges of all constants; nothing is read.
+        Adds up the gaps between the byte ranges of all constants; nothing is read. Up to 63
+        bytes before a constant that begins at a multiple of 8 only put it there.
     Why is this bad:
         Readers ignore them. A large gap is dead weight, or the .bin of another model.
     Bad example:
@@ -44,6 +48,9 @@ class UnreferencedBytes(
         )
         used = end = 0
         for first, last in ranges:
+            padding = first - end
+            if 0 < padding < LINE and first % ALIGNMENT == 0:
+                used += padding
             used += max(0, last - max(first, end))
             end = max(end, last)
         if used >= size or not context.root.net.layers:
