@@ -8,34 +8,24 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import onnx.parser
 import pytest
 
-from irloop.diagnostics import Report
 from irloop.validation.engine import validate
+from tests.rule_fixtures import RULES, Fixture, fixtures
 
-RULES = Path(__file__).resolve().parents[1] / "fixtures" / "rules"
-FIXTURES = sorted(RULES.glob("onx*/*.onnx.txt"))
+FIXTURES = fixtures(".txt")
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 
 
-def report_of(path: Path, folder: Path) -> Report:
-    text = re.sub(r"^#.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    model = onnx.parser.parse_model(text)
-    file = folder / "model.onnx"
-    file.write_bytes(model.SerializeToString())
-    return validate(file)
-
-
-@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_fixture(path: Path, tmp_path: Path) -> None:
-    report = report_of(path, tmp_path)
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.name)
+def test_fixture(fixture: Fixture, tmp_path: Path) -> None:
+    report = validate(fixture.model(tmp_path))
     found = {item.code for item in report}
-    if path.name.startswith("good"):
-        assert path.parent.name.upper() not in found
+    if not fixture.is_bad:
+        assert fixture.code not in found
         assert not report.has_errors, [str(item) for item in report]
         return
-    first = path.read_text(encoding="utf-8").splitlines()[0]
+    first = fixture.path.read_text(encoding="utf-8").splitlines()[0]
     match = re.fullmatch(r"# expect: (.*)", first)
     assert match is not None
     assert found == set(match.group(1).split(", ")), [str(item) for item in report]
@@ -44,7 +34,7 @@ def test_fixture(path: Path, tmp_path: Path) -> None:
 
 
 def test_place_leads_into_the_body(tmp_path: Path) -> None:
-    report = report_of(RULES / "onx202" / "bad_order.onnx.txt", tmp_path)
+    report = validate(Fixture("ONX202", RULES / "onx202" / "bad_order.onnx.txt").model(tmp_path))
     (item,) = report
     assert item.location.path == "Loop(y)/body/Identity(part)"
 

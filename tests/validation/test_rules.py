@@ -1,16 +1,8 @@
-"""Every rule against its fixtures, and what every rule has to have.
-
-A fixture is an IR that says in comments what is wrong with it.
-``<!-- expect: IRL203 -->`` stands on the offending line or right before it; several codes are
-separated by commas. ``<!-- bin-size: 16 -->`` makes a .bin of zeros, ``<!-- bin: 05 00 -->`` one
-of these bytes and ``<!-- bin-text: ... -->`` one of this text; without any there is no .bin.
-A file that cannot hold a comment (no XML at all) begins its name with the code instead.
-"""
+"""Every rule against its fixtures, and what every rule has to have."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from inspect import cleandoc
 from pathlib import Path
 
@@ -19,66 +11,7 @@ import pytest
 from irloop.errors import UsageError
 from irloop.validation.engine import explain, rule_classes, validate
 from irloop.validation.rule import SECTIONS, Rule
-
-RULES = Path(__file__).resolve().parents[1] / "fixtures" / "rules"
-
-_EXPECT = re.compile(r"<!--\s*expect:\s*([A-Z0-9, ]+?)\s*-->")
-_SIZE = re.compile(r"<!--\s*bin-size:\s*(\d+)\s*-->")
-_BYTES = re.compile(r"<!--\s*bin:\s*([0-9a-fA-F ]*?)\s*-->")
-_TEXT = re.compile(r"<!--\s*bin-text:\s*(.*?)\s*-->")
-
-
-@dataclass(frozen=True)
-class Fixture:
-    """A fixture: its code (the folder's name), its file, what it expects by line."""
-
-    code: str
-    path: Path
-
-    @property
-    def is_bad(self) -> bool:
-        return self.path.name.startswith("bad")
-
-    @property
-    def name(self) -> str:
-        return f"{self.code.lower()}/{self.path.name}"
-
-    def expected(self) -> list[tuple[int, str]]:
-        """Line of the comment and code, for each expectation."""
-        text = self.path.read_text(encoding="utf-8", errors="replace")
-        found = []
-        for number, line in enumerate(text.splitlines(), 1):
-            for match in _EXPECT.finditer(line):
-                found += [(number, code.strip()) for code in match.group(1).split(",")]
-        return found
-
-    def weights(self, folder: Path) -> Path:
-        """The .bin, written into `folder`; a path that does not exist when there is none."""
-        text = self.path.read_text(encoding="utf-8", errors="replace")
-        target = folder / "model.bin"
-        for pattern in (_SIZE, _BYTES, _TEXT):
-            match = pattern.search(text)
-            if match is None:
-                continue
-            if pattern is _SIZE:
-                target.write_bytes(bytes(int(match.group(1))))
-            elif pattern is _BYTES:
-                target.write_bytes(bytes.fromhex(match.group(1)))
-            else:
-                target.write_text(match.group(1), encoding="utf-8")
-        return target
-
-
-def fixtures(suffix: str = ".xml") -> list[Fixture]:
-    """Every fixture of every rule, by code and name."""
-    return [
-        Fixture(folder.name.upper(), path)
-        for folder in sorted(RULES.iterdir())
-        if folder.is_dir()
-        for path in sorted(folder.iterdir())
-        if path.suffix == suffix
-    ]
-
+from tests.rule_fixtures import RULES, Fixture, fixtures
 
 CLASSES = rule_classes()
 IR_FIXTURES = fixtures(".xml")
