@@ -21,22 +21,21 @@ from irloop.dialects.openvino import shape as ov_shape
 from irloop.dialects.openvino import slicing as ov_slicing
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Model, Node, Value
+from irloop.graph.op import Parameter
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType
 
-__all__ = ["Forms"]
+__all__ = ["Emitter", "Forms"]
 
 #: A bound past the first element, for slices that walk backwards.
 PAST_THE_FIRST = -(2**31 - 1)
 
 
-class Forms:
-    """Emits operations before a node of a graph, in the dialect of the model."""
+class Emitter:
+    """Emits operations before a node of a graph."""
 
-    def __init__(self, model: Model, rewriter: Rewriter, before: Node | None, stem: str) -> None:
-        self.onnx = model.dialect == "onnx"
-        self.opset = model.opsets.get("", 0)
+    def __init__(self, rewriter: Rewriter, before: Node | None, stem: str) -> None:
         self.rewriter = rewriter
         self.before = before
         self.stem = stem
@@ -53,6 +52,15 @@ class Forms:
         return self.rewriter.insert(
             op, inputs, before=self.before, name=f"{self.stem}/{op.type}"
         ).output
+
+
+class Forms(Emitter):
+    """Emits operations that either dialect has, in that of the model."""
+
+    def __init__(self, model: Model, rewriter: Rewriter, before: Node | None, stem: str) -> None:
+        super().__init__(rewriter, before, stem)
+        self.onnx = model.dialect == "onnx"
+        self.opset = model.opsets.get("", 0)
 
     def take(self, value: Value, indices: int | list[int], axis: int) -> Value:
         """Elements at constant indices of `axis`; one number drops the axis."""
@@ -181,8 +189,15 @@ class Forms:
             onnx_convert.Cast6(element) if self.onnx else ov_convert.Convert(element), value
         )
 
-    def same(self, value: Value) -> Value:
-        """A copy of `value` under a name of its own."""
+    def named_apart(self, value: Value, output: Value) -> Value:
+        """`value` to stand for `output`, which goes; a copy where both have to keep their names.
+
+        That is so where `output` gives an output of the graph and `value` an input or another one.
+        """
+        shown = any(user.op.type == "Result" for user, _ in output.uses)
+        taken = any(user.op.type == "Result" for user, _ in value.uses)
+        if not shown or not (taken or isinstance(value.producer.op, Parameter)):
+            return value
         if self.onnx:
             return self.emit(onnx_convert.Identity(), value)
         return self.emit(ov_convert.Convert(element_of(value)), value)
