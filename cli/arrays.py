@@ -19,6 +19,8 @@ _SHOWN = 6
 def matched(model: Model, arrays: Mapping[str, Any]) -> dict[str, Any]:
     """`arrays` by the names of the inputs; a key that is no name may be ``in<position>``.
 
+    ``numpy.savez(file, x, y)`` calls the positions arr_0 and arr_1, which is understood too.
+
     Raises:
         UsageError: for a key that stands for no input, or for one that another key stands for.
     """
@@ -45,7 +47,7 @@ def matched(model: Model, arrays: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _at_position(key: str, names: list[str]) -> str | None:
-    match = re.fullmatch(r"in(\d{1,6})", key)
+    match = re.fullmatch(r"(?:in|arr_)(\d{1,6})", key)
     if match is None or int(match[1]) >= len(names):
         return None
     return names[int(match[1])]

@@ -110,7 +110,7 @@ def _positional(model: Model, given: Any) -> list[Any]:
         return list(given)
     found = []
     for at, node in enumerate(model.graph.parameters):
-        names = (node.name, *node.outputs[0].names, f"in{at}")
+        names = (node.name, *node.outputs[0].names, f"in{at}", f"arr_{at}")
         name = next((name for name in names if name in given), None)
         if name is None:
             raise UsageError(

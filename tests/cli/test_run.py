@@ -26,7 +26,7 @@ def save(path: Path, **arrays: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["x", "in0"])
+@pytest.mark.parametrize("name", ["x", "in0", "arr_0"])
 def test_inputs_by_name_or_position_and_outputs_in_order(
     irloop: Irloop, halving: Path, tmp_path: Path, name: str
 ) -> None:
