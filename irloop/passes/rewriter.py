@@ -60,6 +60,13 @@ class MatchRewriter(Rewriter):
         self._inserted.append(node)
         return node
 
+    def replace_value(self, old: Value, new: Value, *, keep_names: bool = True) -> None:
+        """As `Rewriter.replace_value`; an input of the graph is still called as it was."""
+        own = new.names
+        super().replace_value(old, new, keep_names=keep_names)
+        if isinstance(new.producer.op, Parameter):
+            new.names = (*own, *(name for name in new.names if name not in own)) if own else ()
+
     def take_inserted(self) -> list[Node]:
         """The nodes inserted since the last call that are still in the graph, in order made."""
         made = self.inserted

@@ -76,6 +76,7 @@ def test_names_are_those_of_the_command_line() -> None:
         "dead_code",
         "fold_trips",
         "hoist_invariants",
+        "identity_elimination",
         "inline_constant_if",
         "unroll",
     ]

@@ -38,6 +38,7 @@ from irloop.passes.common.common_subexpressions import CommonSubexpressions
 from irloop.passes.common.constant_folding import ConstantFolding
 from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.common.hoist_invariants import HoistInvariants
+from irloop.passes.common.identity_elimination import IdentityElimination
 from irloop.passes.common.inline_constant_if import InlineConstantIf
 from irloop.passes.common.unroll import FoldTrips, Unroll
 
@@ -49,6 +50,7 @@ __all__ = [
     "DeadCode",
     "FoldTrips",
     "HoistInvariants",
+    "IdentityElimination",
     "InlineConstantIf",
     "Unroll",
 ]
@@ -62,6 +64,7 @@ LIBRARY: dict[str, type[Pass]] = by_name(
         DeadCode,
         FoldTrips,
         HoistInvariants,
+        IdentityElimination,
         InlineConstantIf,
         Unroll,
     ]

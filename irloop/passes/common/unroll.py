@@ -139,7 +139,9 @@ class _Copies:
             for port in self.body.ports.carried:
                 self.states[port.parameter] = results[port.result]
         outputs = {port.external: self._output(port) for port in self.body.ports.outputs}
-        return [outputs[at] for at in range(len(self.node.outputs))]
+        return [
+            self.forms.named_apart(outputs[at], value) for at, value in enumerate(self.node.outputs)
+        ]
 
     def _parameter(self, index: int, number: int) -> Value:
         ports = self.body.ports

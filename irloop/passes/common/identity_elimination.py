@@ -1,0 +1,296 @@
+"""Takes out operations that give what they are given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from irloop.dialects.onnx import ONNX
+from irloop.dialects.openvino import OPENVINO
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.inference import Inference
+from irloop.graph.model import Node, Value
+from irloop.graph.types import TensorType
+from irloop.passes.base import MatcherPass
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.rewriter import MatchRewriter
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+__all__ = ["IdentityElimination"]
+
+#: Operations that give the elements of input 0 in their order, in another shape.
+RESHAPING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+
+#: Operations that give their operand where only one is given.
+JOINING = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
+
+#: Operations that take a part of input 0, and where their steps are.
+CUTTING = {"Slice": 3, "StridedSlice": 3}
+
+#: Operations that repeat or fill up input 0; nothing is added where the shape stays.
+GROWING = frozenset({"Broadcast", "Expand", "Tile"})
+
+#: The constant second operand that changes nothing. Only -0.0 can be added to -0.0 without a
+#: trace, and only 0.0 be taken from it.
+NEUTRAL = {"Add": -0.0, "Sub": 0.0, "Subtract": 0.0}
+NEUTRAL |= {"Mul": 1.0, "Multiply": 1.0, "Div": 1.0, "Divide": 1.0}
+
+TYPES = (
+    *("Identity", "Convert", "ConvertLike", "Cast", "CastLike", "Transpose", "Pad", "Dropout"),
+    *("Split", "VariadicSplit"),
+    *sorted(RESHAPING | JOINING | set(CUTTING) | GROWING | set(NEUTRAL)),
+)
+
+#: Ends of slices from here on mean the end of any axis.
+FAR = 2**31 - 1
+
+
+class IdentityElimination(MatcherPass):
+    """Lets what reads an operation without effect read its operand.
+
+    Given::
+
+        a = Convert(x: f32, f32)    b = Reshape(a: [2,3], [2,3])
+        c = Transpose(b, [0,1])     d = Unsqueeze(Squeeze(c, 0), 0)
+        e = d * 1                   y = Relu(e)
+
+    Result::
+
+        y = Relu(x)
+
+    Also Identity, Dropout, Concat and Split of one, slices of everything, Pad by 0, Broadcast and
+    Tile to the same shape, two Transposes that undo each other, and what adds 0, takes 0 away or
+    divides by 1: of floats only with the zero that keeps -0.0. An operation between an input and
+    an output of a graph stays, since both keep their names; so does one whose shapes are not known
+    well enough.
+    """
+
+    name = "identity_elimination"
+
+    def pattern(self) -> Pattern:
+        classes = [
+            cls for each in (OPENVINO, ONNX) for name in TYPES for cls in each.versions(name)
+        ]
+        return wrap_type(tuple(classes))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        if any(value.is_used for value in node.outputs[1:]) or node.attributes:
+            return False
+        source = _source(node, rewriter.inference)
+        if source is None or element_of(source) is not element_of(node.outputs[0]):
+            return False
+        if _gives_output(node.outputs[0]) and len(source.producer.outputs) > 1:
+            # A name for one of several outputs cannot be moved to the node.
+            return False
+        if len(node.outputs) == 1:
+            return rewriter.eliminate(node, source)
+        if _gives_output(node.outputs[0]):
+            return False
+        rewriter.replace_value(node.outputs[0], source)
+        rewriter.erase(node)
+        return True
+
+
+def _gives_output(value: Value) -> bool:
+    return any(user.op.type == "Result" for user, _ in value.uses)
+
+
+def _source(node: Node, inference: Inference) -> Value | None:
+    """The value that the first output of `node` is equal to, or None."""
+    first = node.inputs[0] if node.inputs else None
+    if first is None or not isinstance(first.type, TensorType):
+        return first if node.op.type == "Identity" else None
+    kind = node.op.type
+    if kind in RESHAPING:
+        return _reshaped_back(node, inference)
+    if kind == "Transpose":
+        return _transposed_back(node, inference)
+    if kind in NEUTRAL:
+        return _neutral(node, inference)
+    if kind in CUTTING:
+        return first if _takes_all(node, inference) else None
+    if kind == "Dropout":
+        return first if _is_off(node, inference) else None
+    if kind in ("Split", "VariadicSplit"):
+        return first if len(node.outputs) == 1 else None
+    if kind in JOINING:
+        return first if len(node.inputs) == 1 else None
+    if kind in GROWING:
+        return first if _same_shape(node) else None
+    if kind == "Pad":
+        return first if _same_shape(node) and _adds_nothing(node, inference) else None
+    # Conversions: to the type that it is.
+    known = element_of(first).bits or element_of(first).value == "string"
+    return first if known or kind == "Identity" else None
+
+
+def _same_shape(node: Node) -> bool:
+    first = node.inputs[0]
+    assert first is not None
+    shape = shape_of(node.outputs[0])
+    return shape.is_static and shape == shape_of(first)
+
+
+def _reshaped_back(node: Node, inference: Inference) -> Value | None:
+    """The first value behind reshaping operations that has the shape of this one."""
+    wanted = shape_of(node.outputs[0])
+    value = node.outputs[0]
+    while value.producer.op.type in RESHAPING:
+        source = value.producer.inputs[0]
+        if source is None:
+            return None
+        if wanted.is_static and shape_of(source) == wanted:
+            return source
+        value = source
+    return _unpaired(node, inference)
+
+
+def _unpaired(node: Node, inference: Inference) -> Value | None:
+    """What enters a Squeeze and an Unsqueeze of the same axes, in either order."""
+    first = node.inputs[0]
+    before = None if first is None else first.producer
+    kinds = {node.op.type, "" if before is None else before.op.type}
+    if before is None or kinds != {"Squeeze", "Unsqueeze"}:
+        return None
+    axes, others = _axes(node, inference), _axes(before, inference)
+    return before.inputs[0] if axes is not None and axes == others else None
+
+
+def _axes(node: Node, inference: Inference) -> list[int] | None:
+    """The axes that a Squeeze or Unsqueeze names, ascending, counted from the front."""
+    named = getattr(node.op, "axes", None)
+    if named is None:
+        given = node.inputs[1] if len(node.inputs) > 1 else None
+        known = None if given is None else inference.constant(given)
+        if known is None:
+            return None
+        named = [int(item) for item in known.reshape(-1)]
+    longer = node.outputs[0] if node.op.type == "Unsqueeze" else node.inputs[0]
+    rank = None if longer is None else shape_of(longer).rank
+    if any(axis < 0 for axis in named) and rank is None:
+        return None
+    return sorted(axis + (rank or 0) if axis < 0 else axis for axis in named)
+
+
+def _order(node: Node, inference: Inference) -> list[int] | None:
+    """The order of axes that a Transpose gives."""
+    first = node.inputs[0]
+    rank = None if first is None else shape_of(first).rank
+    named = getattr(node.op, "perm", None)
+    given = node.inputs[1] if len(node.inputs) > 1 else None
+    if named is None and given is not None:
+        known = inference.constant(given)
+        if known is None:
+            return None
+        named = tuple(int(item) for item in known.reshape(-1))
+    if named:
+        return list(named)
+    return None if rank is None else list(range(rank - 1, -1, -1))
+
+
+def _transposed_back(node: Node, inference: Inference) -> Value | None:
+    order = _order(node, inference)
+    first = node.inputs[0]
+    if order is None or first is None:
+        return None
+    if order == sorted(order):
+        return first
+    if first.producer.op.type != "Transpose":
+        return None
+    before = _order(first.producer, inference)
+    if before is None or [before[axis] for axis in order] != list(range(len(order))):
+        return None
+    return first.producer.inputs[0]
+
+
+def _neutral(node: Node, inference: Inference) -> Value | None:
+    """The operand that a calculation with a neutral constant gives, or None."""
+    if len(node.inputs) != 2 or not _broadcasts_as_numpy(node):
+        return None
+    orders = [(0, 1), (1, 0)] if node.op.commutative else [(0, 1)]
+    for one, two in orders:
+        value, other = node.inputs[one], node.inputs[two]
+        known = None if other is None else inference.constant(other)
+        if value is None or known is None or not _keeps_shape(node, value, known):
+            continue
+        if _is_neutral(known, NEUTRAL[node.op.type]):
+            return value
+    return None
+
+
+def _broadcasts_as_numpy(node: Node) -> bool:
+    return str(getattr(node.op, "auto_broadcast", "numpy")).lower() in ("numpy", "none")
+
+
+def _keeps_shape(node: Node, value: Value, other: Array) -> bool:
+    shape = shape_of(value)
+    if shape.rank is None:
+        return False
+    if other.size == 1 and other.ndim <= shape.rank:
+        return True
+    return shape.is_static and shape == shape_of(node.outputs[0])
+
+
+def _is_neutral(found: Array, wanted: float) -> bool:
+    import numpy as np
+
+    if found.dtype.kind not in "iuf" or not found.size or bool((found != wanted).any()):
+        return False
+    if found.dtype.kind in "iu" or wanted:
+        return True
+    return bool((np.signbit(found) == np.signbit(wanted)).all())
+
+
+def _takes_all(node: Node, inference: Inference) -> bool:
+    """True for a slice that starts at the first and ends at the last element of every axis."""
+    at = CUTTING[node.op.type]
+    if node.op.type == "Slice" and node.op.registry is ONNX:
+        at = 4
+    given = node.inputs[at] if at < len(node.inputs) else None
+    if given is not None:
+        steps = inference.constant(given)
+        if steps is None or bool((steps != 1).any()):
+            return False
+    if _same_shape(node):
+        return True
+    if node.op.type != "Slice":
+        return False
+    starts, ends = _bounds(node, inference)
+    if starts is None or ends is None:
+        return False
+    return all(item == 0 for item in starts) and all(item >= FAR for item in ends)
+
+
+def _bounds(node: Node, inference: Inference) -> tuple[list[int] | None, list[int] | None]:
+    named = [getattr(node.op, name, None) for name in ("starts", "ends")]
+    found: list[list[int] | None] = []
+    for at, numbers in enumerate(named):
+        if numbers is not None:
+            found.append(list(numbers))
+            continue
+        value = node.inputs[at + 1] if at + 1 < len(node.inputs) else None
+        known = None if value is None else inference.constant(value)
+        found.append(None if known is None else [int(item) for item in known.reshape(-1)])
+    return found[0], found[1]
+
+
+def _is_off(node: Node, inference: Inference) -> bool:
+    """True for a Dropout that does not train."""
+    training = node.inputs[2] if len(node.inputs) > 2 else None
+    if training is None:
+        return True
+    known = inference.constant(training)
+    return known is not None and not bool(known.any())
+
+
+def _adds_nothing(node: Node, inference: Inference) -> bool:
+    pads = getattr(node.op, "pads", None)
+    if pads is not None:
+        return not any(pads)
+    last = 3 if node.op.registry is OPENVINO else 2
+    given = [inference.constant(value) for value in node.inputs[1:last] if value is not None]
+    return all(item is not None and not bool(item.any()) for item in given)
