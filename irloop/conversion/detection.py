@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop.conversion.framework import EXPORTS, no_counterpart
-from irloop.dialects.openvino import detection, detectron, multiclass_nms, nms, proposals, roi
+from irloop.dialects.openvino import detectron, multiclass_nms, nms, roi
 
 __all__: list[str] = []
 
@@ -11,13 +11,7 @@ _OUTSIDE = "end the model at the boxes and scores, and choose among them outside
 
 no_counterpart(
     EXPORTS,
-    detection.DetectionOutput,
-    detection.DetectionOutput1,
     detectron.ExperimentalDetectronDetectionOutput,
-    proposals.ExperimentalDetectronGenerateProposalsSingleImage,
-    proposals.GenerateProposals,
-    proposals.Proposal,
-    proposals.Proposal1,
     reason="ONNX has no operation that decodes boxes, suppresses them and fills up what is left",
     fix=_OUTSIDE,
 )

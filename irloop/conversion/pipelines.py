@@ -60,6 +60,7 @@ from irloop.conversion import (  # noqa: F401
     slicing,
     strided_slice,
     text,
+    training,
     unique,
 )
 from irloop.conversion import openvino_forms as ov_forms
@@ -70,6 +71,7 @@ from irloop.errors import UnsupportedError, UsageError
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.op import Result
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import UNKNOWN_TYPE, Shape, TensorType, ValueType
 from irloop.graph.verify import verify
@@ -184,16 +186,26 @@ def set_input_shapes(model: Model, shapes: Mapping[str, Shape]) -> None:
 
 
 def onnx_input_name(node: Node) -> str:
-    """The name of a Parameter's value: its first tensor name, or that of the layer."""
-    return node.outputs[0].names[0] if node.outputs[0].names else node.name
+    """The name of a Parameter's value: of its tensor names that of the layer, else the first.
+
+    Where the value is an output as well, OpenVINO gives it that output's tensor names alone.
+    """
+    value = node.outputs[0]
+    outputs = {_without_port(user.name) for user, _ in value.uses if isinstance(user.op, Result)}
+    own = [name for name in value.names if name not in outputs]
+    return node.name if node.name in value.names or not own else own[0]
 
 
 def onnx_output_name(node: Node) -> str:
-    """The name of a Result's value: its first tensor name, or that of the layer."""
-    value = node.inputs[0]
-    if value is not None and value.names and value.producer.inputs:
-        return value.names[0]
-    return node.name.removesuffix(SINK_SUFFIX)
+    """The name of a Result's value: of its tensor names that of the layer, else the first."""
+    value, name = node.inputs[0], _without_port(node.name)
+    if value is None or name in value.names or not (value.names and value.producer.inputs):
+        return name
+    return value.names[0]
+
+
+def _without_port(name: str) -> str:
+    return name.removesuffix(SINK_SUFFIX)
 
 
 class _Names:

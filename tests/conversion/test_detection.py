@@ -12,8 +12,8 @@ SAID = """
     ExperimentalDetectronROIFeatureExtractor
 """
 REFUSED = """
-    DetectionOutput Proposal GenerateProposals ExperimentalDetectronDetectionOutput
-    ExperimentalDetectronGenerateProposalsSingleImage MatrixNms NMSRotated
+    ExperimentalDetectronDetectionOutput
+    MatrixNms NMSRotated
     ROIAlignRotated DeformablePSROIPooling
 """
 OPCONF_TYPES = SAID + REFUSED

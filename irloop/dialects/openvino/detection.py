@@ -46,6 +46,10 @@ class Detecting(OpenVinoOp):
         """The number of classes where an attribute says it."""
         return None
 
+    def centred(self) -> bool:
+        """True where moves are of centres and sizes, False where they are of corners."""
+        return self.code_type.lower() == _CODES[1]
+
     def rows(self, items: int, priors: int, classes: int) -> int:
         """The number of rows of the result."""
         if self.keep_top_k[0] > 0:
@@ -87,7 +91,7 @@ class Detecting(OpenVinoOp):
             background=self.background_label_id,
             best=self.top_k,
             kept=self.keep_top_k[0],
-            centred=self.code_type.lower() == _CODES[1],
+            centred=self.centred(),
             shared=self.share_location,
             variances=not self.variance_encoded_in_target,
             overlap=self.nms_threshold,

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from irloop import kernels
 from irloop.dialects import rules
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
+
+if TYPE_CHECKING:
+    from irloop.kernels.proposals import Anchors
 
 __all__ = [
     "ExperimentalDetectronGenerateProposalsSingleImage",
@@ -61,15 +66,19 @@ class Proposing(OpenVinoOp):
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(args.element(0), Shape((self._rows(args), 5)))]
 
+    def anchors(self) -> Anchors:
+        """The kernel's view of the boxes of one element."""
+        return kernels.proposals.Anchors(
+            self.base_size,
+            self.ratio,
+            self.scale,
+            self.feat_stride,
+            self.framework.lower() == "tensorflow",
+        )
+
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.proposals.proposals(
-            kernels.proposals.Anchors(
-                self.base_size,
-                self.ratio,
-                self.scale,
-                self.feat_stride,
-                self.framework.lower() == "tensorflow",
-            ),
+            self.anchors(),
             kernels.proposals.Selection(
                 self.pre_nms_topn, self.post_nms_topn, self.nms_thresh, self.min_size
             ),

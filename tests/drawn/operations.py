@@ -1,0 +1,112 @@
+"""One OpenVINO operation as a model, and its export run by ONNX Runtime against the executor."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+
+from irloop.conversion import pipelines
+from irloop.execution.session import Session
+from irloop.formats.onnx import writer
+from irloop.graph.builder import Builder
+from irloop.graph.model import Graph, Model, Value
+from irloop.graph.op import Op
+from irloop.graph.types import UNKNOWN_DIM, Shape, TensorType, element_type_of
+
+__all__ = ["Draw", "check_operation", "model_of", "run_onnxruntime"]
+
+T = TypeVar("T")
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Draw:
+    """Settings and arrays that a seed decides."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def choice(self, items: Sequence[T]) -> T:
+        """One of these."""
+        return items[int(self.rng.integers(len(items)))]
+
+    def chance(self, share: float) -> bool:
+        """True that often."""
+        return bool(self.rng.random() < share)
+
+
+def model_of(
+    op: Op,
+    arrays: Sequence[Array | None],
+    *,
+    constants: Collection[int] = (),
+    dynamic: Collection[int] = (),
+) -> Model:
+    """A model of one operation; `dynamic` inputs declare no dimension, None is an absent one."""
+    builder = Builder(Graph("g"))
+    values: list[Value | None] = []
+    for at, array in enumerate(arrays):
+        if array is None:
+            values.append(None)
+            continue
+        element = element_type_of(array.dtype)
+        if at in constants:
+            values.append(builder.constant(array, element))
+            continue
+        dims = (UNKNOWN_DIM,) * array.ndim if at in dynamic else array.shape
+        values.append(builder.parameter(f"in{at}", TensorType(element, Shape(dims))))
+    node = builder.emit(op, *values, name="op")
+    for at, value in enumerate(node.outputs):
+        builder.result(value, f"out{at}")
+    return Model(builder.graph, "openvino", 11, {}, {})
+
+
+def run_onnxruntime(model: Model, given: Sequence[Array]) -> list[Any]:
+    """What ONNX Runtime gives for a model that onnx.checker has nothing against."""
+    onnx = pytest.importorskip("onnx")
+    ort = pytest.importorskip("onnxruntime")
+    proto = writer.to_proto_model(model)
+    onnx.checker.check_model(proto, full_check=True)
+    onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True, data_prop=True)
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    providers = ["CPUExecutionProvider"]
+    session = ort.InferenceSession(proto.SerializeToString(), options, providers=providers)
+    names = [item.name for item in session.get_inputs()]
+    return list(session.run(None, dict(zip(names, given, strict=True))))
+
+
+def _compare(found: Sequence[Any], expected: Sequence[Any], rtol: float, atol: float) -> None:
+    for array, wanted in zip(found, expected, strict=True):
+        assert array.dtype == wanted.dtype
+        assert array.shape == wanted.shape
+        wide, reference = array.astype(np.float64), wanted.astype(np.float64)
+        np.testing.assert_allclose(wide, reference, rtol, atol)
+
+
+def check_operation(
+    op: Op,
+    arrays: Sequence[Array | None],
+    *,
+    opset: int = 17,
+    constants: Collection[int] = (),
+    dynamic: Collection[int] = (),
+    rtol: float = 1e-4,
+    atol: float = 1e-4,
+) -> list[Any]:
+    """The operation's own values, which its export and what is made of that again must give.
+
+    ONNX Runtime runs the export, the executor the export and the IR made of it.
+    """
+    model = model_of(op, arrays, constants=constants, dynamic=dynamic)
+    given = [a for at, a in enumerate(arrays) if a is not None and at not in constants]
+    expected = list(Session(model).run(given).values())
+    exported, _ = pipelines.to_onnx(model, opset=opset)
+    _compare(run_onnxruntime(exported, given), expected, rtol, atol)
+    _compare(list(Session(exported).run(given).values()), expected, rtol, atol)
+    again, _ = pipelines.to_openvino(exported)
+    _compare(list(Session(again).run(given).values()), expected, rtol, atol)
+    return expected
