@@ -1,8 +1,9 @@
 """Cases that all operation families share: stored OpenVINO outputs and ONNX's own node tests.
 
 A test module that names its operations in OPCONF_TYPES (types of an IR) or BACKEND_OPS (types
-of ONNX) gets the cases of exactly those through the parameters `opconf_case` and
-`backend_case`. The expected values come from OpenVINO and from the ONNX project, not from here.
+of ONNX, where BACKEND_DOMAIN may name a domain) gets the cases of exactly those through the
+parameters `opconf_case` and `backend_case`. The expected values come from OpenVINO and from the
+ONNX project, not from here.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "opconf_case" in metafunc.fixturenames:
         metafunc.parametrize("opconf_case", _opconf_cases(metafunc.module.OPCONF_TYPES))
     if "backend_case" in metafunc.fixturenames:
-        metafunc.parametrize("backend_case", _backend_names(metafunc.module.BACKEND_OPS))
+        domain = getattr(metafunc.module, "BACKEND_DOMAIN", "")
+        metafunc.parametrize("backend_case", _backend_names(metafunc.module.BACKEND_OPS, domain))
 
 
 def _opconf_cases(types: str) -> list[Any]:
@@ -60,12 +62,12 @@ def _backend_tests() -> dict[str, Any]:
         return {test.name: test for test in loader.load_model_tests(kind="node")}
 
 
-def _backend_names(listed: str) -> list[str]:
+def _backend_names(listed: str, domain: str) -> list[str]:
     names, ops = [], set(listed.split())
     for name, test in _backend_tests().items():
         types = {node.op_type for node in test.model.graph.node}
         domains = {node.domain for node in test.model.graph.node}
-        if types & ops and types <= ops | {"Constant"} and domains <= {""}:
+        if types & ops and types <= ops | {"Constant"} and domains <= {"", domain}:
             names.append(name)
     return sorted(names)
 

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from irloop.kernels import slicing as slicing
     from irloop.kernels import special as special
     from irloop.kernels import text as text
+    from irloop.kernels import training as training
 
 
 def __getattr__(name: str) -> Any:

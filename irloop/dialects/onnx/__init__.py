@@ -35,6 +35,7 @@ from irloop.dialects.onnx import (
     signal,
     slicing,
     text,
+    training,
 )
 from irloop.dialects.onnx.base import ONNX, OnnxOp
 
@@ -73,4 +74,5 @@ __all__ = [
     "signal",
     "slicing",
     "text",
+    "training",
 ]
