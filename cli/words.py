@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
-from typing import Any
 
+from irloop.graph.describe import attributes, constant
 from irloop.graph.loops import (
     Carried,
     Concatenated,
@@ -16,12 +15,10 @@ from irloop.graph.loops import (
     Sliced,
 )
 from irloop.graph.model import Body, Node, Value
-from irloop.graph.op import Constant, UnknownOp
+from irloop.graph.op import Constant
 from irloop.graph.types import TensorType
 
 __all__ = ["attributes", "iterations", "operand", "wires"]
-
-_SHOWN = 4
 
 
 def operand(value: Value | None) -> str:
@@ -29,37 +26,7 @@ def operand(value: Value | None) -> str:
     if value is None:
         return "-"
     op = value.producer.op
-    if not isinstance(op, Constant):
-        return value.name
-    if op.tensor.count <= _SHOWN and op.tensor.element.bits >= 8:
-        try:
-            return _numbers(op.tensor.numpy().tolist())
-        except (ValueError, OSError):
-            # The weights are missing or too short; the type still says something.
-            return f"const {op.tensor.type}"
-    return f"const {op.tensor.type}"
-
-
-def _numbers(item: Any) -> str:
-    if isinstance(item, list):
-        return f"[{', '.join(map(_numbers, item))}]"
-    return f"{item:g}" if isinstance(item, float) else str(item)
-
-
-def attributes(node: Node) -> dict[str, Any]:
-    """The attributes of an operation that do not have their default value."""
-    if isinstance(node.op, Constant):
-        return {}
-    if isinstance(node.op, UnknownOp):
-        return dict(node.op.attributes)
-    found = {}
-    # The type checker knows operations as dataclasses only by their transform.
-    op: Any = node.op
-    for item in fields(op):
-        value = getattr(op, item.name)
-        if item.default is MISSING or value != item.default:
-            found[item.metadata.get("name") or item.name] = value
-    return found
+    return constant(op) if isinstance(op, Constant) else value.name
 
 
 def iterations(node: Node) -> str:

@@ -1,0 +1,47 @@
+"""What a node says about itself to people: attributes, small constants."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any
+
+from irloop.graph.model import Node
+from irloop.graph.op import Constant, UnknownOp
+
+__all__ = ["attributes", "constant"]
+
+#: Constants of more elements are told by their type only.
+SHOWN = 4
+
+
+def attributes(node: Node) -> dict[str, Any]:
+    """The attributes of an operation that do not have their default value."""
+    if isinstance(node.op, Constant):
+        return {}
+    if isinstance(node.op, UnknownOp):
+        return dict(node.op.attributes)
+    found = {}
+    # The type checker knows operations as dataclasses only by their transform.
+    op: Any = node.op
+    for item in fields(op):
+        value = getattr(op, item.name)
+        if item.default is MISSING or value != item.default:
+            found[item.metadata.get("name") or item.name] = value
+    return found
+
+
+def constant(op: Constant) -> str:
+    """A constant's elements where they are few, else its type."""
+    if op.tensor.count <= SHOWN and op.tensor.element.bits >= 8:
+        try:
+            return _numbers(op.tensor.numpy().tolist())
+        except (ValueError, OSError):
+            # The weights are missing or too short; the type still says something.
+            return f"const {op.tensor.type}"
+    return f"const {op.tensor.type}"
+
+
+def _numbers(item: Any) -> str:
+    if isinstance(item, list):
+        return f"[{', '.join(map(_numbers, item))}]"
+    return f"{item:g}" if isinstance(item, float) else str(item)
