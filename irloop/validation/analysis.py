@@ -140,6 +140,10 @@ class LightInference(Inference):
             # What the key names is kept alive, so that no other object gets its identity.
             self._known[key] = (given, said), [value.type for value in node.outputs]
 
+    def declared(self, value: Value) -> ValueType:
+        """The type a value had before it was inferred."""
+        return self._declared.get(value, value.type)
+
     def dims(self, value: Value) -> tuple[Dim, ...] | None:
         self._looked = True
         return super().dims(value)

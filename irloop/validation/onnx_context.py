@@ -10,21 +10,29 @@ from irloop.diagnostics import Location
 from irloop.errors import InferenceError, IrloopError
 from irloop.formats.onnx.outline import Outline, OutlineGraph, OutlineNode, outline_of
 from irloop.formats.onnx.reader import read
+from irloop.formats.onnx.signature import NEWEST, STANDARD, Signature, signature_of
+from irloop.graph.model import Graph, Value
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+from irloop.graph.walk import all_graphs
 from irloop.validation.analysis import LightInference
 from irloop.validation.errors import Errors
 
-__all__ = ["OnnxContext", "at_graph", "at_node", "element_of", "shape_of", "slice_shape"]
+__all__ = ["OnnxContext", "at_graph", "at_node", "at_path", "element_of", "shape_of", "slice_shape"]
 
 
 def at_node(node: OutlineNode) -> Location:
     """A node, by its way through bodies."""
-    return Location(path=node.path, element=node.path)
+    return at_path(node.path)
 
 
 def at_graph(graph: OutlineGraph) -> Location:
     """A body, or the main graph."""
-    return Location(path=graph.path, element=graph.path)
+    return at_path(graph.path)
+
+
+def at_path(path: str) -> Location:
+    """A node, by its way through bodies as text."""
+    return Location(path=path, element=path)
 
 
 def element_of(type: ValueType) -> ElementType | None:
@@ -64,6 +72,7 @@ class OnnxContext:
         self.errors = Errors()
         #: Why the model cannot be read, None when it can.
         self.read_error: IrloopError | None = None
+        self._graph: Graph | None = None
 
     @cached_property
     def graphs(self) -> list[OutlineGraph]:
@@ -132,14 +141,50 @@ class OnnxContext:
         found = body.constant_of(name)
         return found is not None and bool(found[0])
 
+    def signature(self, node: OutlineNode) -> Signature | None:
+        """What the standard says of a node's operation; None for one that it does not have."""
+        opset = self.outline.opsets.get(node.domain)
+        return None if opset is None else signature_of(node.type, opset, node.domain)
+
+    @cached_property
+    def standard_nodes(self) -> list[tuple[OutlineNode, Signature | None]]:
+        """Every node of a domain that ONNX defines and the model imports, bodies included."""
+        outline = self.outline
+        # An opset that does not exist is one finding, not one for each node.
+        domains = {
+            domain
+            for domain, opset in outline.opsets.items()
+            if domain in STANDARD and (domain or 1 <= opset <= NEWEST)
+        }
+        return [
+            (node, self.signature(node))
+            for graph in self.graphs
+            for node in graph.nodes
+            if node.domain in domains and (node.domain, node.type) not in outline.functions
+        ]
+
     @cached_property
     def inference_errors(self) -> list[InferenceError]:
         """What operations object to; empty when the model cannot be read."""
+        return self._inference.errors
+
+    @cached_property
+    def inferred_graphs(self) -> list[Graph]:
+        """The main graph and every body with inferred types; empty when it cannot be read."""
+        _ = self._inference
+        return [] if self._graph is None else list(all_graphs(self._graph))
+
+    def declared_type(self, value: Value) -> ValueType:
+        """The type that the file gave a value before it was inferred."""
+        return self._inference.declared(value)
+
+    @cached_property
+    def _inference(self) -> LightInference:
         inference = LightInference()
         try:
-            model = read(self.path)
-            inference.run(model.graph)
+            graph = read(self.path).graph
+            inference.run(graph)
+            self._graph = graph
         except (IrloopError, RecursionError) as error:
             self.read_error = error if isinstance(error, IrloopError) else None
-            return []
-        return inference.errors
+        return inference

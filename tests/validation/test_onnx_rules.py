@@ -15,6 +15,13 @@ from tests.rule_fixtures import RULES, Fixture, fixtures
 
 FIXTURES = fixtures(".txt")
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
+#: Models of the corpus that ONNX Runtime refuses, and the codes that say why.
+FAULTS = {
+    # ReduceMin takes booleans from opset 20 on; the model is of opset 16.
+    "burn_loop_dynamic_cond": {"ONX206"},
+    # A second input of Transpose, which OpenVINO passes over.
+    "if_branches_with_multiple_outputs": {"ONX104"},
+}
 
 
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.name)
@@ -30,7 +37,8 @@ def test_fixture(fixture: Fixture, tmp_path: Path) -> None:
     assert match is not None
     assert found == set(match.group(1).split(", ")), [str(item) for item in report]
     for item in report:
-        assert item.location.path or item.code == "ONX101", str(item)
+        # What belongs to the main graph as a whole has no path.
+        assert item.location.path or item.code in ("ONX101", "ONX106", "ONX107"), str(item)
 
 
 def test_place_leads_into_the_body(tmp_path: Path) -> None:
@@ -71,5 +79,5 @@ def test_good_models_have_no_errors() -> None:
     ]
     assert paths
     for path in paths:
-        report = validate(path)
-        assert not report.has_errors, (path, [str(item) for item in report])
+        errors = {item.code for item in validate(path) if item.severity.value == "error"}
+        assert errors == FAULTS.get(path.parent.name, set()), path

@@ -18,9 +18,10 @@ import onnx
 from irloop.errors import IrloopError
 from irloop.formats.onnx.attributes import kind_of
 from irloop.formats.onnx.external import ExternalFiles
+from irloop.formats.onnx.signature import kind_name
 from irloop.formats.onnx.source import load
 from irloop.formats.onnx.tensors import tensor_from_proto
-from irloop.formats.onnx.types import require_text, type_from_proto
+from irloop.formats.onnx.types import ELEMENT_TYPES, require_text, type_from_proto
 from irloop.graph.types import UNKNOWN_TYPE, ValueType
 
 __all__ = ["Outline", "OutlineGraph", "OutlineNode", "outline_of"]
@@ -33,7 +34,8 @@ SMALL = 16
 class OutlineNode:
     """A node: an empty name in `inputs` or `outputs` is one left out.
 
-    `bodies` are the graphs among its attributes; `numbers` its integers and lists of them.
+    `bodies` are the graphs among its attributes; `numbers` its integers and lists of them;
+    `attributes` all of them, as they stand: name, kind (empty where it says none).
     """
 
     type: str
@@ -44,6 +46,7 @@ class OutlineNode:
     graph: OutlineGraph
     bodies: dict[str, OutlineGraph] = field(default_factory=dict)
     numbers: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    attributes: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -63,7 +66,8 @@ class OutlineNode:
 class OutlineGraph:
     """A graph: its own names with their declared types, its nodes in the file's order.
 
-    `path` leads to a body by node and attribute. `untyped` are inputs without any type.
+    `path` leads to a body by node and attribute. `untyped` are inputs without any type;
+    `unknown_types` and `negative_sizes` what is declared with such a type or size.
     """
 
     name: str
@@ -76,6 +80,8 @@ class OutlineGraph:
     constants: dict[str, tuple[Any, ...]]
     parent: OutlineNode | None
     nodes: list[OutlineNode] = field(default_factory=list)
+    unknown_types: dict[str, int] = field(default_factory=dict)
+    negative_sizes: dict[str, int] = field(default_factory=dict)
 
     def type_of(self, name: str) -> ValueType:
         """What the file declares for a name, here or in a graph around; unknown otherwise."""
@@ -109,10 +115,14 @@ class OutlineGraph:
 
 @dataclass(slots=True)
 class Outline:
-    """A model: its main graph and the opset of each domain ("" is ai.onnx)."""
+    """A model: its main graph, the opset of each domain ("" is ai.onnx), its own functions.
+
+    A function is known by its domain and name.
+    """
 
     graph: OutlineGraph
     opsets: dict[str, int]
+    functions: frozenset[tuple[str, str]] = frozenset()
 
 
 def outline_of(path: str | os.PathLike[str]) -> Outline:
@@ -126,7 +136,8 @@ def outline_of(path: str | os.PathLike[str]) -> Outline:
     proto = load(file, files)
     require_text([item.domain for item in proto.opset_import], "the domain of an opset")
     opsets = {item.domain.removeprefix("ai.onnx"): item.version for item in proto.opset_import}
-    return Outline(_graph(proto.graph, "", None, files), opsets)
+    functions = frozenset((item.domain, item.name) for item in proto.functions)
+    return Outline(_graph(proto.graph, "", None, files), opsets, functions)
 
 
 def _graph(
@@ -146,6 +157,8 @@ def _graph(
         {},
         parent,
     )
+    for item in named:
+        _misdeclared(graph, item)
     for tensor in proto.initializer:
         _constant(graph, tensor.name, tensor, files)
     for node in proto.node:
@@ -161,6 +174,7 @@ def _node(graph: OutlineGraph, proto: onnx.NodeProto, files: ExternalFiles) -> O
     )
     for attribute in proto.attribute:
         kind = kind_of(attribute)
+        node.attributes.append((attribute.name, kind_name(attribute.type)))
         if kind == onnx.AttributeProto.GRAPH:
             label = _LABELS.get(attribute.name, attribute.name)
             node.bodies[attribute.name] = _graph(attribute.g, f"{node.path}/{label}", node, files)
@@ -173,6 +187,17 @@ def _node(graph: OutlineGraph, proto: onnx.NodeProto, files: ExternalFiles) -> O
     if proto.op_type == "Constant" and "value_int" in node.numbers and proto.output:
         graph.constants[proto.output[0]] = node.numbers["value_int"]
     return node
+
+
+def _misdeclared(graph: OutlineGraph, proto: onnx.ValueInfoProto) -> None:
+    if proto.type.WhichOneof("value") != "tensor_type":
+        return
+    tensor = proto.type.tensor_type
+    if tensor.elem_type not in ELEMENT_TYPES:
+        graph.unknown_types[proto.name] = tensor.elem_type
+    for dim in tensor.shape.dim:
+        if dim.HasField("dim_value") and dim.dim_value < 0:
+            graph.negative_sizes[proto.name] = dim.dim_value
 
 
 _LABELS = {"then_branch": "then", "else_branch": "else"}

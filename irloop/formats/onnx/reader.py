@@ -33,7 +33,15 @@ from irloop.formats.onnx.notes import (
     info_of,
     node_notes,
 )
-from irloop.formats.onnx.scopes import GraphSource, NodeSource, order_of, source_of
+from irloop.formats.onnx.scopes import (
+    GraphSource,
+    NodeSource,
+    inside,
+    label_of,
+    order_of,
+    source_of,
+    step_into,
+)
 from irloop.formats.onnx.source import load
 from irloop.formats.onnx.tensors import sparse_from_proto, tensor_from_proto
 from irloop.formats.onnx.types import require_text, type_from_proto, type_to_proto
@@ -139,7 +147,7 @@ def _metadata(proto: onnx.ModelProto) -> dict[str, Any]:
 
 def _undefined(source: GraphSource, name: str, path: str = "") -> ReadError:
     for node in source.nodes:
-        own = f"{path}{node.proto.name or node.proto.op_type}"
+        own = f"{path}{label_of(node.proto)}"
         if name in node.proto.input:
             position = list(node.proto.input).index(name)
             return ReadError(
@@ -150,7 +158,7 @@ def _undefined(source: GraphSource, name: str, path: str = "") -> ReadError:
             )
         for label, body in node.bodies.items():
             if name in body.captures:
-                return _undefined(body, name, f"{own}/{label}/")
+                return _undefined(body, name, f"{path}{step_into(node.proto, label)}/")
     place = path.rstrip("/") or f"graph {source.proto.name!r}"
     return ReadError(
         f"{place} gives {name!r}, which nothing makes",
@@ -228,7 +236,12 @@ class _Reader:
             scope.values[name] = value
         self._initializers(scope, proto)
         for node in order_of(source):
-            self._node(scope, node)
+            try:
+                self._node(scope, node)
+            except ReadError as error:
+                if error.diagnostics[0].location.path:
+                    raise
+                raise inside(error, label_of(node.proto)) from None
         for item in proto.output:
             if not item.name:
                 raise ReadError(f"graph {proto.name!r} has an output without a name")
@@ -357,11 +370,18 @@ class _Reader:
         return [
             ReadBody(
                 name if labels is None else labels[name],
-                self.graph(source.bodies[name], scope.values, source.bodies[name].captures),
+                self._body(scope, source, name),
                 source.bodies[name].captures,
             )
             for name in names
         ]
+
+    def _body(self, scope: _Scope, source: NodeSource, name: str) -> Graph:
+        body = source.bodies[name]
+        try:
+            return self.graph(body, scope.values, body.captures)
+        except ReadError as error:
+            raise inside(error, step_into(source.proto, name)) from None
 
     def _close(
         self,

@@ -7,7 +7,7 @@ its nodes, the bodies of each, and the names that it takes from outside.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import onnx
 
@@ -16,7 +16,32 @@ from irloop.errors import ReadError
 from irloop.formats.onnx.attributes import kind_of
 from irloop.formats.onnx.types import require_text
 
-__all__ = ["GraphSource", "NodeSource", "order_of", "source_of"]
+__all__ = ["GraphSource", "NodeSource", "inside", "label_of", "order_of", "source_of", "step_into"]
+
+
+def label_of(proto: onnx.NodeProto) -> str:
+    """The name of a node; of one without a name its type and first output."""
+    first = next((name for name in proto.output if name), "")
+    return proto.name or (f"{proto.op_type}({first})" if first else proto.op_type)
+
+
+def step_into(proto: onnx.NodeProto, attribute: str) -> str:
+    """The way from a graph into a body of one of its nodes, as in ``If_2/then``."""
+    return f"{label_of(proto)}/{attribute.removesuffix('_branch')}"
+
+
+def inside(error: ReadError, path: str) -> ReadError:
+    """`error` of a body (or a node), placed by the way to it."""
+    placed = [
+        replace(
+            item,
+            location=replace(
+                item.location, path="/".join(filter(None, (path, item.location.path)))
+            ),
+        )
+        for item in error.diagnostics
+    ]
+    return ReadError(error.message, diagnostics=placed)
 
 
 @dataclass(slots=True)
@@ -72,7 +97,7 @@ def source_of(proto: onnx.GraphProto, limit: int | None = None) -> GraphSource:
 def _define(graph: onnx.GraphProto, node: onnx.NodeProto, names: set[str]) -> None:
     for name in node.output:
         if name and name in names:
-            place = node.name or node.op_type
+            place = label_of(node)
             raise ReadError(
                 f"{name!r} is made twice in graph {graph.name!r}",
                 location=Location(path=place),
@@ -105,7 +130,10 @@ def _node_source(proto: onnx.NodeProto) -> NodeSource:
     for attribute in proto.attribute:
         kind = kind_of(attribute)
         if kind == onnx.AttributeProto.GRAPH:
-            bodies[attribute.name] = source_of(attribute.g, _body_inputs(proto))
+            try:
+                bodies[attribute.name] = source_of(attribute.g, _body_inputs(proto))
+            except ReadError as error:
+                raise inside(error, step_into(proto, attribute.name)) from None
         elif kind == onnx.AttributeProto.GRAPHS:
             for index, graph in enumerate(attribute.graphs):
                 bodies[f"{attribute.name}[{index}]"] = source_of(graph)
@@ -166,6 +194,7 @@ def _cycle(graph: GraphSource, stack: list[int], maker: int, name: str) -> ReadE
     names = [f"{node.op_type} {node.name or node.output[0]!r}" for node in nodes[:8]]
     return ReadError(
         f"the nodes of graph {graph.proto.name!r} form a cycle over {name!r}",
+        location=Location(path=label_of(nodes[0])),
         expected="nodes that can be put into an order",
         found=" -> ".join(reversed(names)) + (" ..." if len(nodes) > 8 else ""),
     )

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.validation.onnx_context import OnnxContext
+from irloop.validation.onnx_context import OnnxContext, at_path
 from irloop.validation.rule import OnnxRule
 
 
-class Unreadable(OnnxRule, code="ONX101", severity=Severity.ERROR, title="model cannot be read"):
+class Unreadable(
+    OnnxRule,
+    code="ONX101",
+    severity=Severity.ERROR,
+    title="model cannot be read",
+    requires=("ONX102", "ONX104", "ONX105"),
+):
     """The file is no ONNX model, or one that contradicts itself.
 
     What it does:
@@ -32,7 +38,7 @@ class Unreadable(OnnxRule, code="ONX101", severity=Severity.ERROR, title="model 
             return
         for item in context.read_error.diagnostics:
             yield self.found(
-                item.location,
+                at_path(item.location.path),
                 item.message,
                 expected=item.expected,
                 found=item.found,

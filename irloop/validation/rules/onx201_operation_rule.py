@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.validation.onnx_context import OnnxContext
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.onnx_context import OnnxContext, at_path
 from irloop.validation.rule import OnnxRule
 
 
@@ -31,7 +31,7 @@ class OperationRule(
         """One finding a node."""
         for error in context.inference_errors:
             item = error.diagnostics[0]
-            place = Location(path=item.location.path or item.message.split("'")[1], element="")
+            place = at_path(item.location.path or item.message.split("'")[1])
             yield self.found(
                 place, item.message, expected=item.expected, found=item.found, fix="correct it"
             )

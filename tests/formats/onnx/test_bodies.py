@@ -255,7 +255,7 @@ def test_a_name_that_nothing_makes_is_named_with_its_node() -> None:
           >
         }"""
     )
-    with pytest.raises(ReadError, match=r"Neg 'branch/then_branch/inner' reads 'ghost'"):
+    with pytest.raises(ReadError, match=r"Neg 'branch/then/inner' reads 'ghost'"):
         reader.from_proto(proto)
 
 

@@ -1,0 +1,81 @@
+"""What the standard says of an operation, from ONNX's schemas: inputs, outputs, attributes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import onnx
+
+from irloop.formats.onnx.types import DATA_TYPES, data_type_name
+from irloop.formats.onnx.versions import schema_of
+from irloop.graph.types import ElementType
+
+__all__ = ["NEWEST", "STANDARD", "Signature", "kind_name", "signature_of", "type_text"]
+
+#: How the schemas say that there is no largest number.
+_NO_LIMIT = (1 << 31) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """One version of an operation; `attributes` gives the kind of each and if it has to be there.
+
+    `mandatory` are the positions of inputs that cannot be left out; `types` the element types of
+    tensors that each input takes (the last one stands for all behind it), empty for any.
+    """
+
+    label: str
+    deprecated: bool
+    inputs: tuple[int, int | None]
+    outputs: tuple[int, int | None]
+    mandatory: frozenset[int]
+    attributes: dict[str, tuple[str, bool]]
+    types: tuple[frozenset[str], ...]
+
+
+#: The newest opset that the installed onnx knows.
+NEWEST = int(onnx.defs.onnx_opset_version())
+#: The domains whose operations ONNX itself defines; "" is ai.onnx.
+STANDARD = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training"})
+
+
+@cache
+def signature_of(type: str, opset: int, domain: str) -> Signature | None:
+    """The signature of an operation in an opset; None where the standard has no such operation."""
+    schema = schema_of(type, opset, domain)
+    if schema is None:
+        return None
+    given = list(schema.inputs)
+    single = onnx.defs.OpSchema.FormalParameterOption.Single
+    types = {item.type_param_str: item.allowed_type_strs for item in schema.type_constraints}
+    return Signature(
+        f"{schema.name}-{schema.since_version}",
+        bool(schema.deprecated),
+        (schema.min_input, _limit(schema.max_input)),
+        (schema.min_output, _limit(schema.max_output)),
+        frozenset(at for at, item in enumerate(given) if item.option == single),
+        {
+            name: (str(item.type).rpartition(".")[2], bool(item.required))
+            for name, item in schema.attributes.items()
+        },
+        tuple(frozenset(types.get(item.type_str, [item.type_str])) for item in given),
+    )
+
+
+def _limit(number: int) -> int | None:
+    return None if number >= _NO_LIMIT else number
+
+
+@cache
+def kind_name(number: int) -> str:
+    """The kind of an attribute by its number, as the schemas name it; empty for no kind."""
+    names = {value: name for name, value in onnx.AttributeProto.AttributeType.items() if value}
+    return str(names.get(number, ""))
+
+
+@cache
+def type_text(element: ElementType) -> str:
+    """A tensor type as the schemas write it, as in ``tensor(float)``; empty where ONNX has none."""
+    code = DATA_TYPES.get(element)
+    return "" if code is None else f"tensor({data_type_name(code).lower()})"

@@ -1,0 +1,50 @@
+"""ONX102: operation that the standard does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.onnx_context import OnnxContext, at_node
+from irloop.validation.rule import OnnxRule
+
+
+class UnknownOperation(
+    OnnxRule,
+    code="ONX102",
+    severity=Severity.ERROR,
+    title="operation that the standard does not have",
+):
+    """A node of a domain of the standard names an operation that its opset does not have.
+
+    What it does:
+        Looks up each node of ai.onnx and ai.onnx.ml that the model does not define as a function,
+        in the opset that the model imports; operations that the opset has removed count as unknown.
+    Why is this bad:
+        onnx.checker and ONNX Runtime refuse the model ("No Op registered for"), OpenVINO cannot
+        convert it.
+    Bad example:
+        a node of type MatMulX; Gelu with opset 17, which came with opset 20
+    Good example:
+        a node of type MatMul
+    Fix:
+        Correct the type, or convert the model to the opset that has the operation.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding a node."""
+        for node, signature in context.standard_nodes:
+            if signature is not None and not signature.deprecated:
+                continue
+            opset = f"opset {context.outline.opsets[node.domain]} of {node.domain or 'ai.onnx'}"
+            gone = signature is not None
+            yield self.found(
+                at_node(node),
+                f"{opset} has {'removed' if gone else 'no operation'} {node.type!r}",
+                expected=f"an operation of {opset}",
+                found=repr(node.type),
+                cause="the model imports a newer opset than the node is of"
+                if gone
+                else "a misspelling, an operation of another opset, or one of a domain left out",
+                fix="convert the model to an opset that has it, or correct the type or domain",
+            )

@@ -1,0 +1,50 @@
+"""ONX103: operation outside the standard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.onnx.signature import STANDARD
+from irloop.validation.onnx_context import OnnxContext, at_node
+from irloop.validation.rule import OnnxRule
+
+
+class CustomOperation(
+    OnnxRule,
+    code="ONX103",
+    severity=Severity.INFO,
+    title="operation outside the standard",
+):
+    """A node is of a domain that ONNX does not define, and not a function of the model.
+
+    What it does:
+        Lists the operations of other domains, once each.
+    Why is this bad:
+        It need not be: com.microsoft is ONNX Runtime's own. Every runtime has to know the
+        operation, though; nothing about its operands can be checked, and irloop can neither
+        convert nor run it.
+    Bad example:
+        a node of the domain my.company in a model that is sent to others
+    Good example:
+        the same node with a function of that name in the model
+    Fix:
+        Define the operation as a function of the model, or export without it.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding an operation, at its first node."""
+        seen = set(context.outline.functions)
+        for graph in context.graphs:
+            for node in graph.nodes:
+                key = node.domain, node.type
+                if node.domain in STANDARD or key in seen:
+                    continue
+                seen.add(key)
+                yield self.found(
+                    at_node(node),
+                    f"{node.type!r} of the domain {node.domain!r} is not of the standard",
+                    expected="an operation of ai.onnx or ai.onnx.ml, or a function of the model",
+                    found=f"domain {node.domain!r}",
+                    fix="make sure that every runtime of this model knows it",
+                )

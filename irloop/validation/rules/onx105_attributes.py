@@ -1,0 +1,66 @@
+"""ONX105: attributes do not fit the operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.onnx.outline import OutlineNode
+from irloop.formats.onnx.signature import Signature
+from irloop.validation.onnx_context import OnnxContext, at_node
+from irloop.validation.rule import OnnxRule
+
+
+class Attributes(
+    OnnxRule,
+    code="ONX105",
+    severity=Severity.ERROR,
+    title="attributes do not fit the operation",
+):
+    """A node lacks a mandatory attribute, or has one that is unknown, of a wrong kind or twice.
+
+    What it does:
+        Holds the attributes of each node of the standard against those of its operation.
+    Why is this bad:
+        onnx.checker and ONNX Runtime refuse the model ("Unrecognized attribute", "Required
+        attribute is missing"); OpenVINO takes no notice of unknown ones and of wrong kinds.
+    Bad example:
+        Concat without axis, or with axis = 1.0
+    Good example:
+        Concat with axis = 1
+    Fix:
+        Correct the attribute; export the model again.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding an attribute."""
+        for node, signature in context.standard_nodes:
+            if signature is None:
+                continue
+            found = {name for name, _ in node.attributes}
+            for name, (kind, required) in signature.attributes.items():
+                if required and name not in found:
+                    yield self._of(node, signature, f"lacks {name!r}", f"{name}: {kind}", "none")
+            seen: set[str] = set()
+            for name, kind in node.attributes:
+                if name in seen:
+                    yield self._of(node, signature, f"has {name!r} twice", "it once", "two")
+                elif name not in signature.attributes:
+                    known = ", ".join(signature.attributes) or "no attributes"
+                    yield self._of(node, signature, f"has no use for {name!r}", known, name)
+                elif kind != signature.attributes[name][0]:
+                    wanted = signature.attributes[name][0]
+                    told = kind or "no kind (the field type is empty)"
+                    yield self._of(node, signature, f"has {name!r} of a wrong kind", wanted, told)
+                seen.add(name)
+
+    def _of(
+        self, node: OutlineNode, signature: Signature, what: str, expected: str, found: str
+    ) -> Diagnostic:
+        return self.found(
+            at_node(node),
+            f"{node.type} {node.label!r} {what}",
+            expected=f"{expected} ({signature.label})",
+            found=found,
+            fix="correct the attributes of the node",
+        )

@@ -1,0 +1,40 @@
+"""ONX107: declared size is negative."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.onnx_context import OnnxContext, at_graph
+from irloop.validation.rule import OnnxRule
+
+
+class NegativeSize(
+    OnnxRule, code="ONX107", severity=Severity.WARNING, title="declared size is negative"
+):
+    """A dimension of an input, an output or a value is declared with a negative size.
+
+    What it does:
+        Looks at the declared shapes, bodies included.
+    Why is this bad:
+        The specification has no negative sizes. ONNX Runtime and OpenVINO take -1 for a size that
+        is not known; OpenVINO refuses what is below, onnx.checker both where it infers shapes.
+    Bad example:
+        a dim_value of -1
+    Good example:
+        a dim_param such as "batch", or neither of the two
+    Fix:
+        Give the dimension a name in place of the number.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding a name."""
+        for graph in context.graphs:
+            for name, size in graph.negative_sizes.items():
+                yield self.found(
+                    at_graph(graph),
+                    f"{name!r} is declared with the size {size}",
+                    expected="a size from 0 on, or a name for one that is not known",
+                    found=str(size),
+                    fix="declare a dim_param in place of the number",
+                )

@@ -1,0 +1,69 @@
+"""ONX206: element type that the operation does not take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.onnx.signature import signature_of, type_text
+from irloop.graph.model import Node
+from irloop.graph.op import Constant, UnknownOp
+from irloop.graph.types import ElementType, TensorType
+from irloop.graph.walk import node_path
+from irloop.validation.onnx_context import OnnxContext, at_path
+from irloop.validation.rule import OnnxRule
+
+
+class OperandTypes(
+    OnnxRule,
+    code="ONX206",
+    severity=Severity.ERROR,
+    title="element type that the operation does not take",
+    requires=("ONX201",),
+):
+    """An input of a node has an element type that its operation does not take.
+
+    What it does:
+        Infers the element types of all values, bodies included, and holds them against the types
+        that the standard gives for each input.
+    Why is this bad:
+        onnx.checker and ONNX Runtime refuse the model ("Type Error: Type 'tensor(float)' of input
+        parameter is invalid"). OpenVINO converts some of them without a word.
+    Bad example:
+        an If or a Loop whose condition is float
+    Good example:
+        a Cast to bool, then the If
+    Fix:
+        Insert a Cast.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding an input."""
+        opset = context.outline.opsets.get("", 0)
+        for graph in context.inferred_graphs:
+            for node in graph.nodes:
+                if not isinstance(node.op, Constant | UnknownOp) and not node.op.domain:
+                    yield from self._inputs(node, opset)
+
+    def _inputs(self, node: Node, opset: int) -> Iterator[Diagnostic]:
+        signature = signature_of(node.op.type, opset, "")
+        if signature is None or not signature.types:
+            return
+        for at, value in enumerate(node.inputs):
+            type = None if value is None else value.type
+            if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
+                continue
+            # Inputs behind those that the standard lists are values that bodies capture.
+            if at >= len(signature.types) and signature.inputs[1] is not None:
+                break
+            allowed = signature.types[min(at, len(signature.types) - 1)]
+            text = type_text(type.element)
+            if text and text not in allowed:
+                path = node_path(node)
+                yield self.found(
+                    at_path(path),
+                    f"input {at} of {node.op.type} {path!r} is of type {type.element}",
+                    expected=", ".join(sorted(allowed)),
+                    found=text,
+                    fix="insert a Cast",
+                )
