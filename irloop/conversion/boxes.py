@@ -15,6 +15,7 @@ from irloop.graph.types import ElementType
 
 __all__ = [
     "at_least",
+    "both",
     "centred_moves",
     "clipped",
     "extents",
@@ -133,11 +134,12 @@ def touching(c: Conversion, boxes: Value, others: Value) -> Value:
     """True where boxes that broadcast have a point in common."""
     low = forms.maximum(c, halves(c, boxes)[0], halves(c, others)[0])
     high = forms.minimum(c, halves(c, boxes)[1], halves(c, others)[1])
-    meets = at_least(c, high, low)
-    return c(
-        comparison.And(),
-        *(forms.gather(c, meets, c.i64(at), -1) for at in range(2)),
-    )
+    return both(c, at_least(c, high, low))
+
+
+def both(c: Conversion, marks: Value) -> Value:
+    """True where both elements of the last axis are."""
+    return c(comparison.And(), *(forms.gather(c, marks, c.i64(at), -1) for at in range(2)))
 
 
 def places(c: Conversion, count: Size, element: ElementType = I64) -> Value:

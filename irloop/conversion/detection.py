@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from irloop.conversion.framework import EXPORTS, no_counterpart
-from irloop.dialects.openvino import detectron, multiclass_nms, nms, roi
+from irloop.dialects.openvino import multiclass_nms, nms, roi
 
 __all__: list[str] = []
 
 _OUTSIDE = "end the model at the boxes and scores, and choose among them outside of it"
-
-no_counterpart(
-    EXPORTS,
-    detectron.ExperimentalDetectronDetectionOutput,
-    reason="ONNX has no operation that decodes boxes, suppresses them and fills up what is left",
-    fix=_OUTSIDE,
-)
 
 no_counterpart(
     EXPORTS,

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from irloop.conversion import boxes as geometry
 from irloop.conversion import onnx_forms as forms
+from irloop.conversion import suppression
 from irloop.conversion.framework import Conversion, exports
+from irloop.conversion.sizes import OnnxSizes, Size
 from irloop.dialects.onnx import elementwise, roi
 from irloop.dialects.openvino import detectron as ov
 from irloop.graph.builder import element_of, shape_of
@@ -15,16 +18,7 @@ from irloop.graph.types import ElementType
 
 __all__: list[str] = []
 
-I64 = ElementType.I64
-
-
-def _sizes(c: Conversion, value: Value, name: str) -> list[int]:
-    """The known height and width of a feature map or image."""
-    dims = shape_of(value).dims
-    sizes = [] if dims is None else [dim for dim in dims[2:] if isinstance(dim, int)]
-    if len(sizes) != 2:
-        raise c.refuse(f"the size of its {name} is not known", "give the input a static shape")
-    return sizes
+F32, I64 = ElementType.F32, ElementType.I64
 
 
 @exports(ov.ExperimentalDetectronPriorGridGenerator)
@@ -35,20 +29,43 @@ def export_grid(
     features: Value,
     image: Value,
 ) -> Value:
-    """ExperimentalDetectronPriorGridGenerator -> Add of a constant grid."""
-    import numpy as np
+    """ExperimentalDetectronPriorGridGenerator -> Add of a grid, zeros where it is too small."""
+    sizes = OnnxSizes(c)
+    (height, width), (rows, columns) = (sizes.of(value, 4)[2:] for value in (features, image))
+    own = (op.h or height, op.w or width)
+    count = sizes.of(priors, 2)[0]
+    down = _centres(c, own[0], rows, op.stride_y)
+    along = _centres(c, own[1], columns, op.stride_x)
+    x, y = forms.reshape(c, along, [1, -1, 1, 1]), forms.reshape(c, down, [-1, 1, 1, 1])
+    left, top = c.constant([1.0, 0, 1, 0], F32), c.constant([0.0, 1, 0, 1], F32)
+    shift = forms.add(c, forms.mul(c, x, left), forms.mul(c, y, top))
+    boxes = forms.add(c, forms.cast(c, priors, F32), shift)
+    if own != (height, width):
+        total = sizes.product([height, width, count])
+        boxes = _filled_up(c, sizes, forms.reshape(c, boxes, [-1, 4]), total)
+    boxes = forms.cast(c, boxes, element_of(priors))
+    if op.flatten:
+        return forms.reshape(c, boxes, [-1, 4])
+    return boxes if own == (height, width) else sizes.reshape(boxes, [height, width, count, 4])
 
-    height, width = _sizes(c, features, "feature map")
-    if (op.h or height, op.w or width) != (height, width):
-        raise c.refuse("its grid is not as large as the feature map, which leaves boxes undefined")
-    rows, columns = (0, 0)
-    if not op.stride_x or not op.stride_y:
-        rows, columns = _sizes(c, image, "image")
-    y = (np.arange(height)[:, None] + 0.5) * (op.stride_y or rows / height)
-    x = (np.arange(width) + 0.5) * (op.stride_x or columns / width)
-    shift = np.stack(np.broadcast_arrays(x, y, x, y), axis=-1)[:, :, None]
-    boxes = forms.add(c, priors, c.constant(shift, element_of(priors)))
-    return forms.reshape(c, boxes, [-1, 4]) if op.flatten else boxes
+
+def _centres(c: Conversion, count: Size, length: Size, stride: float) -> Value:
+    """The middles of `count` elements of an axis of an image."""
+    middle = forms.add(c, geometry.places(c, count, F32), c.constant(0.5, F32))
+    if stride:
+        return forms.mul(c, middle, c.constant(stride, F32))
+    whole, parts = (
+        c.constant(float(size), F32) if isinstance(size, int) else forms.cast(c, size, F32)
+        for size in (length, count)
+    )
+    return forms.mul(c, middle, forms.div(c, whole, parts))
+
+
+def _filled_up(c: Conversion, sizes: OnnxSizes, rows: Value, total: Size) -> Value:
+    """The first `total` rows [.., 4], zeros behind the last."""
+    zeros = forms.constant_of_shape(c, sizes.list([total, 4]), 0.0, F32)
+    whole = forms.concat(c, [rows, zeros], 0)
+    return forms.slice_by(c, whole, c.i64([0]), sizes.list([total]), c.i64([0]))
 
 
 @exports(ov.ExperimentalDetectronTopKROIs)
@@ -74,8 +91,8 @@ def export_pyramid(
     c: Conversion, op: ov.ExperimentalDetectronROIFeatureExtractor, rois: Value, *maps: Value
 ) -> list[Value]:
     """ExperimentalDetectronROIFeatureExtractor -> RoiAlign of each map, the fitting one chosen."""
-    if op.aligned:
-        raise c.refuse("RoiAlign with half pixels lets regions be smaller than an element")
+    if op.aligned and c.opset < 16:
+        raise c.refuse("RoiAlign knows half pixels since opset 16", opset=16)
     if c.opset < 10:
         raise c.refuse("ONNX has RoiAlign since opset 10", "write opset 10 or newer")
     count = forms.gather(c, forms.shape(c, rois), c.i64([0]), 0)
@@ -83,7 +100,8 @@ def export_pyramid(
     level = _level(c, rois, len(maps))
     result: Value | None = None
     for at, (scale, features) in enumerate(zip(op.pyramid_scales, maps, strict=True)):
-        read = c(_align(c, op, 1.0 / scale), features, rois, items)
+        regions = _one_element_large(c, rois, float(scale)) if op.aligned else rois
+        read = c(_align(c, op, 1.0 / scale), features, regions, items)
         otherwise = forms.scalar(c, 0.0, read) if result is None else result
         own = forms.equal(c, level, c.constant(float(at), ElementType.F32))
         result = forms.where(c, own, read, otherwise)
@@ -103,7 +121,15 @@ def _align(
     }
     if c.opset < 16:
         return roi.RoiAlign10(**attributes)
-    return roi.RoiAlign(**attributes, coordinate_transformation_mode="output_half_pixel")
+    mode = "half_pixel" if op.aligned else "output_half_pixel"
+    return roi.RoiAlign(**attributes, coordinate_transformation_mode=mode)
+
+
+def _one_element_large(c: Conversion, rois: Value, scale: float) -> Value:
+    """Regions of at least one element of a map: RoiAlign with half pixels takes smaller ones."""
+    low, high = geometry.halves(c, rois)
+    least = forms.add(c, low, forms.scalar(c, scale, rois))
+    return forms.concat(c, [low, forms.maximum(c, high, least)], 1)
 
 
 def _level(c: Conversion, rois: Value, count: int) -> Value:
@@ -122,3 +148,61 @@ def _level(c: Conversion, rois: Value, count: int) -> Value:
     level = forms.maximum(c, forms.minimum(c, level, number(count - 1.0)), number(0.0))
     solid = forms.less(c, number(0.0), area)
     return forms.unsqueeze(c, forms.where(c, solid, level, number(-1.0)), [2, 3])
+
+
+@exports(ov.ExperimentalDetectronDetectionOutput)
+def export_detections(
+    c: Conversion,
+    op: ov.ExperimentalDetectronDetectionOutput,
+    rois: Value,
+    moves: Value,
+    scores: Value,
+    image: Value,
+) -> list[Value]:
+    """ExperimentalDetectronDetectionOutput -> NonMaxSuppression of each class, TopK."""
+    suppression.require_opset(c)
+    regions = forms.cast(c, rois, F32)
+    move = forms.reshape(c, forms.cast(c, moves, F32), [0, -1, 4])
+    move = forms.div(c, move, c.constant(op.deltas_weights, F32))
+    boxes = geometry.refined(
+        c, forms.unsqueeze(c, regions, [1]), move, 1.0, ends=True, limit=op.max_delta_log_wh
+    )
+    boxes = forms.maximum(c, boxes, c.constant(0.0, F32))
+    # One item [1, C, R] whose classes have boxes of their own.
+    boxes = forms.unsqueeze(c, forms.transpose(c, boxes, [1, 0, 2]), [0])
+    low, high = geometry.halves(c, regions)
+    solid = geometry.both(c, forms.less(c, low, high))
+    worth = forms.transpose(c, forms.cast(c, scores, F32), [1, 0])
+    worth = forms.unsqueeze(c, suppression.dropped(c, worth, solid), [0])
+    worth = suppression.without_class(c, worth, op.num_classes, 0)
+    rows = suppression.suppressed(
+        c,
+        geometry.with_border(c, boxes, 1.0),
+        worth,
+        op.nms_threshold,
+        least=op.score_threshold,
+        limit=op.post_nms_count,
+    )
+    values = suppression.read(c, worth, rows)
+    order = _best_if_too_many(c, values, op.max_detections_per_image)
+    rows, values = forms.gather(c, rows, order, 0), forms.gather(c, values, order, 0)
+    label = suppression.column(c, rows, 1)
+    counts = suppression.number(c, rows)
+    found, names, worths = (
+        forms.squeeze(c, suppression.dense(c, part, counts, op.max_detections_per_image), [0])
+        for part in (suppression.read(c, boxes, rows), forms.cast(c, label, F32), values)
+    )
+    return [
+        forms.cast(c, found, element_of(rois)),
+        forms.cast(c, names, ElementType.I32),
+        forms.cast(c, worths, element_of(scores)),
+    ]
+
+
+def _best_if_too_many(c: Conversion, values: Value, limit: int) -> Value:
+    """The order of rows: by score where there are more than `limit`, else as they are."""
+    count = suppression.number(c, values)
+    many = forms.less(c, c.i64([limit]), count)
+    keys = forms.where(c, many, values, c.constant(0.0, F32))
+    _, order = forms.topk(c, keys, forms.minimum(c, count, c.i64([limit])), 0)
+    return order

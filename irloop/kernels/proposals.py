@@ -97,7 +97,8 @@ def _overlap(border: float) -> Function:
         shared = np.maximum(high - low + one, 0).prod(axis=1)
         area = (boxes[:, 2:] - boxes[:, :2] + one).prod(axis=1)
         union = area + (box[2:] - box[:2] + one).prod() - shared
-        touching = (high >= low).all(axis=1)
+        # Two empty boxes on one line touch and have no union.
+        touching = (high >= low).all(axis=1) & (union > 0)
         return np.asarray(np.where(touching, shared / np.where(touching, union, 1), 0))
 
     return share

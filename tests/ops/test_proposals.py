@@ -89,3 +89,15 @@ def test_the_size_of_a_region_chooses_its_map() -> None:
     features, same = op.kernel(2)(rois, *maps)
     assert features.reshape(-1).tolist() == [3, 1, 4, 0]
     assert same is rois
+
+
+def test_empty_boxes_do_not_suppress_each_other() -> None:
+    # Both are outside of the image and end up on its right border: their union is empty.
+    anchors = np.array([[[[40, 0, 50, 8], [40, 4, 50, 12]]]], np.float32)
+    op = proposals.GenerateProposals(
+        min_size=0.0, nms_threshold=0.5, post_nms_count=5, pre_nms_count=5
+    )
+    moves, scores = np.zeros((1, 8, 1, 1), np.float32), np.ones((1, 2, 1, 1), np.float32)
+    boxes, _, counts = op.kernel(3)(np.array([[20, 30, 1]], np.float32), anchors, moves, scores)
+    assert counts.tolist() == [2]
+    assert boxes.tolist() == [[30, 0, 30, 8], [30, 4, 30, 12]]
