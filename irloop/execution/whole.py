@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop.dialects.whole_axis import BINARY, RESHAPING, UNARY, broadcasts_as_numpy
 from irloop.graph.model import Node
 from irloop.graph.op import Kernel
 
@@ -20,121 +21,22 @@ __all__ = ["over_whole_axis"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_UNARY = frozenset(
-    [
-        "Abs",
-        "Acos",
-        "Acosh",
-        "Asin",
-        "Asinh",
-        "Atan",
-        "Atanh",
-        "Cast",
-        "Ceil",
-        "Ceiling",
-        "Celu",
-        "Clamp",
-        "Convert",
-        "Cos",
-        "Cosh",
-        "Elu",
-        "Erf",
-        "Exp",
-        "Floor",
-        "Gelu",
-        "HSigmoid",
-        "HSwish",
-        "HardSigmoid",
-        "HardSwish",
-        "IsFinite",
-        "IsInf",
-        "IsNaN",
-        "LeakyRelu",
-        "Log",
-        "LogicalNot",
-        "Mish",
-        "Neg",
-        "Negative",
-        "Not",
-        "ReLU",
-        "Reciprocal",
-        "Relu",
-        "Round",
-        "Selu",
-        "Sigmoid",
-        "Sign",
-        "Sin",
-        "Sinh",
-        "SoftPlus",
-        "SoftSign",
-        "Softplus",
-        "Softsign",
-        "Sqrt",
-        "Tan",
-        "Tanh",
-        "ThresholdedRelu",
-    ]
-)
-
-_BINARY = frozenset(
-    [
-        "Add",
-        "And",
-        "Div",
-        "Divide",
-        "Equal",
-        "FloorMod",
-        "Greater",
-        "GreaterEqual",
-        "GreaterOrEqual",
-        "Less",
-        "LessEqual",
-        "LessOrEqual",
-        "LogicalAnd",
-        "LogicalOr",
-        "LogicalXor",
-        "Max",
-        "Maximum",
-        "Min",
-        "Minimum",
-        "Mod",
-        "Mul",
-        "Multiply",
-        "NotEqual",
-        "Or",
-        "Pow",
-        "Power",
-        "SquaredDifference",
-        "Sub",
-        "Subtract",
-        "Xor",
-    ]
-)
-
-_RESHAPING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
-
 
 def over_whole_axis(node: Node, kernel: Kernel, whole: Sequence[bool]) -> Kernel | None:
     """The kernel of a step whose inputs marked in `whole` hold all slices; None if it has none."""
     name = node.op.type
     if len(node.outputs) != 1:
         return None
-    if name in _UNARY and len(whole) == 1:
+    if name in UNARY and len(whole) == 1:
         return kernel
-    if name in _BINARY and len(whole) == 2 and _broadcasts_as_numpy(node):
+    if name in BINARY and len(whole) == 2 and broadcasts_as_numpy(node):
         return _binary(kernel, whole)
-    if name in _RESHAPING and whole[0] and not any(whole[1:]):
+    if name in RESHAPING and whole[0] and not any(whole[1:]):
         return _reshaping(kernel)
     if name == "MatMul" and tuple(whole) == (True, False):
         turned = getattr(node.op, "transpose_a", False)
         return None if turned else _product(kernel)
     return None
-
-
-def _broadcasts_as_numpy(node: Node) -> bool:
-    # ONNX before opset 7 has `broadcast` and `axis`.
-    mode = str(getattr(node.op, "auto_broadcast", "numpy")).lower()
-    return mode in ("numpy", "none") and not getattr(node.op, "broadcast", 0)
 
 
 def _binary(kernel: Kernel, whole: Sequence[bool]) -> Kernel:

@@ -37,10 +37,14 @@ from irloop.passes.common.canonical_ports import CanonicalPorts
 from irloop.passes.common.common_subexpressions import CommonSubexpressions
 from irloop.passes.common.constant_folding import ConstantFolding
 from irloop.passes.common.dead_code import DeadCode
+from irloop.passes.common.downgrade_opset import DowngradeOpset
 from irloop.passes.common.hoist_invariants import HoistInvariants
 from irloop.passes.common.identity_elimination import IdentityElimination
 from irloop.passes.common.inline_constant_if import InlineConstantIf
+from irloop.passes.common.select_branches import SelectBranches
+from irloop.passes.common.unpack_constants import UnpackConstants
 from irloop.passes.common.unroll import FoldTrips, Unroll
+from irloop.passes.common.vectorize_map_loop import VectorizeMapLoop
 
 __all__ = [
     "LIBRARY",
@@ -48,11 +52,15 @@ __all__ = [
     "CommonSubexpressions",
     "ConstantFolding",
     "DeadCode",
+    "DowngradeOpset",
     "FoldTrips",
     "HoistInvariants",
     "IdentityElimination",
     "InlineConstantIf",
+    "SelectBranches",
+    "UnpackConstants",
     "Unroll",
+    "VectorizeMapLoop",
 ]
 
 #: Every pass by the name that the command line knows it by.
@@ -62,10 +70,14 @@ LIBRARY: dict[str, type[Pass]] = by_name(
         CommonSubexpressions,
         ConstantFolding,
         DeadCode,
+        DowngradeOpset,
         FoldTrips,
         HoistInvariants,
         IdentityElimination,
         InlineConstantIf,
+        SelectBranches,
+        UnpackConstants,
         Unroll,
+        VectorizeMapLoop,
     ]
 )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from irloop.dialects.onnx import ONNX
 from irloop.dialects.openvino import OPENVINO
+from irloop.dialects.whole_axis import RESHAPING, broadcasts_as_numpy
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 __all__ = ["IdentityElimination"]
-
-#: Operations that give the elements of input 0 in their order, in another shape.
-RESHAPING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 
 #: Operations that give their operand where only one is given.
 JOINING = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
@@ -209,7 +207,7 @@ def _transposed_back(node: Node, inference: Inference) -> Value | None:
 
 def _neutral(node: Node, inference: Inference) -> Value | None:
     """The operand that a calculation with a neutral constant gives, or None."""
-    if len(node.inputs) != 2 or not _broadcasts_as_numpy(node):
+    if len(node.inputs) != 2 or not broadcasts_as_numpy(node):
         return None
     orders = [(0, 1), (1, 0)] if node.op.commutative else [(0, 1)]
     for one, two in orders:
@@ -220,10 +218,6 @@ def _neutral(node: Node, inference: Inference) -> Value | None:
         if _is_neutral(known, NEUTRAL[node.op.type]):
             return value
     return None
-
-
-def _broadcasts_as_numpy(node: Node) -> bool:
-    return str(getattr(node.op, "auto_broadcast", "numpy")).lower() in ("numpy", "none")
 
 
 def _keeps_shape(node: Node, value: Value, other: Array) -> bool:

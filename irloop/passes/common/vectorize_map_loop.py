@@ -1,0 +1,407 @@
+"""Does the work of all iterations at once where no iteration needs another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from irloop.dialects.loops import normal_axis
+from irloop.dialects.onnx import activation as onnx_activation
+from irloop.dialects.onnx import gather as onnx_gather
+from irloop.dialects.onnx import matmul as onnx_matmul
+from irloop.dialects.onnx import reduction as onnx_reduction
+from irloop.dialects.onnx import shape as onnx_shape
+from irloop.dialects.onnx import slicing as onnx_slicing
+from irloop.dialects.openvino import activation as ov_activation
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino import gather as ov_gather
+from irloop.dialects.openvino import matmul as ov_matmul
+from irloop.dialects.openvino import reduction as ov_reduction
+from irloop.dialects.openvino import shape as ov_shape
+from irloop.dialects.openvino import slicing as ov_slicing
+from irloop.dialects.whole_axis import BINARY, RESHAPING, UNARY, broadcasts_as_numpy
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import LastValue, ScanInput, ScanOutput, Sliced
+from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.op import Constant, Op
+from irloop.graph.types import ElementType, TensorType
+from irloop.passes.base import ModelPass
+from irloop.passes.forms import Forms
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.session import Session
+from irloop.passes.trips import trip_count
+from irloop.passes.wires import LOOPS, Entering, Leaving, LoopWires
+
+__all__ = ["VectorizeMapLoop"]
+
+#: Operations that choose between operands, element by element.
+CHOOSING = frozenset({"Select", "Where"})
+
+#: Operations along one axis, which moves back by one; also what they need to know of it.
+ALONG_AXIS = (
+    ov_activation.SoftMax1,
+    ov_activation.SoftMax8,
+    ov_activation.LogSoftmax,
+    onnx_activation.Softmax13,
+    onnx_activation.LogSoftmax13,
+)
+
+
+class VectorizeMapLoop(ModelPass):
+    """Replaces loops that carry nothing by operations over the whole axis.
+
+    Given::
+
+        TensorIterator(x [5,2], w):
+          p: x[axis 0], f: w;   y = Relu(p * f)     -> joined y, axis 0
+
+    Result::
+
+        y = Relu(x * w)
+
+    The body may hold operations that work element by element, reshape, multiply matrices, reduce,
+    transpose, join, gather or normalise along an axis. A loop stays when it carries a state or may
+    stop early, when its number of iterations or a shape in its body is not known, or when its body
+    does anything else.
+    """
+
+    name = "vectorize_map_loop"
+
+    def run_on_model(self, model: Model) -> bool:
+        self._model = model
+        self._session = Session(model)
+        return self._visit(model.graph)
+
+    def _visit(self, graph: Graph) -> bool:
+        rewriter = self._session.rewriter(graph)
+        for node in graph.nodes:
+            for body in node.bodies:
+                rewriter.modified |= self._visit(body.graph)
+            if isinstance(node.op, LOOPS) and not self.transformation_callback(node):
+                self._vectorize(node, rewriter)
+        return rewriter.modified
+
+    def _vectorize(self, node: Node, rewriter: MatchRewriter) -> None:
+        count = trip_count(node, self._session.inference)
+        wires = LoopWires.of(node)
+        if not count or wires is None or wires.states:
+            return
+        before = rewriter.modified
+        rewriter.take_inserted()
+        whole = _Whole(wires, count, Forms(self._model, rewriter, node, node.name))
+        try:
+            outputs = whole.run()
+        except _StaysError:
+            for made in reversed(rewriter.take_inserted()):
+                rewriter.erase(made)
+            rewriter.modified = before
+            return
+        rewriter.replace_node(node, outputs)
+
+
+class _StaysError(Exception):
+    """The loop does something that is not done for all iterations at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _All:
+    """What a body value is outside: the same in every iteration, or [n, ...] with all of them.
+
+    `rank` is that of the body value.
+    """
+
+    value: Value
+    whole: bool
+    rank: int
+
+
+class _Whole:
+    """Emits one body over the whole axis."""
+
+    def __init__(self, wires: LoopWires, count: int, forms: Forms) -> None:
+        self._wires = wires
+        self._count = count
+        self._forms = forms
+        self._known: dict[Value, _All] = {}
+
+    def run(self) -> list[Value]:
+        """One value for each output of the loop.
+
+        Raises:
+            _StaysError: when something cannot be done for all iterations at once.
+        """
+        wires, forms = self._wires, self._forms
+        for item in wires.inputs:
+            self._known[item.parameter] = self._entered(item)
+        if wires.iteration is not None and wires.iteration.is_used:
+            self._known[wires.iteration] = self._numbers(wires.iteration)
+        if wires.running is not None:
+            truth = forms.constant(True, ElementType.BOOLEAN)
+            self._known[wires.running] = _All(truth, False, 0)
+        needed = self._needed()
+        for node in wires.graph.nodes:
+            if node in needed:
+                self._emit(node)
+        found = {item.output: self._left(item) for item in wires.outputs}
+        return [forms.named_apart(found[value], value) for value in wires.node.outputs]
+
+    def _needed(self) -> set[Node]:
+        """The nodes that outputs depend on: the condition is no longer asked for."""
+        needed: set[Node] = set()
+        pending = [item.value for item in self._wires.outputs]
+        while pending:
+            node = pending.pop().producer
+            if node not in needed:
+                needed.add(node)
+                pending += [value for value in node.inputs if value is not None]
+        return needed
+
+    def _entered(self, item: Entering) -> _All:
+        if element_of(item.outer) is not element_of(item.parameter):
+            # A TensorIterator converts what enters.
+            raise _StaysError
+        port, rank = item.port, _rank(item.outer)
+        if not isinstance(port, Sliced | ScanInput):
+            return _All(item.outer, False, rank)
+        forms, axis = self._forms, normal_axis(port.axis, rank)
+        if isinstance(port, ScanInput):
+            value = forms.moved(item.outer, axis, 0, rank)
+            return _All(forms.reversed(value, 0) if port.reverse else value, True, rank - 1)
+        value, dims = self._range(item.outer, port, axis), _static(item.parameter)
+        part = dims[axis]
+        if part == 1 and axis == 0:
+            made = forms.unsqueezed(value, 1)
+        else:
+            parts = forms.reshaped(value, [*dims[:axis], self._count, part, *dims[axis + 1 :]])
+            made = forms.moved(parts, axis, 0, rank + 1)
+        return _All(forms.reversed(made, 0) if port.stride < 0 else made, True, rank)
+
+    def _range(self, value: Value, port: Sliced, axis: int) -> Value:
+        """The elements that the iterations see, in their order along the axis."""
+        size = shape_of(value).dim(axis)
+        part = abs(port.stride)
+        if not isinstance(size, int) or part != port.part_size:
+            raise _StaysError
+        if isinstance(self._wires.node.op, ov.Loop):
+            # Slices that no iteration reaches are left over at the far end.
+            taken = self._count * part
+            low = 0 if port.stride > 0 else size - taken
+            high = low + taken
+        else:
+            low, high = sorted(size + 1 + v if v < 0 else v for v in (port.start, port.end))
+        if low < 0 or high > size:
+            raise _StaysError
+        return value if (low, high) == (0, size) else self._forms.sliced(value, axis, low, high)
+
+    def _numbers(self, parameter: Value) -> _All:
+        type = parameter.type
+        assert isinstance(type, TensorType)
+        rank = _rank(parameter)
+        numbers = np.arange(self._count).reshape(-1, *(1,) * rank)
+        return _All(self._forms.constant(numbers, type.element), True, rank)
+
+    def _emit(self, node: Node) -> None:
+        if isinstance(node.op, Constant):
+            value = self._forms.rewriter.insert_constant(
+                node.op.tensor, before=self._forms.before, name=node.name
+            )
+            self._known[node.output] = _All(value, False, len(node.op.tensor.shape))
+            return
+        if node.bodies or not node.op.pure or not node.op.can_run():
+            raise _StaysError
+        given = [None if value is None else self._known[value] for value in node.inputs]
+        if not any(item is not None and item.whole for item in given):
+            self._emit_once(node, given)
+            return
+        if len(node.outputs) != 1 or any(item is None for item in given):
+            raise _StaysError
+        operands = [item for item in given if item is not None]
+        rank = len(_static(node.output))
+        self._known[node.output] = _All(self._emit_whole(node, operands), True, rank)
+
+    def _emit_once(self, node: Node, given: list[_All | None]) -> None:
+        made = self._forms.rewriter.insert(
+            node.op,
+            tuple(None if item is None else item.value for item in given),
+            before=self._forms.before,
+            name=node.name,
+            n_outputs=len(node.outputs),
+        )
+        for old, new in zip(node.outputs, made.outputs, strict=True):
+            self._known[old] = _All(new, False, _rank(old))
+
+    def _emit_whole(self, node: Node, given: list[_All]) -> Value:
+        kind, forms = node.op.type, self._forms
+        dims = _static(node.output)
+        if kind in UNARY and len(given) == 1:
+            return self._node(node, node.op, given[0].value)
+        if kind in BINARY | CHOOSING and broadcasts_as_numpy(node):
+            return self._node(node, node.op, *(self._aligned(item, len(dims)) for item in given))
+        if kind in RESHAPING and not any(item.whole for item in given[1:]):
+            return forms.reshaped(given[0].value, [self._count, *dims])
+        form = _FORMS.get(type(node.op))
+        if form is None:
+            raise _StaysError
+        return form(self, node, given)
+
+    def _node(self, node: Node, op: Op, *inputs: Value) -> Value:
+        rewriter, before = self._forms.rewriter, self._forms.before
+        return rewriter.insert(op, inputs, before=before, name=node.name).output
+
+    def _aligned(self, item: _All, rank: int) -> Value:
+        """All slices with ones in front of each, so that they broadcast as each of them would."""
+        if not item.whole or item.rank >= rank:
+            return item.value
+        dims = shape_of(item.value).static()
+        assert dims is not None
+        return self._forms.reshaped(item.value, [dims[0], *[1] * (rank - item.rank), *dims[1:]])
+
+    def product(self, node: Node, given: list[_All]) -> Value:
+        """MatMul: every slice by its own or by the same matrix."""
+        left, right = given
+        if left.whole and not right.whole and (left.rank, right.rank) == (1, 2):
+            if getattr(node.op, "transpose_a", False):
+                raise _StaysError
+            return self._node(node, node.op, left.value, right.value)
+        rank = max(left.rank, right.rank)
+        if min(left.rank, right.rank) < 2:
+            raise _StaysError
+        return self._node(node, node.op, self._aligned(left, rank), self._aligned(right, rank))
+
+    def along_axis(self, node: Node, given: list[_All]) -> Value:
+        """An operation along the axis that its attribute names."""
+        return self._node(node, _axis_behind(node, given), given[0].value)
+
+    def join(self, node: Node, given: list[_All]) -> Value:
+        """Concat; what is the same for all is repeated."""
+        parts = [item.value if item.whole else self._repeated(item) for item in given]
+        return self._node(node, _axis_behind(node, given), *parts)
+
+    def transpose(self, node: Node, given: list[_All]) -> Value:
+        """Transpose of each slice."""
+        order = getattr(node.op, "perm", None)
+        if len(given) > 1:
+            order = self._constant(given[1])
+        if not order:
+            order = range(given[0].rank - 1, -1, -1)
+        return self._forms.transposed(given[0].value, [0, *(axis + 1 for axis in order)])
+
+    def reduce(self, node: Node, given: list[_All]) -> Value:
+        """A reduction over axes that are constant."""
+        named = getattr(node.op, "axes", None)
+        if isinstance(node.op, onnx_reduction.ByAttribute):
+            axes = range(given[0].rank) if named is None else named
+            moved = tuple(normal_axis(axis, given[0].rank) + 1 for axis in axes)
+            return self._node(node, replace(node.op, axes=moved), given[0].value)
+        if len(given) < 2:
+            raise _StaysError
+        moved = tuple(normal_axis(axis, given[0].rank) + 1 for axis in self._constant(given[1]))
+        if not moved:
+            raise _StaysError
+        return self._node(node, node.op, given[0].value, self._forms.constant(list(moved)))
+
+    def gather(self, node: Node, given: list[_All]) -> Value:
+        """Gather: the same elements of every slice, or each iteration's own of one tensor."""
+        if getattr(node.op, "batch_dims", 0):
+            raise _StaysError
+        data, indices = given[:2]
+        axis = (
+            node.op.axis if isinstance(node.op, onnx_gather.Gather) else self._constant(given[2])[0]
+        )
+        axis = normal_axis(axis, data.rank)
+        if data.whole and indices.whole:
+            raise _StaysError
+        at = axis + data.whole
+        if isinstance(node.op, onnx_gather.Gather):
+            made = self._node(node, onnx_gather.Gather(at), data.value, indices.value)
+        else:
+            where = self._forms.constant(at)
+            made = self._node(node, node.op, data.value, indices.value, where)
+        if data.whole:
+            return made
+        # The iterations stand where the axis was.
+        return self._forms.moved(made, axis, 0, data.rank + indices.rank)
+
+    def _constant(self, item: _All) -> list[int]:
+        rewriter = self._forms.rewriter
+        assert isinstance(rewriter, MatchRewriter)
+        known = None if item.whole else rewriter.inference.constant(item.value)
+        if known is None:
+            raise _StaysError
+        return [int(number) for number in known.reshape(-1)]
+
+    def _repeated(self, item: _All) -> Value:
+        """What is the same in every iteration, once for each of them."""
+        one = self._forms.unsqueezed(item.value, 0)
+        return one if self._count == 1 else self._forms.joined([one] * self._count, 0)
+
+    def _left(self, item: Leaving) -> Value:
+        found, port, forms = self._known[item.value], item.port, self._forms
+        if isinstance(port, LastValue):
+            return forms.take(found.value, self._count - 1, 0) if found.whole else found.value
+        value = found.value if found.whole else self._repeated(found)
+        backwards = port.reverse if isinstance(port, ScanOutput) else port.stride < 0
+        if backwards:
+            value = forms.reversed(value, 0)
+        if isinstance(port, ScanOutput):
+            return forms.moved(value, 0, normal_axis(port.axis, found.rank + 1), found.rank + 1)
+        if found.rank == 0:
+            return value
+        dims, axis = list(_static(item.value)), normal_axis(port.axis, found.rank)
+        if axis or dims[axis] != 1:
+            value = forms.moved(value, 0, axis, found.rank + 1)
+            dims[axis] *= self._count
+            return forms.reshaped(value, dims)
+        return forms.squeezed(value, 1)
+
+
+def _axis_behind(node: Node, given: list[_All]) -> Op:
+    """The operation of `node`, its axis counted behind the one that counts the slices."""
+    op: Any = node.op
+    return cast("Op", replace(op, axis=normal_axis(op.axis, given[0].rank) + 1))
+
+
+def _rank(value: Value) -> int:
+    rank = shape_of(value).rank
+    if rank is None:
+        raise _StaysError
+    return rank
+
+
+def _static(value: Value) -> tuple[int, ...]:
+    dims = shape_of(value).static()
+    if dims is None:
+        raise _StaysError
+    return dims
+
+
+_Form = Callable[[_Whole, Node, list[_All]], Value]
+
+
+def _reductions() -> list[type[Op]]:
+    found: list[type[Op]] = []
+    pending: list[type[Any]] = [ov_reduction.Reduction, onnx_reduction.Reduction]
+    while pending:
+        cls = pending.pop()
+        found.append(cls)
+        pending += cls.__subclasses__()
+    return found
+
+
+_FORMS: dict[type[Op], _Form] = {
+    ov_matmul.MatMul: _Whole.product,
+    onnx_matmul.MatMul: _Whole.product,
+    ov_slicing.Concat: _Whole.join,
+    onnx_slicing.Concat: _Whole.join,
+    ov_shape.Transpose: _Whole.transpose,
+    onnx_shape.Transpose: _Whole.transpose,
+    ov_gather.Gather: _Whole.gather,
+    ov_gather.Gather7: _Whole.gather,
+    ov_gather.Gather8: _Whole.gather,
+    onnx_gather.Gather: _Whole.gather,
+    **dict.fromkeys(ALONG_AXIS, _Whole.along_axis),
+    **dict.fromkeys(_reductions(), _Whole.reduce),
+}
