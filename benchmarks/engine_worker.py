@@ -1,7 +1,8 @@
 """Runs models in real engines, one job a line of JSON on stdin, one answer a line on stdout.
 
 A job: {"engine": "onnxruntime" | "openvino", "model": path, "inputs": npz, "outputs": npz}.
-Arrays are in0, in1, ... by position. A crash costs the caller only this process.
+Arrays are in0, in1, ... by position, or of the inputs whose "names" the job lists. A crash costs
+the caller only this process.
 """
 
 from __future__ import annotations
@@ -106,7 +107,19 @@ ORT_NAMES = {
 }
 
 
-def run_onnxruntime(model: str, arrays: list[Any]) -> list[Any]:
+def _in_order(inputs: Sequence[set[str]], arrays: list[Any], names: list[str]) -> list[Any]:
+    """The array for each input of a model, whose names are given.
+
+    By position where none is known: OpenVINO may call an input like the output that it is.
+    """
+    named = dict(zip(names, arrays, strict=False))
+    return [
+        next((named[name] for name in known if name in named), arrays[at])
+        for at, known in enumerate(inputs)
+    ]
+
+
+def run_onnxruntime(model: str, arrays: list[Any], names: list[str]) -> list[Any]:
     """ONNX Runtime's CPU; types that NumPy lacks go over by their bits."""
     import onnxruntime
 
@@ -114,6 +127,8 @@ def run_onnxruntime(model: str, arrays: list[Any]) -> list[Any]:
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    if names:
+        arrays = _in_order([{item.name} for item in session.get_inputs()], arrays, names)
     given = {item.name: value for item, value in zip(session.get_inputs(), arrays, strict=True)}
     shown = [item.type for item in (*session.get_inputs(), *session.get_outputs())]
     if not any(name in kind for kind in shown for name in ORT_NAMES):
@@ -151,7 +166,7 @@ def _core() -> Any:
     return openvino.Core()
 
 
-def run_openvino(model: str, arrays: list[Any]) -> list[Any]:
+def run_openvino(model: str, arrays: list[Any], names: list[str]) -> list[Any]:
     """OpenVINO's CPU in f32, read through the frontend so that v10 keeps its types."""
     import openvino
     from openvino.frontend import FrontEndManager
@@ -159,6 +174,9 @@ def run_openvino(model: str, arrays: list[Any]) -> list[Any]:
     framework = "onnx" if model.endswith(".onnx") else "ir"
     frontend = FrontEndManager().load_by_framework(framework)
     network = frontend.convert(frontend.load(model))
+    if names:
+        known = [port.names | {port.node.get_friendly_name()} for port in network.inputs]
+        arrays = _in_order(known, arrays, names)
     if any(port.get_partial_shape().rank.is_dynamic for port in network.inputs):
         # The CPU plugin takes no input of unknown rank; the ranks of the data are what it gets.
         network.reshape({at: list(value.shape) for at, value in enumerate(arrays)})
@@ -209,7 +227,7 @@ def main() -> None:
                 continue
             arrays = load_arrays(job["inputs"], "in")
             run = run_onnxruntime if job["engine"] == "onnxruntime" else run_openvino
-            store_arrays(job["outputs"], "out", run(job["model"], arrays))
+            store_arrays(job["outputs"], "out", run(job["model"], arrays, job.get("names", [])))
         except Exception as error:  # an engine's refusal is an answer, not a failure of ours
             answer = {"ok": False, "error": f"{type(error).__name__}: {error}"[:2000]}
         sys.stdout.write(json.dumps(answer) + "\n")
