@@ -267,12 +267,12 @@ def convert(
     Args:
         model: a model, or the path of one.
         target: the format wanted; by default the other one. A model that is in it already is
-            returned as it is.
+            returned as it is, or rewritten for `runtime`.
         opset: the ai.onnx opset to write (to ONNX only).
         prefer: "scan" writes a Scan for each Loop that only its slices end (to ONNX only).
         runtime: "openvino-2021.4" or "openvino-2026": use only what it knows (to OpenVINO only).
-        shapes: other shapes for inputs, by name; None is a dimension that is not known. Not for
-            a model that is in the format wanted already.
+        shapes: other shapes for inputs, by name; None is a dimension that is not known. For a
+            model that is in the format wanted already only together with `runtime`.
 
     Raises:
         ReadError: when the file is not the model it claims to be.
@@ -286,14 +286,16 @@ def convert(
     from irloop.graph.types import Shape
 
     source = model if isinstance(model, Model) else read_model(model, functions=target != "onnx")
-    wanted = target or ("onnx" if source.dialect == "openvino" else "openvino")
+    to_onnx = source.dialect == "openvino" and runtime is None
+    wanted = target or ("onnx" if to_onnx else "openvino")
     if wanted not in ("onnx", "openvino"):
         raise UsageError(f"no format is called {wanted!r}", expected="onnx or openvino")
     given = {"opset": opset is not None, "prefer": prefer != "loop", "runtime": runtime is not None}
     for name in ("runtime",) if wanted == "onnx" else ("opset", "prefer"):
         if given[name]:
             raise UsageError(f"{name} has no meaning when converting to {wanted}")
-    if source.dialect == wanted and (given["opset"] or given["prefer"] or shapes):
+    nothing = runtime is None and shapes
+    if source.dialect == wanted and (given["opset"] or given["prefer"] or nothing):
         raise UsageError(f"the model is {wanted} already: nothing is converted")
     reader = None if runtime is None else targets.find_target(runtime)
     new_shapes = {
@@ -302,14 +304,15 @@ def convert(
     }
     result = source
     notes: list[Diagnostic] = []
+    if source.dialect == wanted and new_shapes:
+        pipelines.set_input_shapes(source, new_shapes)
     if source.dialect != wanted and wanted == "onnx":
         result, notes = pipelines.to_onnx(source, opset=opset, prefer=prefer, shapes=new_shapes)
     elif source.dialect != wanted:
-        newest = {} if reader is None else {"opset": reader.opset}
-        result, notes = pipelines.to_openvino(source, shapes=new_shapes, **newest)
+        known = targets.import_options(reader)
+        result, notes = pipelines.to_openvino(source, shapes=new_shapes, **known)
     if reader is not None:
-        infer(result)
-        targets.require_readable(result, reader)
+        targets.adapt(result, reader)
     return result, notes
 
 

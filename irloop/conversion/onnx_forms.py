@@ -30,8 +30,8 @@ from irloop.conversion.onnx_shape_forms import (
     transpose,
     unsqueeze,
 )
-from irloop.conversion.unpacked import UnpackedTensor
 from irloop.dialects.onnx import activation, comparison, convert, elementwise, reduction
+from irloop.dialects.unpacked import UnpackedTensor
 from irloop.graph.builder import element_of
 from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value

@@ -33,9 +33,9 @@ from irloop.conversion.openvino_shape_forms import (
     unsqueeze,
     variadic_split,
 )
-from irloop.conversion.unpacked import STAND_INS, UnpackedTensor
 from irloop.dialects.openvino import activation, comparison, elementwise, reduction
 from irloop.dialects.openvino import convert as conversions
+from irloop.dialects.unpacked import STAND_INS, UnpackedTensor
 from irloop.graph.builder import element_of
 from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value

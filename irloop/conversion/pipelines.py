@@ -29,6 +29,7 @@ from irloop.conversion import (  # noqa: F401
     loop,
     losses,
     matmul,
+    matrix_nms,
     multiclass_nms,
     nms,
     normalization,
@@ -133,11 +134,18 @@ def to_onnx(
 
 
 def to_openvino(
-    model: Model, *, opset: int = 8, shapes: Mapping[str, Shape] | None = None
+    model: Model,
+    *,
+    opset: int = 8,
+    shapes: Mapping[str, Shape] | None = None,
+    computed_weights: bool = True,
 ) -> tuple[Model, list[Diagnostic]]:
     """The same computation in OpenVINO operations up to `opset`, and what to know about it.
 
+    An If whose condition is computed stays one, whatever the opset.
+
     `shapes` fixes the shapes of inputs by name, which decides branches that depend on them.
+    Without `computed_weights` an LSTM, GRU or RNN whose weights are no constants becomes a loop.
 
     Raises:
         UsageError: when `model` is not an ONNX model, or has no input of a given name.
@@ -147,7 +155,7 @@ def to_openvino(
     if model.dialect != "onnx":
         raise UsageError(f"expected an ONNX model, found dialect {model.dialect!r}")
     set_input_shapes(model, shapes or {})
-    converter = Converter(IMPORTS, opset)
+    converter = Converter(IMPORTS, opset, options={"computed_weights": computed_weights})
     names = _Names(model, lambda node: node.name, lambda node: node.name)
     graph = _translate(model, converter, names, _own_producer)
     _require_known_types(graph)

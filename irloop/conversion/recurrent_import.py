@@ -18,6 +18,7 @@ from irloop.dialects.openvino import recurrent as ov
 from irloop.dialects.recurrent import Activation
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
+from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 
 __all__: list[str] = []
@@ -94,6 +95,9 @@ def import_recurrent(c: Conversion, op: onnx.Recurrent, *inputs: Value | None) -
     layer = _layer(c, op, inputs)
     functions = op.functions()
     plain = layer.peepholes is None and not is_coupled(op) and not _loses_lengths(layer)
+    plain = plain and (
+        c.converter.options.get("computed_weights", True) or _has_constant_weights(layer)
+    )
     if plain and all(_runs(item) for item in functions) and _alike(functions):
         results = _sequence(c, layer, op.direction.lower(), functions[0])
         return _restored(c, op, results)
@@ -117,6 +121,11 @@ def _loses_lengths(layer: Layer) -> bool:
     It forgets sequence_lengths as soon as one dimension of X is not static (2026.4).
     """
     return layer.lengths is not None and shape_of(layer.x).static() is None
+
+
+def _has_constant_weights(layer: Layer) -> bool:
+    weights = (layer.w, layer.r) if layer.bias is None else (layer.w, layer.r, layer.bias)
+    return all(isinstance(value.producer.op, Constant) for value in weights)
 
 
 def _runs(functions: tuple[Activation, ...]) -> bool:

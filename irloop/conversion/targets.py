@@ -1,34 +1,64 @@
-"""What a named runtime can read: IR version, newest opset, dynamic shapes."""
+"""What a named runtime can read (IR version, newest opset, types, shapes), and how to get there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypedDict
 
+from irloop.conversion.lowering import LowerThroughOnnx
 from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.dialects.openvino.control_flow import If
+from irloop.dialects.unpacked import STAND_INS
 from irloop.errors import UnsupportedError, UsageError
+from irloop.graph.inference import Inference
 from irloop.graph.model import Model, Node
 from irloop.graph.op import Constant, Parameter, Result, UnknownOp
-from irloop.graph.types import TensorType
+from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import all_graphs, node_path
+from irloop.passes.base import Pass
+from irloop.passes.common import (
+    DeadCode,
+    DowngradeOpset,
+    InlineConstantIf,
+    SelectBranches,
+    UnpackConstants,
+)
+from irloop.passes.manager import Manager
 
-__all__ = ["TARGETS", "Target", "find_target", "require_readable"]
+__all__ = ["TARGETS", "Target", "adapt", "find_target", "import_options", "require_readable"]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A runtime. `ir_version` is the only one it reads, None where it reads 10 and 11."""
+    """A runtime. `ir_version` is the only one it reads, None where it reads 10 and 11.
+
+    `types` are the element types it has no name for, or reads otherwise than they are written.
+    `computed_weights`: its recurrent operations take weights that are no constants.
+    """
 
     name: str
     opset: int
     ir_version: int | None
     dynamic_shapes: bool
+    types: frozenset[ElementType] = frozenset()
+    computed_weights: bool = True
 
+
+#: OpenVINO 2021.4 has a name for i4 and u4, but takes the halves of a byte in the other order.
+_NOT_IN_2021 = frozenset(STAND_INS) - {ElementType.BF16} | {ElementType.STRING}
 
 TARGETS = {
     target.name: target
     for target in (
-        Target("openvino-2021.4", opset=7, ir_version=10, dynamic_shapes=False),
+        Target(
+            "openvino-2021.4",
+            opset=7,
+            ir_version=10,
+            dynamic_shapes=False,
+            types=_NOT_IN_2021,
+            computed_weights=False,
+        ),
         Target("openvino-2026", opset=16, ir_version=None, dynamic_shapes=True),
     )
 }
@@ -45,6 +75,48 @@ def find_target(name: str) -> Target:
     if name not in TARGETS:
         raise UsageError(f"no target is called {name!r}", expected=" or ".join(TARGETS))
     return TARGETS[name]
+
+
+class ImportOptions(TypedDict, total=False):
+    """What `pipelines.to_openvino` has to know of a target."""
+
+    opset: int
+    computed_weights: bool
+
+
+def import_options(target: Target | None) -> ImportOptions:
+    """How to convert from ONNX so that little is left to adapt; None: to no target of its own."""
+    if target is None:
+        return {}
+    return {"opset": target.opset, "computed_weights": target.computed_weights}
+
+
+def adapt(model: Model, target: Target) -> None:
+    """Rewrite an OpenVINO model so that `target` reads it, as far as that is possible.
+
+    Raises:
+        InferenceError: when the model contradicts itself.
+        UnsupportedError: naming every operation and every dynamic shape that it does not know.
+    """
+    if target.ir_version is not None:
+        model.version = target.ir_version
+    Manager(list(_passes(target))).run_passes(model)
+    Inference().run(model.graph)
+    require_readable(model, target)
+
+
+def _passes(target: Target) -> Iterator[Pass]:
+    """What brings a model closer to a target, in the order in which it runs."""
+    if target.opset < If.since:
+        yield InlineConstantIf()
+        yield SelectBranches()
+    if target.types:
+        yield UnpackConstants(tuple(sorted(str(item) for item in target.types & set(STAND_INS))))
+    yield DowngradeOpset(target.opset)
+    yield LowerThroughOnnx(target.opset, target.computed_weights)
+    if not target.dynamic_shapes:
+        # OpenVINO 2021 cannot read loops with wires that nobody needs.
+        yield DeadCode()
 
 
 def require_readable(model: Model, target: Target) -> None:
@@ -78,6 +150,19 @@ def _unreadable(model: Model, target: Target) -> Iterator[Diagnostic]:
                     found=", ".join(str(value.type) for value in node.outputs),
                     fix="give the input a static shape" if isinstance(node.op, Parameter) else "",
                 )
+            unknown = _unknown_types(node, target)
+            if unknown:
+                yield _finding(
+                    node,
+                    f"{target.name} does not know element type {unknown[0]}",
+                    expected="f16, f32, f64, bf16, boolean or an integer of 8 to 64 bits",
+                    found=", ".join(str(value.type) for value in node.outputs),
+                )
+
+
+def _unknown_types(node: Node, target: Target) -> list[ElementType]:
+    found = [value.type.element for value in node.outputs if isinstance(value.type, TensorType)]
+    return [element for element in found if element in target.types]
 
 
 def _is_static(node: Node) -> bool:

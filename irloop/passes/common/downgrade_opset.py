@@ -1,0 +1,404 @@
+"""Says OpenVINO operations as older opsets have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from irloop.dialects.openvino import (
+    activation,
+    comparison,
+    convert,
+    elementwise,
+    gather,
+    generate,
+    nms,
+    padding,
+    pooling,
+    prior_box,
+    resize,
+    roi,
+    scatter,
+    search,
+    shape,
+    slicing,
+)
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Op
+from irloop.graph.types import ElementType
+from irloop.passes.base import MatcherPass
+from irloop.passes.forms import Emitter
+from irloop.passes.options import option
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.rewriter import MatchRewriter
+
+__all__ = ["DowngradeOpset"]
+
+#: From here on a bound of a slice means: to the end of the axis.
+OPEN = 2**31 - 1
+
+
+class _Older(Emitter):
+    """The older form of one node."""
+
+    def __init__(self, node: Node, rewriter: MatchRewriter) -> None:
+        super().__init__(rewriter, node, node.name)
+        self.node = node
+        self.inference = rewriter.inference
+
+    @property
+    def inputs(self) -> list[Value]:
+        """The inputs that are connected."""
+        return [value for value in self.node.inputs if value is not None]
+
+    def numbers(self, value: Value) -> list[int] | None:
+        """The numbers of a constant list, None where they are computed."""
+        known = self.inference.constant(value)
+        return None if known is None else [int(item) for item in known.reshape(-1)]
+
+    def relabel(self, op: Op) -> list[Value]:
+        """`op` on the same inputs."""
+        made = self.rewriter.insert(
+            op, self.node.inputs, before=self.node, name=self.stem, n_outputs=op.n_outputs or 1
+        )
+        return list(made.outputs)
+
+
+#: A value for each output that is read; None where the older opset has no form for this node.
+Form = Callable[[_Older], list[Value] | None]
+
+
+def _gather(c: _Older) -> list[Value] | None:
+    op = c.node.op
+    assert isinstance(op, gather.Gather8)
+    data, indices, axis = c.inputs
+    at, dims = c.numbers(axis), shape_of(data).dims
+    if at is None:
+        return None
+    size = None if dims is None else dims[at[0]]
+    known = c.inference.constant(indices)
+    element = element_of(indices)
+    if known is None:
+        length = _length(c, data, at[0], size, element)
+        moved = c.emit(elementwise.Add(), indices, length)
+        negative = c.emit(comparison.Less(), indices, c.constant(0, element))
+        indices = c.emit(comparison.Select(), negative, moved, indices)
+    elif (known < 0).any():
+        if not isinstance(size, int):
+            return None
+        indices = c.constant(known + size * (known < 0), element)
+    return [c.emit(gather.Gather7(op.batch_dims), data, indices, axis)]
+
+
+def _length(c: _Older, data: Value, axis: int, size: object, element: ElementType) -> Value:
+    """The length of an axis as a scalar."""
+    if isinstance(size, int):
+        return c.constant(size, element)
+    lengths = c.emit(shape.ShapeOf3(), data)
+    length = c.emit(gather.Gather7(), lengths, c.constant(axis), c.constant(0))
+    return length if element is ElementType.I64 else c.emit(convert.Convert(element), length)
+
+
+def _gather_without_batch(c: _Older) -> list[Value] | None:
+    op = c.node.op
+    assert isinstance(op, gather.Gather7)
+    return c.relabel(gather.Gather()) if op.batch_dims == 0 else None
+
+
+def _gather_nd(c: _Older) -> list[Value] | None:
+    op = c.node.op
+    assert isinstance(op, gather.GatherND8)
+    dims = shape_of(c.node.output).static()
+    if op.batch_dims > 1 and dims is None:
+        return None
+    made = c.relabel(gather.GatherND(op.batch_dims))
+    if op.batch_dims <= 1:
+        return made
+    # The older one makes a single axis of all that are paired.
+    return [c.emit(shape.Reshape(), made[0], c.constant(list(dims or ())))]
+
+
+def _slice(c: _Older) -> list[Value] | None:
+    data, *bounds = c.inputs
+    rank = shape_of(data).rank
+    given = c.numbers(bounds[3]) if len(bounds) > 3 else None
+    count = shape_of(bounds[0]).count()
+    if rank is None or count is None or (len(bounds) > 3 and given is None):
+        return None
+    axes = [axis % rank for axis in (range(count) if given is None else given)]
+    whole = list(range(max(axes, default=-1) + 1))
+    begin, end, step = (c.numbers(bound) for bound in bounds[:3])
+    if begin is None or end is None or step is None:
+        return _computed_slice(c, axes, whole)
+    places = {axis: at for at, axis in enumerate(axes)}
+    steps = [step[places[axis]] if axis in places else 1 for axis in whole]
+    opens, closes, begins, ends = [], [], [], []
+    for axis, stride in zip(whole, steps, strict=True):
+        first = begin[places[axis]] if axis in places else 0
+        last = end[places[axis]] if axis in places else OPEN
+        opens.append(int(first >= OPEN if stride < 0 else first <= -OPEN))
+        closes.append(int(last <= -OPEN if stride < 0 else last >= OPEN))
+        begins.append(0 if opens[-1] else first)
+        ends.append(0 if closes[-1] else last)
+    op = slicing.StridedSlice(begin_mask=tuple(opens), end_mask=tuple(closes))
+    return [c.emit(op, data, *(c.constant(item) for item in (begins, ends, steps)))]
+
+
+def _computed_slice(c: _Older, axes: list[int], whole: list[int]) -> list[Value]:
+    """Bounds that are computed, put at the places of their axes."""
+    masks = tuple(int(axis not in axes) for axis in whole)
+    data, *bounds = c.inputs
+    order = [axes.index(axis) if axis in axes else len(axes) for axis in whole]
+    spread = []
+    for bound, filler in zip(bounds[:3], (0, 0, 1), strict=True):
+        element = element_of(bound)
+        joined = c.emit(slicing.Concat(0), bound, c.constant([filler], element))
+        spread.append(c.emit(gather.Gather(), joined, c.constant(order), c.constant(0)))
+    op = slicing.StridedSlice(begin_mask=masks, end_mask=masks)
+    return [c.emit(op, data, *spread)]
+
+
+def _softmax(c: _Older) -> list[Value] | None:
+    op, rank = c.node.op, shape_of(c.inputs[0]).rank
+    assert isinstance(op, activation.SoftMax8)
+    if op.axis < 0 and rank is None:
+        return None
+    return c.relabel(activation.SoftMax1(op.axis if rank is None else op.axis % rank))
+
+
+def _max_pool(c: _Older) -> list[Value] | None:
+    op = c.node.op
+    assert isinstance(op, pooling.MaxPool | pooling.MaxPool14)
+    if c.node.outputs[1].is_used or set(op.dilations) - {1} or op.rounding_type == "ceil_torch":
+        return None
+    older = pooling.MaxPool1(
+        op.kernel_size, op.strides, op.pads_begin, op.pads_end, op.rounding_type, op.auto_pad
+    )
+    return [c.emit(older, c.inputs[0])]
+
+
+def _average_pool(c: _Older) -> list[Value] | None:
+    op = c.node.op
+    assert isinstance(op, pooling.AvgPool14 | pooling.AvgPool16)
+    spread = isinstance(op, pooling.AvgPool16) and set(op.dilations) - {1}
+    if spread or op.rounding_type == "ceil_torch":
+        return None
+    older = pooling.AvgPool(
+        op.kernel_size,
+        op.strides,
+        op.pads_begin,
+        op.pads_end,
+        op.rounding_type,
+        op.auto_pad,
+        op.exclude_pad,
+    )
+    return c.relabel(older)
+
+
+def _interpolate(c: _Older) -> list[Value] | None:
+    """The second input becomes two, of which `shape_calculation_mode` names the one that counts."""
+    op = c.node.op
+    assert isinstance(op, resize.Interpolate11)
+    before, after = (shape_of(value).static() for value in (c.inputs[0], c.node.output))
+    if op.mode.endswith("_pillow") or before is None or after is None:
+        return None
+    axes = c.numbers(c.inputs[2]) if len(c.inputs) > 2 else list(range(len(before)))
+    if axes is None:
+        return None
+    sizes = [after[axis] for axis in axes]
+    padded = [*zip(op.pads_begin, op.pads_end, strict=False)]
+    spans = [before[axis] + sum(padded[axis] if padded else ()) for axis in axes]
+    scales = [size / span for size, span in zip(sizes, spans, strict=True)]
+    given = c.inputs[1]
+    by_size = op.shape_calculation_mode == "sizes"
+    older = resize.Interpolate(
+        op.mode,
+        op.shape_calculation_mode,
+        op.coordinate_transformation_mode,
+        op.nearest_mode,
+        op.antialias,
+        op.pads_begin,
+        op.pads_end,
+        op.cube_coeff,
+    )
+    inputs = (
+        given if by_size else c.constant(sizes),
+        c.constant(scales, ElementType.F32) if by_size else given,
+    )
+    return [c.emit(older, c.inputs[0], *inputs, c.constant(axes))]
+
+
+def _pad(c: _Older) -> list[Value] | None:
+    op = c.node.op
+    assert isinstance(op, padding.Pad12)
+    known = [c.numbers(value) for value in c.inputs[1:3]]
+    if any(pads is None or min(pads, default=0) < 0 for pads in known):
+        return None
+    return c.relabel(padding.Pad(op.pad_mode))
+
+
+def _prior_box(c: _Older) -> list[Value] | None:
+    op = c.node.op
+    assert isinstance(op, prior_box.PriorBox8)
+    if not op.min_max_aspect_ratios_order:
+        return None
+    older = prior_box.PriorBox(
+        op.min_size,
+        op.max_size,
+        op.aspect_ratio,
+        op.density,
+        op.fixed_ratio,
+        op.fixed_size,
+        op.clip,
+        op.flip,
+        op.step,
+        op.offset,
+        op.variance,
+        op.scale_all_sizes,
+    )
+    return c.relabel(older)
+
+
+def _roi_align(c: _Older) -> list[Value] | None:
+    op = c.node.op
+    assert isinstance(op, roi.ROIAlign9)
+    if op.aligned_mode != "asymmetric":
+        return None
+    older = roi.ROIAlign(op.pooled_h, op.pooled_w, op.sampling_ratio, op.spatial_scale, op.mode)
+    return c.relabel(older)
+
+
+def _scatter_elements(c: _Older) -> list[Value] | None:
+    op = c.node.op
+    assert isinstance(op, scatter.ScatterElementsUpdate12)
+    return c.relabel(scatter.ScatterElementsUpdate()) if op.reduction == "none" else None
+
+
+def _scatter_nd(c: _Older) -> list[Value] | None:
+    op = c.node.op
+    assert isinstance(op, scatter.ScatterNDUpdate15)
+    return c.relabel(scatter.ScatterNDUpdate()) if op.reduction == "none" else None
+
+
+def _squeeze(c: _Older) -> list[Value] | None:
+    op = c.node.op
+    assert isinstance(op, shape.Squeeze15)
+    return None if op.allow_axis_skip else c.relabel(shape.Squeeze())
+
+
+def _top_k(c: _Older) -> list[Value] | None:
+    op = c.node.op
+    assert isinstance(op, search.TopK11)
+    if op.stable:
+        return None
+    return c.relabel(search.TopK3(op.axis, op.mode, op.sort, op.index_element_type))
+
+
+def _one_hot(c: _Older) -> list[Value] | None:
+    op = c.node.op
+    assert isinstance(op, generate.OneHot16)
+    if op.negative_indices_mode != "ignore_negative":
+        return None
+    return c.relabel(generate.OneHot(op.axis))
+
+
+def _suppressed(c: _Older) -> list[Value] | None:
+    op = c.node.op
+    assert isinstance(op, nms.NonMaxSuppression9)
+    older = nms.NonMaxSuppression5(op.box_encoding, op.sort_result_descending, op.output_type)
+    return c.relabel(older)
+
+
+def _softsign(c: _Older) -> list[Value] | None:
+    (x,) = c.inputs
+    one = c.constant(1, element_of(x))
+    bound = c.emit(elementwise.Add(), c.emit(elementwise.Abs(), x), one)
+    return [c.emit(elementwise.Divide(), x, bound)]
+
+
+def _is_nan(c: _Older) -> list[Value] | None:
+    (x,) = c.inputs
+    return [c.emit(comparison.NotEqual(), x, x)]
+
+
+def _is_finite(c: _Older) -> list[Value] | None:
+    (x,) = c.inputs
+    size, infinite = c.emit(elementwise.Abs(), x), c.constant(np.inf, element_of(x))
+    return [c.emit(comparison.Less(), size, infinite)]
+
+
+def _identity(c: _Older) -> list[Value] | None:
+    """A Concat of one: OpenVINO's plugins keep it, so a state that is passed on stays a copy."""
+    (x,) = c.inputs
+    rank = shape_of(x).rank
+    if rank is None:
+        return None
+    if rank:
+        return [c.emit(slicing.Concat(0), x)]
+    listed = c.emit(slicing.Concat(0), c.emit(shape.Unsqueeze(), x, c.constant([0])))
+    return [c.emit(shape.Squeeze(), listed, c.constant([0]))]
+
+
+FORMS: dict[type[Op], Form] = {
+    activation.SoftMax8: _softmax,
+    activation.SoftSign: _softsign,
+    comparison.IsFinite: _is_finite,
+    comparison.IsNaN: _is_nan,
+    convert.Identity: _identity,
+    gather.Gather7: _gather_without_batch,
+    gather.Gather8: _gather,
+    gather.GatherND8: _gather_nd,
+    generate.OneHot16: _one_hot,
+    nms.NonMaxSuppression9: _suppressed,
+    padding.Pad12: _pad,
+    pooling.AvgPool14: _average_pool,
+    pooling.AvgPool16: _average_pool,
+    pooling.MaxPool: _max_pool,
+    pooling.MaxPool14: _max_pool,
+    prior_box.PriorBox8: _prior_box,
+    resize.Interpolate11: _interpolate,
+    roi.ROIAlign9: _roi_align,
+    scatter.ScatterElementsUpdate12: _scatter_elements,
+    scatter.ScatterNDUpdate15: _scatter_nd,
+    search.TopK11: _top_k,
+    shape.Squeeze15: _squeeze,
+    slicing.Slice: _slice,
+}
+
+
+@dataclass(eq=False)
+class DowngradeOpset(MatcherPass):
+    """Replaces operations newer than an opset by what that opset has for the same numbers.
+
+    Given::
+
+        y = Gather-8(x, indices, axis 1)    z = Slice-8(y, [1], [9], [2], axes [-1])
+
+    Result (opset 7)::
+
+        i = Select(indices < 0, indices + size of axis 1, indices)
+        y = Gather-7(x, i, axis 1)          z = StridedSlice-1(y, [0, 1], [0, 9], [1, 2])
+
+    An operation of which the older form lacks what this one uses stays: negative padding,
+    dilated or torch-like rounded pooling, a reduction while scattering, a stable order.
+    """
+
+    name = "downgrade_opset"
+    dialects = frozenset({"openvino"})
+
+    opset: int = option(7, "the newest opset to use; 7 is that of OpenVINO 2021.4")
+
+    def pattern(self) -> Pattern:
+        return wrap_type(tuple(cls for cls in FORMS if cls.since > self.opset))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        values = FORMS[type(node.op)](_Older(node, rewriter))
+        if values is None:
+            return False
+        rewriter.set_outputs(node, len(values))
+        rewriter.replace_node(node, values)
+        return True

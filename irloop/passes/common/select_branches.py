@@ -1,0 +1,107 @@
+"""Computes both branches of an If and selects, for runtimes without If."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.dialects.openvino import comparison, control_flow, shape
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.clone import clone_into
+from irloop.graph.model import Body, Node, Value
+from irloop.graph.walk import all_nodes
+from irloop.passes.base import MatcherPass
+from irloop.passes.forms import Emitter
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.trips import trip_count
+
+__all__ = ["SelectBranches"]
+
+
+class SelectBranches(MatcherPass):
+    """Replaces an If by both of its branches and a Select for each output.
+
+    Given::
+
+        If(c, x):  then y = x + 1   else y = x * 2
+
+    Result::
+
+        y = Select(c, x + 1, x * 2)
+
+    OpenVINO knows If since opset8; this is how older runtimes get there, at the price of
+    computing what is not taken. An If stays whose outputs differ in type or shape between the
+    branches or are not static, or whose branches hold what must not run unasked: a state, random
+    numbers, a loop whose number of iterations is not constant.
+    """
+
+    name = "select_branches"
+    dialects = frozenset({"openvino"})
+
+    def pattern(self) -> Pattern:
+        return wrap_type(control_flow.If)
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        condition, bodies = node.inputs[0], [node.body("then"), node.body("else")]
+        rank = None if condition is None else shape_of(condition).rank
+        wired = [_parameters(node, body) for body in bodies]
+        given = [
+            {port.external: body.graph.outputs[port.result] for port in body.ports.outputs}
+            for body in bodies
+        ]
+        places = range(len(node.outputs))
+        if condition is None or rank is None or None in wired:
+            return False
+        if not all(_agree([values.get(at) for values in given]) for at in places):
+            return False
+        if not all(_is_harmless(body, rewriter) for body in bodies):
+            return False
+        c = Emitter(rewriter, node, node.name)
+        chosen = c.emit(shape.Squeeze(), condition, c.constant([0])) if rank else condition
+        results = [
+            clone_into(body.graph, rewriter, parameters or (), before=node)
+            for body, parameters in zip(bodies, wired, strict=True)
+        ]
+        sides = [
+            {port.external: made[port.result] for port in body.ports.outputs}
+            for body, made in zip(bodies, results, strict=True)
+        ]
+        values = [
+            c.emit(comparison.Select(), chosen, *(side[at] for side in sides)) for at in places
+        ]
+        rewriter.replace_node(node, values)
+        return True
+
+
+def _parameters(node: Node, body: Body) -> list[Value] | None:
+    """The outer value of each parameter of a branch; None where one has none."""
+    found = []
+    for index in range(len(body.graph.parameters)):
+        port = body.ports.by_parameter.get(index)
+        value = None if port is None else node.inputs[port.external]
+        if value is None:
+            return None
+        found.append(value)
+    return found
+
+
+def _agree(values: Sequence[Value | None]) -> bool:
+    """True for values of one type and one static shape."""
+    first, second = values
+    if first is None or second is None:
+        return False
+    dims = shape_of(first).static()
+    same = dims is not None and dims == shape_of(second).static()
+    return same and element_of(first) is element_of(second)
+
+
+def _is_harmless(body: Body, rewriter: MatchRewriter) -> bool:
+    """True when nothing happens but numbers if a branch is computed without being taken."""
+    for node in all_nodes(body.graph):
+        is_loop = isinstance(node.op, control_flow.Loop)
+        if is_loop and trip_count(node, rewriter.inference) is None:
+            return False
+        if not node.bodies and not node.op.pure:
+            return False
+    return True

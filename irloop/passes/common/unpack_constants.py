@@ -1,0 +1,64 @@
+"""Stores constants of narrow element types in a type that every runtime reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irloop.dialects.onnx import convert as onnx
+from irloop.dialects.openvino import convert as ov
+from irloop.dialects.unpacked import STAND_INS, UnpackedTensor
+from irloop.errors import UsageError
+from irloop.graph.op import Constant
+from irloop.graph.types import ElementType
+from irloop.passes.base import MatcherPass
+from irloop.passes.options import option
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.rewriter import MatchRewriter
+
+__all__ = ["UnpackConstants"]
+
+CONVERSIONS = (ov.Convert, onnx.Cast6, onnx.Cast1)
+
+
+@dataclass(eq=False)
+class UnpackConstants(MatcherPass):
+    """Widens constants of 1 to 6 bits, of 8-bit floats, nf4 and bf16 that are only converted.
+
+    Given::
+
+        w = Convert(Const u4 [2, 8], f16)    z = Convert(Const nf4, f32)
+
+    Result::
+
+        w = Convert(Const u8 [2, 8], f16)    z = Convert(Const f32, f32)
+
+    Runtimes disagree about these types: OpenVINO 2021.4 reads the two halves of a byte of u4 in
+    the other order, and knows no 8-bit floats. The numbers stay exactly the same, the file grows.
+    A constant that anything but a conversion reads stays.
+    """
+
+    name = "unpack_constants"
+
+    types: tuple[str, ...] = option((), "only these element types, such as u4; none: all")
+
+    def __post_init__(self) -> None:
+        known = [str(element) for element in STAND_INS]
+        for name in self.types:
+            if name not in known:
+                raise UsageError(f"{name!r} is no narrow type", expected=", ".join(known))
+
+    def pattern(self) -> Pattern:
+        return wrap_type(Constant)
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        assert isinstance(node.op, Constant)
+        tensor = node.op.tensor
+        element: ElementType = tensor.element
+        if element not in STAND_INS or (self.types and str(element) not in self.types):
+            return False
+        if not all(isinstance(user.op, CONVERSIONS) for user, _ in node.output.uses):
+            return False
+        wide = rewriter.insert_constant(UnpackedTensor(tensor), before=node, name=node.name)
+        rewriter.replace_node(node, (wide,))
+        return True
