@@ -11,6 +11,7 @@ from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.framework import Conversion, exports, imports
 from irloop.dialects.einsum import DOTS, Equation
 from irloop.dialects.onnx import matmul as onnx
+from irloop.dialects.onnx.elementwise import Sqrt
 from irloop.dialects.openvino import matmul as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -130,10 +131,7 @@ def export_attention(
 ) -> Value:
     """ScaledDotProductAttention -> MatMul, Softmax, MatMul."""
     if scale is None:
-        width = shape_of(query).dim(-1)
-        if not isinstance(width, int):
-            raise c.refuse("the width of its queries is not known", "connect the scale")
-        scale = forms.scalar(c, width**-0.5, query)
+        scale = _usual_scale(c, query)
     scores = forms.mul(c, c(onnx.MatMul(), query, _turned(c, key)), scale)
     if op.causal:
         mask = _causal_mask(c, scores)
@@ -145,14 +143,22 @@ def export_attention(
     return c(onnx.MatMul(), forms.softmax(c, scores, -1), value)
 
 
+def _usual_scale(c: Conversion, query: Value) -> Value:
+    """1 / sqrt(width of the queries), at run time where the model leaves the width open."""
+    width = shape_of(query).dim(-1)
+    if isinstance(width, int):
+        return forms.scalar(c, width**-0.5, query)
+    size = forms.gather(c, forms.shape(c, query), c.i64(-1), 0)
+    root = c(Sqrt(), forms.cast(c, size, element_of(query)))
+    return forms.div(c, forms.scalar(c, 1.0, query), root)
+
+
 def _causal_mask(c: Conversion, scores: Value) -> Value:
     """True where a key stands no later than its query."""
-    shape, rank = forms.shape(c, scores), shape_of(scores).rank
-    if rank is None:
-        raise c.refuse("the rank of its queries is not known", "give the input a rank")
+    shape = forms.shape(c, scores)
     zero, one = c.i64(0), c.i64(1)
-    rows = forms.range_(c, zero, forms.gather(c, shape, c.i64(rank - 2), 0), one)
-    columns = forms.range_(c, zero, forms.gather(c, shape, c.i64(rank - 1), 0), one)
+    rows = forms.range_(c, zero, forms.gather(c, shape, c.i64(-2), 0), one)
+    columns = forms.range_(c, zero, forms.gather(c, shape, c.i64(-1), 0), one)
     return forms.logical_not(c, forms.less(c, forms.unsqueeze(c, rows, [1]), columns))
 
 
