@@ -50,6 +50,7 @@ from irloop.conversion import (  # noqa: F401
     resize,
     resize_import,
     roi,
+    rotated_nms,
     sampling,
     scan,
     scatter,

@@ -21,6 +21,7 @@ from irloop.graph.types import ElementType
 
 __all__ = [
     "LOWEST",
+    "OUT",
     "Candidates",
     "best_of_items",
     "candidates",
@@ -28,8 +29,11 @@ __all__ = [
     "counted",
     "dense",
     "dropped",
+    "first_places",
+    "just_below",
     "members",
     "number",
+    "one_list",
     "ordered",
     "read",
     "require_opset",
@@ -83,6 +87,13 @@ def without_class(c: Conversion, scores: Value, classes: Size, background: int) 
     return dropped(c, scores, shown)
 
 
+def just_below(number: float) -> float:
+    """The next smaller f32: "more than" it is "at least" the number itself."""
+    import numpy as np
+
+    return float(np.nextafter(np.float32(number), np.float32(-np.inf)))
+
+
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """The best boxes of each class: boxes [N, C, K, 4] (or [N, 1, P, 4]), scores [N, C, K].
@@ -102,17 +113,27 @@ class Candidates:
         return forms.concat(c, [forms.slice_(c, rows, [0], [2], [1]), box], 1)
 
 
-def members(c: Conversion, boxes: Value, index: Value) -> Value:
-    """Boxes [N, L, P, F] at an index [N, C, K] of axis 2: [N, C, K, F]; L is 1 or C."""
+def first_places(c: Conversion, boxes: Value) -> Value:
+    """Where each list of boxes [N, L, P, F] starts when all are one list, [N, L, 1]."""
     sizes = OnnxSizes(c)
-    items, lists, count, width = sizes.of(boxes, 4)
+    items, lists, count, _ = sizes.of(boxes, 4)
     item = forms.reshape(c, places(c, items), [-1, 1, 1])
     first = forms.mul(c, item, sizes.list([sizes.times(lists, count)]))
-    if lists != 1:
-        start = forms.mul(c, places(c, lists), sizes.list([count]))
-        first = forms.add(c, first, forms.unsqueeze(c, start, [1]))
-    flat = sizes.reshape(boxes, [-1, width])
-    return forms.gather(c, flat, forms.add(c, index, first), 0)
+    if lists == 1:
+        return first
+    start = forms.mul(c, places(c, lists), sizes.list([count]))
+    return forms.add(c, first, forms.unsqueeze(c, start, [1]))
+
+
+def members(c: Conversion, boxes: Value, index: Value) -> Value:
+    """Boxes [N, L, P, F] at an index [N, C, K] of axis 2: [N, C, K, F]; L is 1 or C."""
+    return forms.gather(c, one_list(c, boxes), forms.add(c, index, first_places(c, boxes)), 0)
+
+
+def one_list(c: Conversion, boxes: Value) -> Value:
+    """Boxes [N, L, P, F] as [N * L * P, F]."""
+    sizes = OnnxSizes(c)
+    return forms.reshape_to(c, boxes, sizes.list([-1, sizes.of(boxes, 4)[3]]))
 
 
 def candidates(c: Conversion, boxes: Value, scores: Value, best: int) -> Candidates:

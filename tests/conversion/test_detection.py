@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 OPCONF_TYPES = """
-    MatrixNms NMSRotated ROIAlignRotated DeformablePSROIPooling
+    ROIAlignRotated DeformablePSROIPooling
 """
 
 

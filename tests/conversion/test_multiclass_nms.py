@@ -1,71 +1,93 @@
-"""MulticlassNms in ONNX, run by ONNX Runtime against OpenVINO's own values."""
+"""MulticlassNms and MatrixNms in ONNX: OpenVINO's own values, and drawn boxes and settings."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from irloop.conversion import pipelines
-from irloop.execution.session import Session
-from irloop.formats.onnx import writer as onnx_writer
-from irloop.formats.openvino import reader as ir_reader
+from irloop.dialects.openvino import multiclass_nms as ov
+from irloop.graph.types import ElementType
+from tests.drawn.operations import Draw, check_operation
 
-OPCONF = Path(__file__).resolve().parents[2].parent / "shared" / "opconf" / "cases"
+OPCONF_TYPES = "MulticlassNms MatrixNms"
 
-OPCONF_TYPES = "MulticlassNms"
+Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @pytest.mark.parametrize("opset", [11, 17, 22])
-def test_exports(
-    opconf_case: Path,
-    opset: int,
-    check_export: Callable[[Path, int], None],
-    refused: Callable[[Callable[[], None]], str],
-) -> None:
-    reason = {"nms_eta": "nms_eta", "topk": "nms_top_k"}.get(opconf_case.name)
-    if reason is None:
-        check_export(opconf_case, opset)
-    else:
-        assert reason in refused(lambda: check_export(opconf_case, opset))
+def test_exports(opconf_case: Path, opset: int, check_export: Callable[[Path, int], None]) -> None:
+    check_export(opconf_case, opset)
 
 
-@pytest.mark.parametrize(
-    ("case", "changes"),
-    [
-        ("score", {"keep_top_k": "4"}),
-        ("score", {"background_class": "0"}),
-        ("classid", {"keep_top_k": "5", "background_class": "1"}),
-        ("batch2", {"sort_result_type": "classid"}),
-        ("batch2_across", {"sort_result_type": "classid"}),
-        ("batch2_across", {"sort_result_type": "none"}),
-        ("score", {"iou_threshold": "0"}),
-        ("score", {"score_threshold": "2"}),
-    ],
-)
-def test_other_attributes(case: str, changes: dict[str, str], tmp_path: Path) -> None:
-    """A case with other attributes: ONNX Runtime gives what the operation's own kernel gives."""
-    ort = pytest.importorskip("onnxruntime")
-    folder = OPCONF / "opset8_MulticlassNms" / case
-    if not folder.is_dir():
-        pytest.skip("the conformance cases (../shared/opconf) are not here")
-    text = (folder / "model.xml").read_text(encoding="utf-8")
-    for name, value in changes.items():
-        text = re.sub(rf'{name}="[^"]*"', f'{name}="{value}"', text)
-    (tmp_path / "model.xml").write_text(text, encoding="utf-8")
-    weights = folder / "model.bin"
-    (tmp_path / "model.bin").write_bytes(weights.read_bytes() if weights.exists() else b"")
-    with np.load(folder / "data.npz") as data:
-        inputs = [data["in0"], data["in1"]]
-    model = ir_reader.read(tmp_path / "model.xml")
-    expected = list(Session(model).run(inputs).values())
-    converted, _ = pipelines.to_onnx(model, opset=17)
-    proto = onnx_writer.to_proto_model(converted)
-    session = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
-    names = [item.name for item in session.get_inputs()]
-    found = session.run(None, dict(zip(names, inputs, strict=True)))
-    for array, wanted in zip(found, expected, strict=True):
-        np.testing.assert_allclose(array, wanted, rtol=1e-5)
+def boxes(draw: Draw, *lead: int) -> Array:
+    low = draw.rng.random((*lead, 2)) * 8
+    return np.concatenate((low, low + 0.5 + draw.rng.random((*lead, 2)) * 6), axis=-1)
+
+
+def settings(draw: Draw) -> dict[str, Any]:
+    return {
+        "sort_result_type": draw.choice(["score", "classid", "none"]),
+        "sort_result_across_batch": draw.chance(0.5),
+        "output_type": draw.choice([ElementType.I32, ElementType.I64]),
+        "score_threshold": draw.choice([0.0, 0.3, 0.7, 2.0]),
+        "nms_top_k": draw.choice([-1, 2, 5, 100]),
+        "keep_top_k": draw.choice([-1, 3, 8, 100]),
+        "background_class": draw.choice([-1, 0, 1]),
+        "normalized": draw.chance(0.5),
+    }
+
+
+def thresholds(draw: Draw) -> dict[str, Any]:
+    return {
+        "iou_threshold": draw.choice([0.0, 0.3, 0.6, 0.9]),
+        "nms_eta": draw.choice([1.0, 1.0, 0.9, 0.5]),
+    }
+
+
+def multiclass(draw: Draw) -> tuple[ov.MulticlassNms8 | ov.MulticlassNms, list[Array]]:
+    items, classes, count = draw.choice([1, 1, 3]), draw.choice([1, 3]), draw.choice([1, 7, 12])
+    kind = draw.choice([ov.MulticlassNms8, ov.MulticlassNms])
+    scores = draw.rng.random((items, classes, count))
+    return kind(**settings(draw), **thresholds(draw)), [boxes(draw, items, count), scores]
+
+
+def of_regions(draw: Draw) -> tuple[ov.MulticlassNms, list[Array]]:
+    numbers = np.array(draw.choice([(5,), (3, 0, 4), (6, 2)]), np.int32)
+    classes, count = draw.choice([1, 3]), int(numbers.sum())
+    scores = draw.rng.random((classes, count))
+    op = ov.MulticlassNms(**settings(draw), **thresholds(draw))
+    return op, [boxes(draw, classes, count), scores, numbers]
+
+
+def matrix(draw: Draw) -> tuple[ov.MatrixNms, list[Array]]:
+    items, classes, count = draw.choice([1, 1, 3]), draw.choice([1, 3]), draw.choice([1, 7, 12])
+    op = ov.MatrixNms(
+        **settings(draw),
+        decay_function=draw.choice(["linear", "gaussian"]),
+        gaussian_sigma=draw.choice([0.5, 2.0]),
+        post_threshold=draw.choice([0.0, 0.2]),
+    )
+    return op, [boxes(draw, items, count), draw.rng.random((items, classes, count))]
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("kind", [multiclass, of_regions, matrix])
+def test_drawn(kind: Callable[[Draw], tuple[Any, list[Array]]], seed: int) -> None:
+    draw = Draw(seed)
+    op, arrays = kind(draw)
+    element = np.float16 if draw.chance(0.1) else np.float32
+    given = [item if item.dtype.kind == "i" else item.astype(element) for item in arrays]
+    opset = (11, 13, 17, 21)[seed % 4]
+    check_operation(op, given, opset=opset, dynamic=((), (0, 1), (0, 1, 2))[seed % 3])
+
+
+def test_folded_boxes_overlap_nothing() -> None:
+    # The second box has its corners in the wrong order: OpenVINO finds nothing in it.
+    given = np.array([[[0, 0, 4, 4], [4, 4, 0, 0], [0, 0, 4, 4]]], np.float32)
+    op = ov.MulticlassNms8(iou_threshold=0.5, sort_result_type="score")
+    found = check_operation(op, [given, np.array([[[0.5, 0.9, 0.7]]], np.float32)])
+    assert found[1].tolist() == [[1], [2]]

@@ -15,6 +15,7 @@ __all__ = [
     "NonMaxSuppression4",
     "NonMaxSuppression5",
     "NonMaxSuppression9",
+    "Scored",
     "Suppressing",
 ]
 
@@ -74,7 +75,7 @@ class NonMaxSuppression4(_Typed, type="NonMaxSuppression", since=4, inputs=(2, 5
     """As NonMaxSuppression-3 (NonMaxSuppression-4)."""
 
 
-class _Scored(_Typed):
+class Scored(_Typed):
     """Input 5 is the sigma of soft suppression; gives scores and the number of rows too."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -83,11 +84,11 @@ class _Scored(_Typed):
         return [indices, scores, TensorType(self.index_type(), Shape.of(1))]
 
 
-class NonMaxSuppression5(_Scored, type="NonMaxSuppression", since=5, inputs=(2, 6), outputs=3):
+class NonMaxSuppression5(Scored, type="NonMaxSuppression", since=5, inputs=(2, 6), outputs=3):
     """Boxes that do not overlap better ones, their scores and number (NonMaxSuppression-5)."""
 
 
-class NonMaxSuppression9(_Scored, type="NonMaxSuppression", since=9, inputs=(2, 6), outputs=3):
+class NonMaxSuppression9(Scored, type="NonMaxSuppression", since=9, inputs=(2, 6), outputs=3):
     """As NonMaxSuppression-5 (NonMaxSuppression-9)."""
 
 
