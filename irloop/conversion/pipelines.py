@@ -23,6 +23,7 @@ from irloop.conversion import (  # noqa: F401
     detectron,
     elementwise,
     embedding,
+    features,
     gather,
     generate,
     legacy,

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from irloop.kernels import detectron as detectron
     from irloop.kernels import elementwise as elementwise
     from irloop.kernels import embedding as embedding
+    from irloop.kernels import features as features
     from irloop.kernels import gather as gather
     from irloop.kernels import generate as generate
     from irloop.kernels import geometry as geometry
+    from irloop.kernels import labels as labels
     from irloop.kernels import losses as losses
     from irloop.kernels import matmul as matmul
     from irloop.kernels import multiclass_nms as multiclass_nms
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from irloop.kernels import rotated as rotated
     from irloop.kernels import sampling as sampling
     from irloop.kernels import scatter as scatter
+    from irloop.kernels import scores as scores
     from irloop.kernels import search as search
     from irloop.kernels import sequence as sequence
     from irloop.kernels import shape as shape
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
     from irloop.kernels import special as special
     from irloop.kernels import text as text
     from irloop.kernels import training as training
+    from irloop.kernels import trees as trees
 
 
 def __getattr__(name: str) -> Any:

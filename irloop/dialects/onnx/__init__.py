@@ -10,8 +10,10 @@ from irloop.dialects.onnx import (
     convert,
     convolution,
     elementwise,
+    features,
     gather,
     generate,
+    labels,
     legacy,
     losses,
     matmul,
@@ -36,6 +38,7 @@ from irloop.dialects.onnx import (
     slicing,
     text,
     training,
+    trees,
 )
 from irloop.dialects.onnx.base import ONNX, OnnxOp
 
@@ -49,8 +52,10 @@ __all__ = [
     "convert",
     "convolution",
     "elementwise",
+    "features",
     "gather",
     "generate",
+    "labels",
     "legacy",
     "losses",
     "matmul",
@@ -75,4 +80,5 @@ __all__ = [
     "slicing",
     "text",
     "training",
+    "trees",
 ]

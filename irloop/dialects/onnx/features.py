@@ -1,0 +1,188 @@
+"""Features of classical machine learning (domain ai.onnx.ml)."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import (
+    UNKNOWN_DIM,
+    UNKNOWN_SHAPE,
+    Dim,
+    ElementType,
+    Shape,
+    TensorType,
+    ValueType,
+)
+
+__all__ = [
+    "ArrayFeatureExtractor",
+    "Binarizer",
+    "FeatureVectorizer",
+    "Imputer",
+    "MlOp",
+    "Normalizer",
+    "OneHotEncoder",
+    "Scaler",
+]
+
+F32 = ElementType.F32
+
+
+class MlOp(OnnxOp, domain="ai.onnx.ml"):
+    """An operation of classical machine learning."""
+
+
+class ArrayFeatureExtractor(MlOp, type="ArrayFeatureExtractor", since=1, inputs=2):
+    """Columns of [..., C]; of [C] a matrix of one row (ArrayFeatureExtractor-1)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if args.element(1) not in (ElementType.I64, ElementType.DYNAMIC):
+            raise args.error("the columns are no i64", "i64", str(args.element(1)))
+        dims, count = args.shape(0).dims, args.shape(1).count()
+        if dims is None:
+            return [TensorType(args.element(0), UNKNOWN_SHAPE)]
+        if not dims:
+            raise args.error("data has no columns", "[..., C]", str(args.shape(0)))
+        wanted: Dim = UNKNOWN_DIM if count is None else count
+        rows = (1,) if len(dims) == 1 else dims[:-1]
+        return [TensorType(args.element(0), Shape((*rows, wanted)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.features.extract
+
+
+class Binarizer(MlOp, type="Binarizer", since=1, inputs=1):
+    """1 where an element is greater than a threshold, 0 elsewhere (Binarizer-1)."""
+
+    threshold: float = 0.0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.features.binarizer(self.threshold)
+
+
+def _fitting(args: Arguments, name: str, count: int) -> None:
+    """A list has one entry, or one for each column.
+
+    Raises:
+        InferenceError: when it has another number of them.
+    """
+    dims = args.shape(0).dims
+    columns = dims[-1] if dims else UNKNOWN_DIM
+    if count == 0 or (count > 1 and isinstance(columns, int) and columns != count):
+        raise args.error(f"{name} does not fit the columns", f"1 or {columns}", str(count))
+
+
+class Imputer(MlOp, type="Imputer", since=1, inputs=1):
+    """What equals one value (maybe NaN) replaced by another, of all or each column (Imputer-1).
+
+    Attributes in floats are for floats, those in integers for integers.
+    """
+
+    imputed_value_floats: tuple[float, ...] = ()
+    imputed_value_int64s: tuple[int, ...] = ()
+    replaced_value_float: float = 0.0
+    replaced_value_int64: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
+        element = args.element(0)
+        if element is not ElementType.DYNAMIC:
+            floats = element.is_float
+            values = self.imputed_value_floats if floats else self.imputed_value_int64s
+            name = "imputed_value_floats" if floats else "imputed_value_int64s"
+            _fitting(args, name, len(values))
+        return rules.same_as_first(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        if self.imputed_value_floats:
+            return kernels.features.imputer(self.replaced_value_float, self.imputed_value_floats)
+        return kernels.features.imputer(self.replaced_value_int64, self.imputed_value_int64s)
+
+
+class Normalizer(MlOp, type="Normalizer", since=1, inputs=1):
+    """Rows divided by their largest amount, L1 or L2 norm, as f32 (Normalizer-1).
+
+    MAX takes the largest absolute value, as ONNX Runtime and the reference do.
+    """
+
+    norm: str = "MAX"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
+        if self.norm not in ("MAX", "L1", "L2"):
+            raise args.error("norm is not known", "MAX, L1 or L2", self.norm)
+        if args.rank(0) not in (None, 1, 2):
+            raise args.error("data has another rank", "[C] or [N, C]", str(args.shape(0)))
+        return [TensorType(F32, args.shape(0))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.features.normalizer(self.norm)
+
+
+class Scaler(MlOp, type="Scaler", since=1, inputs=1):
+    """(x - offset) * scale by one number for all or one for each column, as f32 (Scaler-1)."""
+
+    offset: tuple[float, ...] = ()
+    scale: tuple[float, ...] = ()
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
+        _fitting(args, "offset", len(self.offset))
+        _fitting(args, "scale", len(self.scale))
+        return [TensorType(F32, args.shape(0))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.features.scaler(self.offset, self.scale)
+
+
+class FeatureVectorizer(MlOp, type="FeatureVectorizer", since=1, inputs=(1, None)):
+    """Inputs side by side as f32, each cut or filled with zeros (FeatureVectorizer-1)."""
+
+    inputdimensions: tuple[int, ...] = ()
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
+        if len(self.inputdimensions) != len(args):
+            raise args.error(
+                "inputdimensions does not fit", str(len(args)), str(len(self.inputdimensions))
+            )
+        dims = args.shape(0).dims
+        rows: Dim = UNKNOWN_DIM
+        if dims is not None:
+            rows = dims[0] if len(dims) > 1 else 1
+        return [TensorType(F32, Shape((rows, sum(self.inputdimensions))))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.features.joiner(self.inputdimensions)
+
+
+class OneHotEncoder(MlOp, type="OneHotEncoder", since=1, inputs=1):
+    """A new last axis with 1 at the category of each element (OneHotEncoder-1).
+
+    With `zeros` 0 an element of no category is an error when running.
+    """
+
+    cats_int64s: tuple[int, ...] = ()
+    cats_strings: tuple[str, ...] = ()
+    zeros: int = 1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if bool(self.cats_int64s) == bool(self.cats_strings):
+            raise args.error("one of cats_int64s and cats_strings is needed")
+        if self.cats_strings:
+            rules.strings(args)
+        else:
+            rules.numeric(args)
+        dims, count = args.shape(0).dims, len(self.cats_int64s or self.cats_strings)
+        return [TensorType(F32, UNKNOWN_SHAPE if dims is None else Shape((*dims, count)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        categories = kernels.labels.array_of(self.cats_strings or self.cats_int64s)
+        return kernels.features.one_hot(categories, strict=self.zeros == 0)

@@ -1,0 +1,144 @@
+"""Labels for numbers and numbers for labels (domain ai.onnx.ml)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from irloop import kernels
+from irloop.dialects.onnx.features import MlOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.tensor import Tensor
+from irloop.graph.types import ElementType, TensorType, ValueType
+
+if TYPE_CHECKING:
+    from irloop.kernels.labels import Array
+
+__all__ = ["CategoryMapper", "LabelEncoder1", "LabelEncoder2", "LabelEncoder4"]
+
+#: What strings become, and what integers become.
+_OTHER = {ElementType.STRING: ElementType.I64, ElementType.I64: ElementType.STRING}
+
+
+class _TwoWays(MlOp):
+    """Strings to i64 or i64 to strings, as the input is."""
+
+    default_int64: int = -1
+    default_string: str = "_Unused"
+
+    def pairs(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """The strings, and the numbers that belong to them."""
+        raise NotImplementedError(self.label)
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        strings, numbers = self.pairs()
+        if len(strings) != len(numbers):
+            raise args.error("lists differ in length", str(len(strings)), str(len(numbers)))
+        given = args.element(0)
+        if given is ElementType.DYNAMIC:
+            return [TensorType(given, args.shape(0))]
+        if given not in _OTHER:
+            raise args.error("input is no label", "string or i64", str(given))
+        return [TensorType(_OTHER[given], args.shape(0))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        strings, numbers = self.pairs()
+        return kernels.labels.two_ways(strings, numbers, self.default_string, self.default_int64)
+
+
+class LabelEncoder1(_TwoWays, type="LabelEncoder", since=1, inputs=1):
+    """Strings to their places in a list, or places to strings (LabelEncoder-1)."""
+
+    classes_strings: tuple[str, ...] = ()
+
+    def pairs(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        return self.classes_strings, tuple(range(len(self.classes_strings)))
+
+
+class CategoryMapper(_TwoWays, type="CategoryMapper", since=1, inputs=1):
+    """Strings to numbers or numbers to strings by two lists (CategoryMapper-1)."""
+
+    cats_int64s: tuple[int, ...] = ()
+    cats_strings: tuple[str, ...] = ()
+
+    def pairs(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        return self.cats_strings, self.cats_int64s
+
+
+class LabelEncoder2(MlOp, type="LabelEncoder", since=2, inputs=1):
+    """Each key's value by two lists, one attribute for each element type (LabelEncoder-2)."""
+
+    default_float: float = -0.0
+    default_int64: int = -1
+    default_string: str = "_Unused"
+    keys_floats: tuple[float, ...] = ()
+    keys_int64s: tuple[int, ...] = ()
+    keys_strings: tuple[str, ...] = ()
+    values_floats: tuple[float, ...] = ()
+    values_int64s: tuple[int, ...] = ()
+    values_strings: tuple[str, ...] = ()
+
+    def keys(self) -> tuple[ElementType, Any]:
+        """Element type and elements of the keys."""
+        if self.keys_strings:
+            return ElementType.STRING, self.keys_strings
+        if self.keys_int64s:
+            return ElementType.I64, self.keys_int64s
+        return ElementType.F32, self.keys_floats
+
+    def values(self) -> tuple[ElementType, Any, Any]:
+        """Element type and elements of the values, and what stands for no key."""
+        if self.values_strings:
+            return ElementType.STRING, self.values_strings, self.default_string
+        if self.values_int64s:
+            return ElementType.I64, self.values_int64s, self.default_int64
+        return ElementType.F32, self.values_floats, self.default_float
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        kind, keys = self.keys()
+        element, values, _ = self.values()
+        counts = [item.count if isinstance(item, Tensor) else len(item) for item in (keys, values)]
+        if counts[0] != counts[1]:
+            raise args.error("keys and values differ in number", str(counts[0]), str(counts[1]))
+        if args.element(0) not in (kind, ElementType.DYNAMIC):
+            raise args.error(
+                "input is not of the type of the keys", str(kind), str(args.element(0))
+            )
+        return [TensorType(element, args.shape(0))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        keys, (_, values, default) = self.keys()[1], self.values()
+        if isinstance(default, Tensor):
+            default = default.numpy().reshape(-1)[0]
+        return kernels.features.lookup(_flat(keys), _flat(values), default)
+
+
+def _flat(items: Any) -> Array:
+    """A list or a tensor of keys or values as an array."""
+    return (
+        items.numpy().reshape(-1) if isinstance(items, Tensor) else kernels.labels.array_of(items)
+    )
+
+
+class LabelEncoder4(LabelEncoder2, type="LabelEncoder", since=4, inputs=1):
+    """As before, keys and values also as tensors of more types (LabelEncoder-4).
+
+    Of equal keys the last one counts.
+    """
+
+    default_tensor: Tensor | None = None
+    keys_tensor: Tensor | None = None
+    values_tensor: Tensor | None = None
+
+    def keys(self) -> tuple[ElementType, Any]:
+        if self.keys_tensor is None:
+            return super().keys()
+        return self.keys_tensor.element, self.keys_tensor
+
+    def values(self) -> tuple[ElementType, Any, Any]:
+        element, values, default = super().values()
+        if self.values_tensor is not None:
+            element, values = self.values_tensor.element, self.values_tensor
+            numbers = self.default_float if element.is_float else self.default_int64
+            default = self.default_string if element is ElementType.STRING else numbers
+        return element, values, default if self.default_tensor is None else self.default_tensor

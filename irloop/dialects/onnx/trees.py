@@ -1,0 +1,191 @@
+"""Ensembles of decision trees (domain ai.onnx.ml)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.onnx.features import MlOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.tensor import Tensor
+from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
+
+if TYPE_CHECKING:
+    from irloop.kernels.trees import Forest
+
+__all__ = [
+    "TreeEnsemble",
+    "TreeEnsembleRegressor1",
+    "TreeEnsembleRegressor3",
+]
+
+AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+
+
+def _rows(args: Arguments) -> Dim:
+    """The number of rows of [N, F]; one for [F].
+
+    Raises:
+        InferenceError: for another rank.
+    """
+    dims = args.shape(0).dims
+    if dims is None:
+        return UNKNOWN_DIM
+    if len(dims) not in (1, 2):
+        raise args.error("rows have another rank", "[N, F]", str(args.shape(0)))
+    return dims[0] if len(dims) == 2 else 1
+
+
+class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
+    """Leaves of decision trees, aggregated for each target (TreeEnsemble-5).
+
+    Rows [N, F] in, scores [N, targets] out. Inner nodes and leaves are lists of their own; a
+    branch says by its flag into which of them its number points. The members of nodes that
+    look for them are one list, each set ended by NaN.
+    """
+
+    leaf_targetids: tuple[int, ...]
+    leaf_weights: Tensor
+    nodes_falseleafs: tuple[int, ...]
+    nodes_falsenodeids: tuple[int, ...]
+    nodes_featureids: tuple[int, ...]
+    nodes_modes: Tensor
+    nodes_splits: Tensor
+    nodes_trueleafs: tuple[int, ...]
+    nodes_truenodeids: tuple[int, ...]
+    tree_roots: tuple[int, ...]
+    aggregate_function: int = 1
+    membership_values: Tensor | None = None
+    n_targets: int | None = None
+    nodes_hitrates: Tensor | None = None
+    nodes_missing_value_tracks_true: tuple[int, ...] = ()
+    post_transform: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.floating(args)
+        if not 0 <= self.aggregate_function < len(AGGREGATES):
+            raise args.error(
+                "aggregate_function is not known", "0 to 3", str(self.aggregate_function)
+            )
+        if not 0 <= self.post_transform < len(TRANSFORMS):
+            raise args.error("post_transform is not known", "0 to 4", str(self.post_transform))
+        return [TensorType(args.element(0), Shape((_rows(args), self._targets())))]
+
+    def _targets(self) -> int:
+        if self.n_targets is not None:
+            return self.n_targets
+        return max(self.leaf_targetids, default=-1) + 1
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.trees.ensemble(
+            self._forest,
+            how=AGGREGATES[self.aggregate_function],
+            base=kernels.labels.array_of(()),
+            transform=TRANSFORMS[self.post_transform],
+        )
+
+    def _forest(self) -> Forest:
+        members = self.membership_values
+        return kernels.trees.of_lists(
+            roots=self.tree_roots,
+            modes=self.nodes_modes.numpy(),
+            features=self.nodes_featureids,
+            splits=self.nodes_splits.numpy(),
+            true=(self.nodes_truenodeids, self.nodes_trueleafs),
+            false=(self.nodes_falsenodeids, self.nodes_falseleafs),
+            tracks=self.nodes_missing_value_tracks_true,
+            members=None if members is None else members.numpy(),
+            leaf_weights=self.leaf_weights.numpy(),
+            leaf_targets=self.leaf_targetids,
+            targets=self._targets(),
+        )
+
+
+class _Numbered(MlOp):
+    """Trees whose nodes are found by the numbers of tree and node."""
+
+    base_values: tuple[float, ...] = ()
+    nodes_falsenodeids: tuple[int, ...] = ()
+    nodes_featureids: tuple[int, ...] = ()
+    nodes_hitrates: tuple[float, ...] = ()
+    nodes_missing_value_tracks_true: tuple[int, ...] = ()
+    nodes_modes: tuple[str, ...] = ()
+    nodes_nodeids: tuple[int, ...] = ()
+    nodes_treeids: tuple[int, ...] = ()
+    nodes_truenodeids: tuple[int, ...] = ()
+    nodes_values: tuple[float, ...] = ()
+    post_transform: str = "NONE"
+
+    def numbers(self, name: str) -> Any:
+        """A list of numbers, from the attribute that says it in double precision if it is there."""
+        tensor = getattr(self, f"{name}_as_tensor", None)
+        if isinstance(tensor, Tensor):
+            return tensor.numpy().reshape(-1)
+        return kernels.labels.array_of(getattr(self, name))
+
+    def forest(self, kind: str, targets: int) -> Forest:
+        """The trees; `kind` is how the attributes of votes begin: target or class."""
+        return kernels.trees.of_numbers(
+            nodes=(self.nodes_treeids, self.nodes_nodeids),
+            modes=self.nodes_modes,
+            features=self.nodes_featureids,
+            splits=self.numbers("nodes_values"),
+            true=self.nodes_truenodeids,
+            false=self.nodes_falsenodeids,
+            tracks=self.nodes_missing_value_tracks_true,
+            voters=(getattr(self, f"{kind}_treeids"), getattr(self, f"{kind}_nodeids")),
+            vote_targets=getattr(self, f"{kind}_ids"),
+            vote_weights=self.numbers(f"{kind}_weights"),
+            targets=targets,
+        )
+
+
+class TreeEnsembleRegressor1(_Numbered, type="TreeEnsembleRegressor", since=1, inputs=1):
+    """Votes of leaves, aggregated for each target, as f32 (TreeEnsembleRegressor-1)."""
+
+    aggregate_function: str = "SUM"
+    n_targets: int | None = None
+    target_ids: tuple[int, ...] = ()
+    target_nodeids: tuple[int, ...] = ()
+    target_treeids: tuple[int, ...] = ()
+    target_weights: tuple[float, ...] = ()
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
+        if self.aggregate_function not in AGGREGATES:
+            raise args.error(
+                "aggregate_function is not known", ", ".join(AGGREGATES), self.aggregate_function
+            )
+        if self.post_transform not in TRANSFORMS:
+            raise args.error(
+                "post_transform is not known", ", ".join(TRANSFORMS), self.post_transform
+            )
+        return [TensorType(ElementType.F32, Shape((_rows(args), self._targets())))]
+
+    def _targets(self) -> int:
+        if self.n_targets is not None:
+            return self.n_targets
+        return max(self.target_ids, default=-1) + 1
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.trees.ensemble(
+            lambda: self.forest("target", self._targets()),
+            how=self.aggregate_function,
+            base=self.numbers("base_values"),
+            transform=self.post_transform,
+            dtype=ElementType.F32.numpy(),
+        )
+
+
+class TreeEnsembleRegressor3(
+    TreeEnsembleRegressor1, type="TreeEnsembleRegressor", since=3, inputs=1
+):
+    """As before, numbers also as tensors in double precision (TreeEnsembleRegressor-3, 5)."""
+
+    base_values_as_tensor: Tensor | None = None
+    nodes_hitrates_as_tensor: Tensor | None = None
+    nodes_values_as_tensor: Tensor | None = None
+    target_weights_as_tensor: Tensor | None = None

@@ -1,0 +1,31 @@
+"""Labels as arrays, and looked up in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.features import lookup
+
+__all__ = ["array_of", "two_ways"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+_KINDS: dict[type, Any] = {str: object, int: np.int64, float: np.float32}
+
+
+def array_of(items: Sequence[Any]) -> Array:
+    """Strings, integers (i64) or floats (f32) of an attribute as an array."""
+    return np.array(items, dtype=_KINDS[type(items[0])] if items else np.float32)
+
+
+def two_ways(
+    strings: Sequence[str], numbers: Sequence[int], default: str, default_number: int
+) -> Function:
+    """Strings to numbers, numbers to strings; of equal entries the last one counts."""
+    names, places = np.array(strings, dtype=object), np.array(numbers, dtype=np.int64)
+    forth, back = lookup(names, places, default_number), lookup(places, names, default)
+    return lambda x: forth(x) if x.dtype.kind == "O" else back(x)

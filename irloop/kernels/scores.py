@@ -1,0 +1,46 @@
+"""What scores of classical models are turned into (the post_transform of ai.onnx.ml)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.precision import unwarned
+from irloop.kernels.special import erf_inverse
+
+__all__ = ["transformed"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: Scores nearer to zero than this are zeros to SOFTMAX_ZERO, as in ONNX Runtime.
+_NOTHING = 1e-7
+
+
+def _softmax(x: Array) -> Any:
+    powers = np.exp(x - x.max(axis=-1, keepdims=True, initial=-np.inf))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def _softmax_zero(x: Array) -> Any:
+    """Softmax of what is not zero; zeros are left as they are."""
+    top = x.max(axis=-1, keepdims=True, initial=-np.inf)
+    zero = np.abs(x) <= _NOTHING
+    powers = np.where(zero, x * np.exp(-top), np.exp(x - top))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+@unwarned
+def transformed(x: Array, how: str) -> Array:
+    """Rows of scores after NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT, type kept."""
+    if how == "SOFTMAX":
+        result = _softmax(x)
+    elif how == "SOFTMAX_ZERO":
+        result = _softmax_zero(x)
+    elif how == "LOGISTIC":
+        result = 1 / (1 + np.exp(-x))
+    elif how == "PROBIT":
+        result = np.sqrt(2) * erf_inverse(2 * x.astype(np.float64) - 1)
+    else:
+        result = x
+    return np.asarray(result, dtype=x.dtype)

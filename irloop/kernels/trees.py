@@ -1,0 +1,269 @@
+"""Ensembles of decision trees: all rows and all trees go down one level at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.precision import unwarned
+from irloop.kernels.scores import transformed
+
+__all__ = ["MODES", "Forest", "ensemble", "of_lists", "of_numbers"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+#: What a node compares, by its number; a leaf compares nothing.
+MODES = (
+    "BRANCH_LEQ",
+    "BRANCH_LT",
+    "BRANCH_GTE",
+    "BRANCH_GT",
+    "BRANCH_EQ",
+    "BRANCH_NEQ",
+    "BRANCH_MEMBER",
+    "LEAF",
+)
+_MEMBER, _LEAF = 6, 7
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """Nodes of all trees, one entry each.
+
+    A node goes to `true` or `false` (numbers of nodes) by how `feature` compares with `split`;
+    NaN goes to `true` where `tracks`. `weights` [nodes, targets] is what a leaf adds, `votes`
+    where it does. `members` are the sets of the nodes that look for members: (node, value).
+    """
+
+    roots: Array
+    modes: Array
+    features: Array
+    splits: Array
+    true: Array
+    false: Array
+    tracks: Array
+    weights: Array
+    votes: Array
+    members: tuple[Array, Array]
+
+    def leaves(self, x: Array) -> Array:
+        """The leaf that each row of [N, F] comes to in each tree: [N, trees].
+
+        Raises:
+            ValueError: when a tree has no end, or a feature is not there.
+        """
+        self._check(x)
+        at = np.tile(self.roots, (len(x), 1))
+        for _ in range(len(self.modes) + 1):
+            row, tree = np.nonzero(self.modes[at] != _LEAF)
+            if not row.size:
+                return at
+            node = at[row, tree]
+            holds = self._holds(node, x[row, self.features[node]])
+            at[row, tree] = np.where(holds, self.true[node], self.false[node])
+        raise ValueError("the nodes of a tree go round in a circle")
+
+    def _check(self, x: Array) -> None:
+        inner = self.modes != _LEAF
+        used = self.features[inner]
+        if used.size and not 0 <= used.min() <= used.max() < x.shape[1]:
+            raise ValueError(f"features {used.min()} to {used.max()} of {x.shape[1]}")
+        ends = np.concatenate((self.roots, self.true[inner], self.false[inner]))
+        if ends.size and not 0 <= ends.min() <= ends.max() < len(self.modes):
+            raise ValueError("a branch leads to a node that is not there")
+
+    def _holds(self, node: Array, value: Array) -> Array:
+        split, mode = self.splits[node], self.modes[node]
+        tests = (
+            value <= split,
+            value < split,
+            value >= split,
+            value > split,
+            value == split,
+            value != split,
+            self._is_member(node, value),
+        )
+        chosen = np.choose(mode, tests)
+        return np.asarray(chosen | (self.tracks[node] & np.isnan(value)))
+
+    def _is_member(self, node: Array, value: Array) -> Array:
+        nodes, values = self.members
+        if not len(values):
+            return np.zeros(node.shape, dtype=np.bool_)
+        known, numbers = np.unique(values, return_inverse=True)
+        place = np.searchsorted(known, value).clip(max=len(known) - 1)
+        sets = nodes * len(known) + numbers
+        hit = known[place] == value
+        return np.asarray(np.isin(node * len(known) + place, sets) & hit)
+
+
+def of_lists(
+    *,
+    roots: Sequence[int],
+    modes: Array,
+    features: Sequence[int],
+    splits: Array,
+    true: tuple[Sequence[int], Sequence[int]],
+    false: tuple[Sequence[int], Sequence[int]],
+    tracks: Sequence[int],
+    members: Array | None,
+    leaf_weights: Array,
+    leaf_targets: Sequence[int],
+    targets: int,
+) -> Forest:
+    """Trees whose inner nodes and leaves are two lists; a branch is a number and a flag (leaf).
+
+    Raises:
+        ValueError: when the lists do not fit each other.
+    """
+    inner, leaves = len(modes), len(leaf_weights)
+    lists = (features, splits, *true, *false, tracks or modes)
+    if any(len(item) != inner for item in lists) or len(leaf_targets) != leaves:
+        raise ValueError("the lists of nodes or leaves differ in length")
+    weights = np.zeros((inner + leaves, targets), dtype=leaf_weights.dtype)
+    votes = np.zeros(weights.shape, dtype=np.bool_)
+    place = np.arange(inner, inner + leaves), np.array(leaf_targets, dtype=np.int64)
+    weights[place], votes[place] = leaf_weights, True
+    ahead = [
+        np.array(numbers, dtype=np.int64) + inner * (np.array(flags, dtype=np.int64) != 0)
+        for numbers, flags in (true, false)
+    ]
+
+    def filled(items: Any, kind: Any) -> Array:
+        """A list of the inner nodes with entries for the leaves."""
+        return np.pad(np.array(items, dtype=kind), (0, leaves))
+
+    return Forest(
+        np.array(roots, dtype=np.int64),
+        np.concatenate((modes.astype(np.int64), np.full(leaves, _LEAF))),
+        filled(features, np.int64),
+        filled(splits, splits.dtype),
+        filled(ahead[0], np.int64),
+        filled(ahead[1], np.int64),
+        filled(tracks or [0] * inner, np.bool_),
+        weights,
+        votes,
+        _sets(np.flatnonzero(modes == _MEMBER), members),
+    )
+
+
+def _sets(nodes: Array, members: Array | None) -> tuple[Array, Array]:
+    """(node, value) of all sets, which stand one behind another, each ended by NaN."""
+    values = np.zeros(0) if members is None else members
+    ends = np.isnan(values)
+    if ends.sum() != len(nodes):
+        raise ValueError(f"{len(nodes)} nodes look for members of {ends.sum()} sets")
+    owner = np.cumsum(ends)[~ends]
+    return nodes[owner], values[~ends]
+
+
+def of_numbers(
+    *,
+    nodes: tuple[Sequence[int], Sequence[int]],
+    modes: Sequence[str],
+    features: Sequence[int],
+    splits: Array,
+    true: Sequence[int],
+    false: Sequence[int],
+    tracks: Sequence[int],
+    voters: tuple[Sequence[int], Sequence[int]],
+    vote_targets: Sequence[int],
+    vote_weights: Array,
+    targets: int,
+) -> Forest:
+    """Trees whose nodes and votes are found by (number of the tree, number of the node).
+
+    Raises:
+        ValueError: when the lists do not fit each other, or a vote is of no node.
+    """
+    count = len(modes)
+    lists = (*nodes, features, splits, true, false, tracks or modes)
+    if any(len(item) != count for item in lists):
+        raise ValueError("the lists of nodes differ in length")
+    if set(modes) - set(MODES):
+        raise ValueError(f"modes {sorted(set(modes) - set(MODES))} are not known")
+    if len(vote_targets) != len(vote_weights):
+        raise ValueError("the lists of votes differ in length")
+    keys, voting = (tuple(np.array(x, dtype=np.int64) for x in pair) for pair in (nodes, voters))
+    numbers = np.array([MODES.index(mode) for mode in modes], dtype=np.int64)
+    ahead = [_numbered(keys, (keys[0], np.array(x, dtype=np.int64))) for x in (true, false)]
+    roots = np.ones(count, dtype=np.bool_)
+    for branch in ahead:
+        roots[branch[numbers != _LEAF]] = False
+    owners = _numbered(keys, voting)
+    if owners.min(initial=0) < 0:
+        raise ValueError("a vote is of a node that is not there")
+    weights = np.zeros((count, targets), dtype=vote_weights.dtype)
+    votes = np.zeros(weights.shape, dtype=np.bool_)
+    place = owners, np.array(vote_targets, dtype=np.int64)
+    np.add.at(weights, place, vote_weights)
+    votes[place] = True
+    return Forest(
+        np.flatnonzero(roots),
+        numbers,
+        np.array(features, dtype=np.int64),
+        splits,
+        ahead[0],
+        ahead[1],
+        np.array(tracks or [0] * count, dtype=np.bool_),
+        weights,
+        votes,
+        _sets(np.zeros(0, dtype=np.int64), None),
+    )
+
+
+def _numbered(keys: tuple[Array, ...], wanted: tuple[Array, ...]) -> Array:
+    """The place of each wanted (tree, node) among the keys; -1 for none."""
+    base = 1 + max(int(item.max(initial=0)) for item in (keys[1], wanted[1]))
+    have, want = (pair[0] * base + pair[1] for pair in (keys, wanted))
+    if not have.size:
+        return np.full(want.shape, -1)
+    order = np.argsort(have, kind="stable")
+    place = np.searchsorted(have, want, sorter=order).clip(max=len(have) - 1)
+    return np.where(have[order][place] == want, order[place], -1)
+
+
+def _aggregated(forest: Forest, leaves: Array, how: str) -> Array:
+    """What the leaves of each row come to: [N, targets]; 0 where none votes."""
+    shape = (len(leaves), forest.weights.shape[1])
+    if how in ("SUM", "AVERAGE"):
+        total = np.zeros(shape, dtype=forest.weights.dtype)
+        for column in leaves.T:
+            total += forest.weights[column]
+        if how == "AVERAGE":
+            total /= max(leaves.shape[1], 1)
+        return total
+    best, start = (np.minimum, np.inf) if how == "MIN" else (np.maximum, -np.inf)
+    candidates = np.where(forest.votes, forest.weights, forest.weights.dtype.type(start))
+    result = np.full(shape, start, dtype=forest.weights.dtype)
+    for column in leaves.T:
+        best(result, candidates[column], out=result)
+    voted = forest.votes[leaves].any(axis=1)
+    return np.where(voted, result, forest.weights.dtype.type(0))
+
+
+def ensemble(
+    build: Callable[[], Forest], *, how: str, base: Array, transform: str, dtype: Any = None
+) -> Function:
+    """Scores [N, targets] of rows [N, F]: leaves aggregated, `base` added, transformed.
+
+    `how` is SUM, AVERAGE, MIN or MAX; without a `dtype` the scores are of that of the rows.
+    The trees are built when the first rows come, which raises ValueError where they do not fit.
+    """
+    forest = cache(build)
+
+    @unwarned
+    def apply(x: Array) -> Array:
+        rows = x.reshape(1, -1) if x.ndim == 1 else x
+        scores = _aggregated(forest(), forest().leaves(rows), how)
+        if base.size:
+            scores = scores + base
+        scores = transformed(scores, transform)
+        return np.asarray(scores, dtype=x.dtype if dtype is None else dtype)
+
+    return apply

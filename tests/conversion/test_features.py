@@ -1,0 +1,80 @@
+"""Features of classical machine learning in OpenVINO: hand arithmetic, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from irloop.conversion import pipelines
+from irloop.errors import UnsupportedError
+from irloop.execution.session import Session
+from irloop.formats.onnx import reader
+from irloop.graph.model import Model
+
+NAN = float("nan")
+ROWS = np.array([[1, -2, 4], [0, 0, 0]], np.float32)
+HOLES = np.array([[NAN, 1], [2, NAN]], np.float32)
+NUMBERS = np.array([[3, 4]], np.int64)
+
+
+def model(type: str, inputs: list[Any], **attributes: Any) -> Model:
+    names = [f"in{at}" for at in range(len(inputs))]
+    node = helper.make_node(type, names, ["out"], domain="ai.onnx.ml", **attributes)
+    given = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+        for name, x in zip(names, inputs, strict=True)
+    ]
+    graph = helper.make_graph([node], "g", given, [helper.make_empty_tensor_value_info("out")])
+    return reader.from_proto(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx.ml", 3)])
+    )
+
+
+CASES: list[tuple[str, list[Any], dict[str, Any], list[Any]]] = [
+    ("Normalizer", [ROWS], {"norm": "MAX"}, [[0.25, -0.5, 1], [0, 0, 0]]),
+    ("Normalizer", [ROWS], {"norm": "L1"}, [[1 / 7, -2 / 7, 4 / 7], [0, 0, 0]]),
+    ("Normalizer", [NUMBERS], {"norm": "L2"}, [[0.6, 0.8]]),
+    ("Scaler", [NUMBERS], {"offset": [1.0], "scale": [0.5, 2.0]}, [[1, 6]]),
+    (
+        "Imputer",
+        [HOLES],
+        {"replaced_value_float": NAN, "imputed_value_floats": [8.0, 9.0]},
+        [[8, 1], [2, 9]],
+    ),
+    ("Imputer", [NUMBERS], {"replaced_value_int64": 3, "imputed_value_int64s": [5]}, [[5, 4]]),
+    ("Binarizer", [ROWS], {"threshold": 0.5}, [[1, 0, 1], [0, 0, 0]]),
+    ("Binarizer", [NUMBERS], {"threshold": 3.5}, [[0, 1]]),
+    ("ArrayFeatureExtractor", [NUMBERS[0], np.array([1, 0, 1])], {}, [[4, 3, 4]]),
+    (
+        "FeatureVectorizer",
+        [ROWS, ROWS[:, :1]],
+        {"inputdimensions": [2, 2]},
+        [[1, -2, 1, 0], [0, 0, 0, 0]],
+    ),
+    ("OneHotEncoder", [NUMBERS], {"cats_int64s": [4, 3]}, [[[0, 1], [1, 0]]]),
+]
+
+
+@pytest.mark.parametrize(("type", "inputs", "attributes", "expected"), CASES)
+def test_imports(
+    type: str, inputs: list[Any], attributes: dict[str, Any], expected: list[Any]
+) -> None:
+    converted, _ = pipelines.to_openvino(model(type, inputs, **attributes), opset=8)
+    (found,) = Session(converted).run(inputs).values()
+    np.testing.assert_allclose(found, np.array(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("type", "attributes", "reason"),
+    [
+        ("LabelEncoder", {"keys_int64s": [1], "values_int64s": [2]}, "looks labels up"),
+        ("OneHotEncoder", {"cats_int64s": [1], "zeros": 0}, "no error for an element"),
+        ("TreeEnsembleRegressor", {"n_targets": 1}, "no decision trees"),
+    ],
+)
+def test_refusals(type: str, attributes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UnsupportedError, match=reason):
+        pipelines.to_openvino(model(type, [NUMBERS], **attributes), opset=8)
