@@ -12,7 +12,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Array", "Priors", "aspect_ratios", "clustered_boxes", "count_of", "prior_boxes"]
+__all__ = [
+    "Array",
+    "Priors",
+    "aspect_ratios",
+    "clustered_boxes",
+    "count_of",
+    "element_boxes",
+    "prior_boxes",
+]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 #: Shift of the centre, half the width and half the height, and whether it is clipped at once.
@@ -77,7 +85,7 @@ def _fixed(priors: Priors, ratios: Sequence[float]) -> list[Box]:
     return boxes
 
 
-def _boxes(priors: Priors) -> list[Box]:
+def element_boxes(priors: Priors) -> list[Box]:
     """The boxes of one element in the order of the specification."""
     ratios = aspect_ratios(priors)
     boxes = _fixed(priors, ratios)
@@ -107,7 +115,7 @@ def count_of(priors: Priors) -> int:
     the last boxes of all are then left out, as in OpenVINO.
     """
     if priors.scale_all_sizes or priors.fixed_size:
-        return len(_boxes(priors))
+        return len(element_boxes(priors))
     return len(aspect_ratios(priors)) + len(priors.min_size) - 1
 
 
@@ -135,7 +143,7 @@ def prior_boxes(priors: Priors, layer: Sequence[int], image: Sequence[int]) -> A
     centre_y = ((np.arange(height) + offset) * down)[:, None]
     centre_x = (np.arange(width) + offset) * along
     parts = []
-    for shift_x, shift_y, half_width, half_height, clipped in _boxes(priors):
+    for shift_x, shift_y, half_width, half_height, clipped in element_boxes(priors):
         x, y = centre_x + shift_x, centre_y + shift_y
         box = np.stack(
             np.broadcast_arrays(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from irloop.dialects.openvino import multiclass_nms as ov
+from irloop.graph.op import Op
 from irloop.graph.types import ElementType
 from tests.drawn.operations import Draw, check_operation
 
@@ -48,14 +49,14 @@ def thresholds(draw: Draw) -> dict[str, Any]:
     }
 
 
-def multiclass(draw: Draw) -> tuple[ov.MulticlassNms8 | ov.MulticlassNms, list[Array]]:
+def multiclass(draw: Draw) -> tuple[Op, list[Array]]:
     items, classes, count = draw.choice([1, 1, 3]), draw.choice([1, 3]), draw.choice([1, 7, 12])
     kind = draw.choice([ov.MulticlassNms8, ov.MulticlassNms])
     scores = draw.rng.random((items, classes, count))
     return kind(**settings(draw), **thresholds(draw)), [boxes(draw, items, count), scores]
 
 
-def of_regions(draw: Draw) -> tuple[ov.MulticlassNms, list[Array]]:
+def of_regions(draw: Draw) -> tuple[Op, list[Array]]:
     numbers = np.array(draw.choice([(5,), (3, 0, 4), (6, 2)]), np.int32)
     classes, count = draw.choice([1, 3]), int(numbers.sum())
     scores = draw.rng.random((classes, count))
@@ -63,7 +64,7 @@ def of_regions(draw: Draw) -> tuple[ov.MulticlassNms, list[Array]]:
     return op, [boxes(draw, classes, count), scores, numbers]
 
 
-def matrix(draw: Draw) -> tuple[ov.MatrixNms, list[Array]]:
+def matrix(draw: Draw) -> tuple[Op, list[Array]]:
     items, classes, count = draw.choice([1, 1, 3]), draw.choice([1, 3]), draw.choice([1, 7, 12])
     op = ov.MatrixNms(
         **settings(draw),
@@ -76,7 +77,7 @@ def matrix(draw: Draw) -> tuple[ov.MatrixNms, list[Array]]:
 
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("kind", [multiclass, of_regions, matrix])
-def test_drawn(kind: Callable[[Draw], tuple[Any, list[Array]]], seed: int) -> None:
+def test_drawn(kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int) -> None:
     draw = Draw(seed)
     op, arrays = kind(draw)
     element = np.float16 if draw.chance(0.1) else np.float32

@@ -13,7 +13,7 @@ from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType,
 if TYPE_CHECKING:
     from irloop.kernels.prior_box import Priors
 
-__all__ = ["PriorBox", "PriorBox8", "PriorBoxClustered", "Priored"]
+__all__ = ["PriorBox", "PriorBox8", "PriorBoxClustered", "Priored", "SizedPriors"]
 
 
 class Priored(OpenVinoOp):
@@ -35,7 +35,9 @@ class Priored(OpenVinoOp):
         return [TensorType(ElementType.F32, Shape((2, count)))]
 
 
-class _PriorBox(Priored):
+class SizedPriors(Priored):
+    """Boxes of sizes and ratios."""
+
     min_size: tuple[float, ...] = ()
     max_size: tuple[float, ...] = ()
     aspect_ratio: tuple[float, ...] = ()
@@ -79,11 +81,11 @@ class _PriorBox(Priored):
         return lambda layer, image: run(priors, layer.tolist(), image.tolist())
 
 
-class PriorBox(_PriorBox, type="PriorBox", since=1, inputs=2):
+class PriorBox(SizedPriors, type="PriorBox", since=1, inputs=2):
     """Boxes of several sizes and ratios around every element (PriorBox-1)."""
 
 
-class PriorBox8(_PriorBox, type="PriorBox", since=8, inputs=2):
+class PriorBox8(SizedPriors, type="PriorBox", since=8, inputs=2):
     """As PriorBox-1, the order of the boxes of one element chosen (PriorBox-8)."""
 
     min_max_aspect_ratios_order: bool = True
