@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 # The rules of a family register themselves when its module is imported.
 from irloop.conversion import (  # noqa: F401
     activation,
+    adaptive_pooling,
     attention,
     bits,
     branch,
@@ -67,6 +68,7 @@ from irloop.conversion import (  # noqa: F401
     unique,
 )
 from irloop.conversion import openvino_forms as ov_forms
+from irloop.conversion.carriers import carry_narrow_elements
 from irloop.conversion.framework import EXPORTS, IMPORTS, Conversion, Converted, Converter
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.onnx import ONNX
@@ -129,6 +131,7 @@ def to_onnx(
         graph = _translate(model, converter, names, _as_it_is)
         message = f"opset {newer} is written: {DEFAULT_ONNX_OPSET} has no form for everything here"
         converter.notes.append(Diagnostic("CNV105", Severity.INFO, message))
+    carry_narrow_elements(graph)
     _require_known_ranks(graph)
     metadata = {"openvino": copy.deepcopy(model.metadata)}
     opsets = {"": converter.opset}

@@ -6,7 +6,7 @@ padding: with known sizes the padding is written so that no rounding is left to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from irloop.conversion import onnx_forms as forms
@@ -125,6 +125,9 @@ def _average(
     if include and window.rounding == "ceil_torch":
         # ONNX too divides by what lies within the declared padding.
         attributes = _steps(window) | _dynamic(c, window)
+        if not _rounds_up(window, x):
+            # Shape inference before 19 counts a window that starts in the end padding.
+            attributes.pop("ceil_mode", None)
         pool = onnx.AveragePool(**attributes, count_include_pad=1)
         return forms.numeric(c, pool, x)
     plan = _plan(c, window, x)
@@ -134,6 +137,15 @@ def _average(
     padded = _padded(c, plan, x, 0.0)
     mean = forms.numeric(c, onnx.AveragePool(**plan.attributes), padded)
     return mean if include else forms.mul(c, mean, _share(c, window, x))
+
+
+def _rounds_up(window: Window, x: Value) -> bool:
+    """True when rounding up gives another window, or when that is not known."""
+    sizes = spatial_sizes(x)
+    floor = replace(window, rounding="floor")
+    return sizes is None or any(
+        window.outputs(axis, size) != floor.outputs(axis, size) for axis, size in enumerate(sizes)
+    )
 
 
 def _share(c: Conversion, window: Window, x: Value) -> Value:
@@ -218,64 +230,3 @@ def _volume(c: Conversion, data: Value, axis: int) -> Value:
         raise c.refuse("the rank of its data is not known", "give the input a rank")
     sizes = forms.gather(c, forms.shape(c, data), c.i64(list(range(axis, rank))), 0)
     return forms.reduce(c, "Prod", sizes, [0], keep=False)
-
-
-def _wanted(c: Conversion, shape: Value, data: Value) -> tuple[list[int], list[int]]:
-    """The known output sizes and input sizes of an adaptive pooling."""
-    wanted, sizes = c.constant_of(shape), spatial_sizes(data)
-    if wanted is None or sizes is None:
-        raise c.refuse(
-            "an adaptive pooling of unknown sizes has no ONNX form",
-            "give the input static spatial dimensions and a constant output size",
-        )
-    return [int(size) for size in wanted.reshape(-1)], sizes
-
-
-@exports(ov.AdaptiveAvgPool)
-def export_adaptive_average(
-    c: Conversion, op: ov.AdaptiveAvgPool, data: Value, shape: Value
-) -> Value:
-    """AdaptiveAvgPool -> AveragePool where the bins are equal, else a product along each axis."""
-    from irloop.dialects.onnx.matmul import MatMul
-    from irloop.kernels.pooling import bin_weights
-
-    wanted, sizes = _wanted(c, shape, data)
-    if all(count > 0 and size % count == 0 for size, count in zip(sizes, wanted, strict=True)):
-        steps = tuple(size // count for size, count in zip(sizes, wanted, strict=True))
-        pool = onnx.AveragePool(kernel_shape=steps, strides=steps)
-        return forms.numeric(c, pool, data)
-    result, rank = data, 2 + len(sizes)
-    for at, (size, count) in enumerate(zip(sizes, wanted, strict=True)):
-        weights = c.constant(bin_weights(size, count), element_of(data))
-        order = [axis for axis in range(rank) if axis != 2 + at]
-        moved = forms.transpose(c, result, [*order, 2 + at])
-        product = forms.numeric(c, MatMul(), moved, weights)
-        back = list(range(rank - 1))
-        back.insert(2 + at, rank - 1)
-        result = forms.transpose(c, product, back)
-    return result
-
-
-@exports(ov.AdaptiveMaxPool)
-def export_adaptive_max(
-    c: Conversion, op: ov.AdaptiveMaxPool, data: Value, shape: Value
-) -> list[Value | None]:
-    """AdaptiveMaxPool -> the elements of each bin gathered, then ReduceMax and ArgMax."""
-    from irloop.dialects.onnx.search import ArgMax, ArgMax12
-    from irloop.kernels.pooling import bin_places
-
-    wanted, sizes = _wanted(c, shape, data)
-    table = bin_places(sizes, wanted)
-    bins, longest = table.shape
-    flat = forms.reshape(c, data, [0, 0, -1])
-    members = forms.gather(c, flat, c.i64(table), 2)
-    best = forms.reduce(c, "Max", members, [3], keep=False)
-    values = forms.reshape(c, best, [0, 0, *wanted])
-    if not c.node.outputs[1].is_used:
-        return [values, None]
-    largest = ArgMax12(axis=3, keepdims=False) if c.opset >= 12 else ArgMax(3, keepdims=False)
-    place = c(largest, members)
-    row = c.i64([bin_ * longest for bin_ in range(bins)])
-    index = forms.gather(c, c.i64(table.reshape(-1)), forms.add(c, place, row), 0)
-    shaped = forms.reshape(c, index, [0, 0, *wanted])
-    return [values, forms.cast(c, shaped, op.index_element_type)]
