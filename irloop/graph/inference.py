@@ -164,7 +164,7 @@ class Inference:
         """
         if types is not None:
             known = constants or {}
-            seen = (len(graph), tuple(types), {at: bytes(known[at]) for at in sorted(known)})
+            seen = (len(graph), tuple(types), {at: known[at].tobytes() for at in sorted(known)})
             if self._seen.get(graph) == seen:
                 # Nested loops would otherwise be inferred again at every level above them.
                 return
