@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -23,8 +24,14 @@ DEPTH_LIMIT = 8
 _Key = tuple[str, str, str]
 
 
+#: A function of the standard whose bodies stand for parts of it: only written out it has them.
+_FLEXIBLE = ("FlexAttention", "ai.onnx.preview")
+
+
 def inline(model: onnx.ModelProto, opsets: dict[str, int]) -> onnx.ModelProto:
-    """The model without functions of its own and without SequenceMap.
+    """The model without functions of its own, without SequenceMap and FlexAttention.
+
+    A FlexAttention that cannot be written out, as when inputs have no types, stays.
 
     Raises:
         ReadError: for functions that call themselves, or that cannot be written out.
@@ -33,6 +40,9 @@ def inline(model: onnx.ModelProto, opsets: dict[str, int]) -> onnx.ModelProto:
         model = _inline_local(model)
     if any(is_map(node) for node in all_nodes(model.graph.node)):
         model = expand_sequence_maps(model, opsets.get("", 1))
+    if any((node.op_type, node.domain) == _FLEXIBLE for node in all_nodes(model.graph.node)):
+        with contextlib.suppress(ReadError):
+            model = expand_functions(model, opsets, lambda *function: function == _FLEXIBLE)
     return model
 
 

@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 from irloop.errors import ReadError
+from irloop.execution.session import Session
 from irloop.formats.onnx import reader, writer
 from irloop.formats.onnx.functions import expand_functions
 from irloop.graph.verify import verify
@@ -182,3 +183,27 @@ def test_the_reader_expands_on_request() -> None:
 def test_nothing_to_expand_is_the_same_model() -> None:
     proto = onnx.parser.parse_model(LOCAL)
     assert expand_functions(proto, {"": 17}, lambda *_: True) is proto
+
+
+FLEXIBLE = """<ir_version: 13, opset_import: ["" : 26, "ai.onnx.preview" : 1]>
+    g (float[1,2,1,4] q, float[1,1,1,4] k, float[1,1,1,3] v, float half) => (float[1,2,1,3] y) {
+        y = ai.onnx.preview.FlexAttention <prob_mod = halved (float[B,H,L,S] p)
+            => (float[B,H,L,S] h) { h = Mul (p, half) }> (q, k, v)
+    }"""
+
+
+def test_bodies_of_flex_attention_are_written_out() -> None:
+    """One key has all of the attention, of which the body, reading an outer value, takes half."""
+    proto = onnx.parser.parse_model(FLEXIBLE)
+    q, k = np.ones((1, 2, 1, 4), np.float32), np.ones((1, 1, 1, 4), np.float32)
+    v = np.array([2, 4, 6], np.float32).reshape(1, 1, 1, 3)
+    inputs = {"q": q, "k": k, "v": v, "half": np.array(0.5, np.float32)}
+    found = Session(reader.from_proto(proto)).run(inputs)["y"]
+    np.testing.assert_allclose(found.reshape(2, 3), [[1, 2, 3], [1, 2, 3]])
+
+
+def test_flex_attention_of_unknown_types_stays() -> None:
+    proto = onnx.parser.parse_model(FLEXIBLE)
+    proto.graph.input[0].ClearField("type")
+    (node,) = reader.from_proto(proto).graph.nodes
+    assert node.op.label == "ai.onnx.preview.FlexAttention-1"
