@@ -17,7 +17,7 @@ ROWS = (
     ("errors",),
     ("graph", "kernels"),
     ("dialects",),
-    ("formats", "passes", "execution"),
+    ("drawing", "formats", "passes", "execution"),
     ("validation",),
     ("conversion", "comparison"),
     ("irloop",),

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from irloop.passes.base import MatcherPass, ModelPass, Pass, PassConfig
-from irloop.passes.manager import Manager, Observer, PassRecord
+from irloop.passes.manager import Manager, Observer
 from irloop.passes.options import option
 from irloop.passes.pattern import (
     Match,
@@ -18,7 +18,7 @@ from irloop.passes.pattern import (
     wrap_type,
 )
 from irloop.passes.predicates import Predicate
-from irloop.passes.profile import profile_csv, profile_table
+from irloop.passes.profile import PassRecord, Profile
 from irloop.passes.rewrite import BackwardGraphRewrite, GraphRewrite
 from irloop.passes.rewriter import MatchRewriter, copy_info
 
@@ -36,13 +36,12 @@ __all__ = [
     "PassRecord",
     "Pattern",
     "Predicate",
+    "Profile",
     "any_input",
     "copy_info",
     "either",
     "explain_match",
     "option",
     "optional",
-    "profile_csv",
-    "profile_table",
     "wrap_type",
 ]

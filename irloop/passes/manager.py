@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import Protocol
 
 from irloop.errors import InferenceError, VerifyError
 from irloop.graph.inference import Inference
@@ -13,33 +14,17 @@ from irloop.graph.model import Model
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_nodes
 from irloop.passes.base import MatcherPass, Pass, PassConfig
+from irloop.passes.profile import PassRecord, Profile
 from irloop.passes.rewrite import GraphRewrite
 
-__all__ = ["Manager", "Observer", "PassRecord"]
+__all__ = ["Manager", "Observer"]
 
 
-@dataclass(frozen=True, slots=True)
-class PassRecord:
-    """What one pass did.
-
-    `matches` counts the matches of each matcher, `nodes` the nodes of the model (bodies included)
-    before and after; `seconds` leave inference, verification and observers out.
-    """
-
-    name: str
-    manager: str
-    seconds: float
-    modified: bool
-    matches: Mapping[str, int] = field(default_factory=dict)
-    nodes: tuple[int, int] = (0, 0)
-    depth: int = 0
-
-
-class Observer:
+class Observer(Protocol):
     """Told before and after each pass of a manager and of the managers nested in it."""
 
-    def before(self, item: Pass, model: Model) -> None:
-        """`item` is about to run on `model`."""
+    def before(self, name: str, model: Model) -> None:
+        """The pass `name` is about to run on `model`."""
 
     def after(self, record: PassRecord, model: Model) -> None:
         """A pass ran; `model` is as it left it, types inferred again."""
@@ -80,6 +65,11 @@ class Manager(Pass):
         if not enabled:
             self.config.disable(item)
 
+    @property
+    def profile(self) -> Profile:
+        """What the passes of the last run did."""
+        return Profile(self.records)
+
     def run_passes(self, model: Model) -> bool:
         """Run all passes on `model`; True when one of them changed it.
 
@@ -105,7 +95,7 @@ class Manager(Pass):
         self, item: Pass, model: Model, config: PassConfig, outer: Manager, depth: int
     ) -> bool:
         for observer in outer.observers:
-            observer.before(item, model)
+            observer.before(item.name, model)
         size = _size(model)
         started = time.perf_counter()
         if isinstance(item, Manager):

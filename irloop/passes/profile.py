@@ -4,23 +4,94 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from irloop.passes.manager import PassRecord
+__all__ = ["PassRecord", "Profile"]
 
-__all__ = ["profile_csv", "profile_table"]
+_COLUMNS = (
+    "pass",
+    "manager",
+    "milliseconds",
+    "matches",
+    "nodes_before",
+    "nodes_after",
+    "modified",
+)
 
 
-def profile_table(records: Sequence[PassRecord]) -> str:
-    """The records as a table for people; the matchers of a rewrite stand below it."""
-    rows = [("pass", "ms", "matches", "nodes", "changed")]
-    for record in records:
-        rows.append(_row(record))
-        if tuple(record.matches) != (record.name,):
+@dataclass(frozen=True, slots=True)
+class PassRecord:
+    """What one pass did.
+
+    `matches` counts the matches of each matcher, `nodes` the nodes of the model (bodies included)
+    before and after; `seconds` leave inference, verification and observers out.
+    """
+
+    name: str
+    manager: str
+    seconds: float
+    modified: bool
+    matches: Mapping[str, int] = field(default_factory=dict)
+    nodes: tuple[int, int] = (0, 0)
+    depth: int = 0
+
+
+class Profile:
+    """The records of passes in the order in which they ran; as text it is a table."""
+
+    def __init__(self, records: Sequence[PassRecord]) -> None:
+        self.records = tuple(records)
+
+    def __iter__(self) -> Iterator[PassRecord]:
+        return iter(self.records)
+
+    @property
+    def modified(self) -> bool:
+        """True when one of the passes changed the model."""
+        return any(record.modified for record in self)
+
+    def __str__(self) -> str:
+        """A table for people; the matchers of a rewrite stand below it."""
+        rows = [("pass", "ms", "matches", "nodes", "changed")]
+        for record in self:
+            rows.append(_row(record))
             indent = "  " * (record.depth + 1)
-            rows += [(indent + name, "", str(n), "", "") for name, n in record.matches.items()]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(_line(row, widths) for row in rows)
+            rows += [(indent + name, "", str(n), "", "") for name, n in _matchers(record)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(_line(row, widths) for row in rows)
+
+    def csv(self) -> str:
+        """Pass, manager, milliseconds, matches, nodes before and after, modified.
+
+        A row without a time counts the matches of one matcher; its manager is the rewrite.
+        """
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(
+            (
+                "pass",
+                "manager",
+                "milliseconds",
+                "matches",
+                "nodes_before",
+                "nodes_after",
+                "modified",
+            )
+        )
+        for record in self:
+            time, count = f"{record.seconds * 1e3:.3f}", sum(record.matches.values())
+            changed = str(record.modified).lower()
+            writer.writerow((record.name, record.manager, time, count, *record.nodes, changed))
+            for name, matches in _matchers(record):
+                writer.writerow((name, record.name, "", matches, "", "", ""))
+        return text.getvalue()
+
+
+def _matchers(record: PassRecord) -> Iterator[tuple[str, int]]:
+    """The matchers of a rewrite; a matcher that ran on its own needs no second row."""
+    if tuple(record.matches) != (record.name,):
+        yield from record.matches.items()
 
 
 def _row(record: PassRecord) -> tuple[str, str, str, str, str]:
@@ -38,30 +109,3 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     first, *numbers, last = row
     middle = [text.rjust(width) for text, width in zip(numbers, widths[1:], strict=False)]
     return "  ".join([first.ljust(widths[0]), *middle, last]).rstrip()
-
-
-def profile_csv(records: Sequence[PassRecord]) -> str:
-    """The records as CSV: pass, manager, milliseconds, matches, nodes before and after, modified.
-
-    A row without a time counts the matches of one matcher of the pass in its column manager.
-    """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        ("pass", "manager", "milliseconds", "matches", "nodes_before", "nodes_after", "modified")
-    )
-    for record in records:
-        writer.writerow(
-            (
-                record.name,
-                record.manager,
-                f"{record.seconds * 1e3:.3f}",
-                sum(record.matches.values()),
-                *record.nodes,
-                str(record.modified).lower(),
-            )
-        )
-        if tuple(record.matches) != (record.name,):
-            for name, count in record.matches.items():
-                writer.writerow((name, record.name, "", count, "", "", ""))
-    return text.getvalue()

@@ -21,16 +21,14 @@ from irloop.passes import (
     MatchRewriter,
     ModelPass,
     Observer,
-    Pass,
     PassConfig,
     PassRecord,
     Pattern,
+    Profile,
     any_input,
     either,
     explain_match,
     optional,
-    profile_csv,
-    profile_table,
     wrap_type,
 )
 from irloop.passes.predicates import consumers, element_is, rank_is, static_shape
@@ -198,8 +196,8 @@ class Watcher(Observer):
     def __init__(self) -> None:
         self.seen: list[tuple[str, int]] = []
 
-    def before(self, item: Pass, model: Model) -> None:
-        self.seen.append((f"before {item.name}", len(model.graph)))
+    def before(self, name: str, model: Model) -> None:
+        self.seen.append((f"before {name}", len(model.graph)))
 
     def after(self, record: PassRecord, model: Model) -> None:
         self.seen.append((f"after {record.name}", len(model.graph)))
@@ -240,12 +238,15 @@ def test_nested_managers_tell_the_observers_of_the_outer_one() -> None:
 
 
 def test_a_profile_is_a_table_and_csv() -> None:
-    records = [
-        PassRecord("inner", "outer", 0.0125, True, {}, (7, 5)),
-        PassRecord("squares", "inner", 0.01, True, {"a": 2, "b": 1}, (7, 5), depth=1),
-        PassRecord("dead_code", "inner", 0.0025, False, {}, (5, 5), depth=1),
-    ]
-    assert profile_table(records).splitlines() == [
+    profile = Profile(
+        [
+            PassRecord("inner", "outer", 0.0125, True, {}, (7, 5)),
+            PassRecord("squares", "inner", 0.01, True, {"a": 2, "b": 1}, (7, 5), depth=1),
+            PassRecord("dead_code", "inner", 0.0025, False, {}, (5, 5), depth=1),
+        ]
+    )
+    assert profile.modified
+    assert str(profile).splitlines() == [
         "pass            ms  matches   nodes  changed",
         "inner        12.50           7 -> 5  yes",
         "  squares    10.00        3  7 -> 5  yes",
@@ -253,7 +254,7 @@ def test_a_profile_is_a_table_and_csv() -> None:
         "    b                     1",
         "  dead_code   2.50                5  no",
     ]
-    assert profile_csv(records).splitlines() == [
+    assert profile.csv().splitlines() == [
         "pass,manager,milliseconds,matches,nodes_before,nodes_after,modified",
         "inner,outer,12.500,0,7,5,true",
         "squares,inner,10.000,3,7,5,true",

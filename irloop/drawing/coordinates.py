@@ -1,0 +1,145 @@
+"""Where the vertices of ordered layers stand from left to right.
+
+U. Brandes, B. Köpf, "Fast and Simple Horizontal Coordinate Assignment" (GD 2001): four extreme
+alignments along the edges, compacted and balanced, so that long edges run straight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+__all__ = ["horizontal"]
+
+Layers = list[list[int]]
+
+
+def horizontal(
+    layers: Layers,
+    above: Sequence[Sequence[int]],
+    below: Sequence[Sequence[int]],
+    widths: Sequence[float],
+    bends: Sequence[bool],
+    gap: float,
+) -> list[float]:
+    """The centre of each vertex; `above` and `below` are its neighbours in the layers next to it.
+
+    `bends` marks vertices that are bends of long edges: two of them in a row stay in line.
+    """
+    conflicts = _conflicts(layers, above, bends)
+    found = []
+    for downwards in (True, False):
+        ordered = layers if downwards else layers[::-1]
+        neighbours = above if downwards else below
+        for leftwards in (True, False):
+            turned = ordered if leftwards else [layer[::-1] for layer in ordered]
+            root = _aligned(turned, neighbours, conflicts, len(widths))
+            places = _compacted(turned, root, widths, gap)
+            found.append(places if leftwards else [-x for x in places])
+    return _balanced(found, widths)
+
+
+def _positions(layers: Layers) -> dict[int, int]:
+    return {vertex: at for layer in layers for at, vertex in enumerate(layer)}
+
+
+def _conflicts(
+    layers: Layers, above: Sequence[Sequence[int]], bends: Sequence[bool]
+) -> set[tuple[int, int]]:
+    """Edges (upper, lower) that cross a part of a long edge between two bends."""
+    at = _positions(layers)
+    found: set[tuple[int, int]] = set()
+    for upper, lower in pairwise(layers):
+        low, start = 0, 0
+        for index, vertex in enumerate(lower):
+            inner = next((u for u in above[vertex] if bends[u]), None) if bends[vertex] else None
+            if inner is None and index < len(lower) - 1:
+                continue
+            high = len(upper) - 1 if inner is None else at[inner]
+            for other in lower[start : index + 1]:
+                for source in above[other]:
+                    inside = low <= at[source] <= high
+                    if not inside and not (bends[source] and bends[other]):
+                        found.add((source, other))
+            low, start = high, index + 1
+    return found
+
+
+def _aligned(
+    layers: Layers,
+    neighbours: Sequence[Sequence[int]],
+    conflicts: set[tuple[int, int]],
+    count: int,
+) -> list[int]:
+    """The root of the block that each vertex is in: chains of median neighbours."""
+    at = _positions(layers)
+    root = list(range(count))
+    taken = [False] * count
+    for layer in layers:
+        last = -1
+        for vertex in layer:
+            near = sorted(neighbours[vertex], key=at.__getitem__)
+            middle = near[(len(near) - 1) // 2 : len(near) // 2 + 1]
+            for other in middle:
+                crossed = (other, vertex) in conflicts or (vertex, other) in conflicts
+                if last < at[other] and not crossed and not taken[other]:
+                    taken[other] = True
+                    root[vertex] = root[other]
+                    last = at[other]
+                    break
+    return root
+
+
+def _compacted(layers: Layers, root: list[int], widths: Sequence[float], gap: float) -> list[float]:
+    """Blocks as far to the left as they go, then to the right where that opens no gap."""
+    left: dict[int, dict[int, float]] = {}
+    right: dict[int, dict[int, float]] = {}
+    for layer in layers:
+        for first, second in pairwise(layer):
+            a, b = root[first], root[second]
+            apart = max(left.get(b, {}).get(a, 0.0), (widths[first] + widths[second]) / 2 + gap)
+            left.setdefault(b, {})[a] = apart
+            right.setdefault(a, {})[b] = apart
+    blocks = sorted(set(root))
+    order = _before_first(blocks, left)
+    places = dict.fromkeys(blocks, 0.0)
+    for block in order:
+        places[block] = max((places[a] + d for a, d in left.get(block, {}).items()), default=0.0)
+    for block in reversed(order):
+        room = min((places[b] - d for b, d in right.get(block, {}).items()), default=places[block])
+        places[block] = max(places[block], room)
+    return [places[item] for item in root]
+
+
+def _before_first(blocks: list[int], before: dict[int, dict[int, float]]) -> list[int]:
+    """Blocks so that each stands behind all that are left of it."""
+    order: list[int] = []
+    seen: set[int] = set()
+    stack = [(block, False) for block in reversed(blocks)]
+    while stack:
+        block, done = stack.pop()
+        if done:
+            order.append(block)
+        elif block not in seen:
+            seen.add(block)
+            stack.append((block, True))
+            stack += [(other, False) for other in before.get(block, {}) if other not in seen]
+    return order
+
+
+def _balanced(found: list[list[float]], widths: Sequence[float]) -> list[float]:
+    """The mean of the two middle ones of four placements, aligned to the narrowest."""
+    if not widths:
+        return []
+    spans = []
+    for places in found:
+        low = min(x - w / 2 for x, w in zip(places, widths, strict=True))
+        high = max(x + w / 2 for x, w in zip(places, widths, strict=True))
+        spans.append((low, high))
+    narrow = min(spans, key=lambda span: span[1] - span[0])
+    moved = []
+    for number, (places, span) in enumerate(zip(found, spans, strict=True)):
+        shift = narrow[0] - span[0] if number % 2 == 0 else narrow[1] - span[1]
+        moved.append([x + shift for x in places])
+    middle = [sorted(four)[1:3] for four in zip(*moved, strict=True)]
+    return [(low + high) / 2 for low, high in middle]

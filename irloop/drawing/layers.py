@@ -1,0 +1,162 @@
+"""Layers of a graph whose edges lead downwards, and the order within each with few crossings.
+
+K. Sugiyama, S. Tagawa, M. Toda, "Methods for Visual Understanding of Hierarchical System
+Structures" (1981): longest paths, bends where an edge crosses a layer, sweeps of barycentres.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+__all__ = ["Edge", "Layered", "layered", "ranks"]
+
+#: From, to, and which output of the first: edges of one output share their bends.
+Edge = tuple[int, int, int]
+
+#: Sweeps over all layers, down and up in turns.
+SWEEPS = 12
+
+
+@dataclass(slots=True)
+class Layered:
+    """Vertices in layers; numbers from `count` on are bends of long edges.
+
+    `routes` has, for each edge, the bends between its ends.
+    """
+
+    count: int
+    layers: list[list[int]]
+    above: list[list[int]]
+    below: list[list[int]]
+    routes: list[list[int]]
+
+
+def ranks(
+    count: int, edges: Sequence[Edge], first: Mapping[int, int], last: Mapping[int, int]
+) -> list[int]:
+    """The layer of each vertex.
+
+    Edges lead from lower to higher numbers. `first` names the layers of vertices that stand at
+    the top, `last` those of vertices at the bottom, counted from the layer below all others.
+    What does not depend on those at the top stands right above its first reader.
+    """
+    above: list[list[int]] = [[] for _ in range(count)]
+    below: list[list[int]] = [[] for _ in range(count)]
+    for source, target, _ in edges:
+        above[target].append(source)
+        below[source].append(target)
+    top = max(first.values(), default=-1) + 1
+    rank = [0] * count
+    for vertex in range(count):
+        lowest = max((rank[source] + 1 for source in above[vertex]), default=0)
+        rank[vertex] = first.get(vertex, max(top, lowest))
+    bottom = max((rank[v] for v in range(count) if v not in last), default=-1) + 1
+    for vertex, layer in last.items():
+        rank[vertex] = bottom + layer
+    free = [False] * count
+    for vertex in range(count):
+        free[vertex] = vertex not in first and all(free[source] for source in above[vertex])
+    for vertex in reversed(range(count)):
+        if free[vertex] and below[vertex] and vertex not in last:
+            rank[vertex] = max(top, min(rank[target] for target in below[vertex]) - 1)
+    return rank
+
+
+def layered(rank: Sequence[int], edges: Sequence[Edge]) -> Layered:
+    """Vertices in the layers of `rank`, with bends, ordered so that few edges cross."""
+    found = _with_bends(rank, edges)
+    _order(found)
+    return found
+
+
+def _with_bends(rank: Sequence[int], edges: Sequence[Edge]) -> Layered:
+    count = len(rank)
+    layers: list[list[int]] = [[] for _ in range(max(rank, default=-1) + 1)]
+    for vertex, layer in enumerate(rank):
+        layers[layer].append(vertex)
+    above: list[list[int]] = [[] for _ in range(count)]
+    below: list[list[int]] = [[] for _ in range(count)]
+    chains: dict[tuple[int, int], list[int]] = {}
+    routes: list[list[int]] = []
+    for source, target, output in edges:
+        chain = chains.setdefault((source, output), [])
+        needed = rank[target] - rank[source] - 1
+        while len(chain) < needed:
+            bend = len(above)
+            before = chain[-1] if chain else source
+            above.append([before])
+            below.append([])
+            below[before].append(bend)
+            chain.append(bend)
+            layers[rank[source] + len(chain)].append(bend)
+        end = chain[needed - 1] if needed else source
+        if target not in below[end]:
+            below[end].append(target)
+            above[target].append(end)
+        routes.append(chain[:needed])
+    return Layered(count, layers, above, below, routes)
+
+
+def _order(found: Layered) -> None:
+    """Order the layers by sweeps; the order with the fewest crossings is kept."""
+    _order_as_reached(found)
+    best = [list(layer) for layer in found.layers]
+    fewest = _crossings(found)
+    for sweep in range(SWEEPS):
+        if not fewest:
+            break
+        downwards = sweep % 2 == 0
+        layers = found.layers if downwards else found.layers[::-1]
+        neighbours = found.above if downwards else found.below
+        for fixed, free in pairwise(layers):
+            _by_barycentre(fixed, free, neighbours)
+        crossings = _crossings(found)
+        if crossings < fewest:
+            fewest = crossings
+            best = [list(layer) for layer in found.layers]
+    for layer, order in zip(found.layers, best, strict=True):
+        layer[:] = order
+
+
+def _order_as_reached(found: Layered) -> None:
+    """First order: as a search from the top, reader by reader, comes across the vertices."""
+    reached: dict[int, int] = {}
+    starts = [vertex for layer in found.layers for vertex in layer if not found.above[vertex]]
+    stack = starts[::-1]
+    while stack:
+        vertex = stack.pop()
+        if vertex not in reached:
+            reached[vertex] = len(reached)
+            stack += reversed(found.below[vertex])
+    for layer in found.layers:
+        layer.sort(key=reached.__getitem__)
+
+
+def _by_barycentre(fixed: list[int], free: list[int], neighbours: list[list[int]]) -> None:
+    at = {vertex: index for index, vertex in enumerate(fixed)}
+    own = {vertex: index for index, vertex in enumerate(free)}
+    scale = len(fixed) / max(1, len(free))
+
+    def place(vertex: int) -> tuple[float, int]:
+        near = [at[other] for other in neighbours[vertex]]
+        # One without neighbours keeps its place among the others.
+        wish = sum(near) / len(near) if near else own[vertex] * scale
+        return wish, own[vertex]
+
+    free.sort(key=place)
+
+
+def _crossings(found: Layered) -> int:
+    total = 0
+    for upper, lower in pairwise(found.layers):
+        at = {vertex: index for index, vertex in enumerate(lower)}
+        seen: list[int] = []
+        for vertex in upper:
+            ends = sorted(at[other] for other in found.below[vertex])
+            total += sum(len(seen) - bisect_right(seen, end) for end in ends)
+            for end in ends:
+                insort(seen, end)
+    return total

@@ -1,0 +1,215 @@
+"""Where boxes and lines stand: each graph in layers of its own, bodies inside their owners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from irloop.drawing.coordinates import horizontal
+from irloop.drawing.layers import Edge, Layered, layered, ranks
+from irloop.drawing.scene import Box, Link, Scene
+from irloop.drawing.text import width
+
+__all__ = ["Line", "Placed", "Shelf", "place"]
+
+#: Text: size of titles and of lines, and how far lines stand apart.
+TITLE, TEXT, LEADING = 12.0, 10.0, 13.0
+#: Around the text of a box, between boxes of a layer, between layers, around a body.
+PAD, GAP, RISE, MARGIN = 8.0, 22.0, 34.0, 14.0
+#: Between the lines of two back edges.
+TRACK = 8.0
+#: Where an edge would pass more layers than this, the reader names the value instead, once a
+#: graph has too many such bends to be drawn.
+LONG, BENDS = 40, 6000
+
+Point = tuple[float, float]
+
+
+@dataclass(slots=True)
+class Placed:
+    """A box with its top left corner, and its bodies with theirs, all relative to the scene."""
+
+    box: Box
+    x: float
+    y: float
+    width: float
+    height: float
+    bodies: list[Shelf] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A link from point to point; between layers it bends. `back` marks a back edge."""
+
+    points: tuple[Point, ...]
+    back: bool = False
+
+
+@dataclass(slots=True)
+class Shelf:
+    """A scene that has its places; `x` and `y` are relative to the box around it."""
+
+    label: str
+    boxes: list[Placed]
+    lines: list[Line]
+    width: float
+    height: float
+    x: float = 0.0
+    y: float = 0.0
+
+
+def place(scene: Scene) -> Shelf:
+    """Give everything in a scene its place."""
+    placed = [_sized(box) for box in scene.boxes]
+    links, rank = _ranked(scene)
+    for item, box in zip(placed, scene.boxes, strict=True):
+        # Values that are named instead of drawn have added lines.
+        if not item.bodies:
+            item.width, item.height = _text_size(box)
+    found = layered(rank, _edges(links))
+    tops, bottoms, height = _rows(found, placed, len(scene.backs))
+    widths = [item.width for item in placed] + [1.0] * (len(found.above) - found.count)
+    bends = [False] * found.count + [True] * (len(found.above) - found.count)
+    centres = horizontal(found.layers, found.above, found.below, widths, bends, GAP)
+    left = min((x - w / 2 for x, w in zip(centres, widths, strict=True)), default=0.0)
+    centres = [x - left for x in centres]
+    for vertex, item in enumerate(placed):
+        middle = (tops[rank[vertex]] + bottoms[rank[vertex]]) / 2
+        item.x = centres[vertex] - item.width / 2
+        item.y = middle - item.height / 2
+    lines = [
+        _line(link, route, placed, centres, rank, tops, bottoms)
+        for link, route in zip(links, found.routes, strict=True)
+    ]
+    right = max((item.x + item.width for item in placed), default=0.0)
+    backs, room = _back_lines(scene, placed, right)
+    return Shelf(scene.label, placed, lines + backs, right + room, height)
+
+
+def _text_size(box: Box) -> Point:
+    wide = max([width(box.title, TITLE, bold=True), *(width(line, TEXT) for line in box.lines)])
+    return max(48.0, wide + 2 * PAD), TITLE + LEADING * len(box.lines) + 1.4 * PAD
+
+
+def _sized(box: Box) -> Placed:
+    """A box as large as its text and its bodies, which stand side by side below the text."""
+    wide, high = _text_size(box)
+    item = Placed(box, 0.0, 0.0, wide, high)
+    item.bodies = [place(body) for body in box.bodies]
+    if not item.bodies:
+        return item
+    x, between = MARGIN, 1.75 * MARGIN
+    label = LEADING if len(item.bodies) > 1 else 0.0
+    for body in item.bodies:
+        body.x, body.y = x, high + label + MARGIN / 2
+        x += body.width + between
+    x += MARGIN - between
+    item.width = max(wide, x)
+    item.height = high + label + MARGIN * 1.5 + max(body.height for body in item.bodies)
+    spare = (item.width - x) / 2
+    for body in item.bodies:
+        body.x += spare
+    return item
+
+
+def _edges(links: Sequence[Link]) -> list[Edge]:
+    return [(link.source, link.target, link.output) for link in links]
+
+
+def _ranked(scene: Scene) -> tuple[list[Link], list[int]]:
+    """The links to draw and the layer of each box."""
+    rank = ranks(len(scene.boxes), _edges(scene.links), scene.first, scene.last)
+    spans = [rank[link.target] - rank[link.source] for link in scene.links]
+    if sum(spans) <= BENDS:
+        return scene.links, rank
+    drawn = []
+    for link, span in zip(scene.links, spans, strict=True):
+        if span <= LONG or scene.boxes[link.target].bodies:
+            drawn.append(link)
+            continue
+        box = scene.boxes[link.target]
+        source = scene.boxes[link.source]
+        name = source.lines[0] if source.kind == "operation" and source.lines else source.title
+        box.lines = (*box.lines, f"reads {name}")
+    return drawn, rank
+
+
+def _rows(
+    found: Layered, placed: list[Placed], backs: int
+) -> tuple[list[float], list[float], float]:
+    """Top and bottom of each layer, and the height of all."""
+    tops, bottoms = [], []
+    y = 0.0
+    for layer in found.layers:
+        high = max((placed[v].height for v in layer if v < found.count), default=0.0)
+        tops.append(y)
+        bottoms.append(y + high)
+        around = {placed[v].box.kind for v in layer if v < found.count} & {"pin", "result"}
+        y += high + RISE + (TRACK * backs if backs and around else 0.0)
+    return tops, bottoms, bottoms[-1] if bottoms else 0.0
+
+
+def _line(
+    link: Link,
+    route: list[int],
+    placed: list[Placed],
+    centres: list[float],
+    rank: list[int],
+    tops: list[float],
+    bottoms: list[float],
+) -> Line:
+    source, target = placed[link.source], placed[link.target]
+    points = [(_exit(source, link.output), source.y + source.height)]
+    points.append((points[0][0], bottoms[rank[link.source]]))
+    for step, bend in enumerate(route, start=rank[link.source] + 1):
+        points += [(centres[bend], tops[step]), (centres[bend], bottoms[step])]
+    x = _entry(target, link)
+    points += [(x, tops[rank[link.target]]), (x, target.y)]
+    return Line(tuple(points))
+
+
+def _exit(item: Placed, output: int) -> float:
+    """Where output `output` leaves a box."""
+    pin = item.box.exits.get(output)
+    if pin is not None:
+        return item.x + _pin_middle(item, pin)
+    return item.x + item.width * (output + 1) / (item.box.n_outputs + 1)
+
+
+def _entry(item: Placed, link: Link) -> float:
+    """Where a link enters a box: above its pin, or at the place of its input."""
+    if item.box.entries:
+        return item.x + _pin_middle(item, item.box.entries[link.entry])
+    count = item.box.n_links
+    return item.x + item.width * (link.entry + 1) / (count + 1)
+
+
+def _pin_middle(item: Placed, pin: tuple[int, int]) -> float:
+    body = item.bodies[pin[0]]
+    box = body.boxes[pin[1]]
+    return body.x + box.x + box.width / 2
+
+
+def _back_lines(scene: Scene, placed: list[Placed], right: float) -> tuple[list[Line], float]:
+    """Back edges, each on a track of its own to the right of all boxes, and the room they take."""
+    if not scene.backs:
+        return [], 0.0
+    # The outer tracks belong to those that end farthest to the left: lines cross less.
+    order = sorted(scene.backs, key=lambda back: -placed[back[1]].x)
+    lines = []
+    for number, (result, parameter) in enumerate(order, start=1):
+        start, end = placed[result], placed[parameter]
+        x, track = right + GAP / 2 + TRACK * number, TRACK * number + 4
+        out = start.x + start.width * 0.75
+        into = end.x + end.width * 0.75
+        low, high = start.y + start.height + track, end.y - track
+        points = (
+            (out, start.y + start.height),
+            (out, low),
+            (x, low),
+            (x, high),
+            (into, high),
+            (into, end.y),
+        )
+        lines.append(Line(points, back=True))
+    return lines, GAP + TRACK * len(order)

@@ -1,0 +1,348 @@
+"""What is to be drawn: boxes with text, links between them, bodies inside their owners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from irloop.drawing.text import clipped
+from irloop.graph.describe import attributes, constant
+from irloop.graph.loops import (
+    Carried,
+    Concatenated,
+    InputPort,
+    Invariant,
+    LastValue,
+    OutputPort,
+    ScanInput,
+)
+from irloop.graph.model import Body, Graph, Node, Value
+from irloop.graph.op import Constant
+from irloop.graph.types import TensorType
+from irloop.graph.walk import all_nodes, node_path
+
+__all__ = ["Box", "Link", "Scene", "Style", "scene_of"]
+
+#: Letters of one line of a box, and lines for attributes or runtime information.
+LINE, LINES = 44, 6
+
+#: What the first inputs of an operation with bodies are, that no body reads.
+_ROLES = {
+    "Loop": ("trip count", "condition"),
+    "If": ("condition",),
+    "Scan-8": ("sequence lengths",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What is shown: shapes, element types, runtime information; bodies down to `depth`.
+
+    At most `limit` operations are drawn: bodies are left out first, the deepest before the
+    others, then what stands behind the first `limit` operations; the drawing says so. `marks`
+    gives nodes, by their path, that stand out ("new", "gone").
+    """
+
+    shapes: bool = True
+    types: bool = True
+    info: bool = False
+    depth: int | None = None
+    limit: int = 1000
+    marks: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Box:
+    """A rectangle with a title and lines of text; bodies stand inside.
+
+    `entries` and `exits` of an operation with bodies are the pins (body, box in it) that stand
+    for its inputs, in the order of the links, and for its outputs.
+    """
+
+    kind: str
+    title: str
+    lines: tuple[str, ...] = ()
+    path: str = ""
+    mark: str = ""
+    n_outputs: int = 1
+    n_links: int = 0
+    bodies: list[Scene] = field(default_factory=list)
+    entries: list[tuple[int, int]] = field(default_factory=list)
+    exits: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Output `output` of box `source` is read by box `target`, at its input number `entry`."""
+
+    source: int
+    output: int
+    target: int
+    entry: int
+
+
+@dataclass(slots=True)
+class Scene:
+    """The boxes of one graph in an order that can be run.
+
+    `first` and `last` name the layers of boxes at the top and at the bottom; `backs` are back
+    edges, from the box of a result to that of a parameter.
+    """
+
+    label: str = ""
+    boxes: list[Box] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    first: dict[int, int] = field(default_factory=dict)
+    last: dict[int, int] = field(default_factory=dict)
+    backs: list[tuple[int, int]] = field(default_factory=list)
+
+
+def scene_of(graph: Graph, style: Style) -> Scene:
+    """What is to be drawn of a model's graph."""
+    depth = _depth(graph, style)
+    return _Builder(graph, style, depth).build()
+
+
+def _depth(graph: Graph, style: Style) -> int:
+    """Down to which depth bodies are drawn so that all operations together are few enough."""
+    counts: list[int] = []
+    level = [graph]
+    while level and (style.depth is None or len(counts) <= style.depth):
+        counts.append(sum(len(item) for item in level))
+        level = [body.graph for item in level for node in item.nodes for body in node.bodies]
+    while len(counts) > 1 and sum(counts) > style.limit:
+        counts.pop()
+    return len(counts) - 1
+
+
+class _Builder:
+    """Makes the scene of one graph."""
+
+    def __init__(self, graph: Graph, style: Style, depth: int, body: Body | None = None) -> None:
+        self.graph = graph
+        self.style = style
+        self.depth = depth
+        self.body = body
+        self.scene = Scene("" if body is None else body.label)
+        #: The box and output that gives a value.
+        self.made: dict[Value, tuple[int, int]] = {}
+
+    def build(self) -> Scene:
+        """The scene of the graph at the top."""
+        for node in self.graph.parameters:
+            self._add(node, Box("parameter", node.name, self._typed(node.outputs[0])))
+        self._add_nodes()
+        for node in self.graph.results:
+            value = node.inputs[0]
+            lines = () if value is None else self._typed(value)
+            self._read(self._add(node, Box("result", node.name, lines)), node.inputs)
+        return self.scene
+
+    def build_body(self, node: Node, pins: list[int]) -> tuple[dict[int, int], dict[int, int]]:
+        """The scene of a body of `node`; returns the pins of inputs and outputs in it.
+
+        `pins` are inputs that no body maps and that are drawn here all the same.
+        """
+        body = self.body
+        assert body is not None
+        ports = body.ports
+        mapped = {port.external for port in ports.inputs} | set(pins)
+        entries = {
+            at: self._pin(_input_label(node, at), layer=0)
+            for at in sorted(mapped)
+            if at < len(node.inputs)
+        }
+        for index, parameter in enumerate(self.graph.parameters):
+            port = ports.by_parameter.get(index)
+            words = _fed(port, index == ports.iteration)
+            at = self._add(
+                parameter,
+                Box("parameter", parameter.name, (words, *self._typed(parameter.outputs[0]))),
+            )
+            self.scene.first[at] = 1
+            if port is not None and port.external in entries:
+                self._link(entries[port.external], 0, at, 0)
+        first = len(self.scene.boxes)
+        self._add_nodes()
+        results = []
+        for index, result in enumerate(self.graph.results):
+            words = "goes on while true" if index == ports.condition else ""
+            lines = tuple(filter(None, (words, *self._typed_input(result))))
+            at = self._add(result, Box("result", result.name, lines))
+            self._read(at, result.inputs)
+            self.scene.last[at] = 0
+            results.append(at)
+        exits = {}
+        for out in sorted(ports.outputs, key=lambda item: item.external):
+            label = (f"output {out.external}", _given(out, body.label))
+            pin = exits[out.external] = self._pin(label, layer=None)
+            self._link(results[out.result], 0, pin, 0)
+        parameters = first - len(self.graph.parameters)
+        self.scene.backs = [
+            (results[port.result], parameters + port.parameter) for port in ports.carried
+        ]
+        return entries, exits
+
+    def _pin(self, lines: tuple[str, ...], layer: int | None) -> int:
+        title, *rest = lines
+        at = len(self.scene.boxes)
+        self.scene.boxes.append(
+            Box("pin", title, tuple(clipped(line, LINE) for line in rest if line))
+        )
+        if layer is None:
+            self.scene.last[at] = 1
+        else:
+            self.scene.first[at] = layer
+        return at
+
+    def _add(self, node: Node, box: Box) -> int:
+        at = len(self.scene.boxes)
+        box.path = node_path(node)
+        box.title = clipped(box.title, LINE)
+        box.lines = tuple(clipped(line, LINE) for line in box.lines)
+        box.mark = self.style.marks.get(box.path, "")
+        box.n_outputs = max(1, len(node.outputs))
+        self.scene.boxes.append(box)
+        for value in node.outputs:
+            self.made[value] = (at, value.index)
+        return at
+
+    def _link(self, source: int, output: int, target: int, entry: int) -> None:
+        self.scene.links.append(Link(source, output, target, entry))
+        self.scene.boxes[target].n_links += 1
+
+    def _read(self, target: int, inputs: tuple[Value | None, ...]) -> None:
+        drawn = [self.made[value] for value in inputs if value in self.made]
+        for entry, (source, output) in enumerate(drawn):
+            self._link(source, output, target, entry)
+
+    def _add_nodes(self) -> None:
+        for number, node in enumerate(self.graph.nodes):
+            if number == self.style.limit:
+                note = f"{len(self.graph) - number} more operations are not drawn"
+                self.scene.boxes.append(Box("note", note, ("the limit can be raised",)))
+                break
+            if isinstance(node.op, Constant):
+                self._add_constant(node)
+            elif node.bodies:
+                self._add_owner(node)
+            else:
+                at = self._add(node, Box("operation", node.op.label, self._lines(node)))
+                self._read(at, node.inputs)
+
+    def _add_constant(self, node: Node) -> None:
+        """A constant has a box of its own only where it is itself a result."""
+        assert isinstance(node.op, Constant)
+        if any(user.op.type == "Result" for user, _ in node.outputs[0].uses):
+            lines = (constant(node.op), *self._typed(node.outputs[0]))
+            self._add(node, Box("constant", node.name, lines))
+
+    def _add_owner(self, node: Node) -> None:
+        box = Box("owner", node.op.label, self._lines(node))
+        at = self._add(node, box)
+        if not self.depth:
+            inside = sum(1 for body in node.bodies for _ in all_nodes(body.graph))
+            box.kind = "operation"
+            box.lines = (*box.lines, f"{inside} operations in bodies, not drawn")
+            self._read(at, node.inputs)
+            return
+        mapped = {port.external for body in node.bodies for port in body.ports.inputs}
+        alone = [k for k, v in enumerate(node.inputs) if v is not None and k not in mapped]
+        for number, body in enumerate(node.bodies):
+            inner = _Builder(body.graph, self.style, self.depth - 1, body)
+            entries, exits = inner.build_body(node, [] if number else alone)
+            box.bodies.append(inner.scene)
+            for external, pin in exits.items():
+                box.exits.setdefault(external, (number, pin))
+            for external, pin in entries.items():
+                value = node.inputs[external]
+                if value in self.made:
+                    source, output = self.made[value]
+                    self._link(source, output, at, len(box.entries))
+                    box.entries.append((number, pin))
+
+    def _lines(self, node: Node) -> tuple[str, ...]:
+        rows = [node.name]
+        rows += _few(f"{key} = {value}" for key, value in attributes(node).items())
+        if not node.bodies:
+            rows += _few(_constant_inputs(node))
+        rows += [line for value in node.outputs for line in self._output(node, value)]
+        if self.style.info:
+            rows += _few(f"{key}: {value}" for key, value in node.info.items())
+        return tuple(rows)
+
+    def _output(self, node: Node, value: Value) -> tuple[str, ...]:
+        number = f"{value.index}: " if len(node.outputs) > 1 else ""
+        return tuple(f"→ {number}{line}" for line in self._typed(value))
+
+    def _typed_input(self, result: Node) -> tuple[str, ...]:
+        value = result.inputs[0]
+        return () if value is None else self._typed(value)
+
+    def _typed(self, value: Value) -> tuple[str, ...]:
+        """The type of a value as one line, none where the style shows none."""
+        style, type = self.style, value.type
+        if not isinstance(type, TensorType):
+            return (str(type),) if style.types else ()
+        text = (str(type.element) if style.types else "") + (
+            str(type.shape) if style.shapes else ""
+        )
+        return (text,) if text else ()
+
+
+def _few(lines: Iterator[str]) -> list[str]:
+    rows = list(lines)
+    return rows if len(rows) <= LINES else [*rows[: LINES - 1], f"… {len(rows) - LINES + 1} more"]
+
+
+def _constant_inputs(node: Node) -> Iterator[str]:
+    for position, value in enumerate(node.inputs):
+        op = None if value is None else value.producer.op
+        if isinstance(op, Constant):
+            yield f"input {position} = {constant(op)}"
+
+
+def _input_label(node: Node, position: int) -> tuple[str, ...]:
+    """What a pin says: the role or number of an input, and its value where that is constant."""
+    roles = _ROLES.get(node.op.type, _ROLES.get(node.op.label, ()))
+    title = roles[position] if position < len(roles) else f"input {position}"
+    value = node.inputs[position]
+    op = None if value is None else value.producer.op
+    return (title, constant(op)) if isinstance(op, Constant) else (title,)
+
+
+def _fed(port: InputPort | None, is_iteration: bool) -> str:
+    """How a body parameter gets its value."""
+    if is_iteration:
+        return "iteration number"
+    if port is None:
+        return "not connected"
+    if isinstance(port, Carried):
+        return "state"
+    if isinstance(port, Invariant):
+        return "invariant"
+    if isinstance(port, ScanInput):
+        return f"element, axis {port.axis}" + (", backwards" if port.reverse else "")
+    return "slice" + _range(port.axis, port.start, port.end, port.stride, port.part_size)
+
+
+def _given(port: OutputPort, label: str) -> str:
+    """What an output is made of."""
+    if isinstance(port, LastValue):
+        return "last value" if label == "body" else ""
+    if isinstance(port, Concatenated):
+        return "joined" + _range(port.axis, port.start, port.end, port.stride, port.part_size)
+    return f"stacked, axis {port.axis}" + (", backwards" if port.reverse else "")
+
+
+def _range(axis: int, start: int, end: int, stride: int, part_size: int) -> str:
+    text = f", axis {axis}"
+    if stride < 0:
+        text += ", backwards"
+    if part_size != 1:
+        text += f", {part_size} each"
+    if abs(stride) != part_size:
+        text += f", every {abs(stride)}"
+    if (start, end) not in ((0, -1), (-1, 0)):
+        text += f", {start}..{end}"
+    return text
