@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from irloop.conversion import onnx_forms as forms
-from irloop.conversion.framework import EXPORTS, Conversion, exports, no_counterpart
+from irloop.conversion.framework import Conversion, exports
 from irloop.dialects.onnx import comparison, gather, search
 from irloop.dialects.openvino import ctc as ov
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
-__all__: list[str] = []
+__all__ = ["changed", "packed"]
 
 I64 = ElementType.I64
-
-no_counterpart(
-    EXPORTS,
-    ov.CTCLoss,
-    reason="ONNX has no sum over all alignments of a sequence of labels",
-    fix="leave the loss out of the model; it is computed from the logits",
-)
 
 
 @exports(ov.CTCGreedyDecoder)
@@ -92,11 +85,20 @@ def _decoded(
     """What is kept of rows [N, T] at their front, -1 behind it; and the counts [N]."""
     kept = c(comparison.And(), valid, forms.logical_not(c, forms.equal(c, labels, blank)))
     if merge:
-        first = forms.slice_(c, labels, [0], [1], [1])
-        none = forms.sub(c, forms.mul(c, first, c.i64(0)), c.i64(1))
-        before = forms.concat(c, [none, forms.slice_(c, labels, [0], [-1], [1])], 1)
-        other = forms.logical_not(c, forms.equal(c, labels, before))
-        kept = c(comparison.And(), kept, other)
+        kept = c(comparison.And(), kept, changed(c, labels))
+    return packed(c, labels, kept)
+
+
+def changed(c: Conversion, labels: Value) -> Value:
+    """True for the elements of rows [N, T] that differ from the one before."""
+    first = forms.slice_(c, labels, [0], [1], [1])
+    none = forms.sub(c, forms.mul(c, first, c.i64(0)), c.i64(1))
+    before = forms.concat(c, [none, forms.slice_(c, labels, [0], [-1], [1])], 1)
+    return forms.logical_not(c, forms.equal(c, labels, before))
+
+
+def packed(c: Conversion, labels: Value, kept: Value) -> tuple[Value, Value]:
+    """What is kept of rows [N, T] at their front, -1 behind it; and the counts [N]."""
     number, places = forms.cast(c, kept, I64), _places(c, labels)
     size = forms.reshape(c, _size(c, labels), [1])
     # What is kept ranks before what is not, both in the order they had.

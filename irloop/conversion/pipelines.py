@@ -18,6 +18,7 @@ from irloop.conversion import (  # noqa: F401
     convolution,
     convolution_transposed,
     ctc,
+    ctc_loss,
     deformable,
     detection,
     detection_output,
