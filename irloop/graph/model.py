@@ -122,6 +122,11 @@ class Node:
         return value
 
     @property
+    def following(self) -> Node | None:
+        """The node behind this one in its graph; None for the last."""
+        return self._next
+
+    @property
     def read_inputs(self) -> tuple[Value | None, ...]:
         """The inputs that the operation reads; engines ignore more than it has."""
         limit = self.op.arity[1]

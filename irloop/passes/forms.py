@@ -20,11 +20,12 @@ from irloop.dialects.openvino import gather as ov_gather
 from irloop.dialects.openvino import shape as ov_shape
 from irloop.dialects.openvino import slicing as ov_slicing
 from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import Sliced
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Parameter
-from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType
+from irloop.passes.rewriter import MatchRewriter
 
 __all__ = ["Emitter", "Forms"]
 
@@ -35,10 +36,11 @@ PAST_THE_FIRST = -(2**31 - 1)
 class Emitter:
     """Emits operations before a node of a graph."""
 
-    def __init__(self, rewriter: Rewriter, before: Node | None, stem: str) -> None:
+    def __init__(self, rewriter: MatchRewriter, before: Node | None, stem: str) -> None:
         self.rewriter = rewriter
         self.before = before
         self.stem = stem
+        self.names = rewriter.names
 
     def constant(self, data: Any, element: ElementType = ElementType.I64) -> Value:
         """A constant from a number, a list or an array."""
@@ -57,7 +59,9 @@ class Emitter:
 class Forms(Emitter):
     """Emits operations that either dialect has, in that of the model."""
 
-    def __init__(self, model: Model, rewriter: Rewriter, before: Node | None, stem: str) -> None:
+    def __init__(
+        self, model: Model, rewriter: MatchRewriter, before: Node | None, stem: str
+    ) -> None:
         super().__init__(rewriter, before, stem)
         self.onnx = model.dialect == "onnx"
         self.opset = model.opsets.get("", 0)
@@ -120,6 +124,14 @@ class Forms(Emitter):
     def sliced(self, value: Value, axis: int, start: int, end: int) -> Value:
         """Elements `start` to `end` (counted from the front) of `axis`."""
         return self._slice(value, axis, start, end, 1)
+
+    def range_of(self, value: Value, port: Sliced) -> Value:
+        """What a TensorIterator's slices lie in: `value` itself, or its range cut out."""
+        size = shape_of(value).dim(port.axis)
+        if (port.start, port.end) in ((0, -1), (-1, 0)) or not isinstance(size, int):
+            return value
+        low, high = sorted(size + 1 + v if v < 0 else v for v in (port.start, port.end))
+        return value if (low, high) == (0, size) else self.sliced(value, port.axis, low, high)
 
     def reversed(self, value: Value, axis: int) -> Value:
         """`value` with the elements of `axis` in reverse order."""
@@ -198,6 +210,10 @@ class Forms(Emitter):
         taken = any(user.op.type == "Result" for user, _ in value.uses)
         if not shown or not (taken or isinstance(value.producer.op, Parameter)):
             return value
+        return self.copied(value)
+
+    def copied(self, value: Value) -> Value:
+        """The same under another name."""
         if self.onnx:
             return self.emit(onnx_convert.Identity(), value)
         return self.emit(ov_convert.Convert(element_of(value)), value)

@@ -6,7 +6,7 @@ any loop operation of the dialect from them, numbers its ports, and puts it in t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from irloop.dialects.onnx import control_flow as onnx
@@ -165,28 +165,29 @@ class LoopWires:
             self.iteration = self.graph.add_parameter(name, _NUMBER, location=self.node.location)
         return self.iteration
 
+    def change_output(
+        self, leaving: Leaving, rewriter: MatchRewriter, change: Callable[[Value], Value]
+    ) -> None:
+        """Let the readers of an output read what `change` makes of it, names included."""
+        old = leaving.output
+        before = old.uses
+        new = change(old)
+        for node, position in before:
+            rewriter.set_input(node, position, new)
+        if new is not old:
+            new.names, old.names = old.names, ()
+
     def replace(self, op: Op, rewriter: MatchRewriter) -> Node:
         """A node of `op` with these wires in place of the old node, which is erased.
 
         Outputs that are no longer listed must have no readers.
         """
         node = self.node
-        made = self.numbered(op)
-        self.graph.parameters[:] = [value.producer for value in made.parameters]
-        self._set_results(made.results)
-        node.bodies = ()
-        new = rewriter.insert(
-            op,
-            made.externals,
-            before=node,
-            name=node.name,
-            n_outputs=len(made.shown),
-            bodies=(Body("body", self.graph, made.ports),),
-        )
+        new, shown = self.insert(op, rewriter, before=node)
         new.info, new.location = node.info, node.location
         if type(op) is type(node.op):
             new.attributes = node.attributes
-        for old, output in zip(made.shown, new.outputs, strict=True):
+        for old, output in zip(shown, new.outputs, strict=True):
             for value in old:
                 output.info = value.info
                 rewriter.replace_value(value, output)
@@ -194,6 +195,24 @@ class LoopWires:
         rewriter.erase(node)
         new.name = name
         return new
+
+    def insert(
+        self, op: Op, rewriter: MatchRewriter, *, before: Node | None
+    ) -> tuple[Node, list[list[Value]]]:
+        """A node of `op` that takes the body over, and the old outputs for each of its own."""
+        made = self.numbered(op)
+        self.graph.parameters[:] = [value.producer for value in made.parameters]
+        self._set_results(made.results)
+        self.node.bodies = ()
+        new = rewriter.insert(
+            op,
+            made.externals,
+            before=before,
+            name=self.node.name,
+            n_outputs=len(made.shown),
+            bodies=(Body("body", self.graph, made.ports),),
+        )
+        return new, made.shown
 
     def numbered(self, op: Op) -> Numbered:
         """The wires as a node of `op` has them."""
@@ -258,7 +277,7 @@ class LoopWires:
             inputs.append(Carried(at, at, len(results)))
             outputs.append(LastValue(len(results), len(shown)))
             results.append(item.result)
-            shown.append(self._shown_by(item))
+            shown.append(self.shown_by(item))
         for leaving in self.outputs:
             if not isinstance(leaving.port, LastValue):
                 port = replace(leaving.port, result=len(results), external=len(shown))
@@ -269,7 +288,7 @@ class LoopWires:
         ports = PortMap(tuple(inputs), tuple(outputs), first, first)
         return Numbered(tuple(externals), ports, parameters, results, shown)
 
-    def _shown_by(self, state: Entering) -> list[Value]:
+    def shown_by(self, state: Entering) -> list[Value]:
         """The outputs that show the last value of a state; each output by one state only."""
         shown = [
             item.output

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from irloop.passes.base import Pass, by_name
 from irloop.passes.common.canonical_ports import CanonicalPorts
+from irloop.passes.common.choose_initial_states import ChooseInitialStates
 from irloop.passes.common.common_subexpressions import CommonSubexpressions
 from irloop.passes.common.constant_folding import ConstantFolding
 from irloop.passes.common.dead_code import DeadCode
@@ -41,7 +42,13 @@ from irloop.passes.common.downgrade_opset import DowngradeOpset
 from irloop.passes.common.hoist_invariants import HoistInvariants
 from irloop.passes.common.identity_elimination import IdentityElimination
 from irloop.passes.common.inline_constant_if import InlineConstantIf
+from irloop.passes.common.loop_to_scan import LoopToScan
+from irloop.passes.common.loop_to_tensor_iterator import LoopToTensorIterator
+from irloop.passes.common.scan8_to_scan9 import Scan8ToScan9
+from irloop.passes.common.scan_to_loop import ScanToLoop
 from irloop.passes.common.select_branches import SelectBranches
+from irloop.passes.common.separate_states import SeparateStates
+from irloop.passes.common.tensor_iterator_to_loop import TensorIteratorToLoop
 from irloop.passes.common.unpack_constants import UnpackConstants
 from irloop.passes.common.unroll import FoldTrips, Unroll
 from irloop.passes.common.vectorize_map_loop import VectorizeMapLoop
@@ -49,6 +56,7 @@ from irloop.passes.common.vectorize_map_loop import VectorizeMapLoop
 __all__ = [
     "LIBRARY",
     "CanonicalPorts",
+    "ChooseInitialStates",
     "CommonSubexpressions",
     "ConstantFolding",
     "DeadCode",
@@ -57,7 +65,13 @@ __all__ = [
     "HoistInvariants",
     "IdentityElimination",
     "InlineConstantIf",
+    "LoopToScan",
+    "LoopToTensorIterator",
+    "Scan8ToScan9",
+    "ScanToLoop",
     "SelectBranches",
+    "SeparateStates",
+    "TensorIteratorToLoop",
     "UnpackConstants",
     "Unroll",
     "VectorizeMapLoop",
@@ -67,6 +81,7 @@ __all__ = [
 LIBRARY: dict[str, type[Pass]] = by_name(
     [
         CanonicalPorts,
+        ChooseInitialStates,
         CommonSubexpressions,
         ConstantFolding,
         DeadCode,
@@ -75,7 +90,13 @@ LIBRARY: dict[str, type[Pass]] = by_name(
         HoistInvariants,
         IdentityElimination,
         InlineConstantIf,
+        LoopToScan,
+        LoopToTensorIterator,
+        Scan8ToScan9,
+        ScanToLoop,
         SelectBranches,
+        SeparateStates,
+        TensorIteratorToLoop,
         UnpackConstants,
         Unroll,
         VectorizeMapLoop,

@@ -18,19 +18,18 @@ from irloop.graph.loops import (
     ScanOutput,
     Sliced,
 )
-from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
-from irloop.passes.base import ModelPass
 from irloop.passes.forms import Forms
+from irloop.passes.loop_pass import LoopPass
 from irloop.passes.rewriter import MatchRewriter
-from irloop.passes.session import Session
-from irloop.passes.wires import LOOPS, Entering, Leaving, LoopWires, is_passed_on
+from irloop.passes.wires import Entering, Leaving, LoopWires, is_passed_on
 
 __all__ = ["CanonicalPorts"]
 
 
-class CanonicalPorts(ModelPass):
+class CanonicalPorts(LoopPass):
     """Brings port maps, body parameters and body results of loops into one normal form.
 
     Given::
@@ -56,28 +55,11 @@ class CanonicalPorts(ModelPass):
 
     name = "canonical_ports"
 
-    def run_on_model(self, model: Model) -> bool:
-        self._model = model
-        self._session = Session(model)
-        return self._visit(model.graph)
-
-    def _visit(self, graph: Graph) -> bool:
-        rewriter = self._session.rewriter(graph)
-        for node in graph.nodes:
-            for body in node.bodies:
-                rewriter.modified |= self._visit(body.graph)
-            if isinstance(node.op, LOOPS) and not self.transformation_callback(node):
-                self._normalise(node, rewriter)
-        return rewriter.modified
-
-    def _normalise(self, node: Node, rewriter: MatchRewriter) -> None:
-        wires = LoopWires.of(node)
-        if wires is None:
-            return
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
         body = node.body()
         before = (node.inputs, body.ports, [*body.graph.inputs], [*body.graph.outputs])
-        inner = self._session.rewriter(body.graph)
-        forms = Forms(self._model, rewriter, node, node.name)
+        inner = self.session.rewriter(body.graph)
+        forms = Forms(self.model, rewriter, node, node.name)
         changed = False
         for item in wires.inputs:
             item.port = _input_form(node, item, forms)
@@ -106,9 +88,7 @@ def _input_form(node: Node, item: Entering, forms: Forms) -> InputPort:
         size = None if shape.dims is None else shape.dims[port.axis]
         if not isinstance(size, int) or sliced_count(port, size) is None:
             return port
-        low, high = sorted(size + 1 + v if v < 0 else v for v in (port.start, port.end))
-        if (low, high) != (0, size):
-            item.outer = forms.sliced(item.outer, port.axis, low, high)
+        item.outer = forms.range_of(item.outer, port)
     return replace(port, start=whole[0], end=whole[1])
 
 

@@ -25,15 +25,14 @@ from irloop.dialects.openvino import slicing as ov_slicing
 from irloop.dialects.whole_axis import BINARY, RESHAPING, UNARY, broadcasts_as_numpy
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import LastValue, ScanInput, ScanOutput, Sliced
-from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Op
 from irloop.graph.types import ElementType, TensorType
-from irloop.passes.base import ModelPass
 from irloop.passes.forms import Forms
+from irloop.passes.loop_pass import LoopPass
 from irloop.passes.rewriter import MatchRewriter
-from irloop.passes.session import Session
 from irloop.passes.trips import trip_count
-from irloop.passes.wires import LOOPS, Entering, Leaving, LoopWires
+from irloop.passes.wires import Entering, Leaving, LoopWires
 
 __all__ = ["VectorizeMapLoop"]
 
@@ -50,7 +49,7 @@ ALONG_AXIS = (
 )
 
 
-class VectorizeMapLoop(ModelPass):
+class VectorizeMapLoop(LoopPass):
     """Replaces loops that carry nothing by operations over the whole axis.
 
     Given::
@@ -70,28 +69,13 @@ class VectorizeMapLoop(ModelPass):
 
     name = "vectorize_map_loop"
 
-    def run_on_model(self, model: Model) -> bool:
-        self._model = model
-        self._session = Session(model)
-        return self._visit(model.graph)
-
-    def _visit(self, graph: Graph) -> bool:
-        rewriter = self._session.rewriter(graph)
-        for node in graph.nodes:
-            for body in node.bodies:
-                rewriter.modified |= self._visit(body.graph)
-            if isinstance(node.op, LOOPS) and not self.transformation_callback(node):
-                self._vectorize(node, rewriter)
-        return rewriter.modified
-
-    def _vectorize(self, node: Node, rewriter: MatchRewriter) -> None:
-        count = trip_count(node, self._session.inference)
-        wires = LoopWires.of(node)
-        if not count or wires is None or wires.states:
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        count = trip_count(node, self.session.inference)
+        if not count or wires.states:
             return
         before = rewriter.modified
         rewriter.take_inserted()
-        whole = _Whole(wires, count, Forms(self._model, rewriter, node, node.name))
+        whole = _Whole(wires, count, Forms(self.model, rewriter, node, node.name))
         try:
             outputs = whole.run()
         except _StaysError:
@@ -326,9 +310,7 @@ class _Whole:
         return self._forms.moved(made, axis, 0, data.rank + indices.rank)
 
     def _constant(self, item: _All) -> list[int]:
-        rewriter = self._forms.rewriter
-        assert isinstance(rewriter, MatchRewriter)
-        known = None if item.whole else rewriter.inference.constant(item.value)
+        known = None if item.whole else self._forms.rewriter.inference.constant(item.value)
         if known is None:
             raise _StaysError
         return [int(number) for number in known.reshape(-1)]

@@ -1,0 +1,154 @@
+"""Writes Loops of a constant number of iterations as Scans."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irloop.dialects.loops import normal_axis
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.onnx import gather
+from irloop.dialects.onnx.elementwise import Sub
+from irloop.graph.builder import shape_of
+from irloop.graph.inference import Inference
+from irloop.graph.loops import LastValue, ScanInput
+from irloop.graph.model import Node, Value
+from irloop.graph.types import ElementType, Shape, TensorType
+from irloop.passes.forms import Forms
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.trips import trip_count
+from irloop.passes.wires import LoopWires
+
+__all__ = ["LoopToScan"]
+
+#: The first opset whose Scan has no batch axis.
+SCAN = 9
+
+
+class LoopToScan(LoopPass):
+    """Says a Loop with a constant trip count and no early stop as a Scan.
+
+    Given::
+
+        Loop(5, true, h), iteration i, invariant x [7,2]:
+          p = Gather(x, i)   s: h, s' = s + p * i     -> last s
+
+    Result::
+
+        y = x[0:5]
+        Scan(h, y, Const [0,1,2,3,4]):
+          p: y[axis 0]   i: [0,1,2,3,4][axis 0]   s: h, s' = s + p * i     -> last s
+
+    What the body gathers by the number of the iteration is scanned, and so is the number itself
+    where something else reads it. A Loop stays when its number of iterations is not known or 0,
+    when a state is no tensor or may change its shape, and before opset 9.
+    """
+
+    name = "loop_to_scan"
+    dialects = frozenset({"onnx"})
+    loops = (onnx.Loop,)
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        count = trip_count(node, self.session.inference)
+        old = self.model.opsets.get("", 0) < SCAN
+        if not count or old or not _states_keep_shape(wires):
+            return
+        forms = Forms(self.model, rewriter, node, node.name)
+        inner = self.session.rewriter(wires.graph)
+        inside = Forms(self.model, inner, next(wires.graph.nodes, None), node.name)
+        if wires.running is not None and wires.running.is_used:
+            truth = inside.constant(True, ElementType.BOOLEAN)
+            inner.replace_value(wires.running, truth, keep_names=False)
+        if wires.iteration is not None:
+            self._scan_gathered(wires, count, forms)
+        number = wires.iteration
+        if not wires.slices or (number is not None and number.is_used):
+            self._scan_numbers(wires, count, forms)
+        wires.iteration = wires.running = wires.goes_on = wires.trip = wires.starts = None
+        wires.drop_unread(onnx.Scan())
+        _separate(wires, Forms(self.model, inner, None, node.name))
+        wires.replace(onnx.Scan(), rewriter)
+
+    def _scan_gathered(self, wires: LoopWires, count: int, forms: Forms) -> None:
+        assert wires.iteration is not None
+        inner = self.session.rewriter(wires.graph)
+        captured = {item.parameter: item.outer for item in wires.invariants}
+        for index, reverse in _indices(wires.iteration, self.session.inference, count, captured):
+            for node, position in index.uses:
+                source = node.inputs[0]
+                if not isinstance(node.op, gather.Gather) or position != 1 or source is None:
+                    continue
+                dims = shape_of(source).dims
+                axis = normal_axis(node.op.axis, None if dims is None else len(dims))
+                size = None if dims is None else dims[axis]
+                outer = captured.get(source)
+                if outer is None or not isinstance(size, int) or size < count:
+                    continue
+                if size > count:
+                    outer = forms.sliced(outer, axis, 0, count)
+                assert isinstance(node.output.type, TensorType)
+                name = inner.names.fresh(node.name)
+                element = wires.enter(outer, name, ScanInput(0, 0, axis, reverse), node.output.type)
+                inner.replace_node(node, [element])
+            if index is not wires.iteration and not index.is_used:
+                inner.erase(index.producer)
+
+    def _scan_numbers(self, wires: LoopWires, count: int, forms: Forms) -> None:
+        numbers = forms.constant(np.arange(count))
+        type = TensorType(ElementType.I64, Shape(()))
+        name = forms.names.fresh("iteration")
+        number = wires.enter(numbers, name, ScanInput(0, 0), type)
+        if wires.iteration is not None:
+            inner = self.session.rewriter(wires.graph)
+            inner.replace_value(wires.iteration, number, keep_names=False)
+
+
+def _states_keep_shape(wires: LoopWires) -> bool:
+    for item in wires.states:
+        types = {item.outer.type, item.parameter.type}
+        types |= set() if item.result is None else {item.result.type}
+        (first, *others) = types
+        if others or not isinstance(first, TensorType) or not first.shape.is_static:
+            return False
+    return all(isinstance(item.outer.type, TensorType) for item in wires.inputs)
+
+
+def _indices(
+    number: Value, inference: Inference, count: int, captured: dict[Value, Value]
+) -> list[tuple[Value, bool]]:
+    """The number of the iteration, and values that count down from the last one."""
+    found = [(number, False)]
+    for node, position in number.uses:
+        first = node.inputs[0]
+        if not isinstance(node.op, Sub) or position != 1 or first is None:
+            continue
+        last = inference.constant(captured.get(first, first))
+        if last is not None and last.shape == () and int(last) == count - 1:
+            found.append((node.output, True))
+    return found
+
+
+def _separate(wires: LoopWires, forms: Forms) -> None:
+    """Results that are no parameters, and no two of which are one value.
+
+    ONNX Runtime swaps the buffers of a Scan's states: a state that is passed on unchanged is lost,
+    and of a value that is two results only one is written.
+    """
+    taken = {item.parameter for item in wires.inputs}
+
+    def own(value: Value) -> Value:
+        made = forms.copied(value) if value in taken else value
+        taken.add(made)
+        return made
+
+    for state in wires.states:
+        assert state.result is not None
+        shown = wires.shown_by(state)
+        new = own(state.result)
+        for leaving in wires.outputs:
+            if leaving.output in shown:
+                leaving.value = new
+        state.result = new
+    for leaving in wires.outputs:
+        if not isinstance(leaving.port, LastValue):
+            leaving.value = own(leaving.value)

@@ -1,0 +1,129 @@
+"""Writes Loops that only their slices or a constant end as TensorIterators."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from irloop.dialects.loops import normal_axis
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.builder import shape_of
+from irloop.graph.loops import Concatenated, LastValue, Sliced
+from irloop.graph.model import Node
+from irloop.graph.types import Shape, TensorType
+from irloop.passes.forms import Forms
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.trips import trip_count
+from irloop.passes.wires import Entering, LoopWires
+
+__all__ = ["LoopToTensorIterator"]
+
+
+class LoopToTensorIterator(LoopPass):
+    """Says a Loop with a constant trip count and no early stop as a TensorIterator.
+
+    Given::
+
+        Loop(5, true, x [7,2], h), iteration i:
+          p: x[axis 0]   s: h, s' = s + p * i   condition true   -> last s
+
+    Result::
+
+        y = x[0:5]
+        TensorIterator(y, Const [0,1,2,3,4], h):
+          p: y[axis 0]   i: [0,1,2,3,4][axis 0]   s: h, s' = s + p * i   -> last s
+
+    The iteration number becomes a slice of a constant. A Loop stays when its number of iterations
+    is not known or 0, when a TensorIterator stands directly around or in it (OpenVINO allows none),
+    when nothing would count its iterations, or when the length of what it slices is not known.
+    """
+
+    name = "loop_to_tensor_iterator"
+    dialects = frozenset({"openvino"})
+    loops = (ov.Loop,)
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        count = trip_count(node, self.session.inference)
+        fed = any(item.parameter.is_used for item in wires.inputs)
+        if not count or not fed or _beside_another(node):
+            return
+        counted = wires.iteration is not None and wires.iteration.is_used
+        joins = any(isinstance(item.port, Concatenated) for item in wires.outputs)
+        if not (wires.slices or counted or joins or count == 1):
+            return
+        if not all(_is_long_enough(item, count) for item in wires.slices):
+            return
+        forms = Forms(self.model, rewriter, node, node.name)
+        _drop_condition(wires)
+        for item in wires.slices:
+            _take(item, count, forms)
+        if counted:
+            self._count_by_slices(wires, count, forms)
+        if not wires.slices:
+            _count_by_range(wires, count)
+        wires.iteration = None
+        wires.replace(ov.TensorIterator(), rewriter)
+
+    def _count_by_slices(self, wires: LoopWires, count: int, forms: Forms) -> None:
+        old = wires.iteration
+        assert old is not None
+        assert isinstance(old.type, TensorType)
+        numbers = forms.constant(np.arange(count), old.type.element)
+        seen = TensorType(old.type.element, Shape.of(1))
+        inner = self.session.rewriter(wires.graph)
+        first = next(wires.graph.nodes, None)
+        number = wires.enter(numbers, old.producer.name, Sliced(0, 0, 0), seen)
+        if old.type.shape.rank == 0:
+            number = Forms(self.model, inner, first, wires.node.name).squeezed(number, 0)
+        inner.replace_value(old, number, keep_names=False)
+
+
+def _beside_another(node: Node) -> bool:
+    owner = None if node.graph is None else node.graph.owner
+    if owner is not None and isinstance(owner.op, ov.TensorIterator):
+        return True
+    return any(isinstance(inner.op, ov.TensorIterator) for inner in node.body().graph.nodes)
+
+
+def _is_long_enough(item: Entering, count: int) -> bool:
+    port, dims = item.port, shape_of(item.outer).dims
+    if not isinstance(port, Sliced) or dims is None or port.part_size != abs(port.stride):
+        return False
+    size = dims[normal_axis(port.axis, len(dims))]
+    return isinstance(size, int) and size >= count * port.part_size
+
+
+def _drop_condition(wires: LoopWires) -> None:
+    """Leave out the condition, which is true in every iteration; where it is read it is a state."""
+    shown = {item.value for item in wires.outputs if isinstance(item.port, LastValue)}
+    for item in wires.states:
+        condition = item.outer is wires.starts and item.result is wires.goes_on
+        if condition and item.result not in shown and not item.parameter.is_used:
+            wires.inputs.remove(item)
+    wires.goes_on = wires.trip = wires.starts = None
+
+
+def _take(item: Entering, count: int, forms: Forms) -> None:
+    """Let exactly the slices of the iterations enter: a Loop leaves the last ones over."""
+    port = item.port
+    assert isinstance(port, Sliced)
+    axis = normal_axis(port.axis, shape_of(item.outer).rank)
+    size, taken = shape_of(item.outer).dim(axis), count * port.part_size
+    assert isinstance(size, int)
+    if size != taken:
+        low = 0 if port.stride > 0 else size - taken
+        item.outer = forms.sliced(item.outer, axis, low, low + taken)
+    start, end = (0, -1) if port.stride > 0 else (-1, 0)
+    item.port = replace(port, axis=axis, start=start, end=end)
+
+
+def _count_by_range(wires: LoopWires, count: int) -> None:
+    """Let the ranges of concatenated outputs say how often the body runs."""
+    for item in wires.outputs:
+        if isinstance(item.port, Concatenated):
+            forward, length = item.port.stride > 0, count * item.port.part_size
+            start, end = (0, length) if forward else (length, 0)
+            step = item.port.part_size if forward else -item.port.part_size
+            item.port = replace(item.port, start=start, end=end, stride=step)

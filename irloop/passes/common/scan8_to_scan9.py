@@ -1,0 +1,196 @@
+"""Writes Scans with a batch axis as Scans without one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irloop.dialects.onnx import ONNX
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.errors import UsageError
+from irloop.graph.builder import element_of
+from irloop.graph.loops import (
+    Carried,
+    InputPort,
+    Invariant,
+    OutputPort,
+    PortMap,
+    ScanInput,
+    ScanOutput,
+)
+from irloop.graph.model import Body, Graph, Model, Node, Value
+from irloop.graph.op import Constant, UnknownOp
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+from irloop.graph.walk import all_nodes, node_path
+from irloop.passes.base import ModelPass
+from irloop.passes.forms import Forms
+from irloop.passes.session import Session
+from irloop.passes.wires import Entering, LoopWires
+
+__all__ = ["Scan8ToScan9"]
+
+_NUMBER = TensorType(ElementType.I64, Shape(()))
+
+
+class Scan8ToScan9(ModelPass):
+    """Says each Scan-8 as a Scan over the batch around a Scan of one item; the opset becomes 9.
+
+    Given::
+
+        Scan-8(lengths [B], h [B,2], x [B,T,2]):
+          p: x   s: h, s' = s + p     -> last s [B,2], stacked s [B,T,2]
+
+    Result::
+
+        Scan(lengths, h, x), length n, item h1, item x1:
+          Scan(h1, 0, x1):
+            p: x1   s: h1, s' = s + p if i < n else s   i: 0, i' = i + 1
+            -> last s, stacked s if i < n else 0
+
+    Items are independent in a Scan-8, so a batch cannot just be handed to its body. A sequence that
+    is shorter than the others keeps its last state, is filled up with zeros (as ONNX Runtime
+    does), and read backwards starts at its own end. Refused is a model with an operation
+    whose meaning opset 9 changed.
+    """
+
+    name = "scan8_to_scan9"
+    dialects = frozenset({"onnx"})
+
+    def run_on_model(self, model: Model) -> bool:
+        scans = [node for node in all_nodes(model.graph) if isinstance(node.op, onnx.Scan8)]
+        if not scans or any(self.transformation_callback(node) for node in scans):
+            return False
+        _require_opset_9(model)
+        model.opsets[""] = max(9, model.opsets.get("", 0))
+        session = Session(model)
+        for node in reversed(scans):
+            wires = LoopWires.of(node)
+            assert wires is not None, "the reader connects every input of a Scan"
+            _Batch(model, session, node, wires).replace()
+        return True
+
+
+def _require_opset_9(model: Model) -> None:
+    """Refuse operations that mean something else in opset 9.
+
+    Raises:
+        UsageError: naming them.
+    """
+    if model.opsets.get("", 0) >= 9:
+        return
+    changed = [
+        node
+        for node in all_nodes(model.graph)
+        if not isinstance(node.op, onnx.Scan8 | Constant | UnknownOp)
+        and not node.op.domain
+        and ONNX.find(node.op.type, 9) is not type(node.op)
+    ]
+    if changed:
+        first = changed[0]
+        raise UsageError(
+            f"{first.op.label} {node_path(first)!r} means something else in opset 9, which a Scan "
+            "without a batch axis needs",
+            location=first.location,
+        )
+
+
+@dataclass(slots=True)
+class _Batch:
+    """One Scan-8 on its way to two Scans."""
+
+    model: Model
+    session: Session
+    node: Node
+    wires: LoopWires
+
+    def replace(self) -> None:
+        """Put a Scan over the batch, and in it one of an item, in place of the node."""
+        node, wires = self.node, self.wires
+        assert node.graph is not None
+        outer, rewriter = Graph(f"{node.name}/batch"), self.session.rewriter(node.graph)
+        inner = self.session.rewriter(outer)
+        forms = Forms(self.model, inner, None, node.name)
+        externals: list[Value] = []
+        ports: list[InputPort] = []
+
+        def enter(value: Value, wish: str, *, fixed: bool) -> Value:
+            at = len(ports)
+            externals.append(value)
+            ports.append(Invariant(at, at) if fixed else ScanInput(at, at))
+            type = value.type if fixed else _item(value.type)
+            return outer.add_parameter(self.session.names.fresh(wish), type)
+
+        length = None if node.inputs[0] is None else enter(node.inputs[0], "length", fixed=False)
+        for item in sorted(wires.inputs, key=lambda item: isinstance(item.port, Invariant)):
+            name = item.parameter.producer.name
+            item.outer = enter(item.outer, name, fixed=isinstance(item.port, Invariant))
+        if length is not None:
+            self._end_early(length, forms)
+        made, shown = wires.insert(onnx.Scan(), inner, before=None)
+        outputs: list[OutputPort] = []
+        for value, old in zip(made.outputs, shown, strict=True):
+            if old:
+                outputs.append(ScanOutput(len(outputs), len(outputs)))
+                outer.add_result(value, self.session.names.fresh(f"{node.name}/item"))
+        scan = rewriter.insert(
+            onnx.Scan(),
+            tuple(externals),
+            before=node,
+            name=node.name,
+            n_outputs=len(outputs),
+            bodies=(Body("body", outer, PortMap(tuple(ports), tuple(outputs))),),
+        )
+        for old, value in zip([old for old in shown if old], scan.outputs, strict=True):
+            for each in old:
+                rewriter.replace_value(each, value)
+        scan.info, name = node.info, node.name
+        rewriter.erase(node)
+        scan.name = name
+
+    def _end_early(self, length: Value, forms: Forms) -> None:
+        """Keep states and show zeros once an item has ended."""
+        wires, name = self.wires, self.node.name
+        inner = self.session.rewriter(wires.graph)
+        first = Forms(self.model, inner, next(wires.graph.nodes, None), name)
+        last = Forms(self.model, inner, None, name)
+        limit = wires.capture(length, self.session.names.fresh("length"))
+        zero = forms.constant(0)
+        count = wires.enter(zero, self.session.names.fresh("step"), Carried(0, 0, 0), _NUMBER)
+        runs = first.less(count, limit)
+        for item in wires.slices:
+            assert isinstance(item.port, ScanInput)
+            if item.port.reverse:
+                self._read_from_end(item, limit, count, runs, first)
+        stopped = [leaving for leaving in wires.outputs if isinstance(leaving.port, ScanOutput)]
+        for leaving in stopped:
+            filler = last.constant(0, element_of(leaving.value))
+            leaving.value = last.chosen(runs, leaving.value, filler)
+        states = wires.states[:-1]
+        shown = [wires.shown_by(item) for item in states]
+        for item, outputs in zip(states, shown, strict=True):
+            assert item.result is not None
+            item.result = last.chosen(runs, item.result, item.parameter)
+            for leaving in wires.outputs:
+                if leaving.output in outputs:
+                    leaving.value = item.result
+        wires.states[-1].result = last.added(count, last.constant(1))
+
+    def _read_from_end(
+        self, item: Entering, limit: Value, count: Value, runs: Value, first: Forms
+    ) -> None:
+        """Read element length - 1 - step; behind the end any element will do."""
+        name = self.session.names.fresh(item.parameter.producer.name)
+        whole = self.wires.capture(item.outer, name)
+        index = first.subtracted(first.subtracted(limit, first.constant(1)), count)
+        index = first.chosen(runs, index, first.constant(0))
+        element = first.gathered(whole, index, 0)
+        self.session.rewriter(self.wires.graph).replace_value(
+            item.parameter, element, keep_names=False
+        )
+        item.port = ScanInput(0, 0)
+
+
+def _item(type: ValueType) -> ValueType:
+    """The type of one item of a batch."""
+    if not isinstance(type, TensorType) or type.shape.dims is None:
+        return type
+    return TensorType(type.element, Shape(type.shape.dims[1:]))

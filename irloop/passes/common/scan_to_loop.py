@@ -1,0 +1,101 @@
+"""Writes Scans as Loops."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from irloop.dialects.loops import normal_axis
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.graph.builder import shape_of
+from irloop.graph.loops import ScanInput, ScanOutput
+from irloop.graph.model import Node, Value
+from irloop.graph.types import ElementType
+from irloop.passes.forms import Forms
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.wires import Entering, LoopWires
+
+__all__ = ["ScanToLoop"]
+
+#: The opset from which a Loop may have no state.
+WITHOUT_STATES = 11
+
+
+class ScanToLoop(LoopPass):
+    """Says a Scan as a Loop that gathers its elements by the number of the iteration.
+
+    Given::
+
+        Scan(x [5,2], h):  p: x[axis 0, backwards]   s: h, s' = s + p   -> last s, stacked s, axis 1
+
+    Result::
+
+        Loop(5, -, h), iteration i:
+          p = Gather(x, 4 - i)   s: h, s' = s + p   condition true     -> last s, t = stacked s
+        Transpose(t, 0 to 1)
+
+    The length may be known only when the model runs. A Scan over a tensor, or with a result, of
+    unknown rank stays, and so does one without a state before opset 11.
+    """
+
+    name = "scan_to_loop"
+    dialects = frozenset({"onnx"})
+    loops = (onnx.Scan,)
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        slices = wires.slices
+        ranks = [shape_of(item.outer).rank for item in slices]
+        ranks += [shape_of(item.value).rank for item in wires.outputs]
+        stateless = not wires.states and self.model.opsets.get("", 0) < WITHOUT_STATES
+        if None in ranks or stateless:
+            return
+        forms = Forms(self.model, rewriter, node, node.name)
+        first = slices[0]
+        assert isinstance(first.port, ScanInput)
+        length = forms.size_of(first.outer, normal_axis(first.port.axis, ranks[0]))
+        inner = self.session.rewriter(wires.graph)
+        inside = Forms(self.model, inner, next(wires.graph.nodes, None), node.name)
+        wires.iteration = wires.number(rewriter.names.fresh("iteration"))
+        for item in slices:
+            wires.inputs.remove(item)
+            element = self._element(item, wires, length, forms, inside)
+            inner.replace_value(item.parameter, element, keep_names=False)
+        self._order_outputs(wires, rewriter)
+        wires.trip = length
+        wires.goes_on = inside.constant(True, ElementType.BOOLEAN)
+        wires.replace(onnx.Loop(), rewriter)
+
+    def _element(
+        self, item: Entering, wires: LoopWires, length: Value, forms: Forms, inside: Forms
+    ) -> Value:
+        assert isinstance(item.port, ScanInput)
+        assert wires.iteration is not None
+        names = forms.names
+        name = item.parameter.producer.name
+        whole = wires.capture(item.outer, names.fresh(name))
+        index = wires.iteration
+        if item.port.reverse:
+            last = wires.capture(
+                forms.subtracted(length, forms.constant(1)), names.fresh(f"{name}/last")
+            )
+            index = inside.subtracted(last, index)
+        axis = normal_axis(item.port.axis, shape_of(item.outer).rank)
+        return inside.gathered(whole, index, axis)
+
+    def _order_outputs(self, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        """Let outputs stack along axis 0, forward, and be put in order behind the loop."""
+        behind = Forms(self.model, rewriter, wires.node.following, wires.node.name)
+        for leaving in wires.outputs:
+            port = leaving.port
+            if not isinstance(port, ScanOutput):
+                continue
+            rank = (shape_of(leaving.value).rank or 0) + 1
+            axis = normal_axis(port.axis, rank)
+            leaving.port = ScanOutput(0, 0)
+            change = partial(_put_in_order, behind, axis, rank, port.reverse)
+            wires.change_output(leaving, rewriter, change)
+
+
+def _put_in_order(forms: Forms, axis: int, rank: int, reverse: bool, value: Value) -> Value:
+    turned = forms.reversed(value, 0) if reverse else value
+    return forms.moved(turned, 0, axis, rank)

@@ -1,0 +1,108 @@
+"""Writes TensorIterators as Loops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import Concatenated, Sliced
+from irloop.graph.model import Node, Value
+from irloop.graph.types import ElementType
+from irloop.passes.forms import Forms
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.trips import trip_count
+from irloop.passes.wires import LoopWires
+
+__all__ = ["TensorIteratorToLoop"]
+
+
+class TensorIteratorToLoop(LoopPass):
+    """Says a TensorIterator as a Loop whose trip count is the number of its slices.
+
+    Given::
+
+        TensorIterator(x [5,2], h):
+          p: x[axis 0, backwards]   s: h, s' = s + p     -> last s, joined s, axis 0
+
+    Result::
+
+        r = x backwards
+        Loop(5, true, r, h):
+          p: r[axis 0]   s: h, s' = s + p   condition true   -> last s, joined s, axis 0
+
+    The count is a constant or computed from a dimension. OpenVINO's Loop slices forward, whole
+    axes and one element at a time: other orders and ranges are made outside. What stays: slices of
+    several elements, a range whose dimension is not known, and values that the TensorIterator
+    converts to another element type as they enter.
+    """
+
+    name = "tensor_iterator_to_loop"
+    dialects = frozenset({"openvino"})
+    loops = (ov.TensorIterator,)
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        if not _keeps_types(wires) or not _is_plain(wires):
+            return
+        forms = Forms(self.model, rewriter, node, node.name)
+        trip = self._trip(node, wires, forms)
+        if trip is None:
+            return
+        for item in wires.slices:
+            assert isinstance(item.port, Sliced)
+            item.outer = forms.range_of(item.outer, item.port)
+            if item.port.stride < 0:
+                item.outer = forms.reversed(item.outer, item.port.axis)
+            item.port = Sliced(0, 0, item.port.axis)
+        behind = Forms(self.model, rewriter, node.following, node.name)
+        for leaving in wires.outputs:
+            port = leaving.port
+            if not isinstance(port, Concatenated):
+                continue
+            if port.stride < 0:
+                wires.change_output(leaving, rewriter, partial(behind.reversed, axis=port.axis))
+            leaving.port = replace(port, start=0, end=-1, stride=abs(port.stride))
+        wires.trip = trip
+        wires.starts = forms.constant(True, ElementType.BOOLEAN)
+        inner = Forms(self.model, self.session.rewriter(wires.graph), None, node.name)
+        wires.goes_on = inner.constant(True, ElementType.BOOLEAN)
+        wires.replace(ov.Loop(), rewriter)
+
+    def _trip(self, node: Node, wires: LoopWires, forms: Forms) -> Value | None:
+        count = trip_count(node, self.session.inference)
+        if count is not None:
+            return forms.constant(count)
+        for item in wires.slices:
+            port = item.port
+            assert isinstance(port, Sliced)
+            whole = (0, -1) if port.stride > 0 else (-1, 0)
+            if (port.start, port.end) == whole:
+                return forms.size_of(item.outer, port.axis)
+        return None
+
+
+def _keeps_types(wires: LoopWires) -> bool:
+    """True when nothing is converted: a Loop's parameters take the types of what enters."""
+    pairs = [(item.outer, item.parameter) for item in wires.inputs]
+    pairs += [(item.result, item.parameter) for item in wires.states if item.result is not None]
+    return all(element_of(outer) is element_of(inner) for outer, inner in pairs)
+
+
+def _is_plain(wires: LoopWires) -> bool:
+    """True for slices of one element within a known range, and parts that may be put in order."""
+    for item in wires.slices:
+        port, dims = item.port, shape_of(item.outer).dims
+        assert isinstance(port, Sliced)
+        if dims is None or not 0 <= port.axis < len(dims) or abs(port.stride) != 1:
+            return False
+        whole = (port.start, port.end) == ((0, -1) if port.stride > 0 else (-1, 0))
+        if port.part_size != 1 or not (whole or isinstance(dims[port.axis], int)):
+            return False
+    for leaving in wires.outputs:
+        if isinstance(leaving.port, Concatenated) and leaving.port.stride < 0:
+            dims = shape_of(leaving.value).dims
+            if dims and dims[leaving.port.axis] != 1:
+                return False
+    return True

@@ -1,0 +1,45 @@
+"""Passes that change one loop at a time."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from irloop.graph.model import Graph, Model, Node
+from irloop.graph.op import Op
+from irloop.passes.base import ModelPass
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.session import Session
+from irloop.passes.wires import LOOPS, LoopWires
+
+__all__ = ["LoopPass"]
+
+
+class LoopPass(ModelPass):
+    """Visits the loops of a model, inner ones first.
+
+    `loops` are the operations it looks at. `change` finds the model in `model`, and what is known
+    about types and names in `session`.
+    """
+
+    loops: ClassVar[tuple[type[Op], ...]] = LOOPS
+
+    def run_on_model(self, model: Model) -> bool:
+        self.model = model
+        self.session = Session(model)
+        return self._visit(model.graph)
+
+    def _visit(self, graph: Graph) -> bool:
+        rewriter = self.session.rewriter(graph)
+        for node in graph.nodes:
+            for body in node.bodies:
+                rewriter.modified |= self._visit(body.graph)
+            if isinstance(node.op, self.loops) and not self.transformation_callback(node):
+                wires = LoopWires.of(node)
+                if wires is not None:
+                    self.change(node, wires, rewriter)
+        return rewriter.modified
+
+    @abstractmethod
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        """Change one loop of the rewriter's graph, or leave it alone."""

@@ -1,0 +1,178 @@
+"""One loop said as another: TensorIterator and Loop of IR, Scan and Loop of ONNX."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+from irloop.conversion.pipelines import to_onnx
+from irloop.errors import UsageError
+from irloop.execution.session import run
+from irloop.formats.onnx import reader
+from irloop.graph.model import Model
+from irloop.graph.verify import verify
+from irloop.graph.walk import all_nodes
+from irloop.passes import Manager, Pass, PassConfig
+from irloop.passes.common import (
+    LoopToScan,
+    LoopToTensorIterator,
+    Scan8ToScan9,
+    ScanToLoop,
+    TensorIteratorToLoop,
+)
+from tests.drawn.loops import Plan, build, plans, values
+from tests.passes.texts import shown
+
+HEADER = '<ir_version: 8, opset_import: ["" : 17]>\n'
+
+
+def loops(model: Model) -> list[str]:
+    return [node.op.type for node in all_nodes(model.graph) if node.bodies]
+
+
+def changed(model: Model, item: Pass) -> Model:
+    Manager([item], check=True).run_passes(model)
+    verify(model.graph)
+    return model
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(plans())
+def test_a_known_number_of_iterations_can_be_said_by_slices(plan: Plan) -> None:
+    assume(plan.stop_after is None and not plan.runtime_trip and plan.trips)
+    assume(plan.kind == "TensorIterator" or plan.slices or plan.uses_iteration or plan.joined)
+    model, arrays = build(plan)
+    wanted = values(*build(plan))
+    first: Pass = TensorIteratorToLoop()
+    second: Pass = LoopToTensorIterator()
+    kinds = ["Loop", "TensorIterator"]
+    if plan.kind == "Loop":
+        first, second = second, first
+        kinds.reverse()
+    # OpenVINO's Loop takes slices of one element only.
+    single = all(part == 1 for _, _, part in plan.slices) and not any(
+        reverse for _, _, reverse in plan.joined
+    )
+    changed(model, first)
+    if plan.kind == "Loop" or single:
+        assert loops(model) == kinds[:1]
+    for item in (None, second):
+        model = model if item is None else changed(model, item)
+        for got, want in zip(values(model, arrays), wanted, strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(plans())
+def test_scans_and_loops_are_the_same(plan: Plan) -> None:
+    assume(plan.trips and plan.stop_after is None and not plan.runtime_trip)
+    wanted = values(*build(plan))
+    arrays = build(plan)[1]
+    for prefer in ("scan", "loop"):
+        model = to_onnx(build(plan)[0], prefer=prefer)[0]
+        for item, kind in ((LoopToScan(), "Scan"), (ScanToLoop(), "Loop")):
+            changed(model, item)
+            assert loops(model) == [kind]
+            for got, want in zip(values(model, arrays), wanted, strict=True):
+                np.testing.assert_array_equal(got, want)
+
+
+SCAN = """
+g (float[SIZE] x, float[2] h) => (float[2] last, float[2, N] all) {
+  last, all = Scan <num_scan_inputs = 1, scan_input_directions = [1], scan_output_axes = [1]
+      , body = k (float[2] s, float[2] p) => (float[2] t, float[2] u) {
+    t = Add (s, p)
+    u = Identity (t)
+  }> (h, x)
+}
+"""
+
+
+def read(text: str, folder: Path) -> Model:
+    path = folder / "model.onnx"
+    path.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())
+    return reader.read(path)
+
+
+def test_a_scan_gathers_by_the_number_of_the_iteration(tmp_path: Path) -> None:
+    model = changed(read(SCAN.replace("SIZE", "3, 2"), tmp_path), ScanToLoop())
+    assert shown(model) == (
+        "last/Sub = Sub(3, 1)\n"
+        "last, last.1 = Loop(3, -):\n"
+        "  condition_in from -, then true\n"
+        "  s from h, then t\n"
+        "  p_1 is x\n"
+        "  p/last is last/Sub\n"
+        "  last/Sub_1 = Sub(p/last, iteration)\n"
+        "  last/Gather = Gather(p_1, last/Sub_1)\n"
+        "  t = Add(s, last/Gather)\n"
+        "  u = Identity(t)\n"
+        "  last is t\n"
+        "  last.1 stacks u, axis 0\n"
+        "all = Transpose(last.1)\n"
+        "-> last, all"
+    )
+
+
+@pytest.mark.parametrize("length", [0, 1, 4])
+def test_the_length_may_be_known_late(length: int, tmp_path: Path) -> None:
+    model = changed(read(SCAN.replace("SIZE", "M, 2"), tmp_path), ScanToLoop())
+    assert loops(model) == ["Loop"]
+    x = np.arange(2 * length, dtype=np.float32).reshape(length, 2)
+    last, every = run(model, [x, np.ones(2, np.float32)]).values()
+    sums = [np.ones(2) + x[length - k :].sum(0) for k in range(length + 1)]
+    np.testing.assert_array_equal(last, sums[-1])
+    np.testing.assert_array_equal(every, np.array(sums[1:]).reshape(-1, 2).T)
+
+
+def test_a_loop_that_gathers_scans(tmp_path: Path) -> None:
+    model = read(SCAN.replace("SIZE", "3, 2"), tmp_path)
+    changed(model, ScanToLoop())
+    changed(model, LoopToScan())
+    text = shown(model)
+    assert "in x, axis 0, backwards" in text
+    assert "iteration" not in text
+
+
+BATCHED = """
+<ir_version: 3, opset_import: ["" : 8]>
+g (int64[3] n, float[3, 2] h, float[3, 4, 2] x, float[3, 4, 2] y)
+    => (float[3, 2] last, float[3, 4, 2] all) {
+  last, all = Scan <num_scan_inputs = 2, directions = [0, 1]
+      , body = k (float[2] s, float[2] p, float[2] q) => (float[2] t, float[2] u) {
+    a = Sub (s, p)
+    t = Add (a, q)
+    u = Mul (t, p)
+  }> (LENGTHS, h, x, y)
+}
+"""
+
+
+@pytest.mark.parametrize("lengths", ["n", ""])
+def test_items_of_a_batch_are_scanned_by_a_scan_each(lengths: str, tmp_path: Path) -> None:
+    path = tmp_path / "batched.onnx"
+    text = BATCHED.replace("LENGTHS", lengths or '""')
+    path.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    rng = np.random.default_rng(2)
+    arrays = [rng.integers(-3, 4, shape).astype(np.float32) for shape in [(3, 2), *[(3, 4, 2)] * 2]]
+    inputs = [np.array([2, 4, 1]), *arrays]
+    wanted = list(run(reader.read(path), inputs).values())
+    model = changed(reader.read(path), Scan8ToScan9())
+    assert model.opsets == {"": 9}
+    assert [node.op.label for node in all_nodes(model.graph) if node.bodies] == ["Scan-9"] * 2
+    for got, want in zip(run(model, inputs).values(), wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_an_operation_that_opset_9_changed_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "batched.onnx"
+    text = BATCHED.replace("LENGTHS", '""').replace(
+        "last, all = Scan", "old = Upsample <scales = [1.0, 1.0, 1.0]> (x)\n  last, all = Scan"
+    )
+    path.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    with pytest.raises(UsageError, match="Upsample-7"):
+        Scan8ToScan9().run(reader.read(path), PassConfig())
