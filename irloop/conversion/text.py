@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from irloop.conversion.framework import IMPORTS, no_counterpart
+from irloop.dialects.onnx import images
 from irloop.dialects.onnx import text as onnx
 
 __all__: list[str] = []
@@ -22,4 +23,11 @@ no_counterpart(
     onnx.TfIdfVectorizer,
     reason="OpenVINO has nothing that counts n-grams",
     fix="make its output an input of the model",
+)
+
+no_counterpart(
+    IMPORTS,
+    images.ImageDecoder,
+    reason="OpenVINO decodes no images",
+    fix="decode the image before the model runs and make the pixels its input",
 )

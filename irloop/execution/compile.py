@@ -67,9 +67,12 @@ def compile_graph(graph: Graph, *, hoist: bool = True, widen: bool = False) -> P
 def missing(graph: Graph) -> list[Diagnostic]:
     """One finding for each operation type without a kernel: how often it occurs, and where."""
     places: dict[str, list[Node]] = {}
+    causes: dict[str, str] = {}
     for node in all_nodes(graph):
-        if not _runs(node):
+        reason = _refusal(node)
+        if reason is not None:
             places.setdefault(node.op.label, []).append(node)
+            causes.setdefault(node.op.label, reason)
     return [
         Diagnostic(
             "RUN003",
@@ -78,23 +81,26 @@ def missing(graph: Graph) -> list[Diagnostic]:
             nodes[0].location,
             expected="an operation that irloop has a kernel for",
             found=label,
+            cause=causes[label],
         )
         for label, nodes in places.items()
     ]
 
 
-def _runs(node: Node) -> bool:
+def _refusal(node: Node) -> str | None:
+    """Why a node cannot be run, "" where there is no more to say; None for one that can."""
     if isinstance(node.op, UnknownOp):
-        return False
+        return ""
     if node.bodies or isinstance(node.op, Constant):
-        return isinstance(node.op, (*_LOOPS, *_BRANCHES, Constant))
+        return None if isinstance(node.op, (*_LOOPS, *_BRANCHES, Constant)) else ""
     if node.op.type in STATEFUL:
-        return True
+        return None
     try:
         node.op.kernel(len(node.outputs))
-    except NotImplementedError:
-        return False
-    return True
+    except NotImplementedError as error:
+        reason = str(error)
+        return "" if reason == node.op.label else reason
+    return None
 
 
 def _some(nodes: list[Node]) -> str:

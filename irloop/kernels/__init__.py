@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from irloop.kernels import gather as gather
     from irloop.kernels import generate as generate
     from irloop.kernels import geometry as geometry
+    from irloop.kernels import images as images
     from irloop.kernels import labels as labels
     from irloop.kernels import losses as losses
     from irloop.kernels import matmul as matmul

@@ -1,0 +1,42 @@
+"""Encoded images, decoded by Pillow, which is an optional dependency."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["available", "decoder"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Any]
+
+
+def available() -> bool:
+    """True when Pillow is installed."""
+    return importlib.util.find_spec("PIL") is not None
+
+
+def decoder(pixel_format: str) -> Function:
+    """A stream of bytes (u8) to pixels [height, width, channels] in RGB, BGR or Grayscale, u8.
+
+    What cannot be decoded, for whatever reason, gives an image without pixels.
+    """
+    gray = pixel_format == "Grayscale"
+
+    def apply(stream: Array) -> Array:
+        images = importlib.import_module("PIL.Image")
+        try:
+            with images.open(io.BytesIO(stream.tobytes())) as image:
+                pixels = np.array(image.convert("L" if gray else "RGB"), dtype=np.uint8)
+        except Exception:  # damaged streams end in errors of any kind
+            return np.zeros((0, 0, 1 if gray else 3), dtype=np.uint8)
+        if gray:
+            return pixels[..., None]
+        return pixels[..., ::-1].copy() if pixel_format == "BGR" else pixels
+
+    return apply
