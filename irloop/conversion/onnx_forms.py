@@ -17,7 +17,6 @@ from irloop.conversion.onnx_shape_forms import (
     gather,
     identity,
     pad,
-    range_,
     reshape,
     reshape_to,
     shape,
@@ -30,7 +29,14 @@ from irloop.conversion.onnx_shape_forms import (
     transpose,
     unsqueeze,
 )
-from irloop.dialects.onnx import activation, comparison, convert, elementwise, reduction
+from irloop.dialects.onnx import (
+    activation,
+    comparison,
+    convert,
+    elementwise,
+    generate,
+    reduction,
+)
 from irloop.dialects.unpacked import UnpackedTensor
 from irloop.graph.builder import element_of
 from irloop.graph.builder import shape_of as static_shape
@@ -275,6 +281,23 @@ def where(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Val
     return cast(c, c(comparison.Where(), condition, *values), element_of(then))
 
 
+def range_(c: Conversion, start: Value, limit: Value, delta: Value) -> Value:
+    """Numbers from `start` to before `limit`, scalars of one type, by steps of `delta`.
+
+    Where shapes are known ONNX Runtime follows them through Cast but keeps them i64, and then
+    refuses a Range whose other bounds are not. So integers are counted in i64, and a float
+    goes through a Sum of one, which it does not follow.
+    """
+    element, bounds = element_of(start), (start, limit, delta)
+    known = all(isinstance(bound.producer.op, Constant) for bound in bounds)
+    if element is ElementType.I64 or known:
+        return c(generate.Range(), *bounds)
+    if not element.is_integer:
+        return c(generate.Range(), *(c(elementwise.Sum(), bound) for bound in bounds))
+    wide = (cast(c, bound, ElementType.I64) for bound in bounds)
+    return cast(c, c(generate.Range(), *wide), element)
+
+
 def floor_divide(c: Conversion, left: Value, right: Value) -> Value:
     """left / right of integers, rounded toward minus infinity.
 
@@ -354,8 +377,11 @@ def reduce(
 
 
 def _reducible(c: Conversion, kind: str, element: ElementType) -> ElementType:
-    """The type to reduce in. ONNX Runtime reduces no u32, which i64 holds."""
-    if element is ElementType.U32:
+    """The type to reduce in. ONNX Runtime reduces no u32, which i64 holds, and no u64.
+
+    Sums and products in i64 have the bits of those in u64.
+    """
+    if element is ElementType.U32 or (element is ElementType.U64 and kind in ("Sum", "Prod")):
         return ElementType.I64
     small = 12 if kind in ("Max", "Min") else None
     return stand_in(c, element, small=small, half=None)

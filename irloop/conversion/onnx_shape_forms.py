@@ -26,7 +26,6 @@ __all__ = [
     "gather",
     "identity",
     "pad",
-    "range_",
     "reshape",
     "reshape_to",
     "shape",
@@ -208,11 +207,6 @@ def constant_of_shape(c: Conversion, target: Value, number: float, element: Elem
 
     tensor = ArrayTensor(np.array([number]).astype(element.numpy()), element)
     return c(generate.ConstantOfShape(tensor), target)
-
-
-def range_(c: Conversion, start: Value, limit: Value, delta: Value) -> Value:
-    """Numbers from `start` to before `limit`, scalars of one type, by steps of `delta`."""
-    return c(generate.Range(), start, limit, delta)
 
 
 def topk(
