@@ -17,6 +17,7 @@ from . import report_json, report_text
 from .check import comparison_text
 from .console import Console, common_options, console_of
 from .exits import Exit
+from .files import require_free, weight_files
 
 if TYPE_CHECKING:
     from irloop import Comparison, Model
@@ -240,19 +241,7 @@ class _Job:
         for option, given in wrong.items():
             if given:
                 raise UsageError(f"{option} does not go with {os.path.splitext(self.output)[1]}")
-        self._require_free([self.source, *filter(None, [self.weights_file])])
-
-    def _require_free(self, taken: Iterable[str]) -> None:
-        """The files to be written are none of those that are read."""
-        stem = os.path.splitext(self.output)[0]
-        beside = f"{self.output}.data" if self.to_dialect == "onnx" else f"{stem}.bin"
-        read = {os.path.realpath(file) for file in taken}
-        for file in (self.output, beside):
-            if os.path.realpath(file) in read:
-                raise UsageError(
-                    f"{file} would be written over, and the input needs it",
-                    fix="write to another name or folder",
-                )
+        require_free(self.output, [self.source, *filter(None, [self.weights_file])])
 
     def _validate(self) -> None:
         from irloop import validate
@@ -268,7 +257,7 @@ class _Job:
         self.console.progress(f"reading {self.source}")
         functions = self.to_dialect == "openvino"
         model = read_model(self.source, self.weights_file, functions=functions)
-        self._require_free(_weight_files(model))
+        require_free(self.output, weight_files(model))
         return model
 
     def _converted(self, model: Model) -> Model:
@@ -326,12 +315,3 @@ class _Job:
             external = True if self.external_data else None
             return save_model(model, path, external_data=external, weights=self.weights)
         return save_model(model, path, ir_version=self.ir_version or 10)
-
-
-def _weight_files(model: Model) -> set[str]:
-    from irloop.graph.op import Constant
-    from irloop.graph.tensor import MappedTensor
-    from irloop.graph.walk import all_nodes
-
-    tensors = (node.op.tensor for node in all_nodes(model.graph) if isinstance(node.op, Constant))
-    return {tensor.file.path for tensor in tensors if isinstance(tensor, MappedTensor)}

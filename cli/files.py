@@ -1,13 +1,18 @@
-"""Files that appear whole or not at all."""
+"""Files that are written: whole or not at all, and never over what is being read."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from irloop.errors import WriteError
+from irloop.errors import UsageError, WriteError
 
-__all__ = ["write_whole"]
+if TYPE_CHECKING:
+    from irloop import Model
+
+__all__ = ["require_free", "weight_files", "write_whole"]
 
 
 def write_whole(path: str, text: str) -> None:
@@ -24,3 +29,30 @@ def write_whole(path: str, text: str) -> None:
     except OSError as error:
         Path(beside).unlink(missing_ok=True)
         raise WriteError(f"cannot write {path}: {error.strerror}") from error
+
+
+def require_free(output: str, taken: Iterable[str]) -> None:
+    """The files of a model to be written are none of those that are read.
+
+    Raises:
+        UsageError: naming the file.
+    """
+    stem, suffix = os.path.splitext(output)
+    beside = f"{output}.data" if suffix.lower() == ".onnx" else f"{stem}.bin"
+    read = {os.path.realpath(file) for file in taken}
+    for file in (output, beside):
+        if os.path.realpath(file) in read:
+            raise UsageError(
+                f"{file} would be written over, and the input needs it",
+                fix="write to another name or folder",
+            )
+
+
+def weight_files(model: Model) -> set[str]:
+    """The files that the weights of a model are read from."""
+    from irloop.graph.op import Constant
+    from irloop.graph.tensor import MappedTensor
+    from irloop.graph.walk import all_nodes
+
+    tensors = (node.op.tensor for node in all_nodes(model.graph) if isinstance(node.op, Constant))
+    return {tensor.file.path for tensor in tensors if isinstance(tensor, MappedTensor)}

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from irloop.errors import UsageError
+
 from . import report_json
-from .console import clean, common_options
+from .console import clean, common_options, console_of
+from .files import write_whole
 
 if TYPE_CHECKING:
     from irloop import Graph, Model, Node, Value
@@ -21,7 +25,11 @@ Examples:
   irloop inspect model.xml
   irloop inspect model.onnx --depth 0
   irloop inspect model.xml --json | jq .inputs
+  irloop inspect model.xml --draw model.svg
 """
+
+
+_PICTURES: dict[str, Literal["svg", "dot"]] = {".svg": "svg", ".dot": "dot"}
 
 
 @click.command("inspect", epilog=EPILOG, short_help="A model as a tree, loops in words.")
@@ -35,8 +43,22 @@ Examples:
 )
 @click.option("--depth", type=click.IntRange(min=0), help="Show bodies only down to this depth.")
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+@click.option(
+    "--draw",
+    "picture",
+    metavar="FILE",
+    help="Write a picture instead: .svg for a browser, .dot for Graphviz.",
+)
+@click.option(
+    "--draw-limit",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="The most operations of a picture; bodies are left out first.",
+)
 @common_options
-def command(model: str, weights: str | None, depth: int | None, as_json: bool) -> None:
+@click.pass_context
+def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     """Show MODEL as a tree: inputs, outputs and operations, bodies indented.
 
     What enters and leaves a body, and how states are carried from one iteration to the next, is
@@ -44,13 +66,26 @@ def command(model: str, weights: str | None, depth: int | None, as_json: bool) -
     """
     from irloop import infer, read_model
 
-    loaded = read_model(model, weights)
+    loaded = read_model(model, options["weights"])
     infer(loaded)
-    if as_json:
+    depth: int | None = options["depth"]
+    if options["picture"] is not None:
+        _draw(loaded, options["picture"], depth, options["draw_limit"])
+        console_of(ctx).note(f"wrote {options['picture']}")
+    elif options["as_json"]:
         click.echo(report_json.dump(_tree(loaded, depth)))
-        return
-    for line in _lines(loaded, depth):
-        click.echo(clean(line))
+    else:
+        for line in _lines(loaded, depth):
+            click.echo(clean(line))
+
+
+def _draw(model: Model, path: str, depth: int | None, limit: int) -> None:
+    from irloop import draw
+
+    style = _PICTURES.get(os.path.splitext(path)[1].lower())
+    if style is None:
+        raise UsageError(f"{path}: a picture ends in .svg or .dot")
+    write_whole(path, draw(model, style, depth=depth, limit=limit, info=True).rstrip("\n"))
 
 
 def _lines(model: Model, depth: int | None) -> Iterator[str]:

@@ -30,6 +30,8 @@ COMMANDS = (
     "reduce",
     "run",
     "inspect",
+    "transform",
+    "passes",
     "explain",
     "rules",
     "ops",

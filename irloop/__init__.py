@@ -49,6 +49,11 @@ if TYPE_CHECKING:
     from irloop.graph.model import Node as Node
     from irloop.graph.model import Value as Value
     from irloop.graph.types import Shape as Shape
+    from irloop.passes.base import Pass
+    from irloop.passes.library import PassInfo as PassInfo
+    from irloop.passes.manager import Observer
+    from irloop.passes.profile import PassRecord as PassRecord
+    from irloop.passes.profile import Profile as Profile
     from irloop.validation.rule import Rule
 
     Path = str | os.PathLike[str]
@@ -69,6 +74,9 @@ _CLASSES = {
     "Model": "irloop.graph.model",
     "ModelDiff": "irloop.comparison.diff",
     "Node": "irloop.graph.model",
+    "PassInfo": "irloop.passes.library",
+    "PassRecord": "irloop.passes.profile",
+    "Profile": "irloop.passes.profile",
     "ReadError": "irloop.errors",
     "Reduced": "irloop.comparison.reduce",
     "Report": "irloop.diagnostics",
@@ -97,6 +105,9 @@ __all__ = [
     "Model",
     "ModelDiff",
     "Node",
+    "PassInfo",
+    "PassRecord",
+    "Profile",
     "ReadError",
     "Reduced",
     "Report",
@@ -113,6 +124,7 @@ __all__ = [
     "compare",
     "convert",
     "diff",
+    "draw",
     "explain",
     "infer",
     "operations",
@@ -123,6 +135,8 @@ __all__ = [
     "rules",
     "run",
     "save_model",
+    "transform",
+    "transformations",
     "validate",
     "write_arrays",
 ]
@@ -314,6 +328,109 @@ def convert(
     if reader is not None:
         targets.adapt(result, reader)
     return result, notes
+
+
+def transform(
+    model: Model | Path,
+    passes: Iterable[str | Pass],
+    *,
+    disable: Iterable[str] = (),
+    verify: bool = False,
+    observers: Sequence[Observer] = (),
+) -> tuple[Model, Profile]:
+    """What passes make of a model, and what each of them did; the model itself stays as it is.
+
+    Args:
+        model: a model, or the path of one.
+        passes: in the order in which they run: ``"dead_code"``, ``"unroll=8"``,
+            ``"unroll:trips=8:nodes=1000"``, or objects of `irloop.passes`.
+        disable: names of passes that do not run, where others would run them.
+        verify: check the graph after each pass that changed it.
+        observers: told before and after each pass.
+
+    Raises:
+        ReadError: when the file is not the model it claims to be.
+        UsageError: for a pass or an option that does not exist, or a pass for another dialect.
+        InferenceError: naming the pass that left types that contradict each other.
+        VerifyError: naming the pass that broke the graph.
+    """
+    from irloop.graph.clone import clone_model
+    from irloop.graph.model import Model
+    from irloop.passes.library import find_pass, make_pass
+    from irloop.passes.manager import Manager
+
+    made = [make_pass(item) if isinstance(item, str) else item for item in passes]
+    manager = Manager(made, name="transform", check=verify, observers=observers)
+    # What is asked for by name runs, even when it is off by default.
+    manager.config.enable(*made)
+    manager.config.disable(*(find_pass(name) for name in disable))
+    result = clone_model(model) if isinstance(model, Model) else read_model(model)
+    infer(result)
+    manager.run_passes(result)
+    return result, manager.profile
+
+
+def transformations() -> tuple[PassInfo, ...]:
+    """Every pass that `transform` knows by name, those of other packages included.
+
+    Raises:
+        UsageError: naming a package whose pass cannot be loaded.
+    """
+    from irloop.passes import library
+
+    return tuple(library.describe(cls) for _, cls in sorted(library.all_passes().items()))
+
+
+def draw(
+    model: Model | Path,
+    format: Literal["svg", "dot"] = "svg",
+    *,
+    shapes: bool = True,
+    types: bool = True,
+    info: bool = False,
+    depth: int | None = None,
+    limit: int = 1000,
+    marks: Mapping[str, str] | None = None,
+    title: str | None = None,
+) -> str:
+    """A picture of a model as text: SVG for a browser, or DOT for Graphviz. It needs neither.
+
+    Bodies stand inside the operations that own them, with what enters and leaves them; back
+    edges are dashed. The same model gives the same text.
+
+    Args:
+        model: a model, or the path of one.
+        format: "svg" or "dot".
+        shapes: show shapes.
+        types: show element types.
+        info: show runtime information.
+        depth: draw bodies down to this depth only.
+        limit: draw at most so many operations; bodies are left out first, and the picture says so.
+        marks: nodes that stand out, by their path: "new" or "gone".
+        title: a heading; by default the name of the model.
+
+    Raises:
+        ReadError: when the file is not the model it claims to be.
+        UsageError: for another format.
+    """
+    from irloop.drawing.scene import Style
+    from irloop.errors import UsageError
+    from irloop.graph.model import Model
+
+    if format not in ("svg", "dot"):
+        raise UsageError(f"pictures are not drawn as {format!r}", expected="svg or dot")
+    source = model if isinstance(model, Model) else read_model(model)
+    if source is not model:
+        infer(source)
+    style = Style(shapes, types, info, depth, limit, marks or {})
+    heading = source.graph.name if title is None else title
+    if format == "dot":
+        from irloop.drawing.dot import dot
+
+        return dot(source.graph, style, heading)
+    from irloop.drawing.svg import svg
+
+    return svg(source.graph, style, heading)
 
 
 def run(

@@ -26,6 +26,9 @@ __all__ = ["Box", "Link", "Scene", "Style", "scene_of"]
 #: Letters of one line of a box, and lines for attributes or runtime information.
 LINE, LINES = 44, 6
 
+#: Bodies in bodies, deeper than anyone can see.
+DEEPEST = 30
+
 #: What the first inputs of an operation with bodies are, that no body reads.
 _ROLES = {
     "Loop": ("trip count", "condition"),
@@ -110,7 +113,7 @@ def _depth(graph: Graph, style: Style) -> int:
     while level and (style.depth is None or len(counts) <= style.depth):
         counts.append(sum(len(item) for item in level))
         level = [body.graph for item in level for node in item.nodes for body in node.bodies]
-    while len(counts) > 1 and sum(counts) > style.limit:
+    while len(counts) > 1 and (sum(counts) > style.limit or len(counts) > DEEPEST):
         counts.pop()
     return len(counts) - 1
 

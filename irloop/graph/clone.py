@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from irloop.graph.model import Body, Graph, Node, Value, link, make_node
+from irloop.graph.model import Body, Graph, Model, Node, Value, link, make_node
 from irloop.graph.rewriter import Rewriter
 
-__all__ = ["clone_graph", "clone_into"]
+__all__ = ["clone_graph", "clone_into", "clone_model"]
+
+
+def clone_model(model: Model) -> Model:
+    """A copy of a model; constants share their data."""
+    return replace(
+        model,
+        graph=clone_graph(model.graph),
+        opsets=dict(model.opsets),
+        metadata=dict(model.metadata),
+    )
 
 
 def clone_graph(graph: Graph) -> Graph:

@@ -1,0 +1,90 @@
+"""``irloop passes``: the transformations that `irloop transform` knows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from irloop.errors import UsageError
+
+from . import report_json
+from .console import clean, common_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from irloop import PassInfo
+
+__all__ = ["command"]
+
+EPILOG = """\
+\b
+Examples:
+  irloop passes
+  irloop passes unroll
+  irloop passes --dialect onnx --format json
+"""
+
+
+@click.command("passes", epilog=EPILOG, short_help="Every transformation, and what it does.")
+@click.argument("name", required=False)
+@click.option("--dialect", type=click.Choice(["openvino", "onnx"]), help="Only passes for it.")
+@click.option(
+    "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+@common_options
+def command(name: str | None, dialect: str | None, style: str) -> None:
+    """List the passes, those of other installed packages included.
+
+    With NAME, show one: what it is given and what results, what it leaves alone, its options.
+    """
+    from irloop import transformations
+
+    known = transformations()
+    shown = [item for item in known if dialect is None or dialect in item.dialects]
+    if name is not None:
+        shown = [item for item in known if item.name == name.replace("-", "_")]
+        if not shown:
+            names = ", ".join(item.name for item in known)
+            raise UsageError(f"no pass is called {name!r}", expected=names)
+    if style == "json":
+        click.echo(report_json.dump({"schema": "irloop-passes/1", "passes": _rows(shown)}))
+        return
+    for line in _table(shown) if name is None else _page(shown[0]):
+        click.echo(clean(line))
+
+
+def _rows(passes: list[PassInfo]) -> list[dict[str, object]]:
+    return [
+        {**item._asdict(), "options": [option._asdict() for option in item.options]}
+        for item in passes
+    ]
+
+
+def _table(passes: list[PassInfo]) -> Iterator[str]:
+    width = max((len(item.name) for item in passes), default=0)
+    for item in passes:
+        where = "both" if len(item.dialects) > 1 else item.dialects[0]
+        off = "" if item.enabled else " (only on request)"
+        foreign = "" if item.origin == "irloop" else f" [{item.origin}]"
+        yield f"{item.name:<{width}}  {where:<8}  {item.summary}{off}{foreign}"
+    yield f"{len(passes)} passes"
+
+
+def _page(item: PassInfo) -> Iterator[str]:
+    yield f"{item.name}: {item.summary}"
+    yield f"works on {' and '.join(item.dialects)}; from {item.origin}"
+    if not item.enabled:
+        yield "runs only when it is asked for by name"
+    for title, drawing in (("given", item.given), ("result", item.result)):
+        if drawing:
+            yield from ("", title, *(f"    {line}" for line in drawing.splitlines()))
+    if item.notes:
+        yield from ("", *item.notes.splitlines())
+    if item.options:
+        yield from ("", "options")
+    for option in item.options:
+        default = f" (default {option.default})" if option.default else ""
+        yield f"    {option.name}: {option.type}{default}"
+        yield f"        {option.doc}"

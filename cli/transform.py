@@ -1,0 +1,351 @@
+"""``irloop transform``: run passes on a model, and watch them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import click
+
+from irloop.errors import IrloopError, UsageError
+
+from . import report_json
+from .check import comparison_text
+from .console import Console, clean, common_options, console_of
+from .exits import Exit
+from .files import require_free, weight_files, write_whole
+
+if TYPE_CHECKING:
+    from irloop import Comparison, Model, PassRecord, Profile
+
+__all__ = ["command"]
+
+EPILOG = """\
+\b
+A pass and its options:
+  --pass unroll                       as it stands
+  --pass unroll=8                     with its first option
+  --pass unroll:trips=8:nodes=500     with options by name ('irloop passes unroll' lists them)
+
+\b
+Examples:
+  irloop transform model.xml -o small.xml --pass constant_folding --pass dead_code
+  irloop transform model.onnx -o flat.onnx --pass unroll=8 --check --profile
+  irloop transform model.xml --pass hoist_invariants --draw after=hoist_invariants
+  irloop transform model.onnx -o new.onnx --pass unroll --dump steps --dump-format ir
+"""
+
+
+class _Moment(NamedTuple):
+    """Before or after a pass."""
+
+    when: str
+    name: str
+
+
+def _moments(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> list[_Moment]:
+    found = []
+    for text in texts:
+        when, equals, name = text.partition("=")
+        if when not in ("before", "after") or not equals or not name:
+            raise click.BadParameter(f"{text!r} is neither before=PASS nor after=PASS")
+        found.append(_Moment(when, name.replace("-", "_")))
+    return found
+
+
+@click.command("transform", epilog=EPILOG, short_help="Run passes on a model, and watch them.")
+@click.argument("source", metavar="INPUT", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "-o",
+    "--output",
+    metavar="OUTPUT",
+    type=click.Path(dir_okay=False),
+    help="The model to write, in the format of INPUT.",
+)
+@click.option(
+    "--pass",
+    "passes",
+    metavar="NAME[=VALUE][:OPTION=VALUE...]",
+    multiple=True,
+    required=True,
+    help="A pass; several run in the order given.",
+)
+@click.option(
+    "--disable", metavar="NAME", multiple=True, help="A pass that others must not run either."
+)
+@click.option(
+    "--bin",
+    "weights",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The weights of an IR (default: beside it).",
+)
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Verify the graph after each pass; run INPUT and the result and compare.",
+)
+@click.option("--profile", is_flag=True, help="Show time, matches and changes of each pass.")
+@click.option("--profile-csv", metavar="FILE", help="Write them as CSV.")
+@click.option(
+    "--draw",
+    "moments",
+    metavar="before=NAME|after=NAME",
+    multiple=True,
+    callback=_moments,
+    help="Draw the model then; what the pass removes or adds stands out.",
+)
+@click.option(
+    "--draw-to",
+    metavar="FOLDER",
+    default=".",
+    show_default=True,
+    type=click.Path(file_okay=False),
+    help="Where pictures go.",
+)
+@click.option("--draw-format", type=click.Choice(["svg", "dot"]), default="svg", show_default=True)
+@click.option("--draw-info", is_flag=True, help="Show runtime information in pictures.")
+@click.option(
+    "--dump",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False),
+    help="Write the model there after each pass that changed it.",
+)
+@click.option(
+    "--dump-format",
+    type=click.Choice(["ir", "onnx"]),
+    help="The format of these models (default: that of INPUT).",
+)
+@click.option(
+    "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+@common_options
+@click.pass_context
+def command(ctx: click.Context, /, source: str, **options: Any) -> None:
+    """Run passes on INPUT in the order given; 'irloop passes' lists them.
+
+    The exit status is 1 when --check finds that the result computes something else; OUTPUT is
+    not written then, and the first pass after which it does is named.
+    """
+    _require_sensible(source, options)
+    from irloop import read_model, transform
+
+    console = console_of(ctx)
+    console.progress(f"reading {source}")
+    original = read_model(source, options["weights"])
+    if options["output"] is not None:
+        require_free(options["output"], weight_files(original))
+    watcher = _Watcher(original, console, options)
+    result, profile = transform(
+        original,
+        options["passes"],
+        disable=options["disable"],
+        verify=options["check"],
+        observers=[watcher],
+    )
+    watcher.require_all_drawn()
+    comparison = guilty = None
+    if options["check"]:
+        console.progress(f"running {source} and the result")
+        comparison, guilty = _compared(original, result, watcher.steps)
+    console.done()
+    proved = comparison is None or comparison.equal
+    written = list(watcher.files)
+    if options["output"] is not None and proved:
+        written += _saved(result, options["output"])
+    if options["profile_csv"] is not None:
+        write_whole(options["profile_csv"], profile.csv().rstrip("\n"))
+        written.append(options["profile_csv"])
+    if options["style"] == "json":
+        report = _report(profile, comparison, guilty)
+        click.echo(report_json.report("transform", (), files=[source], written=written, **report))
+    else:
+        for line in _lines(profile, comparison, guilty, full=options["profile"]):
+            click.echo(clean(line))
+    for file in written:
+        console.note(f"wrote {file}")
+    if not proved:
+        ctx.exit(Exit.FINDINGS)
+
+
+def _require_sensible(source: str, options: dict[str, Any]) -> None:
+    output = options["output"]
+    wanted = ("output", "check", "profile", "profile_csv", "moments", "dump")
+    if not any(options[name] for name in wanted):
+        raise UsageError(
+            "nothing would come of it",
+            fix="give an output (-o), --check, --profile, --draw or --dump",
+        )
+    if output is None:
+        return
+    suffixes = [os.path.splitext(path)[1].lower() for path in (source, output)]
+    if suffixes[0] != suffixes[1]:
+        raise UsageError(
+            f"{output}: a transformation keeps the format {suffixes[0]}",
+            fix="say the result in the other format with 'irloop convert'",
+        )
+    folder = os.path.dirname(os.path.abspath(output))
+    if not os.path.isdir(folder):
+        raise UsageError(f"{folder}: no such folder")
+    require_free(output, [source, *filter(None, [options["weights"]])])
+
+
+def _saved(model: Model, path: str) -> tuple[str, ...]:
+    from irloop import save_model
+
+    return save_model(model, path)
+
+
+_FORMATS = {"openvino": "ir", "onnx": "onnx"}
+_DUMPS: dict[str, tuple[str, Literal["openvino", "onnx"]]] = {
+    "ir": (".xml", "openvino"),
+    "onnx": (".onnx", "onnx"),
+}
+
+
+class _Watcher:
+    """Draws, dumps and keeps what passes make of the model."""
+
+    def __init__(self, original: Model, console: Console, options: dict[str, Any]) -> None:
+        self.files: list[str] = []
+        #: The model after each pass that changed it, for --check.
+        self.steps: list[tuple[str, Model]] = []
+        self._console = console
+        self._options = options
+        self._original = original
+        self._wanted: list[_Moment] = options["moments"]
+        self._drawn: set[_Moment] = set()
+        self._before: list[Model] = []
+        self._number = 0
+
+    def before(self, name: str, model: Model) -> None:
+        """Keep the model as it is now where it is to be drawn."""
+        self._console.progress(f"running {name}")
+        self._before.append(_copy(model) if self._draws(name) else self._original)
+
+    def after(self, record: PassRecord, model: Model) -> None:
+        """Draw the model as it was and as it is, and write it."""
+        before = self._before.pop()
+        self._number += 1
+        if self._draws(record.name):
+            self._draw(record.name, before, model)
+        if not record.modified:
+            return
+        if self._options["check"]:
+            self.steps.append((record.name, _copy(model)))
+        if self._options["dump"] is not None:
+            self._dump(record.name, model)
+
+    def require_all_drawn(self) -> None:
+        """Raises UsageError when a picture was asked for of a pass that did not run."""
+        for moment in self._wanted:
+            if moment not in self._drawn:
+                raise UsageError(f"--draw {moment.when}={moment.name}: no such pass ran")
+
+    def _draws(self, name: str) -> bool:
+        return any(moment.name == name for moment in self._wanted)
+
+    def _draw(self, name: str, before: Model, after: Model) -> None:
+        old, new = _paths(before), _paths(after)
+        gone, came = old.items() - new.items(), new.items() - old.items()
+        for when, model, marks in (
+            ("before", before, {path: "gone" for path, _ in gone}),
+            ("after", after, {path: "new" for path, _ in came}),
+        ):
+            moment = _Moment(when, name)
+            if moment in self._wanted:
+                self._drawn.add(moment)
+                self._picture(moment, model, marks)
+
+    def _picture(self, moment: _Moment, model: Model, marks: dict[str, str]) -> None:
+        from irloop import draw
+
+        style: Literal["svg", "dot"] = self._options["draw_format"]
+        path = self._path(self._options["draw_to"], f"{moment.name}_{moment.when}.{style}")
+        title = f"{moment.when} {moment.name}"
+        text = draw(model, style, info=self._options["draw_info"], marks=marks, title=title)
+        write_whole(path, text.rstrip("\n"))
+        self.files.append(path)
+
+    def _dump(self, name: str, model: Model) -> None:
+        from irloop import convert
+
+        style = self._options["dump_format"] or _FORMATS[model.dialect]
+        suffix, wanted = _DUMPS[style]
+        path = self._path(self._options["dump"], f"{name}{suffix}")
+        shown = _copy(model)
+        try:
+            if shown.dialect != wanted:
+                shown, _ = convert(shown, wanted)
+            self.files += _saved(shown, path)
+        except IrloopError as error:
+            # The steps after this one are worth seeing all the same.
+            self._console.note(f"no {path}: {error.message}")
+
+    def _path(self, folder: str, name: str) -> str:
+        os.makedirs(folder, exist_ok=True)
+        return os.path.join(folder, f"{self._number:03}_{name}")
+
+
+def _copy(model: Model) -> Model:
+    from irloop.graph.clone import clone_model
+
+    return clone_model(model)
+
+
+def _paths(model: Model) -> dict[str, str]:
+    """What each node of a model is, by its path."""
+    from irloop.graph.walk import all_nodes, node_path
+
+    return {node_path(node): node.op.label for node in all_nodes(model.graph)}
+
+
+def _compared(
+    original: Model, result: Model, steps: list[tuple[str, Model]]
+) -> tuple[Comparison, str | None]:
+    """Whether the two compute the same, and the first pass after which they do not."""
+    from irloop import compare
+
+    comparison = compare(original, result)
+    if comparison.equal:
+        return comparison, None
+    for name, model in steps:
+        if not compare(original, model).equal:
+            return comparison, name
+    return comparison, None
+
+
+def _report(
+    profile: Profile, comparison: Comparison | None, guilty: str | None
+) -> dict[str, object]:
+    passes = [
+        {
+            "name": record.name,
+            "manager": record.manager,
+            "milliseconds": round(record.seconds * 1e3, 3),
+            "matches": dict(record.matches),
+            "nodes_before": record.nodes[0],
+            "nodes_after": record.nodes[1],
+            "changed": record.modified,
+        }
+        for record in profile
+    ]
+    check = None if comparison is None else comparison.to_dict()
+    return {"passes": passes, "check": check, "first_wrong_pass": guilty}
+
+
+def _lines(
+    profile: Profile, comparison: Comparison | None, guilty: str | None, *, full: bool
+) -> Iterator[str]:
+    if full:
+        yield str(profile)
+    else:
+        changed = [record.name for record in profile if record.modified]
+        yield f"changed by {', '.join(changed)}" if changed else "no pass changed the model"
+    if comparison is not None:
+        yield comparison_text(comparison)
+    if guilty is not None:
+        yield f"the first pass that changes what is computed: {guilty}"
