@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from irloop.errors import InferenceError, IrloopError
 from irloop.formats.openvino.reader import read_document
-from irloop.formats.openvino.xml import Layer
+from irloop.formats.openvino.xml import Layer, Port
 from irloop.graph.inference import FOLD_LIMIT, Arguments, Inference
 from irloop.graph.model import Graph, Node, Value
 from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.types import Dim, ElementType, TensorType, ValueType
+from irloop.graph.walk import all_graphs
 from irloop.validation.index import NetIndex
 from irloop.validation.repair import repaired
 
@@ -195,11 +196,19 @@ class Analysis:
         self.errors: list[InferenceError] = []
         #: Every layer that became a node, with that node.
         self.pairs: list[tuple[Layer, Node]] = []
+        self._alone: dict[Value, ValueType] = {}
         inference = LightInference()
         broken = bool(context.errors) and not as_it_is
         document = repaired(context) if broken else context.document
         try:
             graph = read_document(document, context.weights.path).graph
+            # Readers look at a body by itself before its owner gives it types and shapes.
+            for body in all_graphs(graph):
+                if body is not graph:
+                    inference.run(body)
+                    self._alone.update(
+                        (value, value.type) for node in body.nodes for value in node.outputs
+                    )
             inference.run(graph)
         except (IrloopError, RecursionError):
             return
@@ -229,11 +238,20 @@ class Analysis:
         place = error.diagnostics[0].location
         return self._layers.get((place.line, place.layer_id, place.path))
 
-    def output_types(self, layer: Layer) -> tuple[TensorType | None, ...]:
-        """What was inferred for the outputs of a layer; None for what is no tensor."""
+    def type_of(self, layer: Layer, port: Port, *, alone: bool = False) -> TensorType | None:
+        """What was inferred for an output; None for what is no tensor or was not inferred.
+
+        With `alone` a body is looked at with what its Parameters declare, not with what its owner
+        gives them: the first iteration.
+        """
         node = self._nodes.get(id(layer))
-        values = () if node is None or isinstance(node.op, UnknownOp) else node.outputs
-        return tuple(v.type if isinstance(v.type, TensorType) else None for v in values)
+        if node is None or isinstance(node.op, UnknownOp):
+            return None
+        for value, output in zip(node.outputs, layer.outputs, strict=False):
+            if output is port:
+                found = self._alone.get(value, value.type) if alone else value.type
+                return found if isinstance(found, TensorType) else None
+        return None
 
     def close(self) -> None:
         """Take the graph apart, so that no garbage collection has to search for it."""

@@ -308,16 +308,24 @@ class Context:
         return Declared(values.element_of(port.precision), dims)
 
     def type_of_source(self, source: Source | None) -> Declared:
-        """What a producer declares about a value; a Parameter's data where the port is silent."""
+        """What is known about a value: what a Parameter or Const says in its data, what is inferred
+        for other layers, and what the port declares where that says nothing."""
         if source is None:
             return UNKNOWN
         layer, port = source
         element, dims = self.declared(port)
         if layer.type in ("Parameter", "Const"):
-            if element is None:
-                element = values.element_named(layer.data.get("element_type"))
-            if dims is None:
-                dims = values.static_shape(layer.data.get("shape"))
+            text = layer.data.get("shape")
+            if text is not None:
+                dims = values.static_shape(text)
+            return Declared(values.element_named(layer.data.get("element_type")) or element, dims)
+        found = self.first_analysis.type_of(layer, port, alone=True)
+        if found is None:
+            return Declared(element, dims)
+        if found.element is not ElementType.DYNAMIC:
+            element = found.element
+        if found.shape.dims is not None:
+            dims = tuple(dim if isinstance(dim, int) else None for dim in found.shape.dims)
         return Declared(element, dims)
 
     def operand(self, index: NetIndex, layer: Layer, position: int) -> Declared:
@@ -354,9 +362,7 @@ class Context:
         source = None if wiring.body is None else wiring.body.source(layer)
         if source is None or not source[0].outputs:
             return UNKNOWN
-        types = self.first_analysis.output_types(source[0])
-        number = next(n for n, port in enumerate(source[0].outputs) if port is source[1])
-        found = types[number] if number < len(types) else None
+        found = self.first_analysis.type_of(*source)
         if found is None or found.shape.dims is None:
             return self.result(wiring, layer)
         dims = tuple(dim if isinstance(dim, int) else None for dim in found.shape.dims)
@@ -529,6 +535,8 @@ class Context:
     @cached_property
     def analysis(self) -> Analysis:
         """The inferred graph, when all other errors are known."""
+        if not self.errors:
+            return self.first_analysis
         from irloop.validation.analysis import Analysis
 
         return Analysis(self)

@@ -239,7 +239,9 @@ def _number(
     place: Location, what: str, name: str, text: str, pattern: str
 ) -> Iterator[AttributeProblem]:
     match = re.match(pattern, text, re.ASCII)
-    kind = "an integer" if pattern is _INT else "a number (inf, -inf, nan in lower case)"
+    if match is not None and pattern is _INT and not _fits(match.group()):
+        match = None
+    kind = "an integer of 64 bits" if pattern is _INT else "a number (inf, -inf, nan in lower case)"
     if match is None:
         yield AttributeProblem(
             "IRL115", place, f"{what} cannot be read", kind, repr(text), fix=f"write {kind}"
@@ -253,3 +255,8 @@ def _number(
             repr(text),
             fix=f"write {name} without anything behind the number",
         )
+
+
+def _fits(text: str) -> bool:
+    digits = text.strip()
+    return len(digits) < 21 and -(2**63) <= int(digits) < 2**63

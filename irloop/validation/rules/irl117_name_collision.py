@@ -26,7 +26,8 @@ class NameCollision(
     What it does:
         Collects what OpenVINO names inputs and outputs after in version 10: the Parameter's layer
         name, the name of the layer that feeds each Result (with `.K` for output K of several), and
-        the tensor names on both; a name that means two tensors is reported.
+        the tensor names on both; a name that means two tensors is reported, and a tensor with names
+        that is a model input and an output, or two outputs.
     Why is this bad:
         OpenVINO 2026.4 refuses the file ("names have collisions"). OpenVINO 2021.4 reads it, but
         users who ask for that name get either of the two. Version 11 files get no such names.
@@ -35,13 +36,15 @@ class NameCollision(
     Good example:
         <layer id="0" name="x" type="Parameter" .../> <layer id="1" name="y" type="Parameter" .../>
     Fix:
-        Rename one of the layers.
+        Rename one of the layers; between a tensor and its second Result put an operation that
+        changes nothing, or remove the tensor names.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding a name and layer, at the later layer."""
         if context.version != 10:
             return
+        yield from self._doubled(context.root)
         owners: dict[str, tuple[Layer, str]] = {}
         for layer, port in _tensors(context.root):
             tensor = f"{layer.id}:{port.id}"
@@ -56,6 +59,27 @@ class NameCollision(
                     found=f"{name!r} for two tensors",
                     cause="version 10 names inputs and outputs after layers",
                     fix="rename one of the two layers",
+                )
+
+    def _doubled(self, index: NetIndex) -> Iterator[Diagnostic]:
+        """Results of a named tensor that is a model input or an output already."""
+        first: dict[tuple[str | None, str | None], Layer] = {
+            (layer.id, port.id): layer for layer in index.parameters for port in layer.outputs[:1]
+        }
+        for result in index.results:
+            source = index.source(result)
+            if source is None:
+                continue
+            layer, port = source
+            other = first.setdefault((layer.id, port.id), result)
+            if other is not result and port.names:
+                yield self.found(
+                    at_layer(result),
+                    f"the tensor {port.names!r} is {describe(other)} already",
+                    expected="a tensor of its own for each model input and output",
+                    found=f"output {port.id} of {describe(layer)} for both",
+                    cause="version 10 gives the names of a tensor to one input or output only",
+                    fix="put an operation that changes nothing in between, or remove the names",
                 )
 
 

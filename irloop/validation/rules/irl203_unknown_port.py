@@ -36,12 +36,23 @@ class UnknownPort(
             layers = index.layers
             for edge in index.net.edges:
                 source, target = layers.get(edge.from_layer or ""), layers.get(edge.to_layer or "")
-                if source is not None and not _has_port(source.outputs, edge.from_port):
+                if source is not None and source.type == "Result":
+                    yield self._of_result(index, edge, source)
+                elif source is not None and not _has_port(source.outputs, edge.from_port):
                     yield self._unknown(index, edge, source, "output", edge.from_port)
                 if target is None or _has_port(target.inputs, edge.to_port):
                     continue
                 if target.type not in ("Parameter", "Const"):  # IRL208 says more
                     yield self._unknown(index, edge, target, "input", edge.to_port)
+
+    def _of_result(self, index: NetIndex, edge: Edge, layer: Layer) -> Diagnostic:
+        return self.found(
+            at_edge(index, edge),
+            f"{describe(layer)} has no outputs that a layer could read",
+            expected="an edge from the layer that the Result reads",
+            found=f"an edge from layer {layer.id}",
+            fix="correct from-layer, or the type of the layer",
+        )
 
     def _unknown(
         self, index: NetIndex, edge: Edge, layer: Layer, side: str, port: str | None
