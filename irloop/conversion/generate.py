@@ -142,8 +142,10 @@ def _one_hot(
 ) -> Value:
     values = onnx_forms.concat(c, [onnx_forms.reshape(c, item, [1]) for item in (off, on)], 0)
     element = element_of(on)
-    if element is ElementType.BF16:
-        values = onnx_forms.cast(c, values, ElementType.F32)
+    # ONNX Runtime has kernels for these two, with indices and a depth of i64.
+    wide = ElementType.I64 if element.is_integer else ElementType.F32
+    if element is not ElementType.STRING:
+        values = onnx_forms.cast(c, values, wide)
     made = c(onnx.OneHot(axis), indices, _scalar(c, depth), values)
     return onnx_forms.cast(c, made, element)
 

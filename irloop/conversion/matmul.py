@@ -29,7 +29,11 @@ def export_matmul(c: Conversion, op: ov.MatMul, left: Value, right: Value) -> Va
         return forms.numeric(c, gemm, left, right)
     first = _turned(c, left) if op.transpose_a else left
     second = _turned(c, right) if op.transpose_b else right
-    return forms.numeric(c, onnx.MatMul(), first, second, small=None, half=None)
+    return _product(c, first, second)
+
+
+def _product(c: Conversion, left: Value, right: Value) -> Value:
+    return forms.numeric(c, onnx.MatMul(), left, right, small=None, half=None)
 
 
 def _turned(c: Conversion, value: Value) -> Value:
@@ -132,7 +136,7 @@ def export_attention(
     """ScaledDotProductAttention -> MatMul, Softmax, MatMul."""
     if scale is None:
         scale = _usual_scale(c, query)
-    scores = forms.mul(c, c(onnx.MatMul(), query, _turned(c, key)), scale)
+    scores = forms.mul(c, _product(c, query, _turned(c, key)), scale)
     if op.causal:
         mask = _causal_mask(c, scores)
     if mask is not None and element_of(mask) is ElementType.BOOLEAN:
@@ -140,7 +144,7 @@ def export_attention(
         scores = forms.where(c, mask, scores, lowest)
     elif mask is not None and shape_of(mask).rank != 0:
         scores = forms.add(c, scores, mask)
-    return c(onnx.MatMul(), forms.softmax(c, scores, -1), value)
+    return _product(c, forms.softmax(c, scores, -1), value)
 
 
 def _usual_scale(c: Conversion, query: Value) -> Value:

@@ -22,11 +22,32 @@ def export_topk(
 ) -> list[Value]:
     """TopK; the order of positions is made by a second one over the positions."""
     count = onnx_forms.as_list(c, k)
-    values, indices = onnx_forms.topk(c, data, count, op.axis, largest=op.mode.lower() == "max")
+    element, largest = element_of(data), op.mode.lower() == "max"
+    values, indices = onnx_forms.topk(c, _sortable(c, data), count, op.axis, largest=largest)
+    if element_of(values) is not element:
+        values = onnx_forms.cast(c, _flipped(c, values, element), element)
     if op.sort.lower() == "index":
         indices, order = onnx_forms.topk(c, indices, count, op.axis, largest=False)
         values = c(onnx_gather.GatherElements(op.axis), values, order)
     return [values, onnx_forms.cast(c, indices, op.index_element_type)]
+
+
+def _sortable(c: Conversion, data: Value) -> Value:
+    """`data` in a type that ONNX Runtime's TopK has, in the same order."""
+    element = element_of(data)
+    if element is ElementType.U64:
+        return _flipped(c, onnx_forms.cast(c, data, ElementType.I64), element)
+    narrow = element.is_integer and element is not ElementType.I64
+    if narrow:
+        return onnx_forms.cast(c, data, ElementType.I64)
+    return data if element is ElementType.F64 else onnx_forms.cast(c, data, ElementType.F32)
+
+
+def _flipped(c: Conversion, value: Value, element: ElementType) -> Value:
+    """i64 with the sign bit turned over where it stands for u64, whose order that is."""
+    if element is not ElementType.U64:
+        return value
+    return onnx_forms.add(c, value, c.i64(-(2**63)))
 
 
 @imports(onnx.TopK1)
