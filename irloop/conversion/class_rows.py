@@ -51,8 +51,8 @@ def sorted_rows(c: Conversion, op: _OfClasses, rows: Rows, *, by_class: bool) ->
     for each item, too.
     """
     item, label, box = (suppression.column(c, rows.found, at) for at in range(3))
-    keys = [(box, False), (label, False), (rows.values, True)]
-    keys += [] if rows.items == 1 else [(item, False)]
+    keys = [box, label, rows.values]
+    keys += [] if rows.items == 1 else [item]
     order = suppression.ordered(c, *keys)
     kept = suppression.best_of_items(c, order, item, rows.items, op.keep_top_k)
     rows = rows.taken(c, kept)
@@ -60,11 +60,11 @@ def sorted_rows(c: Conversion, op: _OfClasses, rows: Rows, *, by_class: bool) ->
     item, label = (suppression.column(c, rows.found, at) for at in (0, 1))
     if across and kind == "score":
         # Rows of equal scores stay in the order of their items.
-        return rows.taken(c, suppression.ordered(c, (rows.values, True)))
+        return rows.taken(c, suppression.ordered(c, rows.values))
     if kind == "classid" and across:
-        return rows.taken(c, suppression.ordered(c, (label, False)))
+        return rows.taken(c, suppression.ordered(c, label))
     if kind == "classid" and by_class:
-        return rows.taken(c, suppression.ordered(c, (label, False), (item, False)))
+        return rows.taken(c, suppression.ordered(c, label, item))
     return rows
 
 

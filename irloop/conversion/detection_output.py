@@ -176,9 +176,9 @@ def _of_class(c: Conversion, boxes: Value, label: Value) -> Value:
 def _limited(c: Conversion, rows: Value, values: Value, items: Size, limit: int) -> Value:
     """Which rows are among the best of their item, in the order that they have."""
     item = suppression.column(c, rows, 0)
-    keys = [(suppression.column(c, rows, 2), False), (values, True)]
+    keys = [suppression.column(c, rows, 2), values]
     if items != 1:
-        keys.append((item, False))
+        keys.append(item)
     order = suppression.ordered(c, *keys)
     kept = suppression.best_of_items(c, order, item, items, limit)
     return forms.topk(c, kept, suppression.number(c, kept), 0, largest=False)[0]

@@ -201,8 +201,8 @@ def export_detections(
 
 def _best_if_too_many(c: Conversion, values: Value, limit: int) -> Value:
     """The order of rows: by score where there are more than `limit`, else as they are."""
-    count = suppression.number(c, values)
+    order = suppression.ordered(c, values)
+    count = suppression.number(c, order)
+    place = forms.range_(c, c.i64(0), forms.squeeze(c, count, [0]), c.i64(1))
     many = forms.less(c, c.i64([limit]), count)
-    keys = forms.where(c, many, values, c.constant(0.0, F32))
-    _, order = forms.topk(c, keys, forms.minimum(c, count, c.i64([limit])), 0)
-    return order
+    return forms.slice_(c, forms.where(c, many, order, place), [0], [limit], [0])

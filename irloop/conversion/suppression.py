@@ -15,7 +15,7 @@ from irloop.conversion.framework import Conversion
 from irloop.conversion.sizes import OnnxSizes, Size
 from irloop.dialects.onnx import gather, nms
 from irloop.dialects.onnx.search import CumSum
-from irloop.graph.builder import shape_of
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
@@ -187,12 +187,21 @@ def suppressed(
     return found.origin(c, forms.concat(c, [item, label, box], 1))
 
 
-def ordered(c: Conversion, *keys: tuple[Value, bool]) -> Value:
-    """The order [M] by several keys [M], the last of them the first; True is largest first."""
+def ordered(c: Conversion, *keys: Value) -> Value:
+    """The order [M] by several keys [M], the last of them the first.
+
+    Whole numbers are in ascending order, scores in descending order.
+    """
     order: Value | None = None
-    for key, largest in keys:
+    for key in keys:
         given = key if order is None else forms.gather(c, key, order, 0)
-        _, own = forms.topk(c, given, number(c, given), 0, largest=largest)
+        count = number(c, given)
+        whole = element_of(given).is_integer
+        if whole:
+            # No two are equal: not every runtime keeps the order of equals.
+            place = forms.range_(c, c.i64(0), forms.squeeze(c, count, [0]), c.i64(1))
+            given = forms.add(c, forms.mul(c, given, count), place)
+        _, own = forms.topk(c, given, count, 0, largest=not whole)
         order = own if order is None else forms.gather(c, order, own, 0)
     assert order is not None, "there is a key"
     return order
