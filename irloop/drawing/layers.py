@@ -62,6 +62,10 @@ def ranks(
     for vertex in reversed(range(count)):
         if free[vertex] and below[vertex] and vertex not in last:
             rank[vertex] = max(top, min(rank[target] for target in below[vertex]) - 1)
+    for vertex in range(count):
+        if free[vertex] and above[vertex] and vertex not in last:
+            # Sources are low enough now; the rest stays close to what it reads.
+            rank[vertex] = max(rank[source] for source in above[vertex]) + 1
     return rank
 
 
