@@ -44,7 +44,7 @@ def export_matrix_nms(c: Conversion, op: ov.MatrixNms, boxes: Value, scores: Val
 
 def _most(c: Conversion, worth: Value, best: int) -> Value:
     """The largest number of candidates of a class, and at most `best`; 1 where there is none."""
-    candidate = forms.less(c, c.constant(suppression.OUT, F32), worth)
+    candidate = forms.less(c, c.constant(suppression.LOWEST, F32), worth)
     counts = forms.reduce(c, "Sum", forms.cast(c, candidate, I64), [2])
     most = forms.reshape(c, forms.reduce(c, "Max", counts, [0, 1]), [1])
     most = most if best < 0 else forms.minimum(c, most, c.i64([best]))
