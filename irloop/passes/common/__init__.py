@@ -38,20 +38,26 @@ from irloop.passes.common.choose_initial_states import ChooseInitialStates
 from irloop.passes.common.common_subexpressions import CommonSubexpressions
 from irloop.passes.common.constant_folding import ConstantFolding
 from irloop.passes.common.dead_code import DeadCode
+from irloop.passes.common.decompose_cells import DecomposeCells
 from irloop.passes.common.downgrade_opset import DowngradeOpset
+from irloop.passes.common.fold_shapes import FoldShapes
 from irloop.passes.common.hoist_invariants import HoistInvariants
 from irloop.passes.common.identity_elimination import IdentityElimination
 from irloop.passes.common.inline_constant_if import InlineConstantIf
+from irloop.passes.common.keep_reduced_dims import KeepReducedDims
 from irloop.passes.common.loop_to_scan import LoopToScan
 from irloop.passes.common.loop_to_tensor_iterator import LoopToTensorIterator
 from irloop.passes.common.scan8_to_scan9 import Scan8ToScan9
 from irloop.passes.common.scan_to_loop import ScanToLoop
 from irloop.passes.common.select_branches import SelectBranches
 from irloop.passes.common.separate_states import SeparateStates
+from irloop.passes.common.sequence_to_tensor_iterator import SequenceToTensorIterator
 from irloop.passes.common.tensor_iterator_to_loop import TensorIteratorToLoop
+from irloop.passes.common.tensor_iterator_to_sequence import TensorIteratorToSequence
 from irloop.passes.common.unpack_constants import UnpackConstants
 from irloop.passes.common.unroll import FoldTrips, Unroll
 from irloop.passes.common.vectorize_map_loop import VectorizeMapLoop
+from irloop.passes.common.widen_narrow_integers import WidenNarrowIntegers
 
 __all__ = [
     "LIBRARY",
@@ -60,21 +66,27 @@ __all__ = [
     "CommonSubexpressions",
     "ConstantFolding",
     "DeadCode",
+    "DecomposeCells",
     "DowngradeOpset",
+    "FoldShapes",
     "FoldTrips",
     "HoistInvariants",
     "IdentityElimination",
     "InlineConstantIf",
+    "KeepReducedDims",
     "LoopToScan",
     "LoopToTensorIterator",
     "Scan8ToScan9",
     "ScanToLoop",
     "SelectBranches",
     "SeparateStates",
+    "SequenceToTensorIterator",
     "TensorIteratorToLoop",
+    "TensorIteratorToSequence",
     "UnpackConstants",
     "Unroll",
     "VectorizeMapLoop",
+    "WidenNarrowIntegers",
 ]
 
 #: Every pass by the name that the command line knows it by.
@@ -85,20 +97,26 @@ LIBRARY: dict[str, type[Pass]] = by_name(
         CommonSubexpressions,
         ConstantFolding,
         DeadCode,
+        DecomposeCells,
         DowngradeOpset,
+        FoldShapes,
         FoldTrips,
         HoistInvariants,
         IdentityElimination,
         InlineConstantIf,
         LoopToScan,
+        KeepReducedDims,
         LoopToTensorIterator,
         Scan8ToScan9,
         ScanToLoop,
         SelectBranches,
         SeparateStates,
+        SequenceToTensorIterator,
         TensorIteratorToLoop,
+        TensorIteratorToSequence,
         UnpackConstants,
         Unroll,
         VectorizeMapLoop,
+        WidenNarrowIntegers,
     ]
 )

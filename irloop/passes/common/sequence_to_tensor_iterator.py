@@ -1,0 +1,207 @@
+"""Writes LSTM, GRU and RNN sequences as TensorIterators over cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino import recurrent, reorder
+from irloop.dialects.openvino.elementwise import Maximum, Minimum
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import Carried, Concatenated, LastValue, Sliced
+from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.op import Constant, Op
+from irloop.graph.tensor import ArrayTensor
+from irloop.graph.types import ElementType, Shape, TensorType
+from irloop.passes.base import MatcherPass
+from irloop.passes.forms import Forms
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.wires import Leaving, LoopWires
+
+__all__ = ["SequenceToTensorIterator"]
+
+SEQUENCES = (recurrent.LSTMSequence, recurrent.GRUSequence, recurrent.RNNSequence)
+
+
+class SequenceToTensorIterator(MatcherPass):
+    """Says a recurrent sequence as a TensorIterator for each direction, a cell in its body.
+
+    Given::
+
+        y, h1 = GRUSequence(x [B,T,I], h [B,1,S], lengths, W, R, B)
+
+    Result::
+
+        TensorIterator(x, Squeeze(h)):
+          p: x[axis 1]   s: h, s' = GRUCell(Squeeze(p), s, W, R, B)
+          -> last s, joined Unsqueeze(s'), axis 1
+
+    Where lengths are not known to reach the end, an item that has ended keeps its state and shows
+    zeros, and what is read backwards is put in order by ReverseSequence. A sequence in the body of
+    a TensorIterator stays, since OpenVINO allows no second one there.
+    """
+
+    name = "sequence_to_tensor_iterator"
+    dialects = frozenset({"openvino"})
+
+    def pattern(self) -> Pattern:
+        return wrap_type(SEQUENCES)
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        owner = rewriter.graph.owner
+        if (owner is not None and isinstance(owner.op, ov.TensorIterator)) or None in node.inputs:
+            return False
+        sequence = _Sequence.of(node, rewriter)
+        if sequence is None:
+            return False
+        rewriter.replace_node(node, sequence.iterated())
+        return True
+
+
+def cell_of(op: Op) -> Op:
+    """The cell that a sequence runs at each step."""
+    assert isinstance(op, recurrent.Recurrent)
+    given = (op.hidden_size, op.activations, op.activations_alpha, op.activations_beta, op.clip)
+    if isinstance(op, recurrent.LSTMSequence):
+        return recurrent.LSTMCell(*given)
+    if isinstance(op, recurrent.GRUSequence):
+        return recurrent.GRUCell(*given, op.linear_before_reset)
+    return recurrent.RNNCell(*given)
+
+
+@dataclass(slots=True)
+class _Sequence:
+    """A sequence operation and its inputs by name."""
+
+    node: Node
+    rewriter: MatchRewriter
+    forms: Forms
+    x: Value
+    states: list[Value]
+    #: [B, 1], or None where every item reaches the end.
+    lengths: Value | None
+    weights: list[Value]
+
+    @classmethod
+    def of(cls, node: Node, rewriter: MatchRewriter) -> _Sequence | None:
+        """The parts of a sequence; None when its ranks are not known."""
+        given = [value for value in node.inputs if value is not None]
+        count = len(node.outputs) - 1
+        x, states, lengths = given[0], given[1 : 1 + count], given[1 + count]
+        if any(shape_of(value).rank != 3 for value in (x, *states)):
+            return None
+        forms = Forms(Model(rewriter.graph, "openvino", 10), rewriter, node, node.name)
+        made = cls(node, rewriter, forms, x, states, None, given[2 + count :])
+        steps = shape_of(x).dim(1)
+        known = rewriter.inference.constant(lengths)
+        if known is None or not isinstance(steps, int) or bool((known < steps).any()):
+            # A length past the end means the end.
+            whole = forms.converted(lengths, ElementType.I32)
+            most = forms.converted(forms.size_of(x, 1), ElementType.I32)
+            made.lengths = forms.unsqueezed(forms.emit(Minimum(), whole, most), 1)
+        return made
+
+    def iterated(self) -> list[Value]:
+        """One value for each output of the sequence."""
+        direction = str(getattr(self.node.op, "direction", "forward")).lower()
+        backwards = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}
+        made = [self._one(place, reverse) for place, reverse in enumerate(backwards[direction])]
+        return [
+            self.forms.joined([self.forms.unsqueezed(value, 1) for value in values], 1)
+            for values in zip(*made, strict=True)
+        ]
+
+    def _one(self, place: int, reverse: bool) -> list[Value]:
+        """One direction: Y [B, T, S] and the last states [B, S]."""
+        forms, node, x = self.forms, self.node, self.x
+        states = [forms.take(state, place, 1) for state in self.states]
+        turned = reverse and self.lengths is not None
+        if self.lengths is not None:
+            zero = forms.constant([[0]], ElementType.I32)
+            runs = forms.less(zero, self.lengths)
+            states = [forms.chosen(runs, state, _zero(forms, state)) for state in states]
+        if turned:
+            x = self._reversed(x)
+        wires = LoopWires(node, Graph(f"{node.name}/body"))
+        inner = self.rewriter_of(wires.graph)
+        body = Forms(Model(wires.graph, "openvino", 10), inner, None, node.name)
+        how = (-1, 0, -1) if reverse and not turned else (0, -1, 1)
+        names = self.rewriter.names
+        shape = shape_of(x).with_dim(1, 1)
+        piece = wires.enter(
+            x,
+            names.fresh(f"{node.name}/step"),
+            Sliced(0, 0, 1, *how, 1),
+            TensorType(element_of(x), shape),
+        )
+        held = [self._state(wires, state) for state in states]
+        weights = [self._weight(wires, body, value, place) for value in self.weights]
+        cell = inner.insert(
+            cell_of(node.op),
+            (body.squeezed(piece, 1), *held, *weights),
+            before=None,
+            name=f"{node.name}/cell",
+            n_outputs=len(held),
+        )
+        new, shown = list(cell.outputs), cell.outputs[0]
+        if self.lengths is not None:
+            new, shown = self._masked(wires, body, self.lengths, new, held)
+        for item, value in zip(wires.states, new, strict=True):
+            item.result = value
+        joined = body.unsqueezed(shown, 1)
+        outputs = node.outputs
+        wires.outputs = [Leaving(joined, outputs[0], Concatenated(0, 0, 1, *how, 1))]
+        wires.outputs += [
+            Leaving(value, output, LastValue(0, 0))
+            for value, output in zip(new, outputs[1:], strict=False)
+        ]
+        loop, _ = wires.insert(ov.TensorIterator(), self.rewriter, before=node)
+        y, *lasts = loop.outputs
+        return [self._reversed(y) if turned else y, *lasts]
+
+    def rewriter_of(self, graph: Graph) -> MatchRewriter:
+        """A rewriter of a new body that shares types and names."""
+        return MatchRewriter(graph, self.rewriter.inference, self.rewriter.names)
+
+    def _state(self, wires: LoopWires, initial: Value) -> Value:
+        assert isinstance(initial.type, TensorType)
+        name = self.rewriter.names.fresh(f"{self.node.name}/state")
+        return wires.enter(initial, name, Carried(0, 0, 0), initial.type)
+
+    def _weight(self, wires: LoopWires, body: Forms, value: Value, place: int) -> Value:
+        op = value.producer.op
+        if isinstance(op, Constant):
+            tensor = ArrayTensor(op.tensor.numpy()[place], op.tensor.element)
+            return body.rewriter.insert_constant(tensor, before=None, name=value.producer.name)
+        name = self.rewriter.names.fresh(value.producer.name)
+        return wires.capture(self.forms.take(value, place, 0), name)
+
+    def _reversed(self, value: Value) -> Value:
+        """[B, T, ...] with the steps of each item in reverse order, up to its length."""
+        forms = self.forms
+        assert self.lengths is not None
+        lengths = forms.squeezed(self.lengths, 1)
+        # One step reversed is itself; not every runtime takes a length of 0.
+        bounded = forms.emit(Maximum(), lengths, forms.constant([1], ElementType.I32))
+        return forms.emit(reorder.ReverseSequence(0, 1), value, bounded)
+
+    def _masked(
+        self, wires: LoopWires, body: Forms, lengths: Value, new: list[Value], held: list[Value]
+    ) -> tuple[list[Value], Value]:
+        """The states and what is shown where items may have ended; a state counts the steps."""
+        names = self.rewriter.names
+        zero = self.forms.constant([0], ElementType.I32)
+        type = TensorType(ElementType.I32, Shape.of(1))
+        count = wires.enter(zero, names.fresh(f"{self.node.name}/count"), Carried(0, 0, 0), type)
+        limit = wires.capture(lengths, names.fresh(f"{self.node.name}/lengths"))
+        runs = body.less(count, limit)
+        kept = [body.chosen(runs, one, old) for one, old in zip(new, held, strict=True)]
+        shown = body.chosen(runs, new[0], _zero(body, new[0]))
+        following = body.added(count, body.constant([1], ElementType.I32))
+        return [*kept, following], shown
+
+
+def _zero(forms: Forms, like: Value) -> Value:
+    return forms.constant(0, element_of(like))

@@ -1,0 +1,201 @@
+"""Writes TensorIterators over a recurrent cell as sequences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino import recurrent
+from irloop.dialects.openvino.shape import Broadcast3
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import Concatenated, LastValue, Sliced
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Constant, Op
+from irloop.graph.tensor import ArrayTensor
+from irloop.passes.forms import Forms
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.wires import Entering, Leaving, LoopWires
+
+__all__ = ["TensorIteratorToSequence"]
+
+CELLS = (recurrent.LSTMCell, recurrent.LSTMCell1, recurrent.GRUCell, recurrent.RNNCell)
+
+#: Operations that drop or add the axis of steps.
+SHAPING = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
+
+
+class TensorIteratorToSequence(LoopPass):
+    """Says a TensorIterator that holds one recurrent cell and nothing else as a sequence.
+
+    Given::
+
+        TensorIterator(x [T,B,I], h [B,S]):
+          p: x[axis 0, backwards]   s: h, s' = GRUCell(Squeeze(p), s, W, R, B)
+          -> last s, joined Unsqueeze(s'), axis 0, backwards
+
+    Result::
+
+        y, h1 = GRUSequence(Transpose(x), Unsqueeze(h), T for each item, W, R, B; reverse)
+        last s = Squeeze(h1)    joined = Transpose(Squeeze(y))
+
+    The direction is that of the slices. What stays: a range that is not the whole axis, results
+    joined in the other direction, weights that change, and a body with anything else in it.
+    """
+
+    name = "tensor_iterator_to_sequence"
+    dialects = frozenset({"openvino"})
+    loops = (ov.TensorIterator,)
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        found = _Recurrence.of(wires)
+        if found is not None:
+            forms = Forms(self.model, rewriter, node, node.name)
+            rewriter.replace_node(node, found.sequence(forms))
+
+
+@dataclass(slots=True)
+class _Recurrence:
+    """A loop over one cell: the cell, what it scans, its states and weights, and the direction."""
+
+    wires: LoopWires
+    cell: Node
+    scanned: Entering
+    states: list[Entering]
+    weights: list[Value]
+    reverse: bool
+
+    @classmethod
+    def of(cls, wires: LoopWires) -> _Recurrence | None:
+        """The recurrence in a body; None where it holds anything else."""
+        cells = [node for node in wires.graph.nodes if isinstance(node.op, CELLS)]
+        others = {node.op.type for node in wires.graph.nodes} - {"Const"} - SHAPING
+        if len(cells) != 1 or len(others) != 1 or len(wires.slices) != 1:
+            return None
+        (cell,), (scanned,) = cells, wires.slices
+        count = len(cell.outputs)
+        given = {item.parameter: item for item in wires.inputs}
+        states = [given.get(value) for value in cell.inputs[1 : 1 + count] if value is not None]
+        held = [item for item in states if item is not None and item.result is not None]
+        if len(held) != count or len(wires.states) != count:
+            return None
+        if any(item.result is not value for item, value in zip(held, cell.outputs, strict=True)):
+            return None
+        weights = _weights(cell.inputs[1 + count : 4 + count], given)
+        if weights is None or not _is_step(cell.inputs[0], scanned):
+            return None
+        assert isinstance(scanned.port, Sliced)
+        found = cls(wires, cell, scanned, held, weights, scanned.port.stride < 0)
+        return found if all(map(found._can_say, wires.outputs)) else None
+
+    def _can_say(self, item: Leaving) -> bool:
+        if isinstance(item.port, LastValue):
+            return item.value in self.cell.outputs
+        port, dims = item.port, shape_of(item.value).dims
+        if not isinstance(port, Concatenated) or dims is None or port.axis not in (0, 1):
+            return False
+        made = item.value.producer
+        first = made.inputs[0] if made.inputs else None
+        steps = len(dims) == 3 and dims[port.axis] == 1 and made.op.type in SHAPING
+        return steps and first is self.cell.outputs[0] and (port.stride < 0) == self.reverse
+
+    def sequence(self, forms: Forms) -> list[Value]:
+        """One value for each output of the loop."""
+        x, port = self.scanned.outer, self.scanned.port
+        assert isinstance(port, Sliced)
+        if port.axis == 0:
+            x = forms.transposed(x, [1, 0, 2])
+        states = [forms.unsqueezed(item.outer, 1) for item in self.states]
+        weights = [_with_direction(forms, value) for value in self.weights]
+        if len(weights) == 2:
+            size = shape_of(self.weights[1]).dim(1)
+            weights.append(forms.constant(np.zeros((1, size)), element_of(x)))
+        node = forms.rewriter.insert(
+            _sequence_of(self.cell.op, "reverse" if self.reverse else "forward"),
+            (x, *states, _lengths(forms, x), *weights),
+            before=self.wires.node,
+            name=self.cell.name,
+            n_outputs=len(states) + 1,
+        )
+        y, *lasts = node.outputs
+        found: dict[Value, Value] = {}
+        for item in self.wires.outputs:
+            if isinstance(item.port, LastValue):
+                last = lasts[self.cell.outputs.index(item.value)]
+                found[item.output] = forms.squeezed(last, 1)
+                continue
+            assert isinstance(item.port, Concatenated)
+            steps = forms.squeezed(y, 1)
+            order = [1, 0, 2] if item.port.axis == 0 else [0, 1, 2]
+            found[item.output] = forms.transposed(steps, order)
+        return [found[value] for value in self.wires.node.outputs]
+
+
+def _weights(values: tuple[Value | None, ...], given: dict[Value, Entering]) -> list[Value] | None:
+    """W, R and B as outer values or constants of the body; None where one of them changes."""
+    found = []
+    for value in values:
+        if value is None:
+            return None
+        item = given.get(value)
+        if item is not None and isinstance(item.port, Sliced):
+            return None
+        if item is not None and item.result is not None:
+            return None
+        if item is None and not isinstance(value.producer.op, Constant):
+            return None
+        found.append(value if item is None else item.outer)
+    return found
+
+
+def _is_step(value: Value | None, scanned: Entering) -> bool:
+    """True when `value` [B, I] is one slice of the scanned tensor without its axis of steps."""
+    port = scanned.port
+    if value is None or not isinstance(port, Sliced) or port.axis not in (0, 1):
+        return False
+    whole = (port.start, port.end) == ((0, -1) if port.stride > 0 else (-1, 0))
+    node = value.producer
+    shaped = node.op.type in SHAPING and node.inputs[0] is scanned.parameter
+    dims = shape_of(scanned.parameter).dims or ()
+    rest = [dim for axis, dim in enumerate(dims) if axis != port.axis]
+    same = shape_of(value).dims == tuple(rest) and len(rest) == 2
+    single = abs(port.stride) == 1 and port.part_size == 1
+    return whole and shaped and same and single
+
+
+def _with_direction(forms: Forms, value: Value) -> Value:
+    """Weights with the leading axis that a sequence's have."""
+    op = value.producer.op
+    if not isinstance(op, Constant):
+        return forms.unsqueezed(value, 0)
+    tensor = ArrayTensor(op.tensor.numpy()[None], op.tensor.element)
+    return forms.rewriter.insert_constant(tensor, before=forms.before, name=value.producer.name)
+
+
+def _lengths(forms: Forms, x: Value) -> Value:
+    """The number of steps, once for each item."""
+    batch, steps = shape_of(x).dim(0), shape_of(x).dim(1)
+    if isinstance(batch, int) and isinstance(steps, int):
+        return forms.constant(np.full(batch, steps))
+    pair = forms.shape_of(x)
+    return forms.emit(Broadcast3(), forms.take(pair, [1], 0), forms.take(pair, [0], 0))
+
+
+def _sequence_of(cell: Op, direction: str) -> Op:
+    """The sequence that runs `cell` at each step, its activations written out."""
+    assert isinstance(cell, recurrent.Recurrent)
+    names = tuple(name for name, _, _ in cell.functions())
+    given = (
+        cell.hidden_size,
+        names,
+        cell.activations_alpha,
+        cell.activations_beta,
+        cell.clip,
+    )
+    if isinstance(cell, recurrent.GRUCell):
+        return recurrent.GRUSequence(*given, cell.linear_before_reset, direction)
+    if isinstance(cell, recurrent.RNNCell):
+        return recurrent.RNNSequence(*given, direction)
+    return recurrent.LSTMSequence(*given, direction)

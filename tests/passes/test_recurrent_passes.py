@@ -1,0 +1,128 @@
+"""Sequences, TensorIterators over cells, and gates: one recurrence in three forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irloop.dialects.openvino import recurrent
+from irloop.execution.session import run
+from irloop.graph.builder import Builder
+from irloop.graph.model import Graph, Model
+from irloop.graph.op import Op
+from irloop.graph.types import ElementType, Shape, TensorType
+from irloop.graph.verify import verify
+from irloop.graph.walk import all_nodes
+from irloop.passes import Manager, Pass
+from irloop.passes.common import DecomposeCells, SequenceToTensorIterator, TensorIteratorToSequence
+from tests.passes.texts import shown
+
+Array = np.ndarray[Any, np.dtype[Any]]
+F32 = ElementType.F32
+B, T, N, S = 3, 4, 2, 5
+KINDS = {"LSTM": (4, 2), "GRU": (3, 1), "linear GRU": (3, 1), "RNN": (1, 1)}
+
+
+def sequence(kind: str, direction: str) -> Op:
+    if kind == "LSTM":
+        return recurrent.LSTMSequence(S, direction=direction)
+    if kind == "RNN":
+        return recurrent.RNNSequence(S, ("relu",), clip=0.7, direction=direction)
+    return recurrent.GRUSequence(S, linear_before_reset=kind == "linear GRU", direction=direction)
+
+
+def model(
+    kind: str, direction: str, lengths: list[int], fixed: bool = True
+) -> tuple[Model, list[Array]]:
+    """A sequence over random inputs; its lengths are constant, or (not `fixed`) an input."""
+    rng = np.random.default_rng(3)
+    gates, states = KINDS[kind]
+    count = 2 if direction == "bidirectional" else 1
+    arrays = [
+        rng.normal(size=shape).astype(np.float32)
+        for shape in [(B, T, N)] + states * [(B, count, S)]
+    ]
+    b = Builder(Graph("sequence"))
+    given = [
+        b.parameter(name, TensorType(F32, Shape(array.shape)), (name,))
+        for name, array in zip(("x", "h", "c"), arrays, strict=False)
+    ]
+    if fixed:
+        steps = b.constant(lengths, ElementType.I32)
+    else:
+        steps = b.parameter("n", TensorType(ElementType.I32, Shape.of(B)), ("n",))
+        arrays.append(np.array(lengths, np.int32))
+    shapes = [(gates * S, N), (gates * S, S), ((gates + (kind == "linear GRU")) * S,)]
+    weights = [b.constant(rng.normal(size=(count, *shape)), F32) for shape in shapes]
+    node = b.emit(sequence(kind, direction), *given, steps, *weights, name="sequence")
+    for at, value in enumerate(node.outputs):
+        value.names = (f"y{at}",)
+        b.result(value, f"y{at}")
+    verify(b.graph)
+    return Model(b.graph, "openvino", 10), arrays
+
+
+def changed(model: Model, *passes: Pass) -> list[str]:
+    """The types of the model's nodes after `passes`."""
+    Manager(passes, check=True).run_passes(model)
+    verify(model.graph)
+    return [node.op.type for node in all_nodes(model.graph)]
+
+
+def same(model: Model, arrays: list[Array], wanted: list[Array]) -> None:
+    for got, want in zip(run(model, arrays).values(), wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+@pytest.mark.parametrize("lengths", [[T] * B, [2, T, 1], [0, 9, 3]])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sequence_is_a_loop_over_a_cell(
+    kind: str, direction: str, lengths: list[int], fixed: bool
+) -> None:
+    original, arrays = model(kind, direction, lengths, fixed)
+    wanted = list(run(original, arrays).values())
+    types = changed(original, SequenceToTensorIterator())
+    assert types.count("TensorIterator") == (2 if direction == "bidirectional" else 1)
+    assert ("ReverseSequence" in types) == (
+        direction != "forward" and (lengths != [T] * B or not fixed)
+    )
+    same(original, arrays, wanted)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_loop_over_a_cell_is_a_sequence(kind: str, direction: str) -> None:
+    original, arrays = model(kind, direction, [T] * B)
+    wanted = list(run(original, arrays).values())
+    types = changed(original, SequenceToTensorIterator(), TensorIteratorToSequence())
+    assert "TensorIterator" not in types
+    directions = [
+        getattr(node.op, "direction", None)
+        for node in all_nodes(original.graph)
+        if node.op.type.endswith("Sequence")
+    ]
+    assert directions == (["forward", "reverse"] if direction == "bidirectional" else [direction])
+    same(original, arrays, wanted)
+
+
+def test_the_loop_of_a_sequence_in_text() -> None:
+    original, _ = model("GRU", "reverse", [T] * B)
+    changed(original, SequenceToTensorIterator())
+    text = shown(original)
+    assert "in x, axis 1, -1..0, -1, 1" in text
+    assert "joins" in text
+    assert ", axis 1, -1..0, -1, 1" in text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cell_is_its_gates(kind: str) -> None:
+    original, arrays = model(kind, "forward", [T] * B)
+    wanted = list(run(original, arrays).values())
+    types = changed(original, SequenceToTensorIterator(), DecomposeCells())
+    assert not [name for name in types if name.endswith("Cell")]
+    assert ("Clamp" in types) == (kind == "RNN")
+    same(original, arrays, wanted)
