@@ -31,34 +31,9 @@ from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+from irloop.passes.common.body_barriers import needs_barrier, shows_moving
 
 __all__ = ["OpenVinoLoop", "Scanned", "copied"]
-
-#: Operations that may give the memory of their input as their output.
-VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Transpose", "Convert", "Identity"})
-
-#: Operations that always compute into memory of their own; others may work in place.
-OWN_MEMORY = frozenset(
-    {
-        "MatMul",
-        "Convolution",
-        "GroupConvolution",
-        "LSTMCell",
-        "GRUCell",
-        "RNNCell",
-        "LSTMSequence",
-        "GRUSequence",
-        "RNNSequence",
-        "Loop",
-        "TensorIterator",
-        "If",
-        "ReduceSum",
-        "ReduceMean",
-        "ReduceMax",
-        "ReduceMin",
-        "ReduceProd",
-    }
-)
 
 #: Bounds of a slice from the last element past the first.
 BACKWARDS = ([-1], [-(2**31 - 1)], [-1])
@@ -203,7 +178,7 @@ class OpenVinoLoop:
         moving = self._moving()
         return [
             replace(scan, value=copied(self.inner, scan.value))
-            if _viewed(scan.value) in moving
+            if shows_moving(scan.value, moving)
             else scan
             for scan in scans
         ]
@@ -219,10 +194,9 @@ class OpenVinoLoop:
     def _safe_state(
         self, value: Value, own: Value, moving: set[Value], may_be_empty: bool
     ) -> Value:
-        parameters = set(self.inner.graph.inputs) - {own}
         if may_be_empty and not own.is_used and value is not own:
             value = self._with_read(value, own)
-        if _viewed(value) in parameters or _may_share(value, moving - {own}):
+        if needs_barrier(value, own, set(self.inner.graph.inputs), moving):
             value = copied(self.inner, value)
         return value
 
@@ -315,37 +289,6 @@ def _live_values(values: list[Value]) -> set[Value]:
     return live
 
 
-def _viewed(value: Value) -> Value:
-    """The value whose memory `value` may share."""
-    while value.producer.op.type in VIEWS and value.producer.inputs[0] is not None:
-        value = value.producer.inputs[0]
-    return value
-
-
-def _may_share(value: Value, moving: set[Value]) -> bool:
-    """True when `value` may be computed in place in the memory of one of these parameters.
-
-    Measured: the plugin takes a view of a parameter for memory it may write to, and cuts the
-    next slice into it before the back edges are carried out.
-    """
-    pending = [(value, False)]
-    seen: set[tuple[Value, bool]] = set()
-    while pending:
-        item = pending.pop()
-        if item in seen:
-            continue
-        seen.add(item)
-        found, viewed = item
-        if found in moving and viewed:
-            return True
-        kind = found.producer.op.type
-        if kind in OWN_MEMORY:
-            continue
-        viewed = viewed or kind in VIEWS
-        pending += [(one, viewed) for one in found.producer.inputs if one is not None]
-    return False
-
-
 def _backwards(c: Conversion, value: Value, axis: int, reverse: bool) -> Value:
     if not reverse:
         return value
@@ -354,11 +297,7 @@ def _backwards(c: Conversion, value: Value, axis: int, reverse: bool) -> Value:
 
 
 def copied(inner: Conversion, value: Value) -> Value:
-    """`value` in memory of its own: its maximum with itself.
-
-    Of the operations that change nothing this is one that OpenVINO's CPU neither leaves out nor
-    computes in place; Concat, Tile, Broadcast, Transpose and x + 0 all were measured to alias.
-    """
+    """`value` in memory of its own: its maximum with itself (see the pass body_barriers)."""
     if element_of(value) is ElementType.BOOLEAN:
         return inner(LogicalOr(), value, value)
     return inner(Maximum(), value, value)

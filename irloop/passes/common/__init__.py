@@ -33,12 +33,15 @@ Passes of other projects have the same form; the entry point group ``irloop.pass
 from __future__ import annotations
 
 from irloop.passes.base import Pass, by_name
+from irloop.passes.common.body_barriers import BodyBarriers
 from irloop.passes.common.canonical_ports import CanonicalPorts
 from irloop.passes.common.choose_initial_states import ChooseInitialStates
 from irloop.passes.common.common_subexpressions import CommonSubexpressions
+from irloop.passes.common.compress_to_fp16 import CompressToFp16
 from irloop.passes.common.constant_folding import ConstantFolding
 from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.common.decompose_cells import DecomposeCells
+from irloop.passes.common.decompress_fp16 import DecompressFp16
 from irloop.passes.common.downgrade_opset import DowngradeOpset
 from irloop.passes.common.fold_shapes import FoldShapes
 from irloop.passes.common.hoist_invariants import HoistInvariants
@@ -47,11 +50,13 @@ from irloop.passes.common.inline_constant_if import InlineConstantIf
 from irloop.passes.common.keep_reduced_dims import KeepReducedDims
 from irloop.passes.common.loop_to_scan import LoopToScan
 from irloop.passes.common.loop_to_tensor_iterator import LoopToTensorIterator
+from irloop.passes.common.low_latency import LowLatency
 from irloop.passes.common.scan8_to_scan9 import Scan8ToScan9
 from irloop.passes.common.scan_to_loop import ScanToLoop
 from irloop.passes.common.select_branches import SelectBranches
 from irloop.passes.common.separate_states import SeparateStates
 from irloop.passes.common.sequence_to_tensor_iterator import SequenceToTensorIterator
+from irloop.passes.common.stateful_to_stateless import StatefulToStateless
 from irloop.passes.common.tensor_iterator_to_loop import TensorIteratorToLoop
 from irloop.passes.common.tensor_iterator_to_sequence import TensorIteratorToSequence
 from irloop.passes.common.unpack_constants import UnpackConstants
@@ -61,12 +66,15 @@ from irloop.passes.common.widen_narrow_integers import WidenNarrowIntegers
 
 __all__ = [
     "LIBRARY",
+    "BodyBarriers",
     "CanonicalPorts",
     "ChooseInitialStates",
     "CommonSubexpressions",
+    "CompressToFp16",
     "ConstantFolding",
     "DeadCode",
     "DecomposeCells",
+    "DecompressFp16",
     "DowngradeOpset",
     "FoldShapes",
     "FoldTrips",
@@ -76,11 +84,13 @@ __all__ = [
     "KeepReducedDims",
     "LoopToScan",
     "LoopToTensorIterator",
+    "LowLatency",
     "Scan8ToScan9",
     "ScanToLoop",
     "SelectBranches",
     "SeparateStates",
     "SequenceToTensorIterator",
+    "StatefulToStateless",
     "TensorIteratorToLoop",
     "TensorIteratorToSequence",
     "UnpackConstants",
@@ -92,26 +102,31 @@ __all__ = [
 #: Every pass by the name that the command line knows it by.
 LIBRARY: dict[str, type[Pass]] = by_name(
     [
+        BodyBarriers,
         CanonicalPorts,
         ChooseInitialStates,
         CommonSubexpressions,
+        CompressToFp16,
         ConstantFolding,
         DeadCode,
         DecomposeCells,
+        DecompressFp16,
         DowngradeOpset,
         FoldShapes,
         FoldTrips,
         HoistInvariants,
         IdentityElimination,
         InlineConstantIf,
-        LoopToScan,
         KeepReducedDims,
+        LoopToScan,
         LoopToTensorIterator,
+        LowLatency,
         Scan8ToScan9,
         ScanToLoop,
         SelectBranches,
         SeparateStates,
         SequenceToTensorIterator,
+        StatefulToStateless,
         TensorIteratorToLoop,
         TensorIteratorToSequence,
         UnpackConstants,

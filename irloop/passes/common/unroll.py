@@ -10,6 +10,7 @@ from irloop.dialects.loops import normal_axis
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.clone import clone_into
+from irloop.graph.inference import Inference
 from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, ScanInput, ScanOutput
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.tensor import ArrayTensor
@@ -57,17 +58,18 @@ class Unroll(ModelPass):
             for body in node.bodies:
                 rewriter.modified |= self._unroll_graph(model, body.graph)
             if isinstance(node.op, LOOPS) and not self.transformation_callback(node):
-                self._unroll_node(model, node, rewriter)
+                self.unroll_node(model, node, rewriter)
         return rewriter.modified
 
-    def estimate(self, node: Node) -> int | None:
+    def estimate(self, node: Node, inference: Inference) -> int | None:
         """The number of nodes after unrolling, None where the iterations are not known."""
-        count = trip_count(node, self._session.inference)
+        count = trip_count(node, inference)
         return None if count is None else count * sum(1 for _ in all_nodes(node.body().graph))
 
-    def _unroll_node(self, model: Model, node: Node, rewriter: MatchRewriter) -> None:
+    def unroll_node(self, model: Model, node: Node, rewriter: MatchRewriter) -> None:
+        """Unroll one loop of the rewriter's graph, or leave it alone."""
         count = trip_count(node, rewriter.inference)
-        size = self.estimate(node)
+        size = self.estimate(node, rewriter.inference)
         if count is None or size is None or count > self.trips or size > self.nodes:
             return
         copies = _Copies(model, node, rewriter, count)

@@ -1,0 +1,87 @@
+"""Lets loops keep their states from one run of the model to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.state import Assign6, ReadValue6
+from irloop.graph.loops import LastValue
+from irloop.graph.model import Node, Value
+from irloop.graph.types import TensorType
+from irloop.passes.common.unroll import FoldTrips
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.options import option
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.wires import Entering, Leaving, LoopWires, is_passed_on
+
+__all__ = ["LowLatency"]
+
+
+@dataclass(eq=False)
+class LowLatency(LoopPass):
+    """Puts a variable behind each state of a loop, so that a sequence can be given in pieces.
+
+    Given::
+
+        TensorIterator(x [1,B,I], h):   s: h, s' = s + p     -> joined s
+
+    Result::
+
+        v = ReadValue(h, "loop/s")    v' = v + x    Assign(v', "loop/s")
+
+    The first run starts from the loop's initial values, each other one from where the last ended
+    (OpenVINO's LowLatency2). A loop of one iteration is taken apart. Loops in bodies keep their
+    states, and so does what never changes.
+    """
+
+    keep_loops: bool = option(False, "leave loops of one iteration as they are")
+
+    name = "low_latency"
+    dialects = frozenset({"openvino"})
+    loops = (ov.Loop, ov.TensorIterator)
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        if rewriter.graph is not self.model.graph:
+            return
+        states = [item for item in wires.states if _is_kept(item, wires)]
+        if not states:
+            return
+        assigned: list[tuple[Leaving, ReadValue6]] = []
+        for item in states:
+            name = f"{node.name}/{item.parameter.producer.name}"
+            assert isinstance(item.outer.type, TensorType)
+            read = ReadValue6(name, item.outer.type.element, item.outer.type.shape)
+            item.outer = rewriter.insert(read, (item.outer,), before=node, name=name).output
+            assigned.append((_shown(item, wires), read))
+        behind = node.following
+        new = wires.replace(node.op, rewriter)
+        outputs = dict(zip((item.output for item in wires.outputs), new.outputs, strict=True))
+        for leaving, read in assigned:
+            rewriter.insert(
+                Assign6(read.variable_id, read.variable_type, read.variable_shape),
+                (outputs[leaving.output],),
+                before=behind,
+                name=f"{read.variable_id}/assign",
+            )
+        if not self.keep_loops:
+            FoldTrips().unroll_node(self.model, new, rewriter)
+
+
+def _is_kept(item: Entering, wires: LoopWires) -> bool:
+    """True for a state that a later run has to start from."""
+    condition = item.outer is wires.starts and item.result is wires.goes_on
+    known = isinstance(item.outer.type, TensorType)
+    read = isinstance(item.outer.producer.op, ReadValue6)
+    return known and not (condition or read or is_passed_on(item))
+
+
+def _shown(item: Entering, wires: LoopWires) -> Leaving:
+    """The output that gives the last value of a state; a new one where there was none."""
+    for leaving in wires.outputs:
+        if leaving.value is item.result and isinstance(leaving.port, LastValue):
+            return leaving
+    assert item.result is not None
+    made = Leaving(item.result, Value(wires.node, len(wires.outputs)), LastValue(0, 0))
+    wires.outputs.append(made)
+    return made
