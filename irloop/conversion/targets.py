@@ -18,11 +18,17 @@ from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import all_graphs, node_path
 from irloop.passes.base import Pass
 from irloop.passes.common import (
+    CanonicalPorts,
+    ChooseInitialStates,
     DeadCode,
     DowngradeOpset,
+    FoldShapes,
     InlineConstantIf,
+    KeepReducedDims,
     SelectBranches,
+    SeparateStates,
     UnpackConstants,
+    WidenNarrowIntegers,
 )
 from irloop.passes.manager import Manager
 
@@ -48,11 +54,13 @@ class Target:
 #: OpenVINO 2021.4 has a name for i4 and u4, but takes the halves of a byte in the other order.
 _NOT_IN_2021 = frozenset(STAND_INS) - {ElementType.BF16} | {ElementType.STRING}
 
+OLDEST = "openvino-2021.4"
+
 TARGETS = {
     target.name: target
     for target in (
         Target(
-            "openvino-2021.4",
+            OLDEST,
             opset=7,
             ir_version=10,
             dynamic_shapes=False,
@@ -110,13 +118,23 @@ def _passes(target: Target) -> Iterator[Pass]:
     if target.opset < If.since:
         yield InlineConstantIf()
         yield SelectBranches()
+    if not target.dynamic_shapes:
+        yield FoldShapes()
+    if target.name == OLDEST:
+        # It runs partial ranges from the end of the axis, cannot read loops with wires that nobody
+        # needs, gives zeros after no iteration, loses the rank of a reduction to a scalar, and
+        # computes differences in types that have no negative numbers.
+        yield CanonicalPorts()
+        yield DeadCode()
+        yield ChooseInitialStates()
+        yield KeepReducedDims()
+    yield SeparateStates()
     if target.types:
         yield UnpackConstants(tuple(sorted(str(item) for item in target.types & set(STAND_INS))))
     yield DowngradeOpset(target.opset)
     yield LowerThroughOnnx(target.opset, target.computed_weights)
-    if not target.dynamic_shapes:
-        # OpenVINO 2021 cannot read loops with wires that nobody needs.
-        yield DeadCode()
+    if target.name == OLDEST:
+        yield WidenNarrowIntegers()
 
 
 def require_readable(model: Model, target: Target) -> None:

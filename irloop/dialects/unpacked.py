@@ -1,4 +1,4 @@
-"""Constants of an element type that the format being written lacks, in one that it has.
+"""Constants in another element type, such as one that the format being written has.
 
 Nothing is computed before the constant is written: weights of 4 bits stay in their file.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["STAND_INS", "UnpackedTensor"]
+__all__ = ["STAND_INS", "ConvertedTensor", "UnpackedTensor"]
 
 #: The nearest type that every opset has and that holds every value.
 STAND_INS = {
@@ -38,18 +38,33 @@ STAND_INS = {
 }
 
 
-class UnpackedTensor(Tensor):
-    """The elements of another tensor in its stand-in type."""
+class ConvertedTensor(Tensor):
+    """The elements of another tensor in another element type, floats rounded to the nearest."""
 
     __slots__ = ("_source",)
 
-    def __init__(self, source: Tensor) -> None:
+    def __init__(self, source: Tensor, element: ElementType) -> None:
         self._source = source
-        self.element = STAND_INS[source.element]
+        self.element = element
         self.shape = source.shape
 
     def raw(self) -> memoryview:
         return memoryview(pack(self.numpy(), self.element))
+
+    def numpy(self) -> Array:
+        import numpy as np
+
+        with np.errstate(over="ignore"):
+            return self._source.numpy().astype(self.element.numpy())
+
+
+class UnpackedTensor(ConvertedTensor):
+    """The elements of another tensor in its stand-in type."""
+
+    __slots__ = ()
+
+    def __init__(self, source: Tensor) -> None:
+        super().__init__(source, STAND_INS[source.element])
 
     def numpy(self) -> Array:
         import numpy as np

@@ -331,15 +331,10 @@ def _is_finite(c: _Older) -> list[Value] | None:
 
 
 def _identity(c: _Older) -> list[Value] | None:
-    """A Concat of one: OpenVINO's plugins keep it, so a state that is passed on stays a copy."""
+    """The maximum with itself: OpenVINO's plugins compute it, so a state passed on is a copy."""
     (x,) = c.inputs
-    rank = shape_of(x).rank
-    if rank is None:
-        return None
-    if rank:
-        return [c.emit(slicing.Concat(0), x)]
-    listed = c.emit(slicing.Concat(0), c.emit(shape.Unsqueeze(), x, c.constant([0])))
-    return [c.emit(shape.Squeeze(), listed, c.constant([0]))]
+    is_flag = element_of(x) is ElementType.BOOLEAN
+    return [c.emit(comparison.LogicalOr() if is_flag else elementwise.Maximum(), x, x)]
 
 
 FORMS: dict[type[Op], Form] = {

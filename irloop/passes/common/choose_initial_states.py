@@ -1,0 +1,120 @@
+"""Takes the initial states where a loop did not run, for runtimes that give something else."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from irloop.dialects.openvino import comparison, shape
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import LastValue
+from irloop.graph.model import Node, Value
+from irloop.passes.forms import Emitter
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.wires import Entering, Leaving, LoopWires
+
+__all__ = ["ChooseInitialStates"]
+
+
+class ChooseInitialStates(LoopPass):
+    """Selects between the last and the initial value of a state where a Loop may not run at all.
+
+    Given::
+
+        Loop(n, c, x, y):  state a: x, a' = a + 1       -> last a
+                           state b: y, b' = 0 (b: not read)  -> last b
+
+    Result::
+
+        runs = n != 0 and c
+        Loop(n, c, x):     state a: x, a' = a + 1       -> last a,  last b' = 0
+        a = Select(runs, last a, x)     b = Select(runs, last b', y)
+
+    After no iteration OpenVINO 2021.4 gives zeros, and it cannot read a loop with a state that
+    the body does not read. A loop that certainly runs keeps its outputs, and so does a state whose
+    shape changes or is not static.
+    """
+
+    name = "choose_initial_states"
+    dialects = frozenset({"openvino"})
+    loops = (ov.Loop,)
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        certain = _may_be_zero(wires, rewriter)
+        shown = [
+            (leaving, item)
+            for item in wires.states
+            for leaving in wires.outputs
+            if isinstance(leaving.port, LastValue) and leaving.value is item.result
+        ]
+        chosen = [pair for pair in shown if certain and _can_choose(*pair)]
+        unsafe = [item for leaving, item in shown if certain and not _is_chosen(leaving, item)]
+        unsafe = [item for item in unsafe if item not in [pair[1] for pair in chosen]]
+        unread = [
+            item for item in wires.states if not item.parameter.is_used and item not in unsafe
+        ]
+        if chosen:
+            c = Emitter(rewriter, _behind(node), node.name)
+            runs = _runs(c, wires, certain)
+            for leaving, item in chosen:
+                pick = partial(_pick, c, runs, item.outer)
+                wires.change_output(leaving, rewriter, pick)
+        if unread:
+            wires.inputs = [item for item in wires.inputs if item not in unread]
+            wires.replace(node.op, rewriter)
+        rewriter.modified |= bool(chosen or unread)
+
+
+def _behind(node: Node) -> Node | None:
+    """The node that follows in the graph."""
+    assert node.graph is not None
+    nodes = iter(node.graph.nodes)
+    for other in nodes:
+        if other is node:
+            return next(nodes, None)
+    return None
+
+
+def _may_be_zero(wires: LoopWires, rewriter: MatchRewriter) -> list[Value]:
+    """The inputs of the loop that decide whether it runs; none when it certainly does."""
+    doubtful = []
+    for value in (wires.trip, wires.starts):
+        known = None if value is None else rewriter.inference.constant(value)
+        if value is not None and (known is None or not known.reshape(-1)[0]):
+            doubtful.append(value)
+    return doubtful
+
+
+def _can_choose(leaving: Leaving, item: Entering) -> bool:
+    """True where both values have one static shape and nobody has chosen yet."""
+    dims = shape_of(leaving.output).static()
+    same = dims is not None and dims == shape_of(item.outer).static()
+    return same and leaving.output.is_used and not _is_chosen(leaving, item)
+
+
+def _is_chosen(leaving: Leaving, item: Entering) -> bool:
+    """True when every reader of the output is such a Select already."""
+    return all(
+        isinstance(user.op, comparison.Select) and user.inputs[2] is item.outer
+        for user, _ in leaving.output.uses
+    )
+
+
+def _runs(c: Emitter, wires: LoopWires, doubtful: list[Value]) -> Value:
+    """A boolean scalar: the loop runs at least once."""
+    marks = []
+    for value in doubtful:
+        mark = value
+        if value is wires.trip:
+            zero = c.constant(0, element_of(value))
+            mark = c.emit(comparison.NotEqual(), value, zero)
+        if shape_of(value).rank:
+            mark = c.emit(shape.Reshape(), mark, c.constant([1]))
+            mark = c.emit(shape.Squeeze(), mark, c.constant([0]))
+        marks.append(mark)
+    return marks[0] if len(marks) == 1 else c.emit(comparison.LogicalAnd(), *marks)
+
+
+def _pick(c: Emitter, runs: Value, initial: Value, last: Value) -> Value:
+    return c.emit(comparison.Select(), runs, last, initial)

@@ -1,0 +1,99 @@
+"""Stores what is known from shapes alone as constants, bodies of loops and branches included."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irloop.graph.builder import element_of
+from irloop.graph.loops import Invariant
+from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.op import Constant
+from irloop.graph.rewriter import Rewriter
+from irloop.graph.tensor import ArrayTensor
+from irloop.graph.types import ElementType
+from irloop.passes.base import ModelPass
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.session import Session
+
+__all__ = ["FoldShapes"]
+
+
+class FoldShapes(ModelPass):
+    """Stores small integers and flags that inference knows, and lets bodies have their own.
+
+    Given::
+
+        n = Gather(ShapeOf(x [2, 3]), 1)
+        Loop: invariant p = n;   y = Reshape(s, Concat(p, -1))
+
+    Result::
+
+        Loop:   y = Reshape(s, Const [3, -1])
+
+    Only what counts or chooses is folded, so weights in narrow types keep their size on disk.
+    What is a model output stays computed.
+    """
+
+    name = "fold_shapes"
+
+    def run_on_model(self, model: Model) -> bool:
+        modified = False
+        while self._fold(model.graph, Session(model)):
+            modified = True
+        return modified
+
+    def _fold(self, graph: Graph, session: Session) -> bool:
+        rewriter = session.rewriter(graph)
+        for node in graph.nodes:
+            if self.transformation_callback(node):
+                continue
+            for body in node.bodies:
+                rewriter.modified |= _enter_constants(node, body.label, session)
+                rewriter.modified |= self._fold(body.graph, session)
+            if not node.bodies:
+                _fold_node(node, rewriter)
+        rewriter.erase_unread(list(graph.nodes) if rewriter.modified else ())
+        return rewriter.modified
+
+
+def _known(value: Value, session: Session | MatchRewriter) -> ArrayTensor | None:
+    """A small integer or boolean value that is known, as a tensor."""
+    element = element_of(value)
+    if not element.is_integer and element is not ElementType.BOOLEAN:
+        return None
+    array = session.inference.constant(value)
+    return None if array is None else ArrayTensor(np.asarray(array), element)
+
+
+def _enter_constants(node: Node, label: str, session: Session) -> bool:
+    """Constants of the body's own for invariants that are known outside."""
+    body = node.body(label)
+    inner = Rewriter(body.graph)
+    first = next(body.graph.nodes, None)
+    for port in body.ports.inputs:
+        outer = node.inputs[port.external] if port.external < len(node.inputs) else None
+        parameter = body.graph.inputs[port.parameter]
+        if not isinstance(port, Invariant) or outer is None or not parameter.is_used:
+            continue
+        tensor = _known(outer, session)
+        if tensor is not None and tensor.element is element_of(parameter):
+            name = session.names.fresh(f"{parameter.producer.name}/constant")
+            own = inner.insert_constant(tensor, before=first, name=name)
+            inner.replace_value(parameter, own, keep_names=False)
+    return inner.modified
+
+
+def _fold_node(node: Node, rewriter: MatchRewriter) -> None:
+    if isinstance(node.op, Constant) or not node.op.pure or not node.outputs:
+        return
+    if any(user.op.type == "Result" for value in node.outputs for user, _ in value.uses):
+        return
+    tensors = [_known(value, rewriter) for value in node.outputs]
+    known = [tensor for tensor in tensors if tensor is not None]
+    if len(known) != len(tensors):
+        return
+    constants = [
+        rewriter.insert_constant(tensor, before=node, name=f"{node.name}/folded")
+        for tensor in known
+    ]
+    rewriter.replace_node(node, constants)

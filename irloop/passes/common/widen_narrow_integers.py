@@ -1,0 +1,67 @@
+"""Computes with small and unsigned integers in signed ones of more bits."""
+
+from __future__ import annotations
+
+from irloop.dialects.openvino import convert, elementwise
+from irloop.graph.builder import element_of
+from irloop.graph.types import ElementType
+from irloop.passes.base import MatcherPass
+from irloop.passes.forms import Emitter
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.rewriter import MatchRewriter
+
+__all__ = ["WidenNarrowIntegers"]
+
+#: What OpenVINO 2021.4 writes in terms of -x and 1/x before it looks at the element type.
+OPERATIONS = (
+    elementwise.Divide,
+    elementwise.FloorMod,
+    elementwise.Minimum,
+    elementwise.Mod,
+    elementwise.Negative,
+    elementwise.SquaredDifference,
+    elementwise.Subtract,
+)
+
+#: A type that holds every number of another one, and its negative.
+WIDER = {
+    ElementType.I8: ElementType.I32,
+    ElementType.U8: ElementType.I32,
+    ElementType.I16: ElementType.I32,
+    ElementType.U16: ElementType.I32,
+    ElementType.U32: ElementType.I64,
+}
+
+
+class WidenNarrowIntegers(MatcherPass):
+    """Puts conversions around differences, quotients and minima of narrow integers.
+
+    Given::
+
+        y = x - z      (u8)
+
+    Result::
+
+        y = Convert(Convert(x, i32) - Convert(z, i32), u8)
+
+    OpenVINO 2021.4 computes x - z as x + (-1 * z) and min(x, z) as -max(-x, -z) in the type itself,
+    which has no -1. u64 stays: nothing holds its numbers and their negatives.
+    """
+
+    name = "widen_narrow_integers"
+    dialects = frozenset({"openvino"})
+
+    def pattern(self) -> Pattern:
+        return wrap_type(OPERATIONS)
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        element = element_of(node.output)
+        wide = WIDER.get(element)
+        if wide is None or any(value is None for value in node.inputs):
+            return False
+        c = Emitter(rewriter, node, node.name)
+        inputs = [c.emit(convert.Convert(wide), value) for value in node.inputs if value]
+        result = c.emit(convert.Convert(element), c.emit(node.op, *inputs))
+        rewriter.replace_node(node, (result,))
+        return True

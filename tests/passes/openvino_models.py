@@ -1,0 +1,38 @@
+"""Small OpenVINO models for the tests of passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from irloop.graph.builder import Builder
+from irloop.graph.model import Graph, Model
+from irloop.graph.types import ElementType, Shape, TensorType
+from irloop.graph.verify import verify
+from irloop.passes import Manager
+from irloop.passes.base import Pass
+
+__all__ = ["Build", "after", "model_of"]
+
+Build = Callable[..., Any]
+
+
+def model_of(build: Build, *inputs: tuple[ElementType, tuple[int | None, ...]]) -> Model:
+    """Inputs x0, x1, ... and the outputs that `build` makes of a builder and them."""
+    builder = Builder(Graph("g"))
+    given = [
+        builder.parameter(f"x{at}", TensorType(element, Shape.of(*dims)))
+        for at, (element, dims) in enumerate(inputs)
+    ]
+    made = build(builder, *given)
+    for at, value in enumerate(made if isinstance(made, list) else [made]):
+        builder.result(value, f"y{at}")
+    return Model(builder.graph, "openvino", 10)
+
+
+def after(model: Model, item: Pass) -> Model:
+    """The model as a pass leaves it: checked, and with nothing left to do."""
+    Manager([item], check=True).run_passes(model)
+    verify(model.graph)
+    assert not Manager([item]).run_passes(model)
+    return model

@@ -1,0 +1,240 @@
+"""Passes that bring a model to an old runtime: text, numbers, and what stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irloop.dialects.openvino import (
+    comparison,
+    control_flow,
+    convert,
+    elementwise,
+    gather,
+    reduction,
+    shape,
+    slicing,
+)
+from irloop.errors import UsageError
+from irloop.execution.session import run
+from irloop.graph.builder import Builder
+from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, PortMap, Sliced
+from irloop.graph.model import Body, Model, Value
+from irloop.graph.tensor import ArrayTensor, unpack
+from irloop.graph.types import ElementType, Shape, TensorType
+from irloop.passes import Manager
+from irloop.passes.common import (
+    ChooseInitialStates,
+    FoldShapes,
+    KeepReducedDims,
+    SeparateStates,
+    UnpackConstants,
+    WidenNarrowIntegers,
+)
+from tests.passes.openvino_models import after, model_of
+from tests.passes.texts import shown
+
+F32, I64, BOOL = ElementType.F32, ElementType.I64, ElementType.BOOLEAN
+
+
+def counting(*, read: bool = True, trip: int | None = None) -> Model:
+    """Loop(n, c): x' = x + 1, or x' = 7 where the body does not read x."""
+
+    def build(b: Builder, n: Value, c: Value, x: Value) -> Value:
+        inner = b.nested("body")
+        state = inner.parameter("a", x.type)
+        seven = inner.constant([7, 7], F32)
+        new = inner(elementwise.Add(), state, inner.constant(1, F32)) if read else seven
+        inner.result(inner.constant(True, BOOL), "go")
+        inner.result(new, "new")
+        body = Body("body", inner.graph, PortMap((Carried(2, 0, 1),), (LastValue(1, 0),), None, 0))
+        first = [n, c] if trip is None else [b.i64(trip), b.constant(True, BOOL)]
+        made = b.emit(control_flow.Loop(), *first, x, n_outputs=1, bodies=(body,))
+        return made.output
+
+    return model_of(build, (I64, (1,)), (BOOL, (1,)), (F32, (2,)))
+
+
+def numbers(model: Model, n: int, c: bool) -> list[float]:
+    (got,) = run(model, [np.array([n]), np.array([c]), np.array([5, 6], np.float32)]).values()
+    return [float(item) for item in got]
+
+
+def test_a_state_is_the_initial_one_after_no_iteration() -> None:
+    model = after(counting(), ChooseInitialStates())
+    assert shown(model) == "\n".join(
+        [
+            "Loop = Loop(x0, x1):",
+            "  a from x2, then Add",
+            "  Add = Add(a, 1.0)",
+            "  Loop is Add",
+            "Loop/NotEqual = NotEqual(x0, 0)",
+            "Loop/Reshape = Reshape(Loop/NotEqual, [1])",
+            "Loop/Squeeze = Squeeze(Loop/Reshape, [0])",
+            "Loop/Reshape_1 = Reshape(x1, [1])",
+            "Loop/Squeeze_1 = Squeeze(Loop/Reshape_1, [0])",
+            "Loop/LogicalAnd = LogicalAnd(Loop/Squeeze, Loop/Squeeze_1)",
+            "Loop/Select = Select(Loop/LogicalAnd, Loop, x2)",
+            "-> Loop/Select",
+        ]
+    )
+    assert [numbers(model, n, c) for n, c in ((2, True), (0, True), (2, False))] == [
+        [7, 8],
+        [5, 6],
+        [5, 6],
+    ]
+
+
+def test_a_state_that_nobody_reads_is_none() -> None:
+    model = after(counting(read=False), ChooseInitialStates())
+    (loop,) = [node for node in model.graph.nodes if node.op.type == "Loop"]
+    assert not loop.body().graph.parameters
+    assert [numbers(model, n, c) for n, c in ((2, True), (0, True), (2, False))] == [
+        [7, 7],
+        [5, 6],
+        [5, 6],
+    ]
+
+
+def test_a_loop_that_runs_keeps_its_outputs() -> None:
+    model = counting(trip=3)
+    assert not Manager([ChooseInitialStates()]).run_passes(model)
+    assert numbers(model, 0, False) == [8, 9]
+
+
+def shift_register() -> Model:
+    """a' = x[i], b' = a; both last values and b over time."""
+
+    def build(b: Builder, x: Value, zero: Value) -> list[Value]:
+        inner = b.nested("body")
+        piece = inner.parameter("piece", TensorType(F32, Shape.of(1)))
+        first, second = (inner.parameter(name, zero.type) for name in "ab")
+        inner.result(inner(elementwise.Negative(), piece), "a2")
+        inner.result(first, "b2")
+        inner.result(second, "seen")
+        inputs = (Sliced(0, 0, 0, 0, -1, 1, 1), Carried(1, 1, 0), Carried(2, 2, 1))
+        outputs = (LastValue(0, 0), Concatenated(2, 1, 0, 0, -1, 1, 1))
+        body = Body("body", inner.graph, PortMap(inputs, outputs, None, None))
+        made = b.emit(control_flow.TensorIterator(), x, zero, zero, n_outputs=2, bodies=(body,))
+        return list(made.outputs)
+
+    return model_of(build, (F32, (4,)), (F32, (1,)))
+
+
+def test_a_state_that_is_passed_on_gets_a_copy() -> None:
+    model = after(shift_register(), SeparateStates())
+    (loop,) = model.graph.nodes
+    given = [result.inputs[0] for result in loop.body().graph.results]
+    assert [value.producer.op.type for value in given if value] == [
+        "Negative",
+        "Identity",
+        "Parameter",
+    ]
+    last, over_time = run(
+        model, [np.arange(1, 5, dtype=np.float32), np.zeros(1, np.float32)]
+    ).values()
+    np.testing.assert_array_equal(last, [-4])
+    np.testing.assert_array_equal(over_time, [0, 0, -1, -2])
+
+
+def test_what_follows_from_shapes_is_a_constant() -> None:
+    def build(b: Builder, x: Value, y: Value) -> Value:
+        count = b(gather.Gather(), b(shape.ShapeOf3(), x), b.i64([1]), b.i64(0))
+        inner = b.nested("then")
+        held = inner.parameter("held", y.type)
+        size = inner.parameter("size", TensorType(I64, Shape.of(1)))
+        target = inner(slicing.Concat(0), size, inner.i64([-1]))
+        inner.result(inner(shape.Reshape(), held, target), "out")
+        other = b.nested("else")
+        held = other.parameter("held", y.type)
+        other.result(other(shape.Reshape(), held, other.i64([3, -1])), "out")
+        ports = (Invariant(1, 0), Invariant(2, 1))
+        bodies = (
+            Body("then", inner.graph, PortMap(ports, (LastValue(0, 0),))),
+            Body("else", other.graph, PortMap(ports[:1], (LastValue(0, 0),))),
+        )
+        flag = b(comparison.Less(), b(shape.Reshape(), y, b.i64([6])), b.constant(0, F32))
+        first = b(slicing.StridedSlice((0,), (0,)), flag, b.i64([0]), b.i64([1]), b.i64([1]))
+        return b.emit(control_flow.If(), first, y, count, n_outputs=1, bodies=bodies).output
+
+    model = after(model_of(build, (F32, (2, 3)), (F32, (6,))), FoldShapes())
+    assert "ShapeOf" not in shown(model)
+    assert "Concat" not in shown(model)
+    assert shown(model).count("= Reshape(held, [3, -1])") == 1
+    y = np.arange(6, dtype=np.float32)
+    (got,) = run(model, [np.zeros((2, 3), np.float32), y]).values()
+    np.testing.assert_array_equal(got, y.reshape(3, 2))
+
+
+def test_a_shape_that_is_an_output_stays_computed() -> None:
+    model = model_of(lambda b, x: b(shape.ShapeOf3(), x), (F32, (2, 3)))
+    assert not Manager([FoldShapes()]).run_passes(model)
+
+
+def test_a_reduction_to_a_scalar_keeps_its_axes_first() -> None:
+    model = after(
+        model_of(
+            lambda b, x: b(elementwise.Divide(), x, b(reduction.ReduceMax(), x, b.i64([0, 1]))),
+            (F32, (2, 3)),
+        ),
+        KeepReducedDims(),
+    )
+    assert shown(model).splitlines()[:2] == [
+        "ReduceMax/ReduceMax = ReduceMax(x0, [0, 1])",
+        "ReduceMax = Squeeze(ReduceMax/ReduceMax, [0, 1])",
+    ]
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    (got,) = run(model, [x]).values()
+    np.testing.assert_allclose(got, x / 5)
+
+
+@pytest.mark.parametrize("element", [ElementType.U8, ElementType.U32, ElementType.I16])
+def test_differences_of_narrow_integers_have_a_sign_inside(element: ElementType) -> None:
+    model = after(
+        model_of(lambda b, x, y: b(elementwise.Subtract(), x, y), (element, (2,)), (element, (2,))),
+        WidenNarrowIntegers(),
+    )
+    wide = "Subtract/Convert"
+    assert shown(model).splitlines() == [
+        f"{wide} = Convert(x0)",
+        f"{wide}_1 = Convert(x1)",
+        f"Subtract/Subtract = Subtract({wide}, {wide}_1)",
+        "Subtract = Convert(Subtract/Subtract)",
+        "-> Subtract",
+    ]
+    kind = element.numpy()
+    (got,) = run(model, [np.array([3, 5], kind), np.array([1, 7], kind)]).values()
+    np.testing.assert_array_equal(got, np.array([2, -2]).astype(kind))
+
+
+def test_floats_and_u64_are_left_alone() -> None:
+    for element in (F32, ElementType.U64):
+        model = model_of(lambda b, x: b(elementwise.Subtract(), x, x), (element, (2,)))
+        assert not Manager([WidenNarrowIntegers()]).run_passes(model)
+
+
+def packed(element: ElementType) -> Model:
+    """Constants of 4 elements that are converted to f32 and added to the input."""
+
+    def build(b: Builder, x: Value) -> Value:
+        codes = b.tensor(ArrayTensor(unpack(b"\x21\x43", element, (4,)), element), "codes")
+        return b(elementwise.Add(), x, b(convert.Convert(F32), codes))
+
+    return model_of(build, (F32, (4,)))
+
+
+@pytest.mark.parametrize(("element", "wide"), [("u4", "u8"), ("i4", "i8"), ("nf4", "f32")])
+def test_narrow_constants_are_stored_wide(element: str, wide: str) -> None:
+    model = packed(ElementType(element))
+    (wanted,) = run(model, [np.zeros(4, np.float32)]).values()
+    after(model, UnpackConstants())
+    (codes,) = [node for node in model.graph.nodes if node.op.type == "Const"]
+    assert str(codes.output.type) == f"{wide}[4]"
+    (got,) = run(model, [np.zeros(4, np.float32)]).values()
+    np.testing.assert_array_equal(got, wanted)
+
+
+def test_only_the_types_asked_for_are_widened() -> None:
+    assert not Manager([UnpackConstants(("i4",))]).run_passes(packed(ElementType.U4))
+    with pytest.raises(UsageError, match="'f32' is no narrow type"):
+        UnpackConstants(("f32",))
