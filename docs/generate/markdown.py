@@ -1,0 +1,34 @@
+"""Small pieces of Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+__all__ = ["cell", "fenced", "table", "ticked"]
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; cells are Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(map(cell, line))} |" for line in lines)
+
+
+def cell(text: str) -> str:
+    """Markdown that stays in its cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def fenced(text: str, language: str = "text") -> str:
+    """A block of code."""
+    fence = "````" if "```" in text else "```"
+    return f"{fence}{language}\n{text.strip(chr(10))}\n{fence}"
+
+
+def ticked(text: str) -> str:
+    """Text whose XML elements are shown rather than read, where it has no ticks of its own."""
+    parts = re.split(r"(``.+?``|`[^`]+`)", text)
+    return "".join(
+        part if part.startswith("`") else re.sub(r"<[^>]+>", lambda tag: f"`{tag.group()}`", part)
+        for part in parts
+    )

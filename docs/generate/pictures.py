@@ -1,0 +1,64 @@
+"""The pictures that pages name: a model, or a model and what its conversion makes of it.
+
+``<!-- picture: loop -->`` shows the model `loop` of `examples`, ``loop to onnx`` and ``loop to
+onnx as scan`` its conversion as well, ``loop and unrolled`` what the pass `unroll` makes of it.
+What comes second is drawn from what the converter, or the pass, gives.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import irloop
+from docs.generate.examples import EXAMPLES
+from irloop.drawing.scene import Style
+from irloop.drawing.svg import svg
+from irloop.graph.model import Model
+from irloop.passes import Manager
+from irloop.passes.common import Unroll
+
+__all__ = ["picture"]
+
+_FORMATS = {"onnx": "ONNX", "openvino": "OpenVINO IR"}
+
+#: What makes a picture a file of its own; on a page it has the colours of the page.
+_OWN_COLOURS = re.compile(r"<style>.*?</style>\n|<rect [^>]*fill=\"#ffffff\"/>\n", re.DOTALL)
+
+
+def picture(request: str) -> str:
+    """The picture that a page asks for, as HTML of one block.
+
+    Raises:
+        KeyError: for a model that `examples` has not.
+    """
+    name, way, what = [*request.split(" ", 2), "", ""][:3]
+    parts = [_captioned(_model(name))]
+    if way == "to":
+        target, _, prefer = what.partition(" as ")
+        parts.append(_captioned(_converted(_model(name), target, prefer)))
+    elif way == "and":
+        unrolled = _model(name)
+        Manager([Unroll()]).run_passes(unrolled)
+        parts.append(_captioned(unrolled, what))
+    return f'<div class="pictures">{"".join(parts)}</div>'
+
+
+def _model(name: str) -> Model:
+    model = EXAMPLES[name]()
+    irloop.infer(model)
+    return model
+
+
+def _converted(model: Model, target: str, prefer: str) -> Model:
+    wish: Literal["loop", "scan"] = "scan" if prefer == "scan" else "loop"
+    if target == "onnx":
+        return irloop.convert(model, "onnx", prefer=wish)[0]
+    return irloop.convert(model, "openvino")[0]
+
+
+def _captioned(model: Model, caption: str = "") -> str:
+    drawn = _OWN_COLOURS.sub("", svg(model.graph, Style(types=False)))
+    lines = drawn.replace("<svg ", '<svg class="picture" ', 1).replace("\n", "")
+    words = caption or _FORMATS[model.dialect]
+    return f"<figure><figcaption>{words}</figcaption>{lines}</figure>"

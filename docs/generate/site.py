@@ -1,0 +1,73 @@
+"""What is generated: whole pages, blocks within pages, and entries of the navigation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import irloop
+from docs.generate import api, commands, operations, passes, pictures, rules, texts
+
+__all__ = ["BLOCKS", "filled", "navigation", "pages"]
+
+#: What stands where a page says ``<!-- generated: NAME -->``.
+BLOCKS: dict[str, Callable[[], str]] = {
+    "api classes": api.classes,
+    "api errors": api.errors,
+    "api functions": api.functions,
+    "api passes": api.passes,
+    "commands": commands.index,
+    "operation counts": operations.counts,
+    "operations onnx": partial(operations.operations, "onnx"),
+    "operations openvino": partial(operations.operations, "openvino"),
+    "other codes": rules.other_codes,
+    "passes": passes.library,
+    "refused onnx": partial(operations.refused, "onnx"),
+    "refused openvino": partial(operations.refused, "openvino"),
+    "rules": rules.index,
+}
+
+_REQUEST = re.compile(r"^<!-- (generated|picture): ([\w -]+?) -->$", re.MULTILINE)
+
+
+def pages() -> dict[str, str]:
+    """Every generated page by its path."""
+    return {**rules.pages(), **commands.pages(), **texts.pages()}
+
+
+def filled(markdown: str) -> str:
+    """A page with the blocks and pictures that it asks for.
+
+    Raises:
+        KeyError: for a block or a model that does not exist.
+    """
+    return _REQUEST.sub(_answer, markdown)
+
+
+def _answer(request: re.Match[str]) -> str:
+    kind, name = request.groups()
+    return BLOCKS[name]() if kind == "generated" else pictures.picture(name)
+
+
+def navigation(name: str) -> list[Any]:
+    """The entries that stand for ``NAME: generated`` in mkdocs.yml.
+
+    Raises:
+        KeyError: for a name that stands for nothing.
+    """
+    return {"Rules": _rules, "Command line": _commands}[name]()
+
+
+def _rules() -> list[Any]:
+    groups: dict[str, list[str]] = {}
+    for rule in irloop.rules():
+        path = f"rules/{rule.code.lower()}.md"
+        groups.setdefault(rules.title_of(rule.code), []).append(path)
+    sections = [{title: paths} for title, paths in groups.items()]
+    return ["rules/index.md", *sections, {"Other codes": "rules/other.md"}]
+
+
+def _commands() -> list[str]:
+    return ["reference/cli/index.md", *commands.pages()]

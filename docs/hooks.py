@@ -1,0 +1,44 @@
+"""What mkdocs calls as it builds the site: generated pages, blocks, navigation."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+# mkdocs loads this file by its path, so the project is not among the places of modules yet.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from docs.generate import site
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put generated entries where the navigation says ``NAME: generated``."""
+    config.nav = _filled(config.nav)
+    return config
+
+
+def _filled(entries: Any) -> Any:
+    if isinstance(entries, list):
+        return [_filled(entry) for entry in entries]
+    if isinstance(entries, dict):
+        return {
+            name: site.navigation(name) if inner == "generated" else _filled(inner)
+            for name, inner in entries.items()
+        }
+    return entries
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages."""
+    for path, content in site.pages().items():
+        files.append(File.generated(config, path, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Put blocks and pictures where a page asks for them."""
+    return site.filled(markdown)
