@@ -11,7 +11,7 @@ twice. Operations that commute are tried with their operands swapped.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from typing import Any
 
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
@@ -145,6 +145,9 @@ class _WrapType(Pattern):
         self._inputs = inputs
         self._where = where
 
+    def match(self, node: Node) -> Match | None:
+        return super().match(node) if isinstance(node.op, self.types) else None
+
     def accept_root(self, node: Node, match: Match) -> bool:
         if node.outputs:
             return self.accept(node.outputs[0], match)
@@ -168,28 +171,28 @@ class _WrapType(Pattern):
         match.nodes.append(node)
         if not self._inputs:
             return True
-        values = [item for item in node.inputs if item is not None]
+        values = node.inputs
+        if None in values:
+            values = tuple(item for item in values if item is not None)
         if len(values) != len(self._inputs):
             return match.fail("%r has %d inputs, not %d", node, len(values), len(self._inputs))
-        inner = match.mark()
-        for order in _orders(node.op, values):
-            if self._accept_inputs(order, match):
-                return True
-            match.back_to(inner)
-        return False
+        mark = match.mark()
+        if self._accept_inputs(values, match):
+            return True
+        if not node.op.commutative or len(values) != 2:
+            return False
+        match.back_to(mark)
+        return self._accept_inputs(values[::-1], match)
 
-    def _accept_inputs(self, values: list[Value], match: Match) -> bool:
-        pairs = zip(self._inputs, values, strict=True)
-        return all(pattern.accept(value, match) for pattern, value in pairs)
+    def _accept_inputs(self, values: tuple[Any, ...], match: Match) -> bool:
+        # A plain loop: this is what a rewrite spends its time in.
+        for pattern, value in zip(self._inputs, values, strict=True):
+            if not pattern.accept(value, match):
+                return False
+        return True
 
     def __repr__(self) -> str:
         return "|".join(item.type or item.__name__ for item in self.types)
-
-
-def _orders(op: Op, values: list[Value]) -> Iterable[list[Value]]:
-    yield values
-    if op.commutative and len(values) == 2:
-        yield values[::-1]
 
 
 class _Optional(Pattern):

@@ -69,6 +69,8 @@ class MatchRewriter(Rewriter):
 
     def take_inserted(self) -> list[Node]:
         """The nodes inserted since the last call that are still in the graph, in order made."""
+        if not self._inserted:
+            return []
         made = self.inserted
         self._inserted = []
         return made
