@@ -17,11 +17,15 @@ Array = np.ndarray[Any, np.dtype[Any]]
 def pad(data: Array, begins: Sequence[int], ends: Sequence[int], mode: str, fill: Any) -> Array:
     """`data` with elements added (or, for negative numbers, cut off) at both ends of each axis.
 
-    `mode` is constant, edge, reflect (the border is not repeated), symmetric (it is) or wrap;
-    what is added by the latter comes from the whole of `data`, even where it is cut.
+    `mode` is constant, edge, reflect (the border is not repeated), symmetric (it is) or wrap.
+    What is added comes from the whole of `data`, even where it is cut; what wraps, as in ONNX
+    Runtime, from what is left of it.
     """
     if mode == "constant":
         return _pad_constant(data, begins, ends, fill)
+    if mode == "wrap":
+        data = _pad_constant(data, [min(b, 0) for b in begins], [min(e, 0) for e in ends], fill)
+        begins, ends = [max(b, 0) for b in begins], [max(e, 0) for e in ends]
     for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         if begin or end:
             size = data.shape[axis]

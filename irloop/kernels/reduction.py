@@ -158,26 +158,30 @@ def sum_square(data: Array, axes: Axes, keep: bool) -> Any:
 
 @unwarned
 def l2(data: Array, axes: Axes, keep: bool) -> Any:
-    """The square root of the sum of squares; of integers truncated, as OpenVINO does."""
-    wide = data if data.dtype.kind in "iu" else widened(data)
-    squares = np.asarray(total(wide * wide, axes, keep))
-    if data.dtype.kind in "iu":
-        return np.trunc(np.sqrt(squares.astype(np.float64))).astype(data.dtype)
-    return np.sqrt(squares).astype(data.dtype)
+    """The square root of the sum of squares; of integers truncated, as OpenVINO does.
+
+    Squares of integers are summed in f64, as runtimes do: their root may fit where they do not.
+    """
+    wide = data.astype(np.float64) if data.dtype.kind in "iu" else widened(data)
+    roots = np.sqrt(np.asarray(total(wide * wide, axes, keep)))
+    return _fitting(roots, data.dtype)
 
 
-def _logarithm(x: Array, dtype: np.dtype[Any]) -> Any:
-    with np.errstate(all="ignore"):
-        result = np.log(x.astype(np.float64) if dtype.kind in "iu" else x)
-        if dtype.kind in "iu":
-            result = np.nan_to_num(np.trunc(result))
-        return result.astype(dtype)
+def _fitting(x: Any, dtype: np.dtype[Any]) -> Any:
+    """Floats in another type; integers are truncated and kept within it."""
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        # As f64 the largest i64 is one too large already.
+        high = np.nextafter(float(limits.max) + 1, 0.0)
+        x = np.clip(np.nan_to_num(np.trunc(x)), float(limits.min), high)
+    return np.asarray(x).astype(dtype)
 
 
+@unwarned
 def log_sum(data: Array, axes: Axes, keep: bool) -> Any:
-    """The logarithm of the sum."""
-    wide = data if data.dtype.kind in "iu" else widened(data)
-    return _logarithm(np.asarray(total(wide, axes, keep)), data.dtype)
+    """The logarithm of the sum; that of integers is summed in f64 and truncated."""
+    wide = data.astype(np.float64) if data.dtype.kind in "iu" else widened(data)
+    return _fitting(np.log(np.asarray(total(wide, axes, keep))), data.dtype)
 
 
 @unwarned
@@ -190,6 +194,4 @@ def log_sum_exp(data: Array, axes: Axes, keep: bool) -> Any:
     result = np.log(sums) + peak
     if not keep:
         result = np.squeeze(result, axis=axes)
-    if data.dtype.kind in "iu":
-        result = np.nan_to_num(np.trunc(result))
-    return np.asarray(result).astype(data.dtype)
+    return _fitting(result, data.dtype)

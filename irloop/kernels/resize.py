@@ -293,8 +293,12 @@ def onnx_plans(
 
 
 def needed(plans: Sequence[Axis], how: Resampling) -> list[Axis]:
-    """The plans without those that change nothing in ONNX."""
-    if how.coordinates in ("tf_crop_and_resize", "tf_half_pixel_for_nn"):
+    """The plans without those that change nothing in ONNX.
+
+    An axis that keeps its size stays as it is; by the letter of tf_half_pixel_for_nn it would be
+    moved by half an element, which mixes batches and channels and no runtime does.
+    """
+    if how.coordinates == "tf_crop_and_resize":
         return list(plans)
     return [plan for plan in plans if plan.count != plan.size or plan.scale != 1.0]
 
