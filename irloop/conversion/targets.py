@@ -18,6 +18,7 @@ from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import all_graphs, node_path
 from irloop.passes.base import Pass
 from irloop.passes.common import (
+    BodyBarriers,
     CanonicalPorts,
     ChooseInitialStates,
     DeadCode,
@@ -26,7 +27,6 @@ from irloop.passes.common import (
     InlineConstantIf,
     KeepReducedDims,
     SelectBranches,
-    SeparateStates,
     UnpackConstants,
     WidenNarrowIntegers,
 )
@@ -128,7 +128,7 @@ def _passes(target: Target) -> Iterator[Pass]:
         yield DeadCode()
         yield ChooseInitialStates()
         yield KeepReducedDims()
-    yield SeparateStates()
+    yield BodyBarriers()
     if target.types:
         yield UnpackConstants(tuple(sorted(str(item) for item in target.types & set(STAND_INS))))
     yield DowngradeOpset(target.opset)

@@ -18,7 +18,7 @@ from irloop.dialects.openvino import (
 from irloop.errors import UsageError
 from irloop.execution.session import run
 from irloop.graph.builder import Builder
-from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, PortMap, Sliced
+from irloop.graph.loops import Carried, Invariant, LastValue, PortMap
 from irloop.graph.model import Body, Model, Value
 from irloop.graph.tensor import ArrayTensor, unpack
 from irloop.graph.types import ElementType, Shape, TensorType
@@ -27,7 +27,6 @@ from irloop.passes.common import (
     ChooseInitialStates,
     FoldShapes,
     KeepReducedDims,
-    SeparateStates,
     UnpackConstants,
     WidenNarrowIntegers,
 )
@@ -100,41 +99,6 @@ def test_a_loop_that_runs_keeps_its_outputs() -> None:
     model = counting(trip=3)
     assert not Manager([ChooseInitialStates()]).run_passes(model)
     assert numbers(model, 0, False) == [8, 9]
-
-
-def shift_register() -> Model:
-    """a' = x[i], b' = a; both last values and b over time."""
-
-    def build(b: Builder, x: Value, zero: Value) -> list[Value]:
-        inner = b.nested("body")
-        piece = inner.parameter("piece", TensorType(F32, Shape.of(1)))
-        first, second = (inner.parameter(name, zero.type) for name in "ab")
-        inner.result(inner(elementwise.Negative(), piece), "a2")
-        inner.result(first, "b2")
-        inner.result(second, "seen")
-        inputs = (Sliced(0, 0, 0, 0, -1, 1, 1), Carried(1, 1, 0), Carried(2, 2, 1))
-        outputs = (LastValue(0, 0), Concatenated(2, 1, 0, 0, -1, 1, 1))
-        body = Body("body", inner.graph, PortMap(inputs, outputs, None, None))
-        made = b.emit(control_flow.TensorIterator(), x, zero, zero, n_outputs=2, bodies=(body,))
-        return list(made.outputs)
-
-    return model_of(build, (F32, (4,)), (F32, (1,)))
-
-
-def test_a_state_that_is_passed_on_gets_a_copy() -> None:
-    model = after(shift_register(), SeparateStates())
-    (loop,) = model.graph.nodes
-    given = [result.inputs[0] for result in loop.body().graph.results]
-    assert [value.producer.op.type for value in given if value] == [
-        "Negative",
-        "Identity",
-        "Parameter",
-    ]
-    last, over_time = run(
-        model, [np.arange(1, 5, dtype=np.float32), np.zeros(1, np.float32)]
-    ).values()
-    np.testing.assert_array_equal(last, [-4])
-    np.testing.assert_array_equal(over_time, [0, 0, -1, -2])
 
 
 def test_what_follows_from_shapes_is_a_constant() -> None:

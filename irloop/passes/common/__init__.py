@@ -44,6 +44,7 @@ from irloop.passes.common.decompose_cells import DecomposeCells
 from irloop.passes.common.decompress_fp16 import DecompressFp16
 from irloop.passes.common.downgrade_opset import DowngradeOpset
 from irloop.passes.common.fold_shapes import FoldShapes
+from irloop.passes.common.gather_to_slice import GatherToSlice
 from irloop.passes.common.hoist_invariants import HoistInvariants
 from irloop.passes.common.identity_elimination import IdentityElimination
 from irloop.passes.common.inline_constant_if import InlineConstantIf
@@ -54,8 +55,8 @@ from irloop.passes.common.low_latency import LowLatency
 from irloop.passes.common.scan8_to_scan9 import Scan8ToScan9
 from irloop.passes.common.scan_to_loop import ScanToLoop
 from irloop.passes.common.select_branches import SelectBranches
-from irloop.passes.common.separate_states import SeparateStates
 from irloop.passes.common.sequence_to_tensor_iterator import SequenceToTensorIterator
+from irloop.passes.common.slice_to_gather import SliceToGather
 from irloop.passes.common.stateful_to_stateless import StatefulToStateless
 from irloop.passes.common.tensor_iterator_to_loop import TensorIteratorToLoop
 from irloop.passes.common.tensor_iterator_to_sequence import TensorIteratorToSequence
@@ -78,6 +79,7 @@ __all__ = [
     "DowngradeOpset",
     "FoldShapes",
     "FoldTrips",
+    "GatherToSlice",
     "HoistInvariants",
     "IdentityElimination",
     "InlineConstantIf",
@@ -88,8 +90,8 @@ __all__ = [
     "Scan8ToScan9",
     "ScanToLoop",
     "SelectBranches",
-    "SeparateStates",
     "SequenceToTensorIterator",
+    "SliceToGather",
     "StatefulToStateless",
     "TensorIteratorToLoop",
     "TensorIteratorToSequence",
@@ -114,6 +116,7 @@ LIBRARY: dict[str, type[Pass]] = by_name(
         DowngradeOpset,
         FoldShapes,
         FoldTrips,
+        GatherToSlice,
         HoistInvariants,
         IdentityElimination,
         InlineConstantIf,
@@ -124,8 +127,8 @@ LIBRARY: dict[str, type[Pass]] = by_name(
         Scan8ToScan9,
         ScanToLoop,
         SelectBranches,
-        SeparateStates,
         SequenceToTensorIterator,
+        SliceToGather,
         StatefulToStateless,
         TensorIteratorToLoop,
         TensorIteratorToSequence,
