@@ -13,15 +13,18 @@ from irloop.conversion.pipelines import to_onnx
 from irloop.errors import UsageError
 from irloop.execution.session import run
 from irloop.formats.onnx import reader
-from irloop.graph.model import Model
+from irloop.graph.loops import Sliced
+from irloop.graph.model import Model, Node
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_nodes
 from irloop.passes import Manager, Pass, PassConfig
 from irloop.passes.common import (
+    GatherToSlice,
     LoopToScan,
     LoopToTensorIterator,
     Scan8ToScan9,
     ScanToLoop,
+    SliceToGather,
     TensorIteratorToLoop,
 )
 from tests.drawn.loops import Plan, build, plans, values
@@ -176,3 +179,25 @@ def test_an_operation_that_opset_9_changed_is_named(tmp_path: Path) -> None:
     path.write_bytes(onnx.parser.parse_model(text).SerializeToString())
     with pytest.raises(UsageError, match="Upsample-7"):
         Scan8ToScan9().run(reader.read(path), PassConfig())
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(plans())
+def test_slices_may_be_gathered(plan: Plan) -> None:
+    assume(plan.kind == "Loop" and plan.slices)
+    model, arrays = build(plan)
+    wanted = values(*build(plan))
+    changed(model, SliceToGather())
+    assert not [port for port in node_of(model).body().ports.inputs if isinstance(port, Sliced)]
+    for item in (None, GatherToSlice()):
+        model = model if item is None else changed(model, item)
+        for got, want in zip(values(model, arrays), wanted, strict=True):
+            np.testing.assert_array_equal(got, want)
+    plain = [part == 1 and not reverse for _, reverse, part in plan.slices]
+    found = [port for port in node_of(model).body().ports.inputs if isinstance(port, Sliced)]
+    assert len(found) == (0 if plan.runtime_trip else sum(plain))
+
+
+def node_of(model: Model) -> Node:
+    (node,) = [node for node in model.graph.nodes if node.bodies]
+    return node

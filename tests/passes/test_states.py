@@ -7,18 +7,19 @@ import pytest
 
 from irloop.execution.session import Session, run
 from irloop.graph.model import Model
+from irloop.graph.types import Shape, TensorType
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_nodes
 from irloop.passes import Manager
 from irloop.passes.common import LowLatency, SequenceToTensorIterator, StatefulToStateless
-from tests.passes.test_recurrent_passes import KINDS, B, T, model
+from tests.passes.test_recurrent_passes import F32, KINDS, B, N, T, model
 
 
 def stateful(kind: str, keep_loops: bool) -> Model:
     """A sequence whose states are variables, for one step at a time."""
     made, _ = model(kind, "forward", [T] * B)
     x = made.graph.parameters[0].output
-    x.type = type(x.type)(x.type.element, x.type.shape.with_dim(1, 1))
+    x.type = TensorType(F32, Shape.of(B, 1, N))
     passes = [SequenceToTensorIterator(), LowLatency(keep_loops=keep_loops)]
     Manager(passes, check=True).run_passes(made)
     verify(made.graph)

@@ -1,0 +1,102 @@
+"""Lets loops slice what their bodies gather by the number of the iteration."""
+
+from __future__ import annotations
+
+from irloop.dialects.loops import normal_axis
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino import gather
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import Sliced
+from irloop.graph.model import Node, Value
+from irloop.graph.types import TensorType
+from irloop.passes.forms import Forms
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.wires import Entering, LoopWires
+
+__all__ = ["GatherToSlice"]
+
+GATHERS = (gather.Gather, gather.Gather7, gather.Gather8)
+
+#: Operations that make a vector of one element of the number of the iteration.
+SHAPING = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
+
+
+class GatherToSlice(LoopPass):
+    """Takes slices at the border of a Loop where its body gathers element number i in iteration i.
+
+    Given::
+
+        Loop(3, c, x [5,2]), iteration i:  w: x    p = Gather(w, i, 0)    y = Relu(p)
+
+    Result::
+
+        Loop(3, c, x [5,2]):  s: x[axis 0]    p = Squeeze(s, 0)    y = Relu(p)
+
+    The body then needs one element at a time, and a Loop whose trip count is the length may become
+    a TensorIterator. A Gather stays when the trip count is not constant or may pass the length, and
+    when its index is anything but the number of the iteration.
+    """
+
+    name = "gather_to_slice"
+    dialects = frozenset({"openvino"})
+    loops = (ov.Loop,)
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        known = None if wires.trip is None else self.session.inference.constant(wires.trip)
+        limit = -1 if known is None or known.size != 1 else int(known.reshape(-1)[0])
+        if limit < 0 or wires.iteration is None:
+            return
+        inner = self.session.rewriter(wires.graph)
+        captured = {item.parameter: item for item in wires.invariants}
+        changed = False
+        for index in _indices(wires.iteration):
+            for user, position in index.uses:
+                source = user.inputs[0] if isinstance(user.op, GATHERS) else None
+                item = None if source is None or position != 1 else captured.get(source)
+                axis = None if item is None else self._axis(user, item, limit)
+                if item is None or axis is None:
+                    continue
+                changed = True
+                forms = Forms(self.model, inner, user, node.name)
+                piece = _entered(wires, item, axis, forms)
+                if shape_of(index).rank == 0:
+                    piece = forms.squeezed(piece, axis)
+                inner.replace_node(user, [piece])
+            if index is not wires.iteration and not index.is_used:
+                inner.erase(index.producer)
+        if changed:
+            wires.drop_unread(node.op)
+            wires.replace(ov.Loop(), rewriter)
+
+    def _axis(self, node: Node, item: Entering, limit: int) -> int | None:
+        """The axis of a Gather that never passes the end of it."""
+        where, dims = node.inputs[2], shape_of(item.outer).dims
+        known = None if where is None else self.session.inference.constant(where)
+        if known is None or known.size != 1 or dims is None or getattr(node.op, "batch_dims", 0):
+            return None
+        axis = normal_axis(int(known.reshape(-1)[0]), len(dims))
+        size = dims[axis]
+        same = element_of(item.outer) is element_of(item.parameter)
+        return axis if same and isinstance(size, int) and size >= limit else None
+
+
+def _indices(number: Value) -> list[Value]:
+    """The number of the iteration, as it is and as a vector of one element."""
+    found = [number]
+    for node, position in number.uses:
+        shaped = node.op.type in SHAPING and position == 0
+        if shaped and shape_of(node.outputs[0]).dims in ((), (1,)):
+            found.append(node.outputs[0])
+    return found
+
+
+def _entered(wires: LoopWires, item: Entering, axis: int, forms: Forms) -> Value:
+    """The body's view of one slice."""
+    for other in wires.slices:
+        if other.outer is item.outer and other.port == Sliced(0, 0, axis):
+            return other.parameter
+    assert isinstance(item.outer.type, TensorType)
+    type = TensorType(item.outer.type.element, item.outer.type.shape.with_dim(axis, 1))
+    name = forms.names.fresh(item.parameter.producer.name)
+    return wires.enter(item.outer, name, Sliced(0, 0, axis), type)

@@ -1,0 +1,74 @@
+"""Lets loop bodies gather their slices themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irloop.dialects.loops import normal_axis
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import Sliced
+from irloop.graph.model import Node, Value
+from irloop.passes.forms import Forms
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.wires import Entering, LoopWires
+
+__all__ = ["SliceToGather"]
+
+
+class SliceToGather(LoopPass):
+    """Hands whole tensors to a Loop that gathers its slices by the number of the iteration.
+
+    Given::
+
+        Loop(3, true, x [3,2]):  p: x[axis 0]                  y = Relu(p)
+
+    Result::
+
+        Loop(3, true, x [3,2]), iteration i:
+          w: x                   p = Gather(w, Unsqueeze(i), 0)    y = Relu(p)
+
+    OpenVINO 2026 takes slices of a Loop forward and one element at a time only; a Gather can take
+    any. A slice of a tensor of unknown rank stays, and so does a TensorIterator, whose slices are
+    what counts its iterations.
+    """
+
+    name = "slice_to_gather"
+    dialects = frozenset({"openvino"})
+    loops = (ov.Loop,)
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        slices = [item for item in wires.slices if shape_of(item.outer).rank is not None]
+        if not slices:
+            return
+        inner = self.session.rewriter(wires.graph)
+        outside = Forms(self.model, rewriter, node, node.name)
+        inside = Forms(self.model, inner, next(wires.graph.nodes, None), node.name)
+        number = wires.number(rewriter.names.fresh(f"{node.name}/iteration"))
+        for item in slices:
+            wires.inputs.remove(item)
+            made = _gathered(item, wires, number, outside, inside)
+            inner.replace_value(item.parameter, made, keep_names=False)
+        wires.replace(ov.Loop(), rewriter)
+
+
+def _gathered(
+    item: Entering, wires: LoopWires, number: Value, outside: Forms, inside: Forms
+) -> Value:
+    port, element = item.port, element_of(number)
+    assert isinstance(port, Sliced)
+    axis, part = normal_axis(port.axis, shape_of(item.outer).rank), port.part_size
+    whole = wires.capture(item.outer, outside.names.fresh(item.parameter.producer.name))
+    index = number if shape_of(number).rank == 1 else inside.unsqueezed(number, 0)
+    if part > 1:
+        index = inside.multiplied(index, inside.constant([part], element))
+    if port.stride < 0:
+        # Slice i ends i slices before the last element.
+        size = outside.converted(outside.size_of(item.outer, axis), element)
+        last = outside.subtracted(size, outside.constant(part, element))
+        first = wires.capture(last, outside.names.fresh(f"{whole.producer.name}/last"))
+        index = inside.subtracted(first, index)
+    if part > 1:
+        index = inside.added(index, inside.constant(np.arange(part), element))
+    return inside.gathered(whole, index, axis)
