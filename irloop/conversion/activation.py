@@ -104,8 +104,7 @@ def as_scalar(c: Conversion, value: Value) -> Value:
 @exports(ov.Swish)
 def export_swish(c: Conversion, op: ov.Swish, x: Value, beta: Value | None = None) -> Value:
     factor = 1.0 if beta is None else number_of(c, beta)
-    if factor is not None and c.opset >= 24:
-        return floating(c, x, lambda value: c(onnx.Swish(alpha=factor), value))
+    # ONNX has Swish since 24, and ONNX Runtime no kernel for it.
     scaled = x
     if factor is None and beta is not None:
         scaled = forms.mul(c, as_scalar(c, beta), x)

@@ -8,6 +8,7 @@ from itertools import product as all_of
 
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion import openvino_forms as ov_forms
+from irloop.conversion.einsum import einsum
 from irloop.conversion.framework import Conversion, exports, imports
 from irloop.dialects.einsum import DOTS, Equation
 from irloop.dialects.onnx import matmul as onnx
@@ -79,10 +80,7 @@ def _scaled(c: Conversion, value: Value, factor: float) -> Value:
 @exports(ov.Einsum)
 def export_einsum(c: Conversion, op: ov.Einsum, *operands: Value) -> Value:
     """Einsum -> Einsum."""
-    if c.opset < 12:
-        raise c.refuse("Einsum exists since opset 12", opset=12)
-    given = _aligned(c, Equation.parse(op.equation), operands)
-    return forms.numeric(c, onnx.Einsum(op.equation), *given, small=None, half=None)
+    return einsum(c, op.equation, *_aligned(c, Equation.parse(op.equation), operands))
 
 
 def _aligned(c: Conversion, equation: Equation, operands: tuple[Value, ...]) -> list[Value]:

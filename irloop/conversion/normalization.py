@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from irloop.conversion import computed_axes
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion.framework import Conversion, exports
 from irloop.conversion.reduction import known_axes
@@ -40,7 +41,7 @@ def rank_of(c: Conversion, value: Value) -> int:
 def reduced(c: Conversion, kind: str, value: Value, axes: Sequence[int] | Value) -> Value:
     """A reduction that keeps the rank; over no axes it changes nothing."""
     if isinstance(axes, Value):
-        return forms.reduce_computed(c, kind, value, axes)
+        return computed_axes.reduce(c, kind, value, axes)
     return forms.reduce(c, kind, value, axes) if axes else value
 
 

@@ -390,11 +390,7 @@ def _reducible(c: Conversion, kind: str, element: ElementType) -> ElementType:
 def reduce_computed(
     c: Conversion, kind: str, value: Value, axes: Value, *, keep: bool = True
 ) -> Value:
-    """A reduction over axes that are computed; an empty list reduces nothing."""
-    if c.opset < (13 if kind == "Sum" else 18):
-        fix = "write opset 18 or newer, or make the axes constant"
-        reason = "its axes are computed, which this opset does not allow"
-        raise c.refuse(reason, fix, opset=13 if kind == "Sum" else 18)
+    """A reduction over an input of axes, since 13 (Sum) or 18; an empty list reduces nothing."""
     listed = cast(c, axes, ElementType.I64)
     if static_shape(listed).rank == 0:
         listed = reshape(c, listed, [1])

@@ -71,6 +71,7 @@ from irloop.conversion import (  # noqa: F401
 from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.carriers import carry_narrow_elements
 from irloop.conversion.framework import EXPORTS, IMPORTS, Conversion, Converted, Converter
+from irloop.conversion.onnx_forms import ELEMENT_SINCE
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.onnx import ONNX
 from irloop.errors import UnsupportedError, UsageError
@@ -256,6 +257,8 @@ def _translate(
     source = model.graph
     converter.source = Inference()
     converter.source.run(source)
+    if converter.rules is EXPORTS:
+        _refuse_new_elements(source, converter)
     target = Conversion(Graph(source.name), converter)
     for name in names.taken:
         target.names.reserve(name)
@@ -280,6 +283,25 @@ def _translate(
     _keep_declared_dims(target.graph, converter)
     verify(target.graph)
     return target.graph
+
+
+def _refuse_new_elements(source: Graph, converter: Converter) -> None:
+    """Refuse inputs of element types that the ONNX opset being written does not have."""
+    for node in source.parameters:
+        element = element_of(node.outputs[0])
+        since = ELEMENT_SINCE.get(element, 1)
+        if converter.opset >= since:
+            continue
+        converter.cures.append(since)
+        converter.refusals.append(
+            Diagnostic(
+                "CNV003",
+                Severity.ERROR,
+                f"model input {node.name!r} is of type {element}, which ONNX has since {since}",
+                Location(line=node.location.line, path=node.name),
+                fix=f"write opset {since} or newer",
+            )
+        )
 
 
 def _keep_declared_dims(graph: Graph, converter: Converter) -> None:

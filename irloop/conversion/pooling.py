@@ -12,7 +12,7 @@ from typing import Any
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion.convolution import spatial_sizes
 from irloop.conversion.framework import Conversion, exports
-from irloop.dialects.onnx import elementwise
+from irloop.dialects.onnx import convolution, elementwise
 from irloop.dialects.onnx import pooling as onnx
 from irloop.dialects.openvino import pooling as ov
 from irloop.graph.builder import element_of, shape_of
@@ -107,8 +107,6 @@ def export_average(
 ) -> Value:
     """AvgPool -> AveragePool."""
     window = op.window()
-    if any(step != 1 for step in window.dilations) and c.opset < 19:
-        raise c.refuse("AveragePool has dilations from opset 19 on", opset=19)
     element = element_of(data)
     whole = element.is_integer
     x = forms.cast(c, data, ElementType.F32) if whole else data
@@ -122,6 +120,8 @@ def _average(
     c: Conversion, op: ov.AvgPool | ov.AvgPool14 | ov.AvgPool16, window: Window, x: Value
 ) -> Value:
     include = not op.exclude_pad
+    if any(step != 1 for step in window.dilations) and c.opset < 19:
+        return _average_by_convolution(c, op, window, x)
     if include and window.rounding == "ceil_torch":
         # ONNX too divides by what lies within the declared padding.
         attributes = _steps(window) | _dynamic(c, window)
@@ -137,6 +137,28 @@ def _average(
     padded = _padded(c, plan, x, 0.0)
     mean = forms.numeric(c, onnx.AveragePool(**plan.attributes), padded)
     return mean if include else forms.mul(c, mean, _share(c, window, x))
+
+
+def _average_by_convolution(
+    c: Conversion, op: ov.AvgPool | ov.AvgPool14 | ov.AvgPool16, window: Window, x: Value
+) -> Value:
+    """A mean of each channel by equal weights: AveragePool has dilations from opset 19 on."""
+    import numpy as np
+
+    channels, sizes = shape_of(x).dim(1), spatial_sizes(x)
+    partial = not op.exclude_pad and window.rounding == "ceil_torch" and _rounds_up(window, x)
+    if not isinstance(channels, int) or sizes is None or partial:
+        raise c.refuse("AveragePool has dilations from opset 19 on", opset=19)
+    begins, ends = reached_pads(window, sizes)
+    pads = (*begins, *(max(pad, 0) for pad in ends))
+    weight = np.full((channels, 1, *window.kernel), 1 / np.prod(window.kernel))
+    means = forms.numeric(
+        c,
+        convolution.Conv(**_steps(window), pads=pads, group=channels),
+        x,
+        c.constant(weight, element_of(x)),
+    )
+    return forms.mul(c, means, _share(c, window, x)) if op.exclude_pad else means
 
 
 def _rounds_up(window: Window, x: Value) -> bool:

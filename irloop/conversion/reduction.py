@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from irloop.conversion import computed_axes
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.framework import Conversion, exports, imports
@@ -31,7 +32,7 @@ def _export(kind: str) -> Callable[..., Value]:
     def rule(c: Conversion, op: ov.Reduction, data: Value, axes: Value) -> Value:
         known = known_axes(c, axes)
         if known is None:
-            return forms.reduce_computed(c, kind, data, axes, keep=op.keep_dims)
+            return computed_axes.reduce(c, kind, data, axes, keep=op.keep_dims)
         if not known:
             return _unreduced(c, kind, data)
         return forms.reduce(c, kind, data, known, keep=op.keep_dims)

@@ -6,12 +6,14 @@ from typing import Any
 
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion import openvino_forms as ov_forms
+from irloop.conversion.einsum import einsum
 from irloop.conversion.framework import Conversion, exports, imports
-from irloop.dialects.onnx import comparison, elementwise, matmul
+from irloop.conversion.sampling import export_grid_sample
+from irloop.dialects.onnx import comparison, elementwise
 from irloop.dialects.onnx import pooling as onnx_pooling
 from irloop.dialects.onnx import roi as onnx
-from irloop.dialects.onnx import sampling as onnx_sampling
 from irloop.dialects.openvino import roi as ov
+from irloop.dialects.openvino.sampling import GridSample
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -49,8 +51,6 @@ def _bilinear(c: Conversion, size: tuple[int, int], data: Value, rois: Value) ->
 
 def _sampled(c: Conversion, size: tuple[int, int], items: Value, box: list[Value]) -> Value:
     """Maps [R, C, H, W] at a grid of places in boxes x1, y1, x2, y2 of 0..1; 0 outside."""
-    if c.opset < 16:
-        raise c.refuse("GridSample exists since opset 16", opset=16)
     x1, y1, x2, y2 = box
     across, down = _axis(c, x1, x2, size[1]), _axis(c, y1, y2, size[0])
     # [R, h, w] of both coordinates
@@ -58,10 +58,7 @@ def _sampled(c: Conversion, size: tuple[int, int], items: Value, box: list[Value
     x = forms.expand(c, forms.unsqueeze(c, across, [1]), shape)
     y = forms.expand(c, forms.unsqueeze(c, down, [2]), shape)
     grid = forms.concat(c, [forms.unsqueeze(c, x, [3]), forms.unsqueeze(c, y, [3])], 3)
-    if c.opset >= 20:
-        read = c(onnx_sampling.GridSample(1, "border", "linear"), items, grid)
-    else:
-        read = c(onnx_sampling.GridSample16(1, "border", "bilinear"), items, grid)
+    read = export_grid_sample(c, GridSample(True, "bilinear", "border"), items, grid)
     kept = forms.unsqueeze(c, _inside(c, x, y), [1])
     return forms.where(c, kept, read, forms.scalar(c, 0.0, items))
 
@@ -167,7 +164,7 @@ def _average(c: Conversion, op: ov.PSROIPooling, items: Value, box: list[Value])
     rows = _mask(c, op, y1, y2, height)
     columns = _mask(c, op, x1, x2, width)
     own = forms.reshape(c, items, [0, op.output_dim, group, group, height, width])
-    total = c(matmul.Einsum("roijhw,rih,rjw->roij"), own, rows, columns)
+    total = einsum(c, "roijhw,rih,rjw->roij", own, rows, columns)
     counts = [forms.reduce(c, "Sum", mask, [2]) for mask in (rows, columns)]
     area = forms.mul(c, counts[0], forms.transpose(c, counts[1], [0, 2, 1]))
     # An empty bin has the sum 0.

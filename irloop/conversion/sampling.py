@@ -11,33 +11,47 @@ from functools import reduce
 from itertools import product as all_of
 
 from irloop.conversion import openvino_forms as forms
-from irloop.conversion.framework import Conversion, exports, imports
+from irloop.conversion.framework import IMPORTS, Conversion, Converter, exports, imports
 from irloop.dialects.onnx import sampling as onnx
 from irloop.dialects.openvino import comparison, elementwise
 from irloop.dialects.openvino import sampling as ov
 from irloop.dialects.sampling import mode_of
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.model import Value
+from irloop.graph.model import Graph, Value
 from irloop.graph.types import ElementType
 
-__all__: list[str] = []
+__all__ = ["export_grid_sample"]
 
 _OLD_MODES = {"nearest": "nearest", "linear": "bilinear", "cubic": "bicubic"}
 
 #: Keys' coefficient, the same in both formats.
 CUBIC = -0.75
 
+#: The OpenVINO opset whose operations the sum of Gather needs.
+OLDEST = 7
+
 
 @exports(ov.GridSample)
 def export_grid_sample(c: Conversion, op: ov.GridSample, data: Value, grid: Value) -> Value:
-    """GridSample -> GridSample."""
-    if c.opset < 16:
-        raise c.refuse("GridSample exists since opset 16", opset=16)
+    """GridSample -> GridSample, before 16 a sum of Gather."""
     mode, align = mode_of(op.mode), int(op.align_corners)
     padding = op.padding_mode.lower()
+    if c.opset < 16:
+        return _export_sampler(c, op, data, grid)
     if c.opset < 20:
         return c(onnx.GridSample16(align, padding, _OLD_MODES[mode]), data, grid)
     return c(onnx.GridSample(align, padding, mode), data, grid)
+
+
+def _export_sampler(c: Conversion, op: ov.GridSample, data: Value, grid: Value) -> Value:
+    """The sum that stands for GridSample in old OpenVINO opsets, exported itself."""
+    inner = Conversion(Graph("GridSample"), Converter(IMPORTS, OLDEST))
+    read = [inner.parameter(name, value.type) for name, value in (("data", data), ("grid", grid))]
+    sampler = _Sampler(
+        inner, read[0], read[1], mode_of(op.mode), op.padding_mode.lower(), op.align_corners, 2
+    )
+    inner.result(sampler.run(), "sampled")
+    return c.convert_graph(inner.graph, [data, grid])[0]
 
 
 @imports(onnx.GridSample, onnx.GridSample16)

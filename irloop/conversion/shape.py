@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from irloop.conversion import onnx_forms, openvino_forms
+from irloop.conversion import computed_axes, onnx_forms, openvino_forms
 from irloop.conversion.framework import Conversion, exports, imports
 from irloop.conversion.inputs import ints, length, needed_ints, needed_rank
 from irloop.dialects.onnx import shape as onnx
@@ -59,6 +59,8 @@ def export_reshape(c: Conversion, op: ov.Reshape, data: Value, pattern: Value) -
         return onnx_forms.reshape_to(c, data, target)
     if known is None:
         # Before 14 a dimension that becomes 0 while the model runs cannot be said.
+        if c.opset < 14 and 0 in (shape_of(data).dims or ()):
+            raise c.refuse("an empty tensor in a computed shape needs opset 14", opset=14)
         return onnx_forms.reshape_to(c, data, target, special_zero=c.opset < 14)
     if -1 in known:
         known[known.index(-1)] = 0
@@ -126,11 +128,10 @@ def export_squeeze(
     """Squeeze; listed axes of another size stay, so they are left out."""
     known = [] if axes is None else ints(c, axes)
     if known is None:
+        assert axes is not None
         if c.opset < 13:
-            known = needed_ints(c, axes, "axes")
-        else:
-            assert axes is not None
-            return c(onnx.Squeeze13(), data, onnx_forms.as_list(c, axes))
+            return computed_axes.squeeze(c, data, axes)
+        return c(onnx.Squeeze13(), data, onnx_forms.as_list(c, axes))
     if not known:
         return c(onnx.Squeeze13() if c.opset >= 13 else onnx.Squeeze(), data)
     if isinstance(op, ov.Squeeze15) and op.allow_axis_skip and not _is_certain(data, known):
@@ -195,7 +196,9 @@ def export_unsqueeze(c: Conversion, op: ov.Unsqueeze, data: Value, axes: Value) 
     known = ints(c, axes)
     if known is None and c.opset >= 13:
         return c(onnx.Unsqueeze13(), data, onnx_forms.as_list(c, axes))
-    return onnx_forms.unsqueeze(c, data, needed_ints(c, axes, "axes") if known is None else known)
+    if known is None:
+        return computed_axes.unsqueeze(c, data, axes)
+    return onnx_forms.unsqueeze(c, data, known)
 
 
 @imports(onnx.Unsqueeze)

@@ -60,11 +60,39 @@ def _transformed(
     onesided: bool = False,
 ) -> Value:
     """One DFT; `axis` counts from the first."""
+    if c.opset < 17:
+        return _by_matrix(c, x, axis, length, inverse=inverse, onesided=onesided)
     count = None if length == -1 else c.i64(length)
     flags = {"inverse": int(inverse), "onesided": int(onesided)}
     if c.opset >= 20:
         return c(onnx.DFT(**flags), x, count, c.i64(axis))
     return c(onnx.DFT17(**flags, axis=axis), x, count)
+
+
+def _by_matrix(
+    c: Conversion, x: Value, axis: int, length: int, *, inverse: bool, onesided: bool
+) -> Value:
+    """One DFT as a product with its matrix: DFT exists since opset 17."""
+    import numpy as np
+
+    rank, (size, parts) = needed_rank(c, x), (shape_of(x).dim(axis), shape_of(x).dim(-1))
+    if not isinstance(size, int) or not isinstance(parts, int):
+        raise c.refuse("Fourier transforms of unknown sizes need opset 17", opset=17)
+    count = size if length == -1 else length
+    kept = count // 2 + 1 if onesided else count
+    times, frequencies = np.arange(size)[:, None], np.arange(kept)[None, :]
+    angles = 2 * np.pi / count * (times * frequencies % count) * (1 if inverse else -1)
+    # What stands behind the transformed length does not count.
+    scale = (times < count) / (count if inverse else 1)
+    real, imaginary = scale * np.cos(angles), scale * np.sin(angles)
+    rows = [np.stack([real, imaginary], -1), np.stack([-imaginary, real], -1)]
+    matrix = np.stack(rows[:parts], 1).reshape(size * parts, kept * 2)
+    order = [at for at in range(rank - 1) if at != axis]
+    moved = forms.transpose(c, x, [*order, axis, rank - 1])
+    flat = forms.reshape(c, moved, [0] * (rank - 2) + [size * parts])
+    product = c(matmul.MatMul(), flat, c.constant(matrix, element_of(x)))
+    back = forms.reshape(c, product, [0] * (rank - 2) + [kept, 2])
+    return forms.transpose(c, back, [*range(axis), rank - 2, *range(axis, rank - 2), rank - 1])
 
 
 def _batched(c: Conversion, x: Value, rank: int, build: Callable[[Value, int], Value]) -> Value:
@@ -82,7 +110,6 @@ def export_dft(
     c: Conversion, op: ov.DFT | ov.IDFT, data: Value, axes: Value, sizes: Value | None = None
 ) -> Value:
     """DFT, IDFT -> one DFT an axis."""
-    _since_17(c)
     rank = needed_rank(c, data)
     chosen, lengths = _plan(c, axes, sizes, rank - 1)
     inverse = isinstance(op, ov.IDFT)
@@ -103,7 +130,6 @@ def export_rdft(
     c: Conversion, op: ov.RDFT, data: Value, axes: Value, sizes: Value | None = None
 ) -> Value:
     """RDFT -> a one-sided DFT of the last axis, DFT of the others."""
-    _since_17(c)
     rank = needed_rank(c, data)
     chosen, lengths = _plan(c, axes, sizes, rank)
 
@@ -124,7 +150,6 @@ def export_irdft(
     c: Conversion, op: ov.IRDFT, data: Value, axes: Value, sizes: Value | None = None
 ) -> Value:
     """IRDFT -> the other half of the spectrum added, inverse DFT, real parts."""
-    _since_17(c)
     rank = needed_rank(c, data)
     chosen, lengths = _plan(c, axes, sizes, rank - 1)
 

@@ -53,10 +53,7 @@ def export_variadic_split(
     at, count = needed_axis(c, axis), len(c.node.outputs)
     known = ints(c, lengths)
     if known is None:
-        if c.opset < 13:
-            known = needed_ints(c, lengths, "list of lengths")
-        else:
-            return _split_by(c, data, at, _without_rest(c, data, at, lengths), count)
+        return _split_by(c, data, at, _without_rest(c, data, at, lengths), count)
     dim = shape_of(data).dim(at)
     if -1 in known and isinstance(dim, int):
         known[known.index(-1)] = dim - sum(size for size in known if size != -1)
@@ -66,8 +63,20 @@ def export_variadic_split(
 
 
 def _split_by(c: Conversion, data: Value, axis: int, lengths: Value, count: int) -> list[Value]:
+    if c.opset < 13:
+        return _slices_by(c, data, axis, lengths, count)
     split = onnx.Split18(axis) if c.opset >= 18 else onnx.Split13(axis)
     return list(c.emit(split, data, lengths, n_outputs=count).outputs)
+
+
+def _slices_by(c: Conversion, data: Value, axis: int, lengths: Value, count: int) -> list[Value]:
+    """Each part by a Slice, where Split has its lengths as an attribute."""
+    parts, start = [], c.i64([0])
+    for index in range(count):
+        end = onnx_forms.add(c, start, onnx_forms.gather(c, lengths, c.i64([index]), 0))
+        parts.append(onnx_forms.slice_by(c, data, start, end, c.i64([axis])))
+        start = end
+    return parts
 
 
 def _without_rest(c: Conversion, data: Value, axis: int, lengths: Value) -> Value:
