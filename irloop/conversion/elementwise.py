@@ -228,23 +228,29 @@ def export_squared_difference(
     return forms.mul(c, difference, difference)
 
 
-def binary_rule(target: type[Op]) -> Callable[..., Value]:
-    """The same operation of OpenVINO, numpy broadcast."""
+def wrapping_rule(build: Callable[[Conversion, Value, Value], Value]) -> Callable[..., Value]:
+    """What `build` makes of two operands; those of 8 bits in i32.
+
+    ONNX's integers wrap around. OpenVINO's CPU limits products and differences of 8 bits to
+    the type, and rounds their quotients where shapes are not known.
+    """
 
     def rule(c: Conversion, op: Op, left: Value, right: Value) -> Value:
-        return c(target(), left, right)
+        element = element_of(left)
+        if element not in EIGHT_BITS:
+            return build(c, left, right)
+        wide = (ov_forms.converted(c, operand, ElementType.I32) for operand in (left, right))
+        return ov_forms.converted(c, build(c, *wide), element)
 
     return rule
 
 
-imports(onnx.Add)(binary_rule(ov.Add))
-imports(onnx.Sub)(binary_rule(ov.Subtract))
-imports(onnx.Mul)(binary_rule(ov.Multiply))
+EIGHT_BITS = frozenset({ElementType.I8, ElementType.U8})
 
-
-@imports(onnx.Div)
-def import_div(c: Conversion, op: onnx.Div, left: Value, right: Value) -> Value:
-    return ov_forms.divide(c, left, right)
+imports(onnx.Add)(wrapping_rule(ov_forms.add))
+imports(onnx.Sub)(wrapping_rule(ov_forms.subtract))
+imports(onnx.Mul)(wrapping_rule(ov_forms.multiply))
+imports(onnx.Div)(wrapping_rule(ov_forms.divide))
 
 
 @imports(onnx.Mod)
@@ -257,7 +263,7 @@ def import_pow(c: Conversion, op: onnx.Pow, base: Value, exponent: Value) -> Val
     """Both operands have one type in OpenVINO: integers to a power of floats become floats."""
     element, other = element_of(base), element_of(exponent)
     if element is other:
-        return c(ov.Power(), base, exponent)
+        return wrapping_rule(lambda c, a, b: c(ov.Power(), a, b))(c, op, base, exponent)
     if element.is_integer and other.is_float:
         wide = ov_forms.converted(c, base, other)
         return ov_forms.converted(c, c(ov.Power(), wide, exponent), element)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 from onnx.backend.test import loader
 
 from irloop.conversion import pipelines
@@ -72,22 +73,63 @@ def _plain(item: Any) -> Any:
     return numpy_helper.to_array(item) if hasattr(item, "data_type") else np.asarray(item)
 
 
-@pytest.mark.parametrize("opset", [7, 8])
-def test_openvino_gives_the_same(opset: int, tests: dict[str, Any], tmp_path: Path) -> None:
+def run_in_openvino(folder: Path, names: list[str]) -> dict[str, list[Any]]:
+    """The outputs of each `name`.xml in the folder with the inputs in `name`.npz."""
     if importlib.util.find_spec("openvino") is None:
         pytest.skip("OpenVINO is not installed")
+    command = [sys.executable, "-c", SCRIPT, str(folder), *names]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    outputs = {}
+    for name in names:
+        with np.load(folder / f"{name}.out.npz") as data:
+            outputs[name] = [data[f"arr_{index}"] for index in range(len(data.files))]
+    return outputs
+
+
+@pytest.mark.parametrize("opset", [7, 8])
+def test_openvino_gives_the_same(opset: int, tests: dict[str, Any], tmp_path: Path) -> None:
     chosen = [tests[f"test_{name}"] for name in NAMES.split()]
     for test in chosen:
         model, _ = pipelines.to_openvino(reader.from_proto(test.model), opset=opset)
         writer.write(model, tmp_path / f"{test.name}.xml")
         np.savez(tmp_path / f"{test.name}.npz", *arrays(test.data_sets[0][0]))
-    command = [sys.executable, "-c", SCRIPT, str(tmp_path), *(test.name for test in chosen)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
+    outputs = run_in_openvino(tmp_path, [test.name for test in chosen])
     for test in chosen:
-        with np.load(tmp_path / f"{test.name}.out.npz") as data:
-            found = [data[f"arr_{index}"] for index in range(len(data.files))]
-        for result, wanted in zip(found, arrays(test.data_sets[0][1]), strict=True):
+        wanted_outputs = arrays(test.data_sets[0][1])
+        for result, wanted in zip(outputs[test.name], wanted_outputs, strict=True):
             assert result.shape == wanted.shape, test.name
             wide, reference = result.astype(np.float64), wanted.astype(np.float64)
             np.testing.assert_allclose(wide, reference, 1e-3, 1e-4, err_msg=test.name)
+
+
+#: Operations whose results leave the 8 bits, and what NumPy says they are.
+EIGHT_BITS: dict[str, Callable[[Any, Any], Any]] = {
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Mul": np.multiply,
+    "Div": lambda a, b: np.trunc(a / b).astype(a.dtype),
+    "Pow": np.power,
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_eight_bits_wrap_around_and_truncate(dtype: str, tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    limits = np.iinfo(dtype)
+    x = random.integers(limits.min, limits.max, (3, 4), dtype, endpoint=True)
+    y = random.integers(1, 4, (3, 4), dtype)
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    names = []
+    for kind in EIGHT_BITS:
+        for shape in ([3, 4], [None, None]):
+            infos = [helper.make_tensor_value_info(name, element, shape) for name in "xyz"]
+            node = helper.make_node(kind, ["x", "y"], ["z"])
+            graph = helper.make_graph([node], "one", infos[:2], infos[2:])
+            proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)])
+            model, _ = pipelines.to_openvino(reader.from_proto(proto))
+            names.append(f"{kind}_{'known' if shape[0] else 'open'}")
+            writer.write(model, tmp_path / f"{names[-1]}.xml")
+            np.savez(tmp_path / f"{names[-1]}.npz", x, y)
+    for name, (found,) in run_in_openvino(tmp_path, names).items():
+        np.testing.assert_array_equal(found, EIGHT_BITS[name.split("_")[0]](x, y), name)
