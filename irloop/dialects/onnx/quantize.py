@@ -27,7 +27,7 @@ def _check_parameters(args: Arguments, axis: int, block: int) -> None:
     """Scale and zero point (inputs 1, 2) have to fit the data along the axis."""
     if args.has(2) and args.shape(2).refine(args.shape(1)) is None:
         expected, found = str(args.shape(1)), str(args.shape(2))
-        if args.shape(1).count() != 1 or args.shape(2).count() != 1:
+        if {args.shape(1).count(), args.shape(2).count()} - {1, None}:
             raise args.error("zero point and scale differ in shape", expected, found)
     data, scale = args.shape(0), args.shape(1)
     if data.dims is None or scale.dims is None or scale.count() == 1 or not scale.dims:
