@@ -35,6 +35,8 @@ Examples:
   irloop convert big.xml -o big.onnx --weights share
   irloop convert model.onnx -o model.xml --shape x=1,3,224,224
   irloop convert old.xml -o new.xml --ir-version 11
+  irloop convert new.xml -o old.xml --target openvino-2021.4 --shape x=1,3,224,224
+  irloop convert model.xml -o small.xml --ir-version 11 --compress-to-fp16
 """
 
 
@@ -107,6 +109,11 @@ def shapes_of(
     show_default=True,
     help="share: the .onnx points into the .bin, which stays in its folder.",
 )
+@click.option(
+    "--compress-to-fp16",
+    is_flag=True,
+    help="Store large constants of f32 as f16; stderr says at what price.",
+)
 @click.option("--external-data", is_flag=True, help="ONNX weights in a file of their own.")
 @click.option("--no-validate", is_flag=True, help="Do not validate INPUT first.")
 @click.option(
@@ -161,6 +168,7 @@ class _Job:
         shapes: dict[str, list[int | None]],
         weights: Literal["copy", "share"],
         external_data: bool,
+        compress_to_fp16: bool,
         no_validate: bool,
         style: str,
     ) -> None:
@@ -176,6 +184,7 @@ class _Job:
         self.shapes = shapes
         self.weights = weights
         self.external_data = external_data
+        self.compress_to_fp16 = compress_to_fp16
         self.validate = not no_validate
         self.style = style
         self.to_dialect = _SUFFIXES.get(os.path.splitext(output)[1].lower())
@@ -271,8 +280,13 @@ class _Job:
             prefer=self.prefer,
             runtime=self.target,
             shapes=self.shapes,
+            compress_to_fp16=self.compress_to_fp16,
         )
-        self.notes = [item.in_file(self.source) for item in notes]
+        for item in notes:
+            if item.code == "CNV106":
+                self.console.note(item.message)
+            else:
+                self.notes.append(item.in_file(self.source))
         return converted
 
     def _save(self, source: Model, model: Model) -> tuple[str, ...]:

@@ -273,6 +273,7 @@ def convert(
     prefer: Literal["loop", "scan"] = "loop",
     runtime: str | None = None,
     shapes: Mapping[str, Shape | Sequence[int | None]] | None = None,
+    compress_to_fp16: bool = False,
 ) -> tuple[Model, list[Diagnostic]]:
     """The same computation in the other format, and what the user should know about it.
 
@@ -281,12 +282,14 @@ def convert(
     Args:
         model: a model, or the path of one.
         target: the format wanted; by default the other one. A model that is in it already is
-            returned as it is, or rewritten for `runtime`.
+            returned as it is, or a copy of it changed as the other arguments say.
         opset: the ai.onnx opset to write (to ONNX only).
         prefer: "scan" writes a Scan for each Loop that only its slices end (to ONNX only).
         runtime: "openvino-2021.4" or "openvino-2026": use only what it knows (to OpenVINO only).
         shapes: other shapes for inputs, by name; None is a dimension that is not known. For a
-            model that is in the format wanted already only together with `runtime`.
+            model that is in the format wanted already only where something else changes it.
+        compress_to_fp16: store large constants of f32 and f64 as f16; a note says how many, and the
+            largest rounding error.
 
     Raises:
         ReadError: when the file is not the model it claims to be.
@@ -294,8 +297,11 @@ def convert(
         InferenceError: when the model contradicts itself.
         UnsupportedError: naming every operation that cannot be said there, and why.
     """
+    from dataclasses import replace
+
     from irloop.conversion import pipelines, targets
     from irloop.errors import UsageError
+    from irloop.graph.clone import clone_graph
     from irloop.graph.model import Model
     from irloop.graph.types import Shape
 
@@ -308,8 +314,9 @@ def convert(
     for name in ("runtime",) if wanted == "onnx" else ("opset", "prefer"):
         if given[name]:
             raise UsageError(f"{name} has no meaning when converting to {wanted}")
-    nothing = runtime is None and shapes
-    if source.dialect == wanted and (given["opset"] or given["prefer"] or nothing):
+    changes = runtime is not None or compress_to_fp16
+    unfit = given["opset"] or given["prefer"] or (shapes and not changes)
+    if source.dialect == wanted and unfit:
         raise UsageError(f"the model is {wanted} already: nothing is converted")
     reader = None if runtime is None else targets.find_target(runtime)
     new_shapes = {
@@ -318,8 +325,9 @@ def convert(
     }
     result = source
     notes: list[Diagnostic] = []
-    if source.dialect == wanted and new_shapes:
+    if source.dialect == wanted and changes:
         pipelines.set_input_shapes(source, new_shapes)
+        result = replace(source, graph=clone_graph(source.graph))
     if source.dialect != wanted and wanted == "onnx":
         result, notes = pipelines.to_onnx(source, opset=opset, prefer=prefer, shapes=new_shapes)
     elif source.dialect != wanted:
@@ -327,6 +335,8 @@ def convert(
         result, notes = pipelines.to_openvino(source, shapes=new_shapes, **known)
     if reader is not None:
         targets.adapt(result, reader)
+    if compress_to_fp16:
+        notes.append(targets.compress(result))
     return result, notes
 
 
@@ -624,19 +634,33 @@ def infer(model: Model) -> list[Diagnostic]:
     return [item for error in inference.errors for item in error.diagnostics]
 
 
-def explain(code: str) -> str:
-    """What a code means: the page of a validation rule, or the meaning of an error's code.
+def explain(text: str) -> str:
+    """What a code means, or a pasted message of OpenVINO, ONNX Runtime or onnx.checker.
+
+    Args:
+        text: the code of a rule or an error, as IRL203 or CNV001, or a message (a whole log may
+            stand around it).
+
+    Returns:
+        The page of the rule, the meaning of the error's code, or for each message that is known
+        the cause, the rules that find it and what to do next.
 
     Raises:
-        UsageError: for a code that does not exist.
+        UsageError: for a code that does not exist, or when no message is known.
     """
+    import re
+
     from irloop.errors import MEANINGS
     from irloop.validation import engine
 
-    wanted = code.strip().upper()
+    wanted = text.strip().upper()
     if wanted in MEANINGS:
         return f"{wanted}\n\n{MEANINGS[wanted]}\n"
-    return engine.explain(code)
+    if re.fullmatch(r"[A-Z]{3,4}\d{1,4}", wanted):
+        return engine.explain(wanted)
+    from irloop.validation.messages import explain_message
+
+    return explain_message(text)
 
 
 def rules() -> tuple[type[Rule], ...]:

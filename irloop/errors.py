@@ -135,6 +135,8 @@ MEANINGS = {
     "CNV104": "Two inputs or outputs of the model have the same name, so one was renamed.",
     "CNV105": "A newer ONNX opset than the default one is written, since something in the model "
     "has no form in the default one. Name an opset to be told what instead.",
+    "CNV106": "Large constants are stored as f16, as was asked for. The note says how many, the "
+    "largest rounding error, and which constants stay because f16 has not their numbers.",
     "CNV802": "An LSTMCell of opset1 has peepholes or coupled gates that OpenVINO's runtimes "
     "ignore; the conversion ignores them likewise.",
     "CNV803": "A resize has scales that give no whole size and aligns corners. Runtimes round the "

@@ -21,6 +21,7 @@ from irloop.passes.common import (
     BodyBarriers,
     CanonicalPorts,
     ChooseInitialStates,
+    CompressToFp16,
     DeadCode,
     DowngradeOpset,
     FoldShapes,
@@ -32,7 +33,15 @@ from irloop.passes.common import (
 )
 from irloop.passes.manager import Manager
 
-__all__ = ["TARGETS", "Target", "adapt", "find_target", "import_options", "require_readable"]
+__all__ = [
+    "TARGETS",
+    "Target",
+    "adapt",
+    "compress",
+    "find_target",
+    "import_options",
+    "require_readable",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +120,13 @@ def adapt(model: Model, target: Target) -> None:
     Manager(list(_passes(target))).run_passes(model)
     Inference().run(model.graph)
     require_readable(model, target)
+
+
+def compress(model: Model) -> Diagnostic:
+    """Store large constants of a model as f16; what that did."""
+    item = CompressToFp16()
+    Manager([item]).run_passes(model)
+    return Diagnostic("CNV106", Severity.INFO, item.report.summary())
 
 
 def _passes(target: Target) -> Iterator[Pass]:
