@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from importlib.metadata import EntryPoint, entry_points
+from textwrap import dedent
 from typing import NamedTuple
 
 from irloop.errors import UsageError
@@ -118,7 +119,7 @@ def describe(cls: type[Pass]) -> PassInfo:
 
 def _drawing(title: str, text: str) -> tuple[str, str]:
     """The indented block below ``title::`` and the text without it."""
-    found = re.search(rf"^{title}::\n\n((?:(?: {{4}}.*)?\n?)*)", text, re.MULTILINE)
+    found = re.search(rf"^{title}\b[^\n]*::\n\n((?:(?: {{4}}.*)?\n?)*)", text, re.MULTILINE)
     if found is None:
         return "", text
-    return inspect.cleandoc(found[1]), text[: found.start()] + text[found.end() :]
+    return dedent(found[1]).strip("\n"), text[: found.start()] + text[found.end() :]
