@@ -21,7 +21,7 @@ F32 = ElementType.F32
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Boxes around every element; a step of 0 is the image's share.
+    """Boxes around every element; steps that are None are the image's share.
 
     A box is a shift of its centre, half a width and half a height, and whether it is clipped at
     once. `powers` tell with which power of the image's height each half size grows.
@@ -29,9 +29,9 @@ class _Grid:
 
     boxes: Sequence[tuple[float, float, float, float, bool]]
     powers: Sequence[float]
-    #: How many boxes of an element count, which may be fewer than there are.
+    #: How many boxes of an element count: the last ones are left out, or zeros stand for them.
     count: int
-    steps: tuple[float, float]
+    steps: tuple[float, float] | None
     step_power: float
     offset: float
     clip: bool
@@ -55,9 +55,8 @@ def export_priors(
 def _clustered(op: ov.PriorBoxClustered) -> _Grid:
     sizes = zip(op.width, op.height, strict=True)
     boxes = [(0.0, 0.0, width / 2, height / 2, False) for width, height in sizes]
-    steps = (op.step_h or op.step, op.step_w or op.step)
     none = [0.0] * len(boxes)
-    return _Grid(boxes, none, len(boxes), steps, 0.0, op.offset, op.clip, op.variance)
+    return _Grid(boxes, none, len(boxes), op.steps(), 0.0, op.offset, op.clip, op.variance)
 
 
 def _sized(op: ov.SizedPriors) -> _Grid:
@@ -74,7 +73,7 @@ def _sized(op: ov.SizedPriors) -> _Grid:
         powers = [0.0 if ratio < 1.5 else 0.5 if ratio < 3 else 1.0 for ratio in ratios]
     offset = op.offset if op.step else 0.5
     step_power = 0.0 if op.scale_all_sizes else 1.0
-    steps = (op.step, op.step)
+    steps = (op.step, op.step) if op.step else None
     count = count_of(priors)
     return _Grid(boxes, powers, count, steps, step_power, offset, op.clip, op.variance)
 
@@ -89,7 +88,8 @@ def _built(c: Conversion, grid: _Grid, layer: Value, image: Value) -> Value:
     flat = forms.reshape(c, _clipped(c, grid, boxes), [-1])
     if grid.count != len(grid.boxes):
         total = sizes.list([sizes.product([height, width, 4 * grid.count])])
-        flat = forms.slice_by(c, flat, c.i64([0]), total, c.i64([0]))
+        whole = forms.concat(c, [flat, forms.constant_of_shape(c, total, 0.0, F32)], 0)
+        flat = forms.slice_by(c, whole, c.i64([0]), total, c.i64([0]))
     return forms.concat(
         c, [forms.unsqueeze(c, row, [0]) for row in (flat, _variances(c, grid, flat))], 0
     )
@@ -102,9 +102,9 @@ def _coordinates(
 
     There are `count` elements along `length` elements of the image, which is `tall`.
     """
-    step, size = grid.steps[1 - axis], _number(c, length)
-    if step:
-        stride = c.constant(step, F32)
+    size = _number(c, length)
+    if grid.steps is not None:
+        stride = c.constant(grid.steps[1 - axis], F32)
         stride = forms.mul(c, stride, tall) if grid.step_power else stride
     else:
         stride = forms.div(c, size, _number(c, count))

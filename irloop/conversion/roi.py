@@ -6,19 +6,21 @@ from typing import Any
 
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion import openvino_forms as ov_forms
+from irloop.conversion.boxes import places
 from irloop.conversion.einsum import einsum
 from irloop.conversion.framework import Conversion, exports, imports
 from irloop.conversion.sampling import export_grid_sample
-from irloop.dialects.onnx import comparison, elementwise
+from irloop.conversion.sizes import OnnxSizes, Size
+from irloop.dialects.onnx import comparison, elementwise, search
 from irloop.dialects.onnx import pooling as onnx_pooling
 from irloop.dialects.onnx import roi as onnx
 from irloop.dialects.openvino import roi as ov
 from irloop.dialects.openvino.sampling import GridSample
-from irloop.graph.builder import element_of, shape_of
+from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
-__all__: list[str] = []
+__all__ = ["up_to_the_end"]
 
 
 @exports(ov.ROIPooling)
@@ -26,12 +28,27 @@ def export_roi_pooling(c: Conversion, op: ov.ROIPooling, data: Value, rois: Valu
     """ROIPooling -> MaxRoiPool, or GridSample where it is bilinear."""
     if op.method.lower() == "bilinear":
         return _bilinear(c, op.size(), data, rois)
-    return c(onnx.MaxRoiPool(op.size(), op.spatial_scale), data, rois)
+    item, *box = _columns(c, rois)
+    known = forms.concat(c, [forms.maximum(c, item, forms.scalar(c, 0.0, rois)), *box], 1)
+    return up_to_the_end(c, item, c(onnx.MaxRoiPool(op.size(), op.spatial_scale), data, known))
 
 
 def _columns(c: Conversion, rois: Value) -> list[Value]:
     """Item, x1, y1, x2 and y2 of each region, [R, 1]."""
     return [forms.gather(c, rois, c.i64([at]), 1) for at in range(5)]
+
+
+def up_to_the_end(c: Conversion, item: Value, result: Value) -> Value:
+    """[R, ., ., .] where zeros stand from the first negative item [R, 1] on: the list ends there.
+
+    Raises:
+        RefusedError: before opset 11.
+    """
+    if c.opset < 11:
+        raise c.refuse("ONNX has CumSum since opset 11", opset=11)
+    end = forms.cast(c, forms.less(c, item, forms.scalar(c, 0.0, item)), ElementType.I64)
+    ended = forms.less(c, c.i64(0), c(search.CumSum(), end, c.i64(0)))
+    return forms.where(c, forms.unsqueeze(c, ended, [2, 3]), forms.scalar(c, 0.0, result), result)
 
 
 def _items(c: Conversion, data: Value, item: Value) -> Value:
@@ -43,10 +60,7 @@ def _items(c: Conversion, data: Value, item: Value) -> Value:
 def _bilinear(c: Conversion, size: tuple[int, int], data: Value, rois: Value) -> Value:
     """The item of each region sampled at a grid from corner to corner; nothing outside."""
     item, *box = _columns(c, rois)
-    result = _sampled(c, size, _items(c, data, item), box)
-    none = forms.less(c, item, forms.scalar(c, 0.0, rois))
-    zero = forms.scalar(c, 0.0, data)
-    return forms.where(c, forms.unsqueeze(c, none, [2, 3]), zero, result)
+    return up_to_the_end(c, item, _sampled(c, size, _items(c, data, item), box))
 
 
 def _sampled(c: Conversion, size: tuple[int, int], items: Value, box: list[Value]) -> Value:
@@ -128,7 +142,7 @@ def export_psroi(c: Conversion, op: ov.PSROIPooling, data: Value, rois: Value) -
     item, *box = _columns(c, rois)
     items = _items(c, data, item)
     if op.mode.lower() == "average":
-        return _average(c, op, items, box)
+        return up_to_the_end(c, item, _average(c, op, items, box))
     scale = forms.scalar(c, op.spatial_scale, rois)
     x1, y1, x2, y2 = (forms.mul(c, bound, scale) for bound in box)
     total: Value | None = None
@@ -143,7 +157,7 @@ def export_psroi(c: Conversion, op: ov.PSROIPooling, data: Value, rois: Value) -
             total = read if total is None else forms.add(c, total, read)
     assert total is not None, "there is a spatial bin"
     bins = float(op.spatial_bins_x * op.spatial_bins_y)
-    return forms.div(c, total, forms.scalar(c, bins, data))
+    return up_to_the_end(c, item, forms.div(c, total, forms.scalar(c, bins, data)))
 
 
 def _part(c: Conversion, low: Value, high: Value, at: int, count: int) -> tuple[Value, Value]:
@@ -155,15 +169,13 @@ def _part(c: Conversion, low: Value, high: Value, at: int, count: int) -> tuple[
 
 def _average(c: Conversion, op: ov.PSROIPooling, items: Value, box: list[Value]) -> Value:
     """The mean of each bin: products of the maps with a mask of its rows and of its columns."""
-    dims = shape_of(items).dims
-    height, width = (None, None) if dims is None else dims[2:]
-    if not isinstance(height, int) or not isinstance(width, int):
-        raise c.refuse("the size of its feature map is not known", "give it a static shape")
-    group = op.group_size
+    sizes, group = OnnxSizes(c), op.group_size
+    height, width = sizes.of(items, 4)[2:]
     x1, y1, x2, y2 = box
     rows = _mask(c, op, y1, y2, height)
     columns = _mask(c, op, x1, x2, width)
-    own = forms.reshape(c, items, [0, op.output_dim, group, group, height, width])
+    pattern = sizes.list([0, op.output_dim, group, group, height, width])
+    own = forms.reshape_to(c, items, pattern)
     total = einsum(c, "roijhw,rih,rjw->roij", own, rows, columns)
     counts = [forms.reduce(c, "Sum", mask, [2]) for mask in (rows, columns)]
     area = forms.mul(c, counts[0], forms.transpose(c, counts[1], [0, 2, 1]))
@@ -172,7 +184,7 @@ def _average(c: Conversion, op: ov.PSROIPooling, items: Value, box: list[Value])
     return forms.div(c, total, forms.unsqueeze(c, area, [1]))
 
 
-def _mask(c: Conversion, op: ov.PSROIPooling, low: Value, high: Value, size: int) -> Value:
+def _mask(c: Conversion, op: ov.PSROIPooling, low: Value, high: Value, size: Size) -> Value:
     """[R, bins, size]: 1 for the elements of each bin."""
 
     def number(value: float) -> Value:
@@ -189,7 +201,7 @@ def _mask(c: Conversion, op: ov.PSROIPooling, low: Value, high: Value, size: int
     first = c(elementwise.Floor(), forms.add(c, start, forms.mul(c, step, index)))
     behind = forms.add(c, index, number(1.0))
     last = c(elementwise.Ceil(), forms.add(c, start, forms.mul(c, step, behind)))
-    place = c.constant(list(range(size)), element_of(low))
+    place = places(c, size, element_of(low))
     reached = forms.logical_not(c, forms.less(c, place, forms.unsqueeze(c, first, [2])))
     within = c(comparison.And(), reached, forms.less(c, place, forms.unsqueeze(c, last, [2])))
     return forms.cast(c, within, element_of(low))

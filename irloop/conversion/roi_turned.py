@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion.boxes import at_least, places
 from irloop.conversion.framework import Conversion, exports
+from irloop.conversion.roi import up_to_the_end
 from irloop.conversion.sizes import OnnxSizes, Size
 from irloop.dialects.onnx import comparison, elementwise
 from irloop.dialects.openvino import roi as ov
@@ -187,8 +188,7 @@ def export_deformable_psroi(
     total = forms.reduce(c, "Sum", values, [4, 5], keep=False)
     number = forms.reduce(c, "Sum", inside, [4, 5], keep=False)
     mean = forms.div(c, total, forms.maximum(c, number, c.constant(1.0, F32)))
-    none = forms.squeeze(c, forms.less(c, item, c.i64(0)), [4, 5])
-    result = forms.where(c, none, c.constant(0.0, F32), mean)
+    result = up_to_the_end(c, forms.reshape(c, item, [-1, 1]), mean)
     return forms.cast(c, result, element_of(data))
 
 

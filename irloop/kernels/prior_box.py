@@ -109,14 +109,19 @@ def element_boxes(priors: Priors) -> list[Box]:
 
 
 def count_of(priors: Priors) -> int:
-    """The number of boxes of one element.
+    """The number of boxes of one element, as OpenVINO counts them.
 
-    Without `scale_all_sizes` the box of the larger size is not counted, though it is made:
-    the last boxes of all are then left out, as in OpenVINO.
+    It counts ratios with every fixed size, though fixed ratios take their place, and not the
+    boxes of the larger size without `scale_all_sizes`: what is made beyond it is left out.
     """
-    if priors.scale_all_sizes or priors.fixed_size:
-        return len(element_boxes(priors))
-    return len(aspect_ratios(priors)) + len(priors.min_size) - 1
+    ratios = len(aspect_ratios(priors))
+    count = ratios + len(priors.min_size) - 1
+    if priors.scale_all_sizes:
+        count = ratios * len(priors.min_size) + len(priors.max_size)
+    if priors.fixed_size:
+        count = ratios * len(priors.fixed_size)
+    more = [int(density) ** 2 - 1 for density in priors.density]
+    return count + sum(more) * (len(priors.fixed_ratio) or ratios)
 
 
 def _variances(variance: Sequence[float], count: int) -> Array:
@@ -128,7 +133,8 @@ def _variances(variance: Sequence[float], count: int) -> Array:
 def prior_boxes(priors: Priors, layer: Sequence[int], image: Sequence[int]) -> Array:
     """[2, 4 * h * w * boxes]: corners x1, y1, x2, y2 in 0..1 of the image, then variances.
 
-    `layer` and `image` are (height, width).
+    `layer` and `image` are (height, width). Zeros stand behind the last box where more are
+    counted than made.
     """
     height, width = layer
     rows, columns = image
@@ -161,14 +167,16 @@ def prior_boxes(priors: Priors, layer: Sequence[int], image: Sequence[int]) -> A
     boxes = np.stack(parts, axis=2)
     if priors.clip:
         boxes = np.clip(boxes, 0, 1)
-    flat = boxes.reshape(-1).astype(np.float32)[: 4 * height * width * count]
+    flat = np.zeros(4 * height * width * count, np.float32)
+    made = boxes.reshape(-1)[: flat.size]
+    flat[: made.size] = made
     return np.stack((flat, _variances(priors.variance, flat.size // 4)))
 
 
 def clustered_boxes(
     widths: Sequence[float],
     heights: Sequence[float],
-    steps: tuple[float, float],
+    steps: tuple[float, float] | None,
     offset: float,
     variance: Sequence[float],
     layer: Sequence[int],
@@ -176,10 +184,13 @@ def clustered_boxes(
     *,
     clip: bool,
 ) -> Array:
-    """As `prior_boxes`, for boxes of these widths and heights; `steps` are (down, along)."""
+    """As `prior_boxes`, for boxes of these widths and heights.
+
+    `steps` are (down, along), None for the image's share.
+    """
     height, width = layer
     rows, columns = image
-    down, along = steps[0] or rows / height, steps[1] or columns / width
+    down, along = (rows / height, columns / width) if steps is None else steps
     y = ((np.arange(height) + offset) * down)[:, None, None]
     x = ((np.arange(width) + offset) * along)[:, None]
     half_width, half_height = np.array(widths) / 2, np.array(heights) / 2

@@ -197,6 +197,8 @@ def psroi_average(outputs: int, group: int, scale: float) -> Function:
     def apply(data: Array, rois: Array) -> Any:
         result = np.zeros((len(rois), outputs, group, group), data.dtype)
         for at, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
+            if item < 0:
+                break
             plane = widened(data[int(item)])
             sums = np.zeros((plane.shape[0], plane.shape[1] + 1, plane.shape[2] + 1))
             sums[:, 1:, 1:] = plane.astype(np.float64).cumsum(1).cumsum(2)
@@ -225,6 +227,8 @@ def psroi_bilinear(outputs: int, group: int, bins_x: int, bins_y: int, scale: fl
         height, width = data.shape[2:]
         result = np.zeros((len(rois), outputs, group, group), data.dtype)
         for at, (item, *box) in enumerate(rois.astype(np.float64).tolist()):
+            if item < 0:
+                break
             x1, y1, x2, y2 = (bound * scale for bound in box)
             plane = widened(data[int(item)])
             channels = plane.reshape(bins_y * bins_x, outputs, height, width)

@@ -111,7 +111,7 @@ def deformable_psroi(
         result = np.zeros((len(rois), outputs, group, group), dtype=data.dtype)
         for at, (item, *bounds) in enumerate(rois.astype(np.float64)):
             if item < 0:
-                continue
+                break
             rounded = np.sign(bounds) * np.floor(np.abs(bounds) + 0.5)
             box = np.add(rounded.reshape(2, 2), [[0], [1]]) * scale - 0.5
             shifts = (0.0, 0.0) if offsets is None else moved(offsets, at)

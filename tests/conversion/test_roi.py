@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from irloop.dialects.openvino import roi as ov
+from irloop.graph.op import Op
+from tests.drawn.operations import check_operation
 
 OPCONF_TYPES = "ROIPooling ROIAlign PSROIPooling"
 
@@ -29,3 +34,36 @@ def test_imports(
         return
     # ONNX takes the largest weighted element, OpenVINO the largest of the samples.
     assert "RoiAlign" in refused(lambda: check_import(backend_case, opset))
+
+
+@pytest.mark.parametrize(
+    ("op", "scale"),
+    [
+        (ov.ROIPooling(output_size=(2, 2), spatial_scale=1.0, method="max"), 1.0),
+        (ov.ROIPooling(output_size=(2, 2), spatial_scale=1.0, method="bilinear"), 0.15),
+        (ov.PSROIPooling(output_dim=2, group_size=2, spatial_scale=1.0), 1.0),
+        (
+            ov.PSROIPooling(
+                output_dim=2,
+                group_size=2,
+                spatial_scale=1.0,
+                spatial_bins_x=2,
+                spatial_bins_y=2,
+                mode="bilinear",
+            ),
+            0.15,
+        ),
+        (ov.DeformablePSROIPooling(output_dim=2, group_size=2, spatial_scale=1.0), 1.0),
+    ],
+)
+@pytest.mark.parametrize("items", [[0, 1, 1, -1, 0], [-1, 0, 1, 0, 0]])
+def test_a_negative_item_ends_the_regions(op: Op, scale: float, items: list[int]) -> None:
+    """As Proposal fills up: what is behind gives zeros, as OpenVINO's CPU does."""
+    rng = np.random.default_rng(0)
+    low = rng.random((5, 2)) * 3
+    rois = np.concatenate((np.array(items)[:, None], low * scale, (low + 2) * scale), axis=1)
+    data = rng.normal(size=(2, 8, 7, 6)).astype(np.float32)
+    for dynamic in ((), (0, 1)):
+        found = check_operation(op, [data, rois.astype(np.float32)], dynamic=dynamic)[0]
+        assert found[: items.index(-1)].all(axis=(1, 2, 3)).all()
+        assert not found[items.index(-1) :].any()

@@ -109,9 +109,17 @@ class PriorBoxClustered(Priored, type="PriorBoxClustered", since=1, inputs=2):
     def boxes(self) -> int:
         return len(self.width)
 
+    def steps(self) -> tuple[float, float] | None:
+        """Down and along; None where they are the image's share.
+
+        Where only one of them is 0 it stays so, as in OpenVINO.
+        """
+        down, along = self.step_h or self.step, self.step_w or self.step
+        return (down, along) if down or along else None
+
     def kernel(self, n_outputs: int = 1) -> Kernel:
         run = kernels.prior_box.clustered_boxes
-        steps = (self.step_h or self.step, self.step_w or self.step)
+        steps = self.steps()
         return lambda layer, image: run(
             self.width,
             self.height,
