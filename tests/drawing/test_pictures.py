@@ -56,10 +56,8 @@ def test_a_picture_is_xml_and_the_same_every_time(model: Model) -> None:
 
 
 def test_every_operation_is_there_by_name(model: Model) -> None:
-    shown = set(texts(irloop.draw(model)))
-    titles = {
-        item.text for item in ElementTree.fromstring(irloop.draw(model)).iter(f"{SPACE}title")
-    }
+    picture = irloop.draw(model)
+    shown, titles = set(texts(picture)), elements(picture, "title")
     for graph in (model.graph, *(b.graph for n in model.graph.nodes for b in n.bodies)):
         for node in (*graph.parameters, *graph.nodes, *graph.results):
             if node.op.type != "Const":
