@@ -139,8 +139,6 @@ MEANINGS = {
     "largest rounding error, and which constants stay because f16 has not their numbers.",
     "CNV802": "An LSTMCell of opset1 has peepholes or coupled gates that OpenVINO's runtimes "
     "ignore; the conversion ignores them likewise.",
-    "CNV803": "A resize has scales that give no whole size and aligns corners. Runtimes round the "
-    "size first and the ONNX specification does not; the conversion follows the runtimes.",
     "CNV804": "ROIAlign before opset9 takes a region smaller than one element for one element; the "
     "ONNX operation reads it as small as it is.",
     "GRF001": "The graph in memory is inconsistent: a pass or a builder made a mistake. This is a "

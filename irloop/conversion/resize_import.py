@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.framework import Conversion, imports
 from irloop.conversion.resize import SHARED, moving, with_matrices
+from irloop.conversion.resize_computed import Request, resized
 from irloop.dialects.onnx import resize as onnx
 from irloop.dialects.openvino import matmul as ov_matmul
 from irloop.dialects.openvino import resize as ov
@@ -47,7 +48,7 @@ def import_upsample(c: Conversion, op: onnx.Upsample | onnx.Upsample1, data: Val
         )
     )
     scales = c.constant(list(numbers), ElementType.F32)
-    return _in_known_type(c, op.how(), data, scales, None, [], "stretch", ())
+    return _in_known_type(c, op.how(), data, scales, None, [], "stretch", None)
 
 
 @imports(onnx.Upsample9, onnx.Resize10)
@@ -55,7 +56,7 @@ def import_scaled(
     c: Conversion, op: onnx.Upsample9 | onnx.Resize10, data: Value, scales: Value
 ) -> Value:
     """Upsample, Resize -> Interpolate."""
-    return _in_known_type(c, op.how(), data, scales, None, [], "stretch", ())
+    return _in_known_type(c, op.how(), data, scales, None, [], "stretch", None)
 
 
 @imports(onnx.Resize, onnx.Resize11)
@@ -72,12 +73,7 @@ def import_resize(
         scales = None
     if sizes is not None and shape_of(sizes).count() == 0:
         sizes = None
-    region: Sequence[float] = ()
-    if op.coordinate_transformation_mode == "tf_crop_and_resize":
-        known = None if roi is None else c.constant_of(roi)
-        if known is None:
-            raise c.refuse("its region is computed while the model runs", "make it a constant")
-        region = [float(bound) for bound in known.reshape(-1)]
+    region = roi if op.coordinate_transformation_mode == "tf_crop_and_resize" else None
     return _in_known_type(
         c, op.how(), data, scales, sizes, list(op.chosen_axes()), op.policy(), region
     )
@@ -100,13 +96,14 @@ def _imported(
     sizes: Value | None,
     chosen: list[int],
     policy: str,
-    region: Sequence[float],
+    region: Value | None,
 ) -> Value:
     rank = shape_of(data).rank
     if rank is None:
         raise c.refuse("the rank of its data is not known", "give the input a rank")
     axes = [axis % rank for axis in chosen] or list(range(rank))
-    plans = _onnx_plans(c, how, data, scales, sizes, axes, policy, region)
+    request = Request(axes, scales, sizes, policy, region)
+    plans = _onnx_plans(c, how, data, request)
     sayable = how.coordinates in SHARED or how.coordinates == "tf_half_pixel_for_nn"
     # An axis that keeps its size stays as it is in OpenVINO, whatever its scale.
     exact = plans is None or all(
@@ -114,20 +111,13 @@ def _imported(
     )
     plain = not how.antialias and not how.exclude_outside and policy == "stretch"
     if plans is None and how.coordinates == "align_corners" and sizes is None:
-        c.warn(
-            "CNV803",
-            "scales that give no whole size are rounded before the corners are aligned, as "
-            "runtimes do and the ONNX specification does not",
-            "give sizes instead of scales",
-        )
+        # OpenVINO rounds the new size before it aligns the corners.
+        exact = False
     runs = plans is None or _interpolates(how.mode, [plan.axis for plan in plans], rank)
     if c.opset >= 4 and sayable and exact and plain and runs:
         return _interpolated(c, how, data, scales, sizes, axes, plans)
     if plans is None:
-        raise c.refuse(
-            f"mode {how.mode} with {how.coordinates} needs known sizes",
-            "give the input a static shape and constant sizes",
-        )
+        return resized(c, how, data, request)
     result = with_matrices(c, data, plans, how, ov_forms.gather, _product, ov_forms.transpose)
     return _filled(c, result, plans, how)
 
@@ -154,20 +144,19 @@ def _filled(c: Conversion, result: Value, plans: Sequence[Axis], how: Resampling
     return result
 
 
-def _onnx_plans(
-    c: Conversion,
-    how: Resampling,
-    data: Value,
-    scales: Value | None,
-    sizes: Value | None,
-    axes: list[int],
-    policy: str,
-    region: Sequence[float],
-) -> list[Axis] | None:
+def _onnx_plans(c: Conversion, how: Resampling, data: Value, request: Request) -> list[Axis] | None:
+    """What happens to each axis, or None where that is known only when the model runs."""
     from irloop.kernels import resize as kernel
 
+    axes, sizes = request.axes, request.sizes
+    region: list[float] = []
+    if request.region is not None:
+        bounds_known = c.constant_of(request.region)
+        if bounds_known is None:
+            return None
+        region = [float(bound) for bound in bounds_known.reshape(-1)]
     dims = shape_of(data).dims
-    given = sizes if sizes is not None else scales
+    given = sizes if sizes is not None else request.scales
     numbers = None if given is None else c.constant_of(given)
     if dims is None or numbers is None:
         return None
@@ -177,13 +166,13 @@ def _onnx_plans(
         return None
     known = [dim if isinstance(dim, int) else 0 for dim in dims]
     wanted = None if sizes is None else [int(flat[at]) for at in kept]
-    bounds = [*kept, *(len(axes) + at for at in kept)] if len(region) else []
+    bounds = [*kept, *(len(axes) + at for at in kept)] if region else []
     plans = kernel.onnx_plans(
         known,
         [axes[at] for at in kept],
         flat[kept] if wanted is None else None,
         wanted,
-        policy,
+        request.policy,
         [region[at] for at in bounds],
     )
     return kernel.needed(plans, how)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from irloop.conversion import pipelines
 from irloop.dialects.onnx.resize import Resize
-from irloop.errors import UnsupportedError
 from irloop.execution.session import Session
+from irloop.formats.onnx import writer
 from irloop.graph.builder import Builder
 from irloop.graph.model import Graph, Model
 from irloop.graph.types import ElementType, Shape, TensorType
@@ -19,22 +20,6 @@ from irloop.graph.types import ElementType, Shape, TensorType
 OPCONF_TYPES = "Interpolate"
 
 BACKEND_OPS = "Resize Upsample"
-
-#: What the weights depend on is an input of the model in these node tests.
-NEEDS_CONSTANTS = (
-    "antialias",
-    "exclude_outside",
-    "tf_crop_and_resize",
-    "not_larger",
-    "not_smaller",
-    "half_pixel_symmetric",
-)
-
-#: Scales that give no whole size: runtimes round the size before the corners are aligned.
-ROUNDED_FIRST = (
-    "test_resize_downsample_scales_linear_align_corners",
-    "test_resize_downsample_scales_cubic_align_corners",
-)
 
 
 @pytest.mark.parametrize("opset", [11, 17, 19])
@@ -44,11 +29,8 @@ def test_exports(opconf_case: Path, opset: int, check_export: Callable[[Path, in
 
 @pytest.mark.parametrize("opset", [4, 8])
 def test_imports(backend_case: str, opset: int, check_import: Callable[[str, int], None]) -> None:
-    if any(word in backend_case for word in NEEDS_CONSTANTS):
-        with pytest.raises(UnsupportedError, match="constant"):
-            check_import(backend_case, opset)
-    elif backend_case not in ROUNDED_FIRST:
-        check_import(backend_case, opset)
+    """Sizes, scales and regions are inputs of these models."""
+    check_import(backend_case, opset)
 
 
 @pytest.mark.parametrize("opset", [4, 8])
@@ -59,18 +41,33 @@ def test_imports_of_constants(
     check_import_of_constants(backend_case, opset)
 
 
-@pytest.mark.parametrize("transformation", ["align_corners", "asymmetric"])
-def test_rounded_sizes_are_noted(transformation: str) -> None:
-    """Corners cannot be aligned to a size that is not whole, unless the scales are known."""
+@pytest.mark.parametrize("scale", [0.6, 1.0, 1.7])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"mode": "linear", "antialias": 1},
+        {"mode": "cubic", "antialias": 1, "exclude_outside": 1},
+        {"mode": "cubic", "exclude_outside": 1, "coordinate_transformation_mode": "asymmetric"},
+        {"mode": "linear", "coordinate_transformation_mode": "half_pixel_symmetric"},
+        {"mode": "nearest", "coordinate_transformation_mode": "half_pixel_symmetric"},
+    ],
+)
+def test_nothing_known_but_the_rank(how: dict[str, Any], scale: float) -> None:
+    """Every weight is computed when the model runs, as ONNX Runtime has them."""
+    onnxruntime = pytest.importorskip("onnxruntime")
     graph = Graph("model")
     build = Builder(graph)
-    data = build.parameter("data", TensorType(ElementType.F32, Shape.of(1, 4)))
-    scales = build.parameter("scales", TensorType(ElementType.F32, Shape.of(2)))
-    op = Resize(mode="linear", coordinate_transformation_mode=transformation)
-    build.result(build(op, data, None, scales), "out")
-    _, notes = pipelines.to_openvino(Model(graph, "onnx", 0, {"": 18}, {}, None))
-    expected = ["CNV803"] if transformation == "align_corners" else []
-    assert [note.code for note in notes] == expected
+    data = build.parameter("data", TensorType(ElementType.F32, Shape.of_rank(4)))
+    scales = build.parameter("scales", TensorType(ElementType.F32, Shape.of(4)))
+    build.result(build(Resize(**how), data, None, scales), "out")
+    model = Model(graph, "onnx", 0, {"": 18}, {}, None)
+    array = np.arange(30, dtype=np.float32).reshape(1, 1, 5, 6) ** 1.5
+    given = [array, np.array([1, 1, scale, scale], np.float32)]
+    proto = writer.to_proto_model(model).SerializeToString()
+    session = onnxruntime.InferenceSession(proto, providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {"data": given[0], "scales": given[1]})
+    (found,) = Session(pipelines.to_openvino(model)[0]).run(given).values()
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
