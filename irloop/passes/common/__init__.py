@@ -56,6 +56,7 @@ from irloop.passes.common.scan8_to_scan9 import Scan8ToScan9
 from irloop.passes.common.scan_to_loop import ScanToLoop
 from irloop.passes.common.select_branches import SelectBranches
 from irloop.passes.common.sequence_to_tensor_iterator import SequenceToTensorIterator
+from irloop.passes.common.set_shape import SetShape
 from irloop.passes.common.slice_to_gather import SliceToGather
 from irloop.passes.common.stateful_to_stateless import StatefulToStateless
 from irloop.passes.common.tensor_iterator_to_loop import TensorIteratorToLoop
@@ -91,6 +92,7 @@ __all__ = [
     "ScanToLoop",
     "SelectBranches",
     "SequenceToTensorIterator",
+    "SetShape",
     "SliceToGather",
     "StatefulToStateless",
     "TensorIteratorToLoop",
@@ -128,6 +130,7 @@ LIBRARY: dict[str, type[Pass]] = by_name(
         ScanToLoop,
         SelectBranches,
         SequenceToTensorIterator,
+        SetShape,
         SliceToGather,
         StatefulToStateless,
         TensorIteratorToLoop,

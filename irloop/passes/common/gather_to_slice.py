@@ -73,7 +73,12 @@ class GatherToSlice(LoopPass):
         """The axis of a Gather that never passes the end of it."""
         where, dims = node.inputs[2], shape_of(item.outer).dims
         known = None if where is None else self.session.inference.constant(where)
-        if known is None or known.size != 1 or dims is None or getattr(node.op, "batch_dims", 0):
+        if (
+            known is None
+            or known.size != 1
+            or dims is None
+            or getattr(node.op, "batch_dims", False)
+        ):
             return None
         axis = normal_axis(int(known.reshape(-1)[0]), len(dims))
         size = dims[axis]

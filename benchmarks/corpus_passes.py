@@ -1,0 +1,205 @@
+"""Runs every pass of the library over every model of a corpus and compares before and after.
+
+    python -m benchmarks.corpus_passes ../shared/corpus [--only real] [--pass unroll] [--no-engines]
+
+Each model that a pass changes is run with every recorded input in irloop's executor, and with the
+first of them in the engine of its format (ONNX Runtime, OpenVINO). What an engine gave before
+counts, or what is recorded: an engine may be wrong about the model as it was. A pass that says
+it changed nothing must have left the graph as it was. Prints one line a failure and a table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cases import CorpusCase, corpus_cases, differences
+from benchmarks.corpus_conversion import as_declared, positions
+from benchmarks.engines import EngineError, Engines, same_but_empty
+from irloop.errors import IrloopError
+from irloop.execution.session import Session
+from irloop.formats.onnx import writer as onnx_writer
+from irloop.formats.openvino import writer as ir_writer
+from irloop.graph.model import Model
+from irloop.graph.walk import all_nodes
+from irloop.passes import Manager
+from irloop.passes.common import LIBRARY
+
+#: What became of one pass over one model, as the table has it.
+COLUMNS = ("models", "changed", "equal here", "equal in engine", "no engine before", "wrong")
+
+#: By how much more the outputs of passes that round may differ.
+LOSSY = {"compress_to_fp16": 40.0}
+
+
+@dataclass(slots=True)
+class Subject:
+    """One model, its inputs, and what it gave before any pass."""
+
+    case: CorpusCase
+    model: Model
+    inputs: list[list[Any]]
+    recorded: list[list[Any]]
+    here: list[list[Any]]
+    #: What the engine gave; None: it does not run the model.
+    engine: list[Any] | None = None
+    asked: bool = False
+
+
+def subject_of(case: CorpusCase) -> Subject | None:
+    """The model with its outputs in irloop's executor; None where it does not run."""
+    try:
+        model = case.read()
+        ins = positions(case, "inputs", model.graph.parameters)
+        outs = positions(case, "outputs", model.graph.results)
+        inputs, recorded = [], []
+        for _, given, expected in case.sets():
+            pairs = zip(ins, model.graph.parameters, strict=True)
+            inputs.append([as_declared(given[at], node) for at, node in pairs])
+            recorded.append([expected[at] for at in outs])
+        here = [list(Session(model).run(given).values()) for given in inputs]
+    except (IrloopError, ValueError, IndexError, KeyError):
+        return None
+    return Subject(case, model, inputs, recorded, here) if inputs else None
+
+
+def unequal(case: CorpusCase, wanted: Sequence[Any], found: Sequence[Any], name: str) -> str:
+    """Why two lists of outputs differ by more than pass `name` may; empty when they do not."""
+    factor = case.factor * LOSSY.get(name, 1.0)
+    if len(found) < len(wanted):
+        return f"{len(found)} outputs, {len(wanted)} before"
+    for at, (want, got) in enumerate(zip(wanted, found, strict=False)):
+        why = "" if same_but_empty(want, got) else differences([want], [got], factor=factor)
+        if why:
+            return f"output {at}: {why}"
+    return ""
+
+
+def run_engine(model: Model, given: list[Any], engines: Engines, folder: Path) -> list[Any]:
+    """The outputs of a model in the engine of its format.
+
+    Raises:
+        EngineError: when the engine does not run it.
+    """
+    onnx = model.dialect == "onnx"
+    path = folder / ("model.onnx" if onnx else "model.xml")
+    (onnx_writer if onnx else ir_writer).write(model, path)
+    return engines.run("onnxruntime" if onnx else "openvino", path, given, folder)
+
+
+def shape_of_graph(model: Model) -> list[tuple[str, str, int]]:
+    """What a pass that changes nothing leaves alone: nodes, their names and numbers of inputs."""
+    return [(repr(node.op), node.name, len(node.inputs)) for node in all_nodes(model.graph)]
+
+
+def judge(subject: Subject, name: str, engines: Engines | None, folder: Path) -> tuple[str, str]:
+    """The column that this pass over this model counts in, and why it is wrong."""
+    case, model = subject.case, subject.case.read()
+    before = shape_of_graph(model)
+    try:
+        modified = Manager([LIBRARY[name]()], check=True).run_passes(model)
+    except Exception as error:  # a pass that fails is a bug, counted as one
+        return "wrong", f"{type(error).__name__}: {error}"
+    if not modified:
+        same = shape_of_graph(model) == before
+        return ("unchanged", "") if same else ("wrong", "changed, and says that it did not")
+    if len(model.graph.parameters) != len(subject.model.graph.parameters):
+        return "other inputs", ""
+    for number, (given, wanted) in enumerate(zip(subject.inputs, subject.here, strict=True)):
+        try:
+            found = list(Session(model).run(given).values())
+        except IrloopError as error:
+            return "wrong", f"set {number} in the executor: {error}"
+        why = unequal(case, wanted, found, name)
+        if why:
+            return "wrong", f"set {number} in the executor: {why}"
+    if engines is None:
+        return "equal here", ""
+    return _judge_by_engine(subject, model, name, engines, folder)
+
+
+def _judge_by_engine(
+    subject: Subject, model: Model, name: str, engines: Engines, folder: Path
+) -> tuple[str, str]:
+    given = subject.inputs[0]
+    if not subject.asked:
+        subject.asked = True
+        try:
+            subject.engine = run_engine(subject.case.read(), given, engines, folder)
+        except (EngineError, IrloopError):
+            subject.engine = None
+    if subject.engine is None:
+        return "no engine before", ""
+    try:
+        found = run_engine(model, given, engines, folder)
+    except (EngineError, IrloopError) as error:
+        return "wrong", f"in the engine: {error}"
+    why = unequal(subject.case, subject.engine, found, name)
+    declared = zip(subject.recorded[0], model.graph.results, strict=False)
+    recorded = [as_declared(value, node) for value, node in declared]
+    if why and unequal(subject.case, recorded, found, name):
+        return "wrong", f"in the engine: {why}"
+    return "equal in engine", ""
+
+
+def applies(name: str, model: Model) -> bool:
+    """True when the pass is one for models of this dialect."""
+    return model.dialect in LIBRARY[name].dialects
+
+
+def table(tallies: dict[str, collections.Counter[str]]) -> str:
+    """The counts, a line for each pass."""
+    width = max(len(name) for name in tallies)
+    lines = [f"{'pass':<{width}}  " + "  ".join(COLUMNS)]
+    for name, tally in tallies.items():
+        models = tally.total()
+        changed = models - tally["unchanged"]
+        here = tally["equal here"] + tally["equal in engine"] + tally["no engine before"]
+        numbers = (models, changed, here, *(tally[column] for column in COLUMNS[3:]))
+        cells = [
+            f"{number:>{len(column)}}" for number, column in zip(numbers, COLUMNS, strict=True)
+        ]
+        lines.append(f"{name:<{width}}  " + "  ".join(cells))
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--only", action="append", default=[], help="family or family/case prefix")
+    parser.add_argument("--pass", dest="passes", action="append", choices=sorted(LIBRARY))
+    parser.add_argument("--no-engines", action="store_true", help="irloop's executor only")
+    options = parser.parse_args()
+    names = options.passes or sorted(LIBRARY)
+    engines = None if options.no_engines else Engines()
+    tallies: dict[str, collections.Counter[str]] = {name: collections.Counter() for name in names}
+    started = time.perf_counter()
+    for case in corpus_cases(options.corpus, options.only):
+        family = case.folder.parent.name
+        if "negative" in family or "unreadable" in family:
+            continue
+        subject = subject_of(case)
+        if subject is None:
+            continue
+        for name in names:
+            if not applies(name, subject.model):
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                verdict, why = judge(subject, name, engines, Path(folder))
+            tallies[name][verdict] += 1
+            if why:
+                print(f"{name} {case.name}: {why[:300]}", flush=True)
+    print(table(tallies))
+    print(f"{time.perf_counter() - started:.0f} s")
+    return 1 if any(tally["wrong"] for tally in tallies.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

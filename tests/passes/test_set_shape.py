@@ -1,0 +1,96 @@
+"""Inputs of other shapes: what follows, and what is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from irloop.errors import UsageError
+from irloop.execution.session import run
+from irloop.formats.onnx import reader
+from irloop.graph.model import Model
+from irloop.passes import Manager
+from irloop.passes.common import SequenceToTensorIterator, SetShape
+from tests.passes.test_recurrent_passes import B, N, S, T, model
+
+HEADER = '<ir_version: 8, opset_import: ["" : 17]>\n'
+
+
+def read(body: str, folder: Path, shape: str = "2,6") -> Model:
+    path = folder / "model.onnx"
+    text = f"g (float[{shape}] x) => (y) {body}"
+    path.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())
+    return reader.read(path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shape", "wanted"),
+    [
+        ("2, 2, 3", "5,6", (5, 2, 3)),
+        ("1, 2, 6", "5,6", (1, 5, 6)),
+        ("2, -1", "5,6", (5, 6)),
+        ("12", "5,6", (30,)),
+        ("0, 3, 2", "5,6", (5, 3, 2)),
+        ("2, 3, 2", "?,6", (4, 3, 2)),
+    ],
+)
+def test_a_reshape_follows(
+    pattern: str, shape: str, wanted: tuple[int, ...], tmp_path: Path
+) -> None:
+    count = len(pattern.split(","))
+    text = f"<int64[{count}] p = {{{pattern}}}> {{ y = Reshape (x, p) }}"
+    made = read(text, tmp_path)
+    assert Manager([SetShape((f"x={shape}",))]).run_passes(made)
+    rows = 4 if "?" in shape else 5
+    (y,) = run(made, [np.arange(6.0 * rows, dtype=np.float32).reshape(rows, 6)]).values()
+    assert y.shape == wanted
+
+
+@pytest.mark.parametrize("pattern", ["3, 4", "4, 3"])
+def test_what_is_not_certain_is_refused_by_name(pattern: str, tmp_path: Path) -> None:
+    made = read(f"<int64[2] p = {{{pattern}}}> {{ y = Reshape (x, p) }}", tmp_path)
+    with pytest.raises(UsageError, match="Reshape-14 'y'"):
+        Manager([SetShape(("x=5,6",))]).run_passes(made)
+
+
+def test_a_squeezed_batch_is_not_certain(tmp_path: Path) -> None:
+    made = read("<int64[1] p = {6}> { y = Reshape (x, p) }", tmp_path, "1,6")
+    with pytest.raises(UsageError, match="not certain"):
+        Manager([SetShape(("x=5,6",))]).run_passes(made)
+
+
+def test_names_and_ranks_are_checked(tmp_path: Path) -> None:
+    made = read("{ y = Relu (x) }", tmp_path)
+    with pytest.raises(UsageError, match="no input 'z'"):
+        Manager([SetShape(("z=1",))]).run_passes(made)
+    with pytest.raises(UsageError, match="rank"):
+        Manager([SetShape(("x=1",))]).run_passes(made)
+    with pytest.raises(UsageError, match="no input and shape"):
+        SetShape(("x",))
+    assert not Manager([SetShape(("x=2,6",))]).run_passes(made)
+
+
+def test_states_and_lengths_of_a_sequence_follow() -> None:
+    made, (x, _) = model("GRU", "forward", [T] * B)
+    h = made.graph.parameters[1].output
+    changed, (_, state) = model("GRU", "forward", [T] * B)
+    passes = [SetShape((f"x={B},9,{N}",))]
+    assert Manager(passes).run_passes(made)
+    longer = np.concatenate([x, x, x[:, :1]], 1)
+    got = list(run(made, [longer, state]).values())
+    first = list(run(changed, [x, state]).values())
+    np.testing.assert_allclose(got[0][:, :, :T], first[0], rtol=1e-5)
+    assert got[0].shape == (B, 1, 9, S)
+    assert h.type == made.graph.parameters[1].output.type
+
+
+def test_slices_of_a_loop_are_counted_again() -> None:
+    made, (x, state) = model("GRU", "forward", [T] * B)
+    passes = [SequenceToTensorIterator(), SetShape((f"x={B},2,{N}",))]
+    assert Manager(passes, check=True).run_passes(made)
+    whole = list(run(model("GRU", "forward", [T] * B)[0], [x, state]).values())
+    got = list(run(made, [x[:, :2], state]).values())
+    np.testing.assert_allclose(got[0], whole[0][:, :, :2], rtol=1e-5)
