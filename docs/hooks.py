@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 # mkdocs loads this file by its path, so the project is not among the places of modules yet.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from docs.generate import site
+
+#: What a browser would fetch from elsewhere as it shows a page; links that people follow are fine.
+_FETCHED = re.compile(r"<(?:script|img|iframe|source)[^>]+src=\S*//[^>]*>|<link[^>]+=\S*//[^>]*>")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -42,3 +47,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Put blocks and pictures where a page asks for them."""
     return site.filled(markdown)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Refuse pages that fetch something from another host."""
+    if found := _FETCHED.search(output):
+        raise PluginError(f"a page fetches from elsewhere: {found.group()}")
+    return output

@@ -99,8 +99,13 @@ def _range() -> Model:
     return _in_slices(Sliced(0, 0, axis=0, start=1), Concatenated(0, 0, axis=0))
 
 
-def _gaps() -> Model:
-    return _in_slices(Sliced(0, 0, axis=0, stride=2), Concatenated(0, 0, axis=0))
+def _counted() -> Model:
+    b = _Sketch()
+    x = b.parameter("x", _f32(1, 2))
+    a = b.body.parameter("a", _f32(1, 2))
+    new = b.body(Multiply(), a, b.body.constant([[2.0]], F32))
+    ports = (Carried(0, 0, 0), Concatenated(0, 0, axis=0, start=0, end=4))
+    return b.wired(TensorIterator(), (x,), {"new": new}, ports, ("all",))
 
 
 def _loop() -> Model:
@@ -299,7 +304,7 @@ EXAMPLES: dict[str, Callable[[], Model]] = {
     "iterator-short": partial(_iterator, 3),
     "iterator-parts": _parts,
     "iterator-range": _range,
-    "iterator-gaps": _gaps,
+    "iterator-counted": _counted,
     "loop": _loop,
     "loop-endless": _endless,
     "loop-sliced": _sliced_loop,
