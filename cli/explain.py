@@ -1,6 +1,8 @@
-"""``irloop explain``: what a code means and what to do about it."""
+"""``irloop explain``: what a code or a pasted message means and what to do about it."""
 
 from __future__ import annotations
+
+import sys
 
 import click
 
@@ -13,17 +15,22 @@ EPILOG = """\
 Examples:
   irloop explain IRL203
   irloop explain CNV001
+  irloop explain "Incorrect weights in bin file!"
+  python app.py 2>&1 | irloop explain -
 """
 
 
-@click.command("explain", epilog=EPILOG, short_help="What a finding means and what to do.")
-@click.argument("code")
+@click.command("explain", epilog=EPILOG, short_help="What a code or a pasted message means.")
+@click.argument("text", nargs=-1, required=True, metavar="CODE|MESSAGE...")
 @common_options
-def command(code: str) -> None:
-    """Print what the finding CODE means, a bad and a good example, and the fix.
+def command(text: tuple[str, ...]) -> None:
+    """Print what a finding CODE means, a bad and a good example, and the fix.
 
-    'irloop rules' lists the codes.
+    Or what a pasted MESSAGE of OpenVINO, ONNX Runtime or onnx.checker means: the cause, the rules
+    that find it in a model, and what to do next; - reads it from the standard input. The exit
+    status is 2 when it is not known. 'irloop rules' lists the codes.
     """
     from irloop import explain
 
-    click.echo(explain(code).rstrip())
+    said = sys.stdin.read() if text == ("-",) else " ".join(text)
+    click.echo(explain(said).rstrip())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import rules, shapes
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -42,6 +42,7 @@ class Reduction(OpenVinoOp):
         axes = args.element(1)
         if not axes.is_integer and axes is not ElementType.DYNAMIC:
             raise args.error("the element type of the axes is no integer", "i64", str(axes))
+        shapes.length_of(args, 1)
         return rules.reduced(args, args.shape(0), args.ints(1), keep=self.keep_dims)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -78,6 +78,14 @@ class Reshape(OpenVinoOp, type="Reshape", since=1, inputs=2):
         return kernels.shape.reshape(self.special_zero)
 
 
+def _axes(args: Arguments) -> tuple[int, ...] | None:
+    """The axes to squeeze: none when there is no such input, None when they are not known."""
+    if not args.has(1):
+        return ()
+    shapes.length_of(args, 1)
+    return args.ints(1)
+
+
 class Squeeze(OpenVinoOp, type="Squeeze", since=1, inputs=(1, 2)):
     """Dimensions of 1 removed: those listed, or all for an empty or absent list (Squeeze-1).
 
@@ -85,7 +93,7 @@ class Squeeze(OpenVinoOp, type="Squeeze", since=1, inputs=(1, 2)):
     """
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        axes = args.ints(1) if args.has(1) else ()
+        axes = _axes(args)
         shape = shapes.squeezed(args, args.shape(0), axes, lenient=True)
         return [TensorType(args.element(0), shape)]
 
@@ -102,7 +110,7 @@ class Squeeze15(OpenVinoOp, type="Squeeze", since=15, inputs=(1, 2)):
     allow_axis_skip: bool = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        axes = args.ints(1) if args.has(1) else ()
+        axes = _axes(args)
         shape = args.shape(0)
         if self.allow_axis_skip and self._may_skip(shape, axes):
             return [TensorType(args.element(0), UNKNOWN_SHAPE)]
@@ -126,6 +134,8 @@ class Unsqueeze(OpenVinoOp, type="Unsqueeze", since=1, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         count = shapes.length_of(args, 1)
+        if count == 0:
+            raise args.error("axes are empty", "at least one axis", "none")
         shape = shapes.unsqueezed(args, args.shape(0), args.ints(1), count)
         return [TensorType(args.element(0), shape)]
 

@@ -23,7 +23,7 @@ class InputNoPort(
     What it does:
         Compares `external_port_id` of each input entry with the input ports of the layer, and
         those with the edges: a port without an edge is no input. -1 stands for "not connected"
-        and is allowed.
+        and is allowed; the iteration counter of a Loop has it.
     Why is this bad:
         OpenVINO 2026.4 and 2021.4 use the number as an index and stop with a bare exception
         ("vector::_M_range_check") or with "Number of inputs must be the same as number of input
@@ -44,13 +44,25 @@ class InputNoPort(
             for entry in wiring.inputs:
                 if entry.external is None or entry.external == -1:
                     continue
-                if entry.position is None:
+                if entry.purpose == "current_iteration" and wiring.is_loop:
+                    yield self._no_counter(wiring, entry)
+                elif entry.position is None:
                     known = ", ".join(str(port.id) for port in ports) or "none"
                     yield self._no_port(wiring, entry, f"no input {entry.external}", known)
                 elif ports[entry.position].id not in connected and len(connected) < len(ports):
                     known = ", ".join(str(port.id) for port in ports if port.id in connected)
                     what = f"no edge to input {entry.external}, which the body reads"
                     yield self._no_port(wiring, entry, what, known or "none")
+
+    def _no_counter(self, wiring: Wiring, entry: Entry) -> Diagnostic:
+        assert wiring.section is not None
+        return self.found(
+            at_entry(wiring.owner, wiring.section, entry.entry),
+            f"the counter of {describe(wiring.owner)} is taken from input {entry.external}",
+            expected='external_port_id="-1": the loop itself counts',
+            found=f'external_port_id="{entry.external}"',
+            fix='write external_port_id="-1", or remove the purpose',
+        )
 
     def _no_port(self, wiring: Wiring, entry: Entry, what: str, known: str) -> Diagnostic:
         assert wiring.section is not None

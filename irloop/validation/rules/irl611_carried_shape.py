@@ -16,13 +16,13 @@ class CarriedShape(
     code="IRL611",
     severity=Severity.WARNING,
     title="state changes its shape",
-    requires=("IRL511",),
+    requires=("IRL505", "IRL511", "IRL615"),
 ):
     """The shape of a state after an iteration is not the one before.
 
     What it does:
-        Compares the declared dimensions of each state Parameter with those of the Result that is
-        carried back to it.
+        Compares the dimensions that each state starts with with those of the Result that is
+        carried back to it, as they are inferred.
     Why is this bad:
         A Loop may do so in OpenVINO 2026.4, and in ONNX; a TensorIterator fails at inference, and
         OpenVINO 2021.4 fails with both.
@@ -39,8 +39,13 @@ class CarriedShape(
         for wiring in context.loops:
             for entry, result, edge in wiring.carried:
                 assert entry.inner is not None
-                before = context.parameter(entry.inner)
-                after = context.result(wiring, result)
+                before = context.external(wiring, entry.position)
+                if before.dims is None:
+                    before = context.parameter(entry.inner)
+                after = context.confirmed_result(wiring, result)
+                if after.dims is None or None in after.dims:
+                    # What grows has no size that is the same in each iteration.
+                    after = context.result(wiring, result)
                 if before.dims is None or after.dims is None or before.rank != after.rank:
                     continue
                 pairs = zip(before.dims, after.dims, strict=True)

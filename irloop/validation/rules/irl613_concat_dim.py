@@ -17,12 +17,12 @@ class ConcatDim(
     code="IRL613",
     severity=Severity.ERROR,
     title="concatenated part has another size than part_size",
-    requires=("IRL104", "IRL612"),
+    requires=("IRL104", "IRL505", "IRL511", "IRL612", "IRL615"),
 ):
     """The Result of a concatenated output does not have `part_size` elements on the axis.
 
     What it does:
-        Compares the declared dimension of the body Result on `axis` with `part_size`. A scalar
+        Compares the inferred dimension of the body Result on `axis` with `part_size`. A scalar
         counts as one element.
     Why is this bad:
         OpenVINO 2026.4 fails with "Shape mismatch" when it compiles the model, or with "incorrect
@@ -41,9 +41,6 @@ class ConcatDim(
             for entry in wiring.concatenated:
                 inner, axis = entry.inner, entry.axis
                 if inner is None or inner.type != "Result" or axis is None or axis < 0:
-                    continue
-                dims = context.result(wiring, inner).dims
-                if not _differs(dims, entry):
                     continue
                 dims = context.confirmed_result(wiring, inner).dims
                 if dims is None or not _differs(dims, entry):

@@ -1,0 +1,254 @@
+"""Messages of ONNX Runtime and onnx.checker: see `messages`."""
+
+from __future__ import annotations
+
+from irloop.validation.messages import Message
+
+__all__ = ["MESSAGES"]
+
+_ORT = "ONNX Runtime"
+_BOTH = "ONNX Runtime, onnx.checker"
+
+#: Every entry.
+MESSAGES = (
+    Message(
+        _BOTH,
+        r"Protobuf parsing failed|Unable to parse proto from file",
+        "the file is no ONNX model: cut short, a Git LFS pointer, a web page, or another format",
+        ("ONX101",),
+        "irloop validate says which of these it is",
+    ),
+    Message(
+        _BOTH,
+        r"No graph was found in the protobuf|does not have an ir_version set properly",
+        "the protobuf holds no ONNX model: another kind of file, or one that is empty",
+        ("ONX101",),
+        "irloop validate says what the file is",
+    ),
+    Message(
+        _BOTH,
+        r"must specify opset_import|Missing opset in the model|ModelProto does not have a graph|"
+        r"opset_import.{0,40}(?:missing|empty)|model\.cc:\d+ onnxruntime::Model::Model",
+        "the model does not say which opset it is of, or its functions call themselves",
+        ("ONX101",),
+        "export the model again",
+    ),
+    Message(
+        _ORT,
+        r"model_load_utils|Current official support for domain",
+        "the model is of an opset that this ONNX Runtime does not know yet",
+        ("ONX101",),
+        "update ONNX Runtime, or convert: irloop convert MODEL.onnx -o OLD.onnx --opset N",
+    ),
+    Message(
+        _BOTH,
+        r"No Op registered for (?P<type>\S*) with domain_version of (?P<version>\d+)|"
+        r"(?P<other>\w+)\(-?\d+\) is not a registered function/op",
+        "opset {version} has no operation {type!r}: a misspelling, or one of a newer opset or of "
+        "another domain",
+        ("ONX102", "ONX103"),
+        "irloop validate names the node",
+    ),
+    Message(
+        _BOTH,
+        r"No opset import for domain '?(?P<domain>[^' ]*)",
+        "a node is of the domain {domain!r}, which opset_import does not list",
+        ("ONX101", "ONX103"),
+        "add the domain to opset_import",
+    ),
+    Message(
+        _BOTH,
+        r"Node input '(?P<name>[^']*)' is not a graph input|input '(?P<other>[^']*)' of "
+        r"node:.{0,200}? is "
+        r"not output of any previous nodes",
+        "a node reads a name that nothing gives, or gives later",
+        ("ONX101", "ONX202"),
+        "irloop validate names the node; sorting is done by irloop convert MODEL.onnx -o "
+        "SORTED.onnx",
+    ),
+    Message(
+        _BOTH,
+        r"Graph output '(?P<name>[^']*)' is not an output|graph\.cc:\d+ void "
+        r"onnxruntime::Graph::InitializeStateFro\w* ?(?!.*outer scope)",
+        "an output of a graph or body that nothing gives, or a name that two nodes give",
+        ("ONX101", "ONX204"),
+        "irloop validate names it",
+    ),
+    Message(
+        _ORT,
+        r"Subgraph output \((?P<name>[^)]*)\) is an outer scope value",
+        "a body gives out {name!r}, which is a value of the graph around it",
+        ("ONX204",),
+        "put an Identity into the body",
+    ),
+    Message(
+        _BOTH,
+        r"single static assignment \(SSA\) form, however '(?P<name>[^']*)'|Duplicate definition"
+        r"(?: of name|-site for) \((?P<other>[^)]*)\)",
+        "a name is given twice, or a body uses a name of the graph around it",
+        ("ONX101", "ONX203"),
+        "rename one of the two",
+    ),
+    Message(
+        _BOTH,
+        r"the graph is not acyclic|Cycle detected in model-local function",
+        "nodes, or functions, depend on themselves",
+        ("ONX101", "ONX203"),
+        "irloop validate names the nodes of the cycle",
+    ),
+    Message(
+        _BOTH,
+        r"has (?P<side>input|output) size (?P<got>\d+) not in range \[min=(?P<low>\d+), "
+        r"max=(?P<high>\d+)",
+        "a node has {got} {side}s, and its operation takes {low} to {high}",
+        ("ONX104",),
+        "irloop validate names the node",
+    ),
+    Message(
+        _BOTH,
+        r"input (?P<at>\d+) is marked single but has an empty string",
+        "input {at} of a node is left out, and its operation needs it",
+        ("ONX104",),
+        "irloop validate names the node",
+    ),
+    Message(
+        _BOTH,
+        r"Required attribute '(?P<name>\w+)' is missing|Unrecognized attribute: (?P<other>\w+)|"
+        r"Mismatched attribute type in '(?P<node>[^']*)'|Attribute '(?P<twice>\w+)' appeared "
+        r"multiple|"
+        r"type field and data field mismatch in attribute (?P<kind>\w+)",
+        "an attribute is missing, unknown, there twice or of a wrong kind",
+        ("ONX105",),
+        "irloop validate names the node and what its operation takes",
+    ),
+    Message(
+        _BOTH,
+        r"Field '(?P<field>\w+)' of '(?P<message>\w+)' is required",
+        "the field {field} of a {message} is empty",
+        ("ONX102", "ONX106", "ONX101"),
+        "irloop validate names the place; a body without a name needs one for ONNX Runtime",
+    ),
+    Message(
+        _BOTH,
+        r"does not have type information|Invalid tensor data type (?P<type>\d+)",
+        "a model input or body input has no element type, or one that does not exist",
+        ("ONX106", "ONX205"),
+        "declare its element type",
+    ),
+    Message(
+        _BOTH,
+        r"Type '(?P<type>[^']*)' of input parameter \((?P<name>[^)]*)\) of operator "
+        r"\((?P<op>\w+)\)|"
+        r"typestr: (?P<var>\w+), has unsupported type: (?P<other>\S+)",
+        "an operation gets an element type that it does not take",
+        ("ONX206", "ONX201"),
+        "insert a Cast",
+    ),
+    Message(
+        _BOTH,
+        r"does not match expected type|Inferred elem type differs from existing elem type",
+        "a value is declared with another element type than its operation gives",
+        ("ONX207", "ONX401"),
+        "correct the declaration, or insert a Cast",
+    ),
+    Message(
+        _BOTH,
+        r"Size mismatch validating subgraph inputs\. Got (?P<got>\d+) inputs but subgraph has "
+        r"(?P<has>\d+)|"
+        r"Graph has (?P<count>\d+) inputs but (?P<given>\d+) were provided",
+        "a body declares other inputs than its Loop, Scan or If feeds",
+        ("ONX101",),
+        "irloop validate names the node; inputs of a Loop body are matched by position",
+    ),
+    Message(
+        _BOTH,
+        r"returned type information for (?P<got>\d+) outputs\. Expected (?P<want>\d+)|"
+        r"produce different number",
+        "a Loop or If has other outputs than its body gives, or its branches differ in number",
+        ("ONX101", "ONX303"),
+        "irloop validate names the node",
+    ),
+    Message(
+        _BOTH,
+        r"Mismatch between number of inferred and declared dimensions|existing shape differ in "
+        r"(?:rank|dim)|"
+        r"Can't merge shape info",
+        "a declared shape contradicts the computed one; for a Loop often a condition or state of "
+        "another rank than the body declares",
+        ("ONX302", "ONX308", "ONX107"),
+        "irloop validate names the value",
+    ),
+    Message(
+        _ORT,
+        r"Loop subgraph input (?P<at>\d+) has unknown shape: (?P<name>\S+)|Subgraph must have "
+        r"the shape "
+        r"set for all outputs but (?P<out>\S+) did not",
+        "ONNX Runtime wants the shape of a body input or output declared, and it is not",
+        ("ONX205",),
+        "irloop convert MODEL.onnx -o NEW.onnx writes inferred types",
+    ),
+    Message(
+        _ORT,
+        r"layout_ == 0 was false",
+        "the CPU of ONNX Runtime runs recurrent operations of layout 0 only",
+        (),
+        "set layout to 0 and transpose the inputs and outputs",
+    ),
+    Message(
+        _ORT,
+        r"Could not find an implementation for (?P<op>\w+)\((?P<version>\d+)\)",
+        "ONNX Runtime has no kernel for {op}-{version} with these element types: the opset is "
+        "too old, "
+        "or the type is unusual",
+        (),
+        "convert to a newer opset: irloop convert MODEL.onnx -o NEW.onnx --opset 17",
+    ),
+    Message(
+        _BOTH,
+        r"raw_data size \((?P<got>\d+) bytes\) is too small|tensor shape size\((?P<need>\d+)\) "
+        r"does not "
+        r"match the data size|buffer size mismatch|one and only one value field|"
+        r"Tensor dimension product overflow|Negative dimension value|Out of bounds dimensions|"
+        r"setting data_type field|initializer name is not unique|initializers must have a "
+        r"non-empty name|"
+        r"graph\.cc:\d+ onnxruntime::Graph::Graph",
+        "an initializer has not the bytes, the element type, the dimensions or the name it "
+        "should have",
+        ("ONX101",),
+        "irloop validate names the initializer",
+    ),
+    Message(
+        _BOTH,
+        r"External data path|stored externally but|[Dd]ata of TensorProto|external data size "
+        r"mismatch|"
+        r"model format error! Missing 'location'|GetExtDataFromTensorProto|require a regular file|"
+        r"Location of external TensorProto|Failed to parse value",
+        "external data is missing, too short, outside of the model's folder, or badly described",
+        ("ONX101",),
+        "irloop validate names the initializer; copy the data file beside the model",
+    ),
+    Message(
+        _ORT,
+        r"Non-zero status code returned while running (?P<type>\w+) node\. Name:'(?P<name>[^']*)'",
+        "{type} {name!r} failed while it ran: its operands are not what it takes",
+        ("ONX201", "ONX206", "ONX302"),
+        "irloop run MODEL.onnx --inputs in.npz says which node in which iteration",
+        general=True,
+    ),
+    Message(
+        _BOTH,
+        r"axis must be in \[-rank|Incompatible dimensions|ShapeInferenceError",
+        "the operands of a node contradict its specification",
+        ("ONX201", "ONX104", "ONX105"),
+        "irloop validate names the node",
+        general=True,
+    ),
+    Message(
+        _BOTH,
+        r"\[ONNXRuntimeError\].*This is an invalid model|INVALID_GRAPH",
+        "the model breaks a rule of ONNX",
+        ("ONX",),
+        "irloop validate names every rule that is broken",
+        general=True,
+    ),
+)

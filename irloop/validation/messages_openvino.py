@@ -1,0 +1,366 @@
+"""Messages of OpenVINO about bodies, operations and runs: see `messages`."""
+
+from __future__ import annotations
+
+from irloop.validation.messages import Message
+
+__all__ = ["MESSAGES"]
+
+_OV, _OLD = "OpenVINO", "OpenVINO 2021.4"
+_CHECK = "irloop validate names the layer, the line and what was expected"
+_NEWER = "convert for that runtime: irloop convert MODEL -o OLD.xml --target openvino-2021.4"
+
+_BODIES = (
+    Message(
+        _OV,
+        r"unordered_map::at|\b(?<!unordered_)map::at",
+        "a port map or a back edge names a layer that the body does not have, or one of a wrong "
+        "kind "
+        "(in ONNX: a weight of no element type)",
+        ("IRL509", "IRL510", "IRL515", "IRL108", "ONX101"),
+        "irloop validate --select IRL5 names the entry",
+    ),
+    Message(
+        _OV,
+        r"node index is out of range",
+        "a port map names an outer port that does not exist or has no edge, is missing, or "
+        "leaves out "
+        "an output or the condition",
+        ("IRL502", "IRL503", "IRL508", "IRL601"),
+        "irloop validate --select IRL5,IRL6 names the entry",
+    ),
+    Message(
+        _OV,
+        r"(?:vector|deque)::_M_range_check",
+        "a port map names a port or a purpose that the layer does not have (in ONNX: an If without "
+        "inputs)",
+        ("IRL503", "IRL504", "IRL514", "ONX104"),
+        "irloop validate --select IRL5,IRL6 names the entry",
+    ),
+    Message(
+        _OV,
+        r"TensorIterator has no body",
+        "a Loop, TensorIterator or If has no body element, or an If only one of its two",
+        ("IRL501", "IRL701"),
+        _CHECK,
+    ),
+    Message(
+        _OV,
+        r"Number of inputs must be the same as number of input descriptions",
+        "an outer input of the loop stands in no entry of its port map, or in two",
+        ("IRL507", "IRL505"),
+        "irloop validate --select IRL5 names the port",
+    ),
+    Message(
+        _OV,
+        r"No nested TensorIterator",
+        "a TensorIterator stands directly in the body of another",
+        ("IRL522",),
+        "irloop validate names both; write one of them as a Loop",
+    ),
+    Message(
+        _OV,
+        r"Accessing out-of-range dimension|Invalid \"axis\" value in an iteration component",
+        "the axis of a port map is not an axis of what it slices, or the value has no axes",
+        ("IRL622", "IRL623"),
+        "irloop validate --select IRL6 names the entry",
+    ),
+    Message(
+        _OV,
+        r'Invalid "start","stride","end" values|Invalid "stride" value in an iteration component',
+        "start, end and stride of a sliced input do not describe a walk over its axis: stride 0, a "
+        "reversed stride without a reversed range, or a range beyond the axis",
+        ("IRL616", "IRL617", "IRL618", "IRL620"),
+        "irloop validate --select IRL6 names the entry",
+    ),
+    Message(
+        _OV,
+        r"Each iteration must be the same size: length \((?P<length>\d+)\) is not divisible by "
+        r"step "
+        r"\((?P<step>\d+)\)",
+        "an axis of {length} is cut into parts of {step}, which does not come out even",
+        ("IRL618",),
+        "irloop validate --select IRL6 names the entry",
+    ),
+    Message(
+        _OV,
+        r"There are at least two different iterations numbers: (?P<a>\d+) and (?P<b>\d+)",
+        "the sliced inputs of one loop give {a} and {b} iterations, or part_size is not the stride",
+        ("IRL621", "IRL614"),
+        "irloop validate --select IRL6 names both entries",
+    ),
+    Message(
+        _OV,
+        r"Shape mismatch for tensor iterator port",
+        "what a body gives to a concatenated output has another size along the axis than "
+        "part_size; "
+        "also a loop of zero iterations with such an output",
+        ("IRL613", "IRL609"),
+        "irloop validate --select IRL6 names the entry",
+    ),
+    Message(
+        _OV,
+        r"incorrect output shape\[axis\] after iteration for concatenation",
+        "the parts that a loop concatenates have not the size that part_size says, or an input "
+        "that "
+        "should be sliced has no axis",
+        ("IRL613", "IRL615", "IRL627"),
+        "irloop validate --select IRL6 names the entry",
+    ),
+    Message(
+        f"{_OV}, {_OLD}",
+        r"Rank of (?:BodyExecutionCondition output|ExecutionCondition input|If condition input) "
+        r"must",
+        "a condition is no single boolean: it has a rank above 1",
+        ("IRL604", "IRL707", "ONX302"),
+        "squeeze the condition to a scalar",
+    ),
+    Message(
+        _OV,
+        r"Incorrect associating in (?P<where>\w+)!|is already associated with another output",
+        "an output of an If is not given by both branches, or one Result gives two of them",
+        ("IRL702", "IRL705"),
+        "irloop validate --select IRL7 names the entry",
+    ),
+    Message(
+        _OV,
+        r"type of then_body output (?P<then>\w+) is not equal type of else_body output "
+        r"?(?P<other>\w+)",
+        "the branches of an If give {then} and {other} for one output",
+        ("IRL703",),
+        "insert a Convert into one of the branches",
+    ),
+    Message(
+        _OV,
+        r"The number of values in the (?:Condition|If condition|TripCount)|Rank of TripCount "
+        r"input must",
+        "a condition or trip count has more than one element",
+        ("IRL604", "IRL606", "IRL707"),
+        "irloop validate --select IRL6,IRL7 names the layer",
+    ),
+    Message(
+        f"{_OV}, {_OLD}",
+        r"(?:Function|Model) references undeclared parameters: (?P<names>.{0,80})",
+        "a body reads a Parameter that no port map entry feeds, or a sequence operation has "
+        "computed "
+        "weights, which this runtime does not take",
+        ("IRL512", "IRL513", "IRL708", "IRL901"),
+        "irloop validate names the Parameter",
+    ),
+    Message(
+        _OLD,
+        r"(?:Ngraph operation|operation) (?P<type>\w+) with name (?P<name>\S+) has dynamic output "
+        r"shape on (?P<port>\d+) port",
+        "output {port} of {type} {name!r} has a size that depends on data, and the CPU plugin "
+        "of this "
+        "runtime takes static shapes only",
+        ("IRL901", "IRL611"),
+        "give the loop a constant trip count, or use OpenVINO 2022.1 or newer",
+    ),
+    Message(
+        _OV,
+        r"CPU plug-in doesn't support (?P<type>\w+) operation with dynamic rank\. Operation name: "
+        r"(?P<name>\S+)",
+        "the rank of {type} {name!r} is not known, and the CPU plugin needs it",
+        ("IRL628", "ONX106"),
+        "set the rank of the model inputs (reshape), or declare it in the file",
+    ),
+    Message(
+        _OV,
+        r"Input descriptor .{0,80}has been changed|Unknown input type of a loop|unknown input "
+        r"type of a "
+        r"loop (?P<type>\S+)",
+        "a body input of the loop is mapped in a way that this version does not convert",
+        ("IRL5", "IRL610", "IRL611"),
+        "irloop validate --select IRL5,IRL6; irloop inspect MODEL spells the port map out",
+    ),
+    Message(
+        _OLD,
+        r"Node expects (?P<need>\d+) inputs\. Actual: (?P<got>\d+)",
+        "an operation has {got} inputs where this runtime knows {need}: an older or newer "
+        "version of "
+        "it is meant (LSTMCell-1 has peepholes, LSTMCell-4 has none)",
+        ("IRL406", "IRL806"),
+        _CHECK,
+    ),
+)
+_OPERATIONS = (
+    Message(
+        _OV,
+        r"Unknown activation function: (?P<name>\w+)",
+        "a recurrent layer names the activation {name!r}; there are sigmoid, tanh, relu, "
+        "hardsigmoid",
+        ("IRL803",),
+        _CHECK,
+    ),
+    Message(
+        _OV,
+        r"\[(?:LSTM|GRU|RNN)CellDecomposition\]|\[Convert\w+SequenceToTensorIterator\]",
+        "the CPU plugin cannot run this recurrent layer: activations it lacks (hardsigmoid), or a "
+        "sequence without an activations attribute",
+        ("IRL804", "IRL808", "IRL803"),
+        "irloop validate --select IRL8 names the layer",
+    ),
+    Message(
+        _OV,
+        r'"(?P<text>[^"]*)" is not a member of enum (?!element)(?P<enum>[\w:]+)',
+        "an attribute in data holds {text!r}, which is none of the words it takes ({enum})",
+        ("IRL115", "IRL805"),
+        _CHECK,
+    ),
+    Message(
+        _OV,
+        r"Can't set the input tensor with index: (?P<index>\d+), because the model input \(shape="
+        r"(?P<want>\[[^\]]*\])\) and the tensor \(shape=\((?P<got>[^)]*)\)\)",
+        "input {index} has the shape {want}, and data of the shape {got} was given",
+        (),
+        "give data of that shape, or make the size of the input dynamic (irloop convert --shape)",
+    ),
+    Message(
+        _OLD,
+        r"Incorrect precision: UNSPECIFIED",
+        "a port has no precision that this runtime knows: its type was not known when it was "
+        "written",
+        ("IRL402", "IRL901"),
+        _NEWER,
+    ),
+    Message(
+        _OV,
+        r"Arguments do not have the same element type|Argument element types (?:are|must)",
+        "an operation gets operands of different element types",
+        ("IRL403", "IRL610"),
+        "insert a Convert",
+    ),
+    Message(
+        _OV,
+        r"Argument shapes are inconsistent|Incompatible MatMul matrix dimension|"
+        r"matrix dimension.{0,40}(?:incompatible|not)",
+        "the shapes of two operands do not go together",
+        ("IRL404", "IRL401"),
+        "irloop validate names both shapes; irloop inspect MODEL shows where they come from",
+    ),
+    Message(
+        _OV,
+        r"Axis (?P<axis>-?\d+) out of the tensor rank range",
+        "an axis of {axis} is outside of the rank of the operand",
+        ("IRL405",),
+        _CHECK,
+    ),
+    Message(
+        _OV,
+        r"No conversion rule found for operations: (?P<names>[^\n]*)",
+        "OpenVINO's ONNX frontend has nothing for {names}",
+        ("ONX103", "ONX102"),
+        "irloop convert MODEL.onnx -o MODEL.xml converts more, and names what it cannot say",
+    ),
+    Message(
+        _OV,
+        r"loop body graph canonical inputs size \((?P<size>\d+)\), does not match",
+        "the body of an ONNX Loop declares other inputs ({size}) than the node feeds",
+        ("ONX101",),
+        "irloop validate names the Loop",
+    ),
+    Message(
+        _OV,
+        r"loop body graph outputs size \((?P<size>\d+)\) is smaller than number of outputs",
+        "an ONNX Loop has more outputs than its body gives ({size})",
+        ("ONX101",),
+        "irloop validate names the Loop",
+    ),
+    Message(
+        _OV,
+        r"Missing '(?P<name>then_branch|else_branch)' attribute|'then' and 'else' branches have to",
+        "an ONNX If lacks a branch, or its branches have different numbers of outputs",
+        ("ONX101", "ONX105"),
+        "irloop validate names the If",
+    ),
+    Message(
+        _OV,
+        r"Input tensor isn't found for node \"(?P<name>[^\"]*)\"|Input tensor isn't found for node",
+        "a node reads a name that nothing gives; in a body, also one of another body",
+        ("ONX101",),
+        "irloop validate names the node",
+    ),
+    Message(
+        _OV,
+        r"Tensor already exists \"(?P<name>[^\"]*)\"",
+        "the name {name!r} is given twice",
+        ("ONX101",),
+        "rename one of the two",
+    ),
+    Message(
+        _OV,
+        r"Unsupported operator version: (?P<type>\w+):(?P<version>\d+)",
+        "the model imports opset {version}, which has no {type}",
+        ("ONX101", "ONX102"),
+        "correct opset_import",
+    ),
+    Message(
+        _OV,
+        r"size of the initializer does not match the number of|invalid external data: |"
+        r"Invalid usage of method for external|resolves to '[^']*'? ?\S* ?outside|"
+        r"Path '(?P<path>[^']*)' resolves to",
+        "an initializer has not the bytes that its shape needs, or its external data is "
+        "missing, too "
+        "short or outside of the model's folder",
+        ("ONX101",),
+        "irloop validate names the initializer; copy the data file beside the model",
+    ),
+    Message(
+        _OV,
+        r"Model can't be|Unsupported attribute type|Unsupported type\b|Unsupported input type",
+        "an element type or attribute kind that the ONNX frontend does not know",
+        ("ONX105", "ONX106", "ONX206"),
+        "irloop validate names the node or value",
+    ),
+    Message(
+        _OV,
+        r'Output tensor "(?P<name>[^"]*)" was declared as a graph output but',
+        "nothing gives the output {name!r} of a graph or body",
+        ("ONX101",),
+        "irloop validate names it",
+    ),
+    Message(
+        _OV,
+        r"doesn't support NullNode",
+        "an ONNX node leaves out an input that its operation needs",
+        ("ONX104",),
+        "irloop validate names the node",
+    ),
+    Message(
+        _OV,
+        r"Cannot allocate memory for incompatible descriptors|Failed to allocate (?P<size>\d+) "
+        r"bytes",
+        "a value without an element type, or of a size that no memory holds (a wrong trip count)",
+        ("IRL103", "IRL112", "IRL606"),
+        _CHECK,
+    ),
+    Message(
+        f"{_OV}, {_OLD}",
+        r"While validating node '(?P<node>[^']*?)(?: \(.*?)?' with friendly_name '(?P<name>[^']*)'",
+        "the operands of {node} contradict its specification; the name may be invented by the "
+        "reader",
+        ("IRL403", "IRL404", "IRL405", "IRL406", "IRL7", "IRL8"),
+        "irloop validate names the layer of the file, what was expected and what was found",
+        general=True,
+    ),
+    Message(
+        _OV,
+        r"Node (?P<name>\S+) of type (?P<type>Loop|TensorIterator)\b",
+        "the {type} {name!r} failed while it ran: too few slices for the trips, or a state that "
+        "changes its shape",
+        ("IRL625", "IRL611", "IRL612"),
+        "irloop run MODEL --inputs in.npz says which node in which iteration",
+        general=True,
+    ),
+    Message(
+        _OV,
+        r"FrontEnd API failed with OpConversionFailure",
+        "OpenVINO could not convert an operation of the ONNX model",
+        ("ONX102", "ONX104", "ONX105", "ONX201"),
+        "irloop validate MODEL.onnx, or irloop convert MODEL.onnx -o MODEL.xml",
+        general=True,
+    ),
+)
+#: Every entry.
+MESSAGES = (*_BODIES, *_OPERATIONS)

@@ -1,0 +1,151 @@
+"""Systematic damage to a sound IR: every element and attribute deleted, doubled or changed."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Iterator
+
+from lxml import etree
+
+__all__ = ["KINDS", "Mutant", "edited", "elements", "remove", "without_references"]
+
+#: What was done, and the damaged tree.
+Mutant = tuple[str, etree._Element]
+#: Attributes that name a layer or a port; 77 is none in any of the models.
+REFERENCES = {
+    "from-layer",
+    "from-port",
+    "to-layer",
+    "to-port",
+    "external_port_id",
+    "internal_layer_id",
+}
+TYPES = ("Result", "Parameter", "Const", "Loop", "If", "TensorIterator", "Concat", "")
+_NUMBER = re.compile(r"-?\d+")
+
+
+def elements(root: etree._Element) -> list[etree._Element]:
+    """The elements of a tree in document order, comments left out."""
+    return [item for item in root.iter("*") if isinstance(item.tag, str)]
+
+
+def edited(
+    root: etree._Element, number: int, edit: Callable[[etree._Element], object]
+) -> etree._Element:
+    """A copy of the tree with element `number` edited."""
+    work = copy.deepcopy(root)
+    edit(elements(work)[number])
+    return work
+
+
+def remove(element: etree._Element) -> None:
+    """Take an element out of its tree."""
+    parent = element.getparent()
+    if parent is not None:
+        parent.remove(element)
+
+
+def _place(element: etree._Element) -> str:
+    """An element as people look for it: its tag, and the type of the layer around it."""
+    layer: etree._Element | None = element
+    while layer is not None and layer.tag != "layer":
+        layer = layer.getparent()
+    around = element.getparent()
+    tag = element.tag if around is None or around.tag == "layer" else f"{around.tag}/{element.tag}"
+    return str(tag) if layer is None else f"{layer.get('type')} {tag}"
+
+
+def _setting(name: str, text: str) -> Callable[[etree._Element], object]:
+    return lambda element: element.set(name, text)
+
+
+def without_attributes(root: etree._Element) -> Iterator[Mutant]:
+    """Each attribute deleted."""
+    for number, element in enumerate(elements(root)):
+        for name in map(str, element.attrib):
+            cut = edited(root, number, lambda item, name=name: item.attrib.pop(name))  # type: ignore[misc]
+            yield f"{_place(element)}@{name} deleted", cut
+
+
+def _with_numbers(root: etree._Element, texts: tuple[str, ...]) -> Iterator[Mutant]:
+    for number, element in enumerate(elements(root)):
+        for name, old in element.attrib.items():
+            if not _NUMBER.fullmatch(str(old)):
+                continue
+            for text in texts:
+                if text != old:
+                    broken = edited(root, number, _setting(str(name), text))
+                    yield f"{_place(element)}@{name}={text[:20]!r}", broken
+
+
+def with_wrong_numbers(root: etree._Element) -> Iterator[Mutant]:
+    """Each number replaced by no number, a negative, an empty and other numbers."""
+    yield from _with_numbers(root, ("abc", "-7", "", "0", "1", "4", "77"))
+
+
+def with_huge_numbers(root: etree._Element) -> Iterator[Mutant]:
+    """Each number longer than what Python turns into an int without a complaint of its own."""
+    yield from _with_numbers(root, ("9" * 5000,))
+
+
+def with_other_words(root: etree._Element) -> Iterator[Mutant]:
+    """Each text of `data`, and the version and names, replaced by other texts."""
+    for number, element in enumerate(elements(root)):
+        for name, old in element.attrib.items():
+            if _NUMBER.fullmatch(str(old)) or (element.tag != "data" and name == "type"):
+                continue
+            for text in ("", "zzz", "true", "i32", "1,2", "opset3"):
+                if text != old:
+                    broken = edited(root, number, _setting(str(name), text))
+                    yield f"{_place(element)}@{name}={text!r}", broken
+
+
+def with_other_dims(root: etree._Element) -> Iterator[Mutant]:
+    """Each declared dimension replaced."""
+    for number, element in enumerate(elements(root)):
+        if element.tag != "dim":
+            continue
+        for text in ("", "-2", "1.5", "9" * 23, "7"):
+            broken = edited(root, number, lambda item, text=text: setattr(item, "text", text))  # type: ignore[misc]
+            yield f"{_place(element)} {text!r}", broken
+
+
+def with_changed_elements(root: etree._Element) -> Iterator[Mutant]:
+    """Each element deleted, and each doubled."""
+    for number, element in enumerate(elements(root)):
+        if element is not root:
+            yield f"{_place(element)} deleted", edited(root, number, remove)
+            doubled = edited(root, number, lambda item: item.addnext(copy.deepcopy(item)))
+            yield f"{_place(element)} doubled", doubled
+
+
+def with_other_types(root: etree._Element) -> Iterator[Mutant]:
+    """Each layer turned into one of another type."""
+    for number, element in enumerate(elements(root)):
+        if element.tag != "layer":
+            continue
+        for text in TYPES:
+            broken = edited(root, number, _setting("type", text))
+            yield f"{element.get('type')} becomes {text!r}", broken
+
+
+def without_references(root: etree._Element) -> Iterator[Mutant]:
+    """Mutants in which something names what does not exist, or what is needed is gone."""
+    for number, element in enumerate(elements(root)):
+        for name in sorted(REFERENCES & {str(key) for key in element.attrib}):
+            # Edges of dead layers do not occur in these models.
+            yield f"{_place(element)}@{name}=77", edited(root, number, _setting(name, "77"))
+        if element.tag in ("layer", "body", "port_map", "then_body", "else_body", "then_port_map"):
+            yield f"{_place(element)} deleted", edited(root, number, remove)
+
+
+KINDS: dict[str, Callable[[etree._Element], Iterator[Mutant]]] = {
+    "attributes": without_attributes,
+    "numbers": with_wrong_numbers,
+    "huge numbers": with_huge_numbers,
+    "words": with_other_words,
+    "dims": with_other_dims,
+    "elements": with_changed_elements,
+    "types": with_other_types,
+}
