@@ -8,15 +8,24 @@ import numpy as np
 import pytest
 
 from irloop.dialects.openvino import recurrent
+from irloop.dialects.openvino.elementwise import Tanh
+from irloop.dialects.openvino.reorder import ReverseSequence
 from irloop.execution.session import run
 from irloop.graph.builder import Builder
 from irloop.graph.model import Graph, Model
 from irloop.graph.op import Op
+from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_nodes
 from irloop.passes import Manager, Pass
-from irloop.passes.common import DecomposeCells, SequenceToTensorIterator, TensorIteratorToSequence
+from irloop.passes.common import (
+    DeadCode,
+    DecomposeCells,
+    FuseReverseSequence,
+    SequenceToTensorIterator,
+    TensorIteratorToSequence,
+)
 from tests.passes.texts import shown
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -126,3 +135,39 @@ def test_a_cell_is_its_gates(kind: str) -> None:
     assert not [name for name in types if name.endswith("Cell")]
     assert ("Clamp" in types) == (kind == "RNN")
     same(original, arrays, wanted)
+
+
+def around(lengths: list[int]) -> tuple[Model, list[Array]]:
+    """A forward GRU whose steps are reversed before and behind it."""
+    made, arrays = model("GRU", "forward", lengths)
+    (node,) = [node for node in made.graph.nodes if node.op.type == "GRUSequence"]
+    rewriter = Rewriter(made.graph)
+    x, steps = node.inputs[0], node.inputs[2]
+    y = node.outputs[0]
+    (result, _), y.names = y.uses[0], ()
+    before = rewriter.insert(ReverseSequence(0, 1), (x, steps), before=node, name="before")
+    rewriter.set_input(node, 0, before.output)
+    after = rewriter.insert(ReverseSequence(0, 2), (y, steps), before=None, name="after")
+    shown = rewriter.insert(Tanh(), (after.output,), before=None, name="shown")
+    rewriter.set_input(result, 0, shown.output)
+    verify(made.graph)
+    return made, arrays
+
+
+@pytest.mark.parametrize("lengths", [[T] * B, [2, T, 1]])
+def test_reversals_around_a_sequence_turn_it(lengths: list[int]) -> None:
+    made, arrays = around(lengths)
+    wanted = list(run(made, arrays).values())
+    assert changed(made, FuseReverseSequence(), DeadCode()).count("ReverseSequence") == 0
+    (node,) = [node for node in made.graph.nodes if node.op.type == "GRUSequence"]
+    assert getattr(node.op, "direction", "") == "reverse"
+    same(made, arrays, wanted)
+
+
+def test_a_loop_reads_backwards_what_was_reversed() -> None:
+    made, arrays = around([T] * B)
+    wanted = list(run(made, arrays).values())
+    types = changed(made, SequenceToTensorIterator(), FuseReverseSequence(), DeadCode())
+    assert types.count("ReverseSequence") == 1
+    assert "in x, axis 1, -1..0, -1, 1" in shown(made)
+    same(made, arrays, wanted)

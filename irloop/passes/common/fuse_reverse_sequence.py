@@ -1,0 +1,189 @@
+"""Lets loops and sequences read backwards what was reversed before them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.onnx import reorder as onnx_reorder
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino import recurrent, reorder, slicing
+from irloop.graph.builder import shape_of
+from irloop.graph.inference import Inference
+from irloop.graph.loops import Concatenated, ScanInput, ScanOutput, Sliced
+from irloop.graph.model import Node, Value
+from irloop.passes.base import MatcherPass
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.wires import Entering, Leaving, LoopWires
+
+__all__ = ["FuseReverseSequence"]
+
+SEQUENCES = (recurrent.LSTMSequence, recurrent.GRUSequence, recurrent.RNNSequence)
+LOOPS = (ov.TensorIterator, onnx.Scan)
+
+Port = TypeVar("Port", Sliced, ScanInput, Concatenated, ScanOutput)
+
+
+class FuseReverseSequence(MatcherPass):
+    """Turns the direction of loops and sequences around which the steps are reversed.
+
+    Given::
+
+        r = ReverseSequence(x, T for each item)
+        TensorIterator(r, h):  p: r[axis 0]   s: h, s' = s + p    -> y = joined s, axis 0
+        z = ReverseSequence(y, T for each item)
+
+    Result::
+
+        TensorIterator(x, h):  p: x[axis 0, backwards]   s: h, s' = s + p
+                               -> z = joined s, axis 0, backwards
+
+    A slice of step -1 over the whole axis is taken for a reversal as well. An LSTM, GRU or RNN
+    sequence changes its direction where its input and, if it is read, its output are reversed by
+    the lengths that it has itself. A reversal up to other lengths stays, and so does one that
+    something else reads or that is an output of the model.
+    """
+
+    name = "fuse_reverse_sequence"
+
+    def pattern(self) -> Pattern:
+        return wrap_type((*LOOPS, *SEQUENCES))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        if isinstance(node.op, SEQUENCES):
+            return _turn_sequence(node, rewriter)
+        wires = LoopWires.of(node)
+        if wires is None:
+            return False
+        known = rewriter.inference
+        turned = [_turn_input(item, known) for item in wires.slices]
+        turned += [_turn_output(item, rewriter) for item in wires.outputs]
+        if any(turned):
+            wires.replace(node.op, rewriter)
+        return any(turned)
+
+
+def _turn_input(item: Entering, known: Inference) -> bool:
+    port = item.port
+    assert isinstance(port, Sliced | ScanInput)
+    turned = _turned(port)
+    source = None if turned is None else _reversed(item.outer.producer, port.axis, known)
+    if source is None or turned is None:
+        return False
+    item.outer, item.port = source, turned
+    return True
+
+
+def _turn_output(item: Leaving, rewriter: MatchRewriter) -> bool:
+    port = item.port
+    if not isinstance(port, Concatenated | ScanOutput) or len(item.output.uses) != 1:
+        return False
+    dims = shape_of(item.value).dims
+    if isinstance(port, Concatenated) and dims != () and (not dims or dims[port.axis] != 1):
+        return False
+    turned, (reader, _) = _turned(port), item.output.uses[0]
+    if turned is None or _reversed(reader, port.axis, rewriter.inference) is not item.output:
+        return False
+    if any(user.op.type == "Result" for user, _ in reader.output.uses):
+        return False
+    rewriter.replace_node(reader, [item.output])
+    item.port = turned
+    return True
+
+
+def _turned(port: Port) -> Port | None:
+    """The same wire in the other direction; None where it has not the whole axis, one by one."""
+    if port.axis < 0:
+        return None
+    if isinstance(port, ScanInput | ScanOutput):
+        return replace(port, reverse=not port.reverse)
+    whole = (port.start, port.end) == ((0, -1) if port.stride > 0 else (-1, 0))
+    if not whole or abs(port.stride) != 1 or port.part_size != 1:
+        return None
+    return replace(port, start=port.end, end=port.start, stride=-port.stride)
+
+
+def _reversed(node: Node, axis: int, known: Inference) -> Value | None:
+    """What `node` reverses along the whole of `axis`, or None."""
+    source = node.inputs[0] if node.inputs else None
+    dims = None if source is None else shape_of(source).dims
+    if source is None or dims is None or axis >= len(dims):
+        return None
+    lengths = _lengths(node, axis, len(dims))
+    if lengths is not None:
+        numbers = known.constant(lengths)
+        full = numbers is not None and bool((numbers == dims[axis]).all())
+        return source if full else None
+    if isinstance(node.op, slicing.StridedSlice):
+        return source if _steps_back(node, axis, known) else None
+    return None
+
+
+def _lengths(node: Node, axis: int, rank: int) -> Value | None:
+    """The lengths up to which `node` reverses `axis`, or None."""
+    match node.op:
+        case reorder.ReverseSequence(seq_axis=time):
+            return node.inputs[1] if time % rank == axis else None
+        case onnx_reorder.ReverseSequence(time_axis=time):
+            return node.inputs[1] if time % rank == axis else None
+    return None
+
+
+def _steps_back(node: Node, axis: int, known: Inference) -> bool:
+    """True for a slice of step -1 that gives as many elements as there were."""
+    op = node.op
+    assert isinstance(op, slicing.StridedSlice)
+    given = node.inputs[3] if len(node.inputs) > 3 else None
+    steps = None if given is None else known.constant(given)
+    if steps is None or any(any(mask) for mask in op.masks[2:]):
+        return False
+    first = node.inputs[0]
+    assert first is not None
+    same = shape_of(first).is_static and shape_of(first) == shape_of(node.outputs[0])
+    wanted = [-1 if at == axis else 1 for at in range(len(steps))]
+    return same and axis < len(steps) and [int(step) for step in steps] == wanted
+
+
+def _turn_sequence(node: Node, rewriter: MatchRewriter) -> bool:
+    op, count = node.op, len(node.outputs) - 1
+    directions = {"forward": "reverse", "reverse": "forward"}
+    assert isinstance(op, SEQUENCES)
+    other = directions.get(op.direction.lower())
+    x, lengths = node.inputs[0], node.inputs[1 + count]
+    if other is None or x is None or lengths is None:
+        return False
+    before = _by_same_lengths(x.producer, 1, lengths, rewriter.inference)
+    if before is None:
+        return False
+    y, behind = node.outputs[0], None
+    if y.is_used:
+        behind = y.uses[0][0]
+        alone = len(y.uses) == 1
+        if not alone or _by_same_lengths(behind, 2, lengths, rewriter.inference) is not y:
+            return False
+        if any(user.op.type == "Result" for user, _ in behind.output.uses):
+            return False
+    rewriter.set_input(node, 0, before)
+    rewriter.replace_op(node, replace(op, direction=other))
+    if behind is not None:
+        rewriter.replace_node(behind, [y])
+    return True
+
+
+def _by_same_lengths(node: Node, axis: int, lengths: Value, known: Inference) -> Value | None:
+    """What `node` reverses along `axis` up to `lengths` of the items (axis 0), or None."""
+    source = _reversed(node, axis, known)
+    if source is not None:
+        # Reversed as a whole: the sequence has to reach the end as well.
+        numbers, size = known.constant(lengths), shape_of(source).dim(axis)
+        full = numbers is not None and bool((numbers == size).all())
+        return source if full else None
+    if not isinstance(node.op, reorder.ReverseSequence):
+        return None
+    first = node.inputs[0]
+    rank = None if first is None else shape_of(first).rank
+    same = node.inputs[1] is lengths and node.op.batch_axis == 0
+    return first if same and rank and node.op.seq_axis % rank == axis else None
