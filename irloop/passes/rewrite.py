@@ -23,8 +23,9 @@ class GraphRewrite(Pass):
     inserted are visited next. Matchers whose pattern has a type at its root are tried at nodes of
     that type only.
 
-    After a rewrite that returns True, nodes that only the replaced ones read are erased, and
-    the nodes inserted get the runtime information of the matched ones that went.
+    After a rewrite that returns True, nodes that only the replaced ones read are erased, so are
+    inserted ones that nobody reads, and the other inserted ones get the runtime information of
+    the matched ones that went.
     """
 
     name = "graph_rewrite"
@@ -125,8 +126,8 @@ class _Run:
 
 
 def _tidy(match: Match, touched: list[Node], rewriter: MatchRewriter) -> None:
-    """Erase what only the replaced nodes read; what they were known by goes to the new ones."""
-    rewriter.erase_unread(touched)
+    """Erase what nobody reads now; what replaced nodes were known by goes to the new ones."""
+    rewriter.erase_unread([*rewriter.inserted, *touched])
     gone = [node for node in match.nodes if node.graph is None and node.info]
     if not gone:
         return
