@@ -111,30 +111,39 @@ def at_least(c: Conversion, left: Value, right: Value) -> Value:
     return forms.logical_not(c, forms.less(c, left, right))
 
 
-def _area(c: Conversion, sides: Value) -> Value:
-    """The product of the last axis, which has two elements."""
-    first, second = (forms.gather(c, sides, c.i64(at), -1) for at in range(2))
-    return forms.mul(c, first, second)
+def _corners(c: Conversion, boxes: Value) -> list[Value]:
+    """x1, y1, x2, y2, [...] each."""
+    return [forms.gather(c, boxes, c.i64(at), -1) for at in range(4)]
+
+
+def _sides(c: Conversion, boxes: list[Value], others: list[Value], border: float) -> list[Value]:
+    """Width and height of what boxes have in common, negative where they are apart."""
+    sides = []
+    for at in range(2):
+        low = forms.maximum(c, boxes[at], others[at])
+        high = forms.minimum(c, boxes[2 + at], others[2 + at])
+        sides.append(_plus(c, forms.sub(c, high, low), border))
+    return sides
 
 
 def overlap(c: Conversion, boxes: Value, others: Value, border: float) -> Value:
     """The intersection over union of boxes that broadcast; 0 where one of them is empty."""
-    low = forms.maximum(c, halves(c, boxes)[0], halves(c, others)[0])
-    high = forms.minimum(c, halves(c, boxes)[1], halves(c, others)[1])
     zero, one = c.constant(0.0, element_of(boxes)), c.constant(1.0, element_of(boxes))
-    sides = _plus(c, forms.sub(c, high, low), border)
-    shared = _area(c, forms.maximum(c, sides, zero))
-    areas = [_area(c, extents(c, item, border)) for item in (boxes, others)]
+    corners = [_corners(c, item) for item in (boxes, others)]
+    sides = _sides(c, *corners, border)
+    shared = forms.mul(c, *(forms.maximum(c, side, zero) for side in sides))
+    areas = [forms.mul(c, *_sides(c, item, item, border)) for item in corners]
     solid = c(comparison.And(), *(forms.less(c, zero, area) for area in areas))
     union = forms.sub(c, forms.add(c, *areas), shared)
-    return forms.where(c, solid, forms.div(c, shared, forms.where(c, solid, union, one)), zero)
+    share = forms.div(c, shared, forms.where(c, solid, union, one))
+    return forms.where(c, solid, share, zero)
 
 
 def touching(c: Conversion, boxes: Value, others: Value) -> Value:
     """True where boxes that broadcast have a point in common."""
-    low = forms.maximum(c, halves(c, boxes)[0], halves(c, others)[0])
-    high = forms.minimum(c, halves(c, boxes)[1], halves(c, others)[1])
-    return both(c, at_least(c, high, low))
+    sides = _sides(c, *(_corners(c, item) for item in (boxes, others)), 0.0)
+    zero = c.constant(0.0, element_of(boxes))
+    return c(comparison.And(), *(at_least(c, side, zero) for side in sides))
 
 
 def both(c: Conversion, marks: Value) -> Value:
