@@ -28,7 +28,7 @@ WITHOUT_A_CLASS = {
     ("", "Constant"): "the reader makes a constant of it",
     ("", "SequenceMap"): "the reader writes it out as the Loop that defines it",
     (PREVIEW, "FlexAttention"): "the reader writes it out as the function that defines it",
-    (TRAINING, "Gradient"): "it names values of the graph around it: read and written, not run",
+    (TRAINING, "Gradient"): "the reader writes out the operations that compute it",
     (ML, "CastMap"): "it reads a map, and there are no maps here",
     (ML, "DictVectorizer"): "it reads a map, and there are no maps here",
     (ML, "ZipMap"): "it gives maps, and there are no maps here",
