@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import irloop
-from docs.generate import api, commands, operations, passes, pictures, rules, texts
+from docs.generate import api, commands, operations, passes, pictures, reports, rules, texts
 
 __all__ = ["BLOCKS", "filled", "navigation", "pages"]
 
@@ -26,6 +26,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "passes": passes.library,
     "refused onnx": partial(operations.refused, "onnx"),
     "refused openvino": partial(operations.refused, "openvino"),
+    "report finding": reports.finding,
+    "report keys": reports.report,
     "rules": rules.index,
 }
 
