@@ -20,7 +20,7 @@ from irloop.conversion.pipelines import to_onnx, to_openvino
 from irloop.dialects.openvino.control_flow import Loop, TensorIterator
 from irloop.errors import UnsupportedError
 from irloop.execution.session import run
-from irloop.formats.onnx import reader
+from irloop.formats.onnx import reader, writer
 from irloop.graph.model import Model, Node
 from irloop.graph.types import Shape
 
@@ -400,3 +400,22 @@ def test_openvino_does_not_alias_states(
     pytest.importorskip("openvino", reason="needs the openvino package")
     result = compare(source, model, inputs=inputs, engines=("numpy", "openvino"))
     assert result.equal, str(result)
+
+
+def test_a_branch_result_that_stands_twice_is_written_twice(tmp_path: Path) -> None:
+    """ONNX Runtime's If writes only one of two results that are one value."""
+    import onnxruntime
+
+    text = """if_model (bool c, float[2] x) => (float[2] y, float[2] z) {
+      y, z = If (c) <
+        then_branch = then_graph () => (float[2] a, float[2] a) { a = Abs (x) },
+        else_branch = else_graph () => (float[2] b, float[2] d) { b = Neg (x) d = Exp (x) }
+      >
+    }"""
+    there, _ = to_openvino(read(text, tmp_path))
+    writer.write(to_onnx(there)[0], tmp_path / "back.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "back.onnx")
+    x = np.array([-1.5, 2], np.float32)
+    for taken, wanted in ((True, [abs(x), abs(x)]), (False, [-x, np.exp(x)])):
+        found = session.run(None, {"c": np.array(taken), "x": x})
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)

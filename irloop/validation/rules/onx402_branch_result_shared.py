@@ -1,0 +1,48 @@
+"""ONX402: a branch gives one value as two results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.onnx_context import OnnxContext, at_node
+from irloop.validation.rule import FILE, OnnxRule
+
+
+class BranchResultShared(
+    OnnxRule,
+    code="ONX402",
+    severity=Severity.WARNING,
+    title="a branch gives one value as two results",
+    requires=("ONX101",),
+    scope=FILE,
+):
+    """A branch of an If has one name twice among its outputs.
+
+    What it does:
+        Looks for names that stand twice among the outputs of then_branch or of else_branch.
+    Why is this bad:
+        The specification allows it. ONNX Runtime writes only the last of
+        these results; the others are zeros or what the memory held, without any message.
+    Bad example:
+        then_branch () => (a, a) { a = Abs (x) }
+    Good example:
+        then_branch () => (a, b) { a = Abs (x) b = Identity (a) }
+    Fix:
+        Give out an Identity of the value; irloop writes its own models so.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding a repeated result."""
+        for node in context.nodes("If"):
+            for label, branch in node.bodies.items():
+                for index, name in enumerate(branch.outputs):
+                    if name in branch.outputs[:index]:
+                        yield self.found(
+                            at_node(node),
+                            f"{label} of If {node.label!r} gives {name!r} as two results",
+                            expected="a value of its own for each result",
+                            found=f"{name!r} again as result {index}",
+                            cause="ONNX Runtime writes only the last of them",
+                            fix=f"give out an Identity of {name!r}",
+                        )
