@@ -15,8 +15,11 @@ from irloop.dialects.openvino import activation as ov_activation
 from irloop.dialects.openvino import elementwise as ov_math
 from irloop.dialects.openvino import matmul as ov_matmul
 from irloop.dialects.openvino import quantize as ov
+from irloop.dialects.unpacked import UnpackedTensor
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
+from irloop.graph.op import Constant
+from irloop.graph.tensor import ReshapedTensor
 from irloop.graph.types import ElementType
 
 
@@ -91,7 +94,18 @@ def _spread(c: Conversion, parameter: Value, x: Value, axis: int, block: int) ->
     if block:
         return _repeated(c, parameter, x, axis % whole, block)
     behind = whole - axis % whole - 1
-    return ov_forms.unsqueeze(c, parameter, list(range(1, behind + 1))) if behind else parameter
+    return _unsqueezed(c, parameter, list(range(1, behind + 1))) if behind else parameter
+
+
+def _unsqueezed(c: Conversion, parameter: Value, axes: list[int]) -> Value:
+    """A scale or zero point with new axes; a constant gets another shape, so it stays one."""
+    op = parameter.producer.op
+    if not isinstance(op, Constant):
+        return ov_forms.unsqueeze(c, parameter, axes)
+    dims = list(op.tensor.shape)
+    for axis in axes:
+        dims.insert(axis, 1)
+    return c.tensor(ReshapedTensor(op.tensor, tuple(dims)), parameter.producer.name)
 
 
 def _repeated(c: Conversion, parameter: Value, x: Value, axis: int, block: int) -> Value:
@@ -177,12 +191,52 @@ def import_dequantize10(
 def import_dequantize13(
     c: Conversion, op: onnx.DequantizeLinear13, x: Value, scale: Value, zero: Value | None = None
 ) -> Value:
-    factor = _spread(c, scale, x, op.axis, op.block_size)
-    offset = None if zero is None else _spread(c, zero, x, op.axis, op.block_size)
-    result = _dequantized(c, x, factor, offset)
+    grouped = _in_blocks(c, x, scale, zero, op) if op.block_size else None
+    if grouped is None:
+        if op.block_size:
+            x, zero = _unpacked(c, x), None if zero is None else _unpacked(c, zero)
+        factor = _spread(c, scale, x, op.axis, op.block_size)
+        offset = None if zero is None else _spread(c, zero, x, op.axis, op.block_size)
+        result = _dequantized(c, x, factor, offset)
+    else:
+        dims = shape_of(x).static()
+        result = ov_forms.reshape(c, _dequantized(c, *grouped), list(dims or ()))
     if op.output_dtype is ElementType.DYNAMIC:
         return result
     return ov_forms.converted(c, result, op.output_dtype)
+
+
+def _unpacked(c: Conversion, value: Value) -> Value:
+    """Constants of 4 bits in 8: OpenVINO's CPU takes a scale for each element with these only."""
+    op = value.producer.op
+    if not isinstance(op, Constant) or op.tensor.element.bits >= 8:
+        return value
+    return c.tensor(UnpackedTensor(op.tensor), value.producer.name)
+
+
+def _in_blocks(
+    c: Conversion, x: Value, scale: Value, zero: Value | None, op: onnx.DequantizeLinear13
+) -> tuple[Value, Value, Value | None] | None:
+    """Data, scale and zero point with an axis of its own for the elements of a block.
+
+    This is how OpenVINO knows weights in groups: where it meets 4-bit weights with a scale for
+    each element, its CPU plugin (2026.4) computes wrong numbers or dies. None where the blocks do
+    not divide the axis.
+    """
+    dims, rank = shape_of(x).static(), shape_of(x).rank
+    if dims is None or rank is None:
+        return None
+    axis = op.axis % rank
+    if dims[axis] % op.block_size:
+        return None
+    blocks = (*dims[:axis], dims[axis] // op.block_size, op.block_size, *dims[axis + 1 :])
+    producer = x.producer
+    if isinstance(producer.op, Constant):
+        data = c.tensor(ReshapedTensor(producer.op.tensor, blocks), producer.name)
+    else:
+        data = ov_forms.reshape(c, x, list(blocks))
+    offset = None if zero is None else _unsqueezed(c, zero, [axis + 1])
+    return data, _unsqueezed(c, scale, [axis + 1]), offset
 
 
 def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> Value:
@@ -233,7 +287,7 @@ def _centred(c: Conversion, value: Value, zero: Value | None) -> Value:
 def _column(c: Conversion, parameter: Value) -> Value:
     """A vector that belongs to the rows of a matrix, or the parameter as it is."""
     if shape_of(parameter).rank == 1 and shape_of(parameter).count() != 1:
-        return ov_forms.unsqueeze(c, parameter, [1])
+        return _unsqueezed(c, parameter, [1])
     return parameter
 
 
@@ -244,7 +298,7 @@ def _filters(c: Conversion, parameter: Value, filters: Value) -> Value:
         return ov_forms.as_scalar(c, parameter)
     if rank is None:
         raise c.refuse("the rank of its filters is not known", "give the inputs shapes")
-    return ov_forms.unsqueeze(c, parameter, list(range(1, rank)))
+    return _unsqueezed(c, parameter, list(range(1, rank)))
 
 
 @imports(onnx.MatMulInteger)

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["ArrayTensor", "MappedFile", "MappedTensor", "StringTensor", "Tensor"]
+__all__ = [
+    "ArrayTensor",
+    "MappedFile",
+    "MappedTensor",
+    "ReshapedTensor",
+    "StringTensor",
+    "Tensor",
+]
 
 
 class Tensor(ABC):
@@ -191,6 +198,23 @@ class ArrayTensor(Tensor):
 
     def numpy(self) -> Array:
         return self._array
+
+
+class ReshapedTensor(Tensor):
+    """The elements of another tensor, in the same order, in another shape."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: Tensor, shape: tuple[int, ...]) -> None:
+        self._source = source
+        self.element = source.element
+        self.shape = shape
+
+    def raw(self) -> memoryview:
+        return self._source.raw()
+
+    def numpy(self) -> Array:
+        return self._source.numpy().reshape(self.shape)
 
 
 class StringTensor(Tensor):
