@@ -10,8 +10,8 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 import ml_dtypes
@@ -166,7 +166,9 @@ def _core() -> Any:
     return openvino.Core()
 
 
-def run_openvino(model: str, arrays: list[Any], names: list[str]) -> list[Any]:
+def run_openvino(
+    model: str, arrays: list[Any], names: list[str], *, low_latency: bool = False
+) -> list[Any]:
     """OpenVINO's CPU in f32, read through the frontend so that v10 keeps its types."""
     import openvino
     from openvino.frontend import FrontEndManager
@@ -174,6 +176,12 @@ def run_openvino(model: str, arrays: list[Any], names: list[str]) -> list[Any]:
     framework = "onnx" if model.endswith(".onnx") else "ir"
     frontend = FrontEndManager().load_by_framework(framework)
     network = frontend.convert(frontend.load(model))
+    if low_latency:
+        from openvino.passes import LowLatency2, Manager
+
+        manager = Manager()
+        manager.register_pass(LowLatency2(False))
+        manager.run_passes(network)
     if names:
         known = [port.names | {port.node.get_friendly_name()} for port in network.inputs]
         arrays = _in_order(known, arrays, names)
@@ -215,6 +223,14 @@ def save_as_ir(model: str, xml: str) -> None:
     openvino.serialize(network, xml, version="IR_V10")
 
 
+#: By name. The last is OpenVINO after its own LowLatency2.
+ENGINES: dict[str, Callable[[str, list[Any], list[str]], list[Any]]] = {
+    "onnxruntime": run_onnxruntime,
+    "openvino": run_openvino,
+    "openvino-low-latency": partial(run_openvino, low_latency=True),
+}
+
+
 def main() -> None:
     for line in sys.stdin:
         job = json.loads(line)
@@ -226,7 +242,7 @@ def main() -> None:
                 sys.stdout.flush()
                 continue
             arrays = load_arrays(job["inputs"], "in")
-            run = run_onnxruntime if job["engine"] == "onnxruntime" else run_openvino
+            run = ENGINES[job["engine"]]
             store_arrays(job["outputs"], "out", run(job["model"], arrays, job.get("names", [])))
         except Exception as error:  # an engine's refusal is an answer, not a failure of ours
             answer = {"ok": False, "error": f"{type(error).__name__}: {error}"[:2000]}

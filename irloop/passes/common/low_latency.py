@@ -49,10 +49,13 @@ class LowLatency(LoopPass):
             return
         assigned: list[tuple[Leaving, ReadValue6]] = []
         for item in states:
-            name = f"{node.name}/{item.parameter.producer.name}"
-            assert isinstance(item.outer.type, TensorType)
-            read = ReadValue6(name, item.outer.type.element, item.outer.type.shape)
-            item.outer = rewriter.insert(read, (item.outer,), before=node, name=name).output
+            name = rewriter.names.fresh(f"{node.name}/{item.parameter.producer.name}/variable")
+            # The body's view of a state holds in all iterations, of a shape that grows as well.
+            assert isinstance(item.parameter.type, TensorType)
+            read = ReadValue6(name, item.parameter.type.element, item.parameter.type.shape)
+            item.outer = rewriter.insert(
+                read, (item.outer,), before=node, name=f"{name}/read"
+            ).output
             assigned.append((_shown(item, wires), read))
         behind = node.following
         new = wires.replace(node.op, rewriter)
