@@ -8,7 +8,17 @@ from functools import partial
 from typing import Any
 
 import irloop
-from docs.generate import api, commands, operations, passes, pictures, reports, rules, texts
+from docs.generate import (
+    api,
+    commands,
+    messages,
+    operations,
+    passes,
+    pictures,
+    reports,
+    rules,
+    texts,
+)
 
 __all__ = ["BLOCKS", "filled", "navigation", "pages"]
 
@@ -19,6 +29,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "api functions": api.functions,
     "api passes": api.passes,
     "commands": commands.index,
+    "messages": messages.known,
     "operation counts": operations.counts,
     "operations onnx": partial(operations.operations, "onnx"),
     "operations openvino": partial(operations.operations, "openvino"),

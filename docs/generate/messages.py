@@ -1,0 +1,34 @@
+"""What irloop knows of the messages of engines, from what `irloop explain "MESSAGE"` looks up."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+
+import irloop
+from docs.generate.markdown import table, ticked
+from irloop.validation.messages import Message, all_messages
+
+__all__ = ["known"]
+
+
+def known() -> str:
+    """The causes of all messages that are known, one table an engine."""
+    parts = []
+    by_engine = sorted(all_messages(), key=lambda message: message.engine)
+    for engine, messages in groupby(by_engine, key=lambda message: message.engine):
+        rows = [(ticked(_cause(item)), ", ".join(map(_link, item.codes))) for item in messages]
+        parts += [f"### {engine}", table(("cause", "found by"), rows)]
+    return "\n\n".join(parts)
+
+
+def _cause(message: Message) -> str:
+    """The cause, an ellipsis for what the message itself names."""
+    names = re.compile(message.pattern).groupindex
+    return message.cause.format(**dict.fromkeys(names, "…"))
+
+
+def _link(code: str) -> str:
+    rules = {rule.code for rule in irloop.rules()}
+    page = code.lower() if code in rules else "other"
+    return f"[{code}](../rules/{page}.md)"
