@@ -12,7 +12,7 @@ from collections.abc import Callable
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.activation import integer_range
-from irloop.conversion.elementwise import operands
+from irloop.conversion.elementwise import operands, wrapping
 from irloop.conversion.framework import Conversion, exports, imports
 from irloop.dialects.onnx import comparison as onnx
 from irloop.dialects.onnx import elementwise as onnx_math
@@ -25,6 +25,9 @@ from irloop.graph.types import ElementType
 
 #: Bits that are summed at a time.
 HALF = 32
+
+#: One more than 16 bits hold.
+DIGIT = 2**16
 
 
 def is_signed(element: ElementType) -> bool:
@@ -176,18 +179,61 @@ def _import_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]
 
 
 def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
-    element = element_of(left)
-    values = c.constant(powers_of(element), element)
+    """Digit by digit of 16 bits, which OpenVINO's CPU divides exactly, in f32."""
+    original = element_of(left)
+    element = ElementType.I32 if original.bits < 32 else original
+    wide = [ov_forms.converted(c, value, element) for value in (left, right)]
+    digits = [_digits(c, value) for value in wide]
+    total: Value | None = None
+    for pair in reversed(list(zip(*digits, strict=True))):
+        digit = _joined_digits(c, logical, *pair)
+        if total is None:
+            # The sign is in the bits of the last digit.
+            total = _signed_digit(c, digit) if is_signed(element) else digit
+            continue
+        shifted = ov_forms.multiply(c, total, c.constant(DIGIT, element))
+        total = ov_forms.add(c, shifted, digit)
+    assert total is not None, "an integer has a digit"
+    return ov_forms.converted(c, total, original)
+
+
+def _digits(c: Conversion, value: Value) -> list[Value]:
+    """The lowest 16 bits, the next, ... as numbers of 0..65535."""
+    base, zero = ov_forms.scalar(c, DIGIT, value), ov_forms.scalar(c, 0, value)
+    digits, rest = [], value
+    for _ in range(element_of(value).bits // 16 - 1):
+        # Division in f32 is wrong by one at most; the remainder, which is exact, tells.
+        quotient = ov_forms.divide(c, rest, base)
+        low = ov_forms.subtract(c, rest, ov_forms.multiply(c, quotient, base))
+        under = ov_forms.less(c, low, zero)
+        over = ov_forms.logical_not(c, ov_forms.less(c, low, base))
+        if is_signed(element_of(value)):
+            less = ov_forms.subtract(c, quotient, ov_forms.scalar(c, 1, value))
+            added = ov_forms.add(c, low, base)
+        else:
+            less, added = quotient, low
+        more = ov_forms.add(c, quotient, ov_forms.scalar(c, 1, value))
+        rest = ov_forms.select(c, under, less, ov_forms.select(c, over, more, quotient))
+        taken = ov_forms.subtract(c, low, base)
+        digits.append(ov_forms.select(c, under, added, ov_forms.select(c, over, taken, low)))
+    if is_signed(element_of(value)):
+        negative = ov_forms.less(c, rest, zero)
+        rest = ov_forms.select(c, negative, ov_forms.add(c, rest, base), rest)
+    return [*digits, rest]
+
+
+def _joined_digits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
+    values = c.constant([2**bit for bit in range(16)], element_of(left))
     parts = c(logical(), _openvino_bits(c, left, values), _openvino_bits(c, right, values))
-    numbers = ov_forms.converted(c, parts, element)
-    total = ov_forms.reduce(c, "Sum", ov_forms.multiply(c, numbers, values), [-1], keep=False)
-    if not is_signed(element):
-        return total
-    zero = ov_forms.scalar(c, 0, left)
-    negative = c(logical(), ov_forms.less(c, left, zero), ov_forms.less(c, right, zero))
-    lowest = c.constant(integer_range(element)[0], element)
-    sign = ov_forms.select(c, negative, lowest, ov_forms.scalar(c, 0, lowest))
-    return ov_forms.add(c, total, sign)
+    numbers = ov_forms.multiply(c, ov_forms.converted(c, parts, element_of(left)), values)
+    return ov_forms.reduce(c, "Sum", numbers, [-1], keep=False)
+
+
+def _signed_digit(c: Conversion, digit: Value) -> Value:
+    """Numbers from 32768 on stand for negative ones."""
+    negative = ov_forms.less(c, c.constant(DIGIT // 2 - 1, element_of(digit)), digit)
+    less = ov_forms.subtract(c, digit, ov_forms.scalar(c, DIGIT, digit))
+    return ov_forms.select(c, negative, less, digit)
 
 
 def _openvino_bits(c: Conversion, value: Value, values: Value) -> Value:
@@ -236,7 +282,8 @@ def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) 
     factor = ov_forms.gather(c, table, ov_forms.as_i64(c, safe), 0)
     zero = ov_forms.scalar(c, 0, x)
     if op.is_left:
-        return ov_forms.select(c, outside, zero, ov_forms.multiply(c, x, factor))
+        product = wrapping(c, ov_forms.multiply, x, factor)
+        return ov_forms.select(c, outside, zero, product)
     sign = zero
     if is_signed(element):
         negative = ov_forms.less(c, x, zero)

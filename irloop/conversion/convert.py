@@ -128,7 +128,17 @@ def converted_float(c: Conversion, x: Value, element: ElementType, *, saturate: 
         raise c.refuse(f"OpenVINO IR has no element type {element}")
     if source.is_integer or source is ElementType.BOOLEAN:
         x = ov_forms.convert(c, x, ElementType.F32)
-    return ov_forms.convert(c, c(ov_activation.Clamp(-largest, largest), x), element)
+    if not source.is_float:
+        return ov_forms.convert(c, c(ov_activation.Clamp(-largest, largest), x), element)
+    high, low = (ov_forms.scalar(c, bound, x) for bound in (largest, -largest))
+    # Not by Clamp: the CPU plugin takes NaN for the smallest number.
+    limited = ov_forms.select(c, ov_forms.less(c, high, x), high, x)
+    limited = ov_forms.select(c, ov_forms.less(c, x, low), low, limited)
+    if element is ElementType.F4E2M1:
+        # It has no NaN, and 0 takes its place.
+        is_number = ov_forms.equal(c, x, x)
+        limited = ov_forms.select(c, is_number, limited, ov_forms.scalar(c, 0, x))
+    return ov_forms.convert(c, limited, element)
 
 
 @exports(ov.ConvertLike)

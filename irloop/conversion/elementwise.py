@@ -12,6 +12,7 @@ from irloop.conversion import onnx_forms as forms
 from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion.framework import Conversion, exports, imports
 from irloop.dialects.onnx import elementwise as onnx
+from irloop.dialects.openvino import comparison as ov_comparison
 from irloop.dialects.openvino import elementwise as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -228,19 +229,27 @@ def export_squared_difference(
     return forms.mul(c, difference, difference)
 
 
-def wrapping_rule(build: Callable[[Conversion, Value, Value], Value]) -> Callable[..., Value]:
+Build = Callable[[Conversion, Value, Value], Value]
+
+
+def wrapping(c: Conversion, build: Build, left: Value, right: Value) -> Value:
     """What `build` makes of two operands; those of 8 bits in i32.
 
     ONNX's integers wrap around. OpenVINO's CPU limits products and differences of 8 bits to
     the type, and rounds their quotients where shapes are not known.
     """
+    element = element_of(left)
+    if element not in EIGHT_BITS:
+        return build(c, left, right)
+    wide = (ov_forms.converted(c, operand, ElementType.I32) for operand in (left, right))
+    return ov_forms.converted(c, build(c, *wide), element)
+
+
+def wrapping_rule(build: Build) -> Callable[..., Value]:
+    """A rule that gives what `build` makes, wrapped around."""
 
     def rule(c: Conversion, op: Op, left: Value, right: Value) -> Value:
-        element = element_of(left)
-        if element not in EIGHT_BITS:
-            return build(c, left, right)
-        wide = (ov_forms.converted(c, operand, ElementType.I32) for operand in (left, right))
-        return ov_forms.converted(c, build(c, *wide), element)
+        return wrapping(c, build, left, right)
 
     return rule
 
@@ -255,7 +264,22 @@ imports(onnx.Div)(wrapping_rule(ov_forms.divide))
 
 @imports(onnx.Mod)
 def import_mod(c: Conversion, op: onnx.Mod, left: Value, right: Value) -> Value:
-    return c(ov.Mod() if op.fmod else ov.FloorMod(), left, right)
+    """FloorMod; that of a finite number by an infinite one is one of the two.
+
+    OpenVINO's CPU takes it for the product of infinity and 0.
+    """
+    if op.fmod:
+        return c(ov.Mod(), left, right)
+    plain = c(ov.FloorMod(), left, right)
+    if not element_of(left).is_float:
+        return plain
+    zero, infinite = ov_forms.scalar(c, 0, left), ov_forms.scalar(c, math.inf, left)
+    ends = ov_forms.equal(c, c(ov.Abs(), right), infinite)
+    finite = ov_forms.less(c, c(ov.Abs(), left), infinite)
+    below, above = ov_forms.less(c, left, zero), ov_forms.less(c, zero, left)
+    other = ov_forms.select(c, ov_forms.less(c, right, zero), above, below)
+    chosen = ov_forms.select(c, other, right, left)
+    return ov_forms.select(c, c(ov_comparison.LogicalAnd(), ends, finite), chosen, plain)
 
 
 @imports(onnx.Pow)

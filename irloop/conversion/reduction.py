@@ -106,6 +106,9 @@ def _import(kind: str) -> Callable[..., Value]:
         listed = axes_of(c, op, data, axes)
         if listed is None:
             return c(ov_math.Abs(), data) if kind in ("L1", "L2") else data
+        if kind == "Max" and element_of(data).is_float and _may_be_infinite(c, data):
+            turned = _reduced(c, "Min", c(ov_math.Negative(), data), listed, keep=op.keepdims)
+            return c(ov_math.Negative(), turned)
         if element_of(data) is not ElementType.BOOLEAN:
             return _reduced(c, kind, data, listed, keep=op.keepdims)
         if c.constant_of(listed) is not None:
@@ -118,6 +121,15 @@ def _import(kind: str) -> Callable[..., Value]:
         return ov_forms.convert(c, reduced, ElementType.BOOLEAN)
 
     return rule
+
+
+def _may_be_infinite(c: Conversion, data: Value) -> bool:
+    """True where it matters that the largest of no number, or of -inf alone, is -inf.
+
+    OpenVINO's CPU gives the lowest finite number for it (2026.4); its smallest of +inf is right.
+    """
+    users = [user.op.type for user, _ in c.node.outputs[0].uses]
+    return shape_of(data).count() == 0 or "Equal" in users or "IsInf" in users
 
 
 def _reduced(c: Conversion, kind: str, data: Value, axes: Value, *, keep: bool) -> Value:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from irloop.conversion import onnx_forms, openvino_forms
 from irloop.conversion.framework import Conversion, exports, imports
-from irloop.conversion.inputs import needed_axis, needed_rank
+from irloop.conversion.inputs import ints, needed_rank
 from irloop.dialects.onnx import gather as onnx_gather
 from irloop.dialects.onnx import search as onnx
 from irloop.dialects.openvino import search as ov
+from irloop.dialects.openvino.comparison import LogicalOr
 from irloop.dialects.slices import TO_THE_END
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -147,10 +148,26 @@ def import_cumsum(c: Conversion, op: onnx.CumSum, data: Value, axis: Value) -> V
 def import_cumprod(c: Conversion, op: onnx.CumProd, data: Value, axis: Value) -> Value:
     """For each element the product of all elements up to it, the others counting as 1.
 
-    The table of which element goes into which product has the axis twice.
+    The table of which element goes into which product has the axis twice. An axis that is
+    computed is chosen from all.
     """
-    f = openvino_forms
-    rank, at = needed_rank(c, data), needed_axis(c, axis) % needed_rank(c, data)
+    rank, known = needed_rank(c, data), ints(c, axis)
+    if known is not None:
+        return _products(c, op, data, known[0] % rank)
+    # Along each axis, of which the meant one is chosen.
+    at = openvino_forms.as_scalar(c, openvino_forms.as_i64(c, axis))
+    result = _products(c, op, data, 0)
+    for candidate in range(1, rank):
+        meant = [
+            openvino_forms.equal(c, at, c.i64(number)) for number in (candidate, candidate - rank)
+        ]
+        chosen = c(LogicalOr(), *meant)
+        result = openvino_forms.select(c, chosen, _products(c, op, data, candidate), result)
+    return result
+
+
+def _products(c: Conversion, op: onnx.CumProd, data: Value, at: int) -> Value:
+    f, rank = openvino_forms, needed_rank(c, data)
     numbers = f.range_(c, c.i64(0), f.size_of(c, data, at), c.i64(1))
     row, column = f.unsqueeze(c, numbers, [1]), f.unsqueeze(c, numbers, [0])
     before, behind = (row, column) if op.reverse else (column, row)

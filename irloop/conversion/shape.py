@@ -346,4 +346,18 @@ def import_tile_1(c: Conversion, op: onnx.Tile1, data: Value, tiles: Value, axis
 
 @imports(onnx.Tile)
 def import_tile(c: Conversion, op: onnx.Tile, data: Value, repeats: Value) -> Value:
-    return openvino_forms.tile(c, data, repeats)
+    """Tile; by computed repeats a Broadcast of [1, d0, 1, d1, ...].
+
+    OpenVINO's CPU gives the result of a Tile by computed repeats no values (2026.4).
+    """
+    if c.constant_of(repeats) is not None or not shape_of(data).rank:
+        return openvino_forms.tile(c, data, repeats)
+    rank = needed_rank(c, data)
+    counts = openvino_forms.reshape(c, openvino_forms.as_i64(c, repeats), [-1, 1])
+    dims = openvino_forms.reshape(c, openvino_forms.shape_of(c, data), [-1, 1])
+    pairs = openvino_forms.reshape(c, openvino_forms.concat(c, [counts, dims], 1), [-1])
+    wide = openvino_forms.unsqueeze(c, data, [2 * axis for axis in range(rank)])
+    repeated = openvino_forms.broadcast(c, wide, pairs)
+    result = openvino_forms.multiply(c, counts, dims)
+    pattern = openvino_forms.reshape(c, result, [-1])
+    return openvino_forms.reshape_to(c, repeated, pattern, special_zero=False)
