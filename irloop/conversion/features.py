@@ -32,6 +32,8 @@ no_counterpart(
 no_counterpart(
     IMPORTS,
     trees.TreeEnsemble,
+    trees.TreeEnsembleClassifier1,
+    trees.TreeEnsembleClassifier3,
     trees.TreeEnsembleRegressor1,
     trees.TreeEnsembleRegressor3,
     reason="OpenVINO has no decision trees",

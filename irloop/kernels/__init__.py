@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from irloop.kernels import geometry as geometry
     from irloop.kernels import images as images
     from irloop.kernels import labels as labels
+    from irloop.kernels import linear_models as linear_models
     from irloop.kernels import losses as losses
     from irloop.kernels import matmul as matmul
     from irloop.kernels import multiclass_nms as multiclass_nms

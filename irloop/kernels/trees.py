@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from irloop.kernels.linear_models import chosen, of_two
 from irloop.kernels.precision import unwarned
 from irloop.kernels.scores import transformed
 
-__all__ = ["MODES", "Forest", "ensemble", "of_lists", "of_numbers"]
+__all__ = ["MODES", "Forest", "classifier", "ensemble", "of_lists", "of_numbers"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
@@ -265,5 +266,41 @@ def ensemble(
             scores = scores + base
         scores = transformed(scores, transform)
         return np.asarray(scores, dtype=x.dtype if dtype is None else dtype)
+
+    return apply
+
+
+def classifier(
+    build: Callable[[], Forest], *, labels: Array, base: Array, transform: str
+) -> Function:
+    """The label with the most votes for rows [N, F], and the scores of all labels as f32.
+
+    Votes for one of two labels only are scores of the second one.
+    """
+    forest = cache(build)
+
+    def one_sided(trees: Forest) -> bool:
+        return len(labels) == 2 and int(trees.votes.any(axis=0).sum()) == 1
+
+    def of_one(scores: Array, trees: Forest) -> tuple[Array, Array]:
+        score = scores[:, trees.votes.any(axis=0)]
+        share = bool((trees.weights >= 0).all())
+        best = chosen(score[:, 0] > (0.5 if share else 0.0), labels)
+        both = of_two(score, share=share)
+        # Of the transforms only this one keeps two scores of one number apart.
+        return best, both if share or transform != "LOGISTIC" else transformed(both, transform)
+
+    @unwarned
+    def apply(x: Array) -> tuple[Array, Array]:
+        trees = forest()
+        scores = _aggregated(trees, trees.leaves(x.reshape(1, -1) if x.ndim == 1 else x), "SUM")
+        if base.size:
+            scores = scores + base
+        if one_sided(trees):
+            best, scores = of_one(scores, trees)
+        else:
+            best = chosen(scores.argmax(axis=1), labels)
+            scores = transformed(scores, transform)
+        return best, scores.astype(np.float32)
 
     return apply

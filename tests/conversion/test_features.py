@@ -20,6 +20,9 @@ HOLES = np.array([[NAN, 1], [2, NAN]], np.float32)
 NUMBERS = np.array([[3, 4]], np.int64)
 
 
+LABELS = {"classlabels_ints": [5, 9]}
+
+
 def model(type: str, inputs: list[Any], **attributes: Any) -> Model:
     names = [f"in{at}" for at in range(len(inputs))]
     node = helper.make_node(type, names, ["out"], domain="ai.onnx.ml", **attributes)
@@ -55,6 +58,19 @@ CASES: list[tuple[str, list[Any], dict[str, Any], list[Any]]] = [
         [[1, -2, 1, 0], [0, 0, 0, 0]],
     ),
     ("OneHotEncoder", [NUMBERS], {"cats_int64s": [4, 3]}, [[[0, 1], [1, 0]]]),
+    (
+        "LinearRegressor",
+        [NUMBERS],
+        {"coefficients": [1.0, 2.0, 0.5, 0.0], "intercepts": [1.0, 0.0], "targets": 2},
+        [[12, 1.5]],
+    ),
+    ("LinearClassifier", [NUMBERS], {"coefficients": [1.0, 2.0, 3.0, 4.0], **LABELS}, [9]),
+    (
+        "LinearClassifier",
+        [ROWS],
+        {"coefficients": [1.0, 0.0, 0.0], "intercepts": [0.0], **LABELS},
+        [9, 5],
+    ),
 ]
 
 
@@ -73,6 +89,11 @@ def test_imports(
         ("LabelEncoder", {"keys_int64s": [1], "values_int64s": [2]}, "looks labels up"),
         ("OneHotEncoder", {"cats_int64s": [1], "zeros": 0}, "no error for an element"),
         ("TreeEnsembleRegressor", {"n_targets": 1}, "no decision trees"),
+        (
+            "LinearClassifier",
+            {"coefficients": [1.0, 2.0, 3.0, 4.0], "classlabels_strings": ["a", "b"]},
+            "labels are strings",
+        ),
     ],
 )
 def test_refusals(type: str, attributes: dict[str, Any], reason: str) -> None:

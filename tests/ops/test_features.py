@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from irloop.dialects.onnx import features, labels, trees
+from irloop.dialects.onnx import features, labels, linear_models, trees
 from irloop.errors import InferenceError
 from irloop.execution.session import Session
 from irloop.formats.onnx import reader
@@ -43,6 +43,34 @@ NODES: dict[str, Any] = {
     "target_weights": [1.0, 2.0, -4.0, 0.25, 8.0],
     "n_targets": 2,
 }
+
+
+def tree_classifier(labels: list[Any], votes: list[tuple[int, int, float]]) -> dict[str, Any]:
+    """One split at 1.0 into the leaves 1 and 2; votes are (leaf, class, weight)."""
+    nodes, ids, weights = (list(items) for items in zip(*votes, strict=True))
+    kind = "classlabels_strings" if isinstance(labels[0], str) else "classlabels_int64s"
+    return {
+        "nodes_treeids": [0, 0, 0],
+        "nodes_nodeids": [0, 1, 2],
+        "nodes_featureids": [0, 0, 0],
+        "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+        "nodes_values": [1.0, 0.0, 0.0],
+        "nodes_truenodeids": [1, 0, 0],
+        "nodes_falsenodeids": [2, 0, 0],
+        "class_treeids": [0] * len(votes),
+        "class_nodeids": nodes,
+        "class_ids": ids,
+        "class_weights": weights,
+        kind: labels,
+    }
+
+
+THREE = tree_classifier(["a", "b", "c"], [(1, 0, -0.4), (1, 1, 0.3), (2, 2, 0.8)])
+SHARES = tree_classifier([5, 7], [(1, 0, 0.4), (2, 0, 0.8)])
+MIXED = tree_classifier([5, 7], [(1, 0, -0.4), (2, 0, 0.8)])
+MANY = {"coefficients": [0.5, -0.2, 0.3, 0.4, -1.0, 2.0], "intercepts": [0.1, 0.2]}
+LINES = {"coefficients": [0.5, -0.2, 0.3], "intercepts": [0.1], "classlabels_ints": [5, 7]}
+PLANES = {**MANY, "classlabels_ints": [3, 9]}
 
 
 def test_onnx_values(backend_case: str, check_backend: Callable[[str], None]) -> None:
@@ -89,6 +117,18 @@ def test_onnx_values(backend_case: str, check_backend: Callable[[str], None]) ->
         ("TreeEnsembleRegressor", 1, F32, [ROWS], {**NODES, "base_values": [0.5, -0.5]}),
         ("TreeEnsembleRegressor", 1, F32, [ROWS], {**NODES, "post_transform": "SOFTMAX"}),
         ("TreeEnsembleRegressor", 1, F32, [ROWS], {**NODES, "post_transform": "LOGISTIC"}),
+        ("TreeEnsembleClassifier", 1, TEXT, [ROWS], THREE),
+        ("TreeEnsembleClassifier", 1, TEXT, [ROWS], {**THREE, "post_transform": "SOFTMAX"}),
+        ("TreeEnsembleClassifier", 1, TEXT, [ROWS], {**THREE, "base_values": [0.1, 0.2, 0.3]}),
+        ("TreeEnsembleClassifier", 1, I64, [ROWS], SHARES),
+        ("TreeEnsembleClassifier", 1, I64, [ROWS], MIXED),
+        ("TreeEnsembleClassifier", 1, I64, [ROWS], {**MIXED, "post_transform": "LOGISTIC"}),
+        ("LinearRegressor", 1, F32, [ROWS[:2]], {**MANY, "targets": 2}),
+        ("LinearRegressor", 1, F32, [ROWS], {**MANY, "targets": 2, "post_transform": "SOFTMAX"}),
+        ("LinearClassifier", 1, I64, [ROWS[:2]], PLANES),
+        ("LinearClassifier", 1, I64, [ROWS[:2]], {**PLANES, "post_transform": "LOGISTIC"}),
+        ("LinearClassifier", 1, I64, [ROWS[:2]], LINES),
+        ("LinearClassifier", 1, I64, [ROWS[:2]], {**LINES, "post_transform": "LOGISTIC"}),
     ],
 )
 def test_onnx_runtime_agrees(
@@ -96,7 +136,8 @@ def test_onnx_runtime_agrees(
 ) -> None:
     runtime = pytest.importorskip("onnxruntime")
     names = [f"in{at}" for at in range(len(inputs))]
-    node = helper.make_node(type, names, ["out"], domain="ai.onnx.ml", **attributes)
+    results = ["out", "scores"] if type.endswith("Classifier") else ["out"]
+    node = helper.make_node(type, names, results, domain="ai.onnx.ml", **attributes)
     given = [
         helper.make_tensor_value_info(
             name,
@@ -105,24 +146,28 @@ def test_onnx_runtime_agrees(
         )
         for name, x in zip(names, inputs, strict=True)
     ]
-    result = helper.make_tensor_value_info("out", out, None)
+    kinds = [out, F32][: len(results)]
+    infos = list(map(helper.make_tensor_value_info, results, kinds, [None] * len(results)))
     opsets = [helper.make_opsetid("", 13), helper.make_opsetid("ai.onnx.ml", version)]
     proto = helper.make_model(
-        helper.make_graph([node], "g", given, [result]), opset_imports=opsets, ir_version=8
+        helper.make_graph([node], "g", given, infos), opset_imports=opsets, ir_version=8
     )
     options = runtime.SessionOptions()
     options.log_severity_level = 4
     session = runtime.InferenceSession(
         proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
-    wanted = session.run(None, dict(zip(names, inputs, strict=True)))[0]
-    (found,) = Session(reader.from_proto(proto)).run(inputs).values()
-    assert found.shape == wanted.shape
-    if out == TEXT:
-        assert found.tolist() == wanted.tolist()
-    else:
-        assert found.dtype == wanted.dtype
-        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    wanted = session.run(None, dict(zip(names, inputs, strict=True)))
+    found = Session(reader.from_proto(proto)).run(inputs).values()
+    for ours, theirs, kind in zip(found, wanted, kinds, strict=True):
+        # ONNX Runtime gives labels as a list.
+        plain = np.asarray(theirs)
+        assert ours.shape == plain.shape
+        if kind == TEXT:
+            assert ours.tolist() == plain.tolist()
+        else:
+            assert ours.dtype == plain.dtype
+            np.testing.assert_allclose(ours, plain, rtol=2e-6, atol=1e-6)
 
 
 def test_the_last_of_equal_keys_counts() -> None:
@@ -189,6 +234,17 @@ def test_trees_that_make_no_sense(change: dict[str, Any], message: str) -> None:
         run(X)
 
 
+def test_two_voted_classes_are_compared() -> None:
+    votes = [(1, 0, 0.7), (1, 1, 0.3), (2, 0, 0.2), (2, 1, 0.8)]
+    attributes: dict[str, Any] = {
+        name: tuple(items) for name, items in tree_classifier([5, 7], votes).items()
+    }
+    op = trees.TreeEnsembleClassifier1(**attributes)
+    found, scores = op.kernel(2)(np.array([[0.0], [2.0]], np.float32))
+    assert found.tolist() == [5, 7]
+    np.testing.assert_allclose(scores, [[0.7, 0.3], [0.2, 0.8]], rtol=1e-6)
+
+
 def inferred(op: Op, element: ElementType, *dims: int | None) -> str:
     builder = Builder(Graph("g"))
     value = builder.parameter("x", TensorType(element, Shape.of(*dims)))
@@ -215,6 +271,9 @@ def test_inference() -> None:
         (features.OneHotEncoder((1,)), ElementType.STRING),
         (trees.TreeEnsembleRegressor1(aggregate_function="sum"), ElementType.F32),
         (tree(), ElementType.I64),
+        (linear_models.LinearRegressor((1.0, 2.0, 3.0)), ElementType.F32),
+        (linear_models.LinearClassifier((1.0, 2.0)), ElementType.F32),
+        (linear_models.LinearClassifier((1.0, 2.0), (3, 4, 5), (), (0.0,)), ElementType.F32),
     ],
 )
 def test_contradictions(op: Op, element: ElementType) -> None:

@@ -32,11 +32,8 @@ WITHOUT_A_CLASS = {
     (ML, "CastMap"): "it reads a map, and there are no maps here",
     (ML, "DictVectorizer"): "it reads a map, and there are no maps here",
     (ML, "ZipMap"): "it gives maps, and there are no maps here",
-    (ML, "LinearClassifier"): "no class yet: read and written, refused by name when run",
-    (ML, "LinearRegressor"): "no class yet: read and written, refused by name when run",
-    (ML, "SVMClassifier"): "no class yet: read and written, refused by name when run",
-    (ML, "SVMRegressor"): "no class yet: read and written, refused by name when run",
-    (ML, "TreeEnsembleClassifier"): "no class yet: read and written, refused by name when run",
+    (ML, "SVMClassifier"): "support vectors are read and written, and refused by name when run",
+    (ML, "SVMRegressor"): "support vectors are read and written, and refused by name when run",
 }
 
 #: Versions that only say that the operation has ended.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from irloop import kernels
@@ -17,15 +18,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TreeEnsemble",
+    "TreeEnsembleClassifier1",
+    "TreeEnsembleClassifier3",
     "TreeEnsembleRegressor1",
     "TreeEnsembleRegressor3",
+    "classified",
+    "known_transform",
+    "rows_of",
 ]
 
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
-def _rows(args: Arguments) -> Dim:
+def rows_of(args: Arguments) -> Dim:
     """The number of rows of [N, F]; one for [F].
 
     Raises:
@@ -37,6 +43,34 @@ def _rows(args: Arguments) -> Dim:
     if len(dims) not in (1, 2):
         raise args.error("rows have another rank", "[N, F]", str(args.shape(0)))
     return dims[0] if len(dims) == 2 else 1
+
+
+def known_transform(args: Arguments, name: str) -> None:
+    """Refuse what no post_transform is.
+
+    Raises:
+        InferenceError: for another name.
+    """
+    if name not in TRANSFORMS:
+        raise args.error("post_transform is not known", ", ".join(TRANSFORMS), name)
+
+
+def classified(args: Arguments, labels: Sequence[int] | Sequence[str]) -> list[ValueType]:
+    """The types of a classifier's outputs: a label and a score for each class, of each row.
+
+    Raises:
+        InferenceError: when it has no labels, or input 0 is no rows of numbers.
+    """
+    rules.numeric(args)
+    if not labels:
+        raise args.error("a classifier needs labels of one type")
+    rows = rows_of(args)
+    element = ElementType.STRING if isinstance(labels[0], str) else ElementType.I64
+    types: list[ValueType] = [
+        TensorType(element, Shape((rows,))),
+        TensorType(ElementType.F32, Shape((rows, max(len(labels), 2)))),
+    ]
+    return types[: args.n_outputs]
 
 
 class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
@@ -72,7 +106,7 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
             )
         if not 0 <= self.post_transform < len(TRANSFORMS):
             raise args.error("post_transform is not known", "0 to 4", str(self.post_transform))
-        return [TensorType(args.element(0), Shape((_rows(args), self._targets())))]
+        return [TensorType(args.element(0), Shape((rows_of(args), self._targets())))]
 
     def _targets(self) -> int:
         if self.n_targets is not None:
@@ -159,11 +193,8 @@ class TreeEnsembleRegressor1(_Numbered, type="TreeEnsembleRegressor", since=1, i
             raise args.error(
                 "aggregate_function is not known", ", ".join(AGGREGATES), self.aggregate_function
             )
-        if self.post_transform not in TRANSFORMS:
-            raise args.error(
-                "post_transform is not known", ", ".join(TRANSFORMS), self.post_transform
-            )
-        return [TensorType(ElementType.F32, Shape((_rows(args), self._targets())))]
+        known_transform(args, self.post_transform)
+        return [TensorType(ElementType.F32, Shape((rows_of(args), self._targets())))]
 
     def _targets(self) -> int:
         if self.n_targets is not None:
@@ -189,3 +220,45 @@ class TreeEnsembleRegressor3(
     nodes_hitrates_as_tensor: Tensor | None = None
     nodes_values_as_tensor: Tensor | None = None
     target_weights_as_tensor: Tensor | None = None
+
+
+class TreeEnsembleClassifier1(
+    _Numbered, type="TreeEnsembleClassifier", since=1, inputs=1, outputs=2
+):
+    """The label with the most votes of leaves, and the scores as f32 (TreeEnsembleClassifier-1).
+
+    Votes for one of two labels only are scores of the second one: shares, of which it needs more
+    than half, or where some are negative any numbers, of which it needs more than zero.
+    """
+
+    class_ids: tuple[int, ...] = ()
+    class_nodeids: tuple[int, ...] = ()
+    class_treeids: tuple[int, ...] = ()
+    class_weights: tuple[float, ...] = ()
+    classlabels_int64s: tuple[int, ...] = ()
+    classlabels_strings: tuple[str, ...] = ()
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        known_transform(args, self.post_transform)
+        return classified(args, self.classlabels_int64s or self.classlabels_strings)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        labels = kernels.labels.array_of(self.classlabels_int64s or self.classlabels_strings)
+        run = kernels.trees.classifier(
+            lambda: self.forest("class", len(labels)),
+            labels=labels,
+            base=self.numbers("base_values"),
+            transform=self.post_transform,
+        )
+        return run if n_outputs > 1 else lambda x: run(x)[0]
+
+
+class TreeEnsembleClassifier3(
+    TreeEnsembleClassifier1, type="TreeEnsembleClassifier", since=3, inputs=1, outputs=2
+):
+    """As before, numbers also as tensors in double precision (TreeEnsembleClassifier-3, 5)."""
+
+    base_values_as_tensor: Tensor | None = None
+    class_weights_as_tensor: Tensor | None = None
+    nodes_hitrates_as_tensor: Tensor | None = None
+    nodes_values_as_tensor: Tensor | None = None
