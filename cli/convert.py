@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+#: The code of notes that say what became of a loop.
+LOOP_CHOICE = "CNV107"
+
 _SUFFIXES: dict[str, Literal["onnx", "openvino"]] = {".onnx": "onnx", ".xml": "openvino"}
 
 EPILOG = """\
@@ -88,11 +91,9 @@ def shapes_of(
     help="Write only what this runtime knows.",
 )
 @click.option(
-    "--prefer",
-    type=click.Choice(["loop", "scan"]),
-    default="loop",
-    show_default=True,
-    help="scan: an ONNX Scan for each Loop that only its slices end.",
+    "--loops",
+    type=click.Choice(["keep", "scan", "loop", "unroll", "sequence"]),
+    help="The form to write loops in where it can be had; says for each what it became and why.",
 )
 @click.option(
     "--shape",
@@ -164,7 +165,7 @@ class _Job:
         opset: int | None,
         ir_version: str | None,
         target: str | None,
-        prefer: Literal["loop", "scan"],
+        loops: Literal["keep", "scan", "loop", "unroll", "sequence"] | None,
         shapes: dict[str, list[int | None]],
         weights: Literal["copy", "share"],
         external_data: bool,
@@ -180,7 +181,7 @@ class _Job:
         self.opset = opset
         self.ir_version = None if ir_version is None else int(ir_version)
         self.target = target
-        self.prefer = prefer
+        self.loops = loops
         self.shapes = shapes
         self.weights = weights
         self.external_data = external_data
@@ -223,8 +224,12 @@ class _Job:
                 )
             )
         else:
-            if findings:
-                click.echo(report_text.render(findings))
+            chosen = [item for item in findings if item.code == LOOP_CHOICE]
+            for item in chosen:
+                self.console.note(item.message)
+            others = [item for item in findings if item not in chosen]
+            if others:
+                click.echo(report_text.render(others))
             if self.comparison is not None:
                 click.echo(comparison_text(self.comparison))
         for file in files:
@@ -245,7 +250,6 @@ class _Job:
             "--external-data": self.external_data and not to_onnx,
             "--ir-version": self.ir_version is not None and to_onnx,
             "--target": self.target is not None and to_onnx,
-            "--prefer scan": self.prefer == "scan" and not to_onnx,
         }
         for option, given in wrong.items():
             if given:
@@ -277,7 +281,7 @@ class _Job:
             model,
             self.to_dialect,
             opset=self.opset,
-            prefer=self.prefer,
+            loops=self.loops,
             runtime=self.target,
             shapes=self.shapes,
             compress_to_fp16=self.compress_to_fp16,

@@ -270,7 +270,7 @@ def convert(
     target: Literal["onnx", "openvino"] | None = None,
     *,
     opset: int | None = None,
-    prefer: Literal["loop", "scan"] = "loop",
+    loops: Literal["keep", "scan", "loop", "unroll", "sequence"] | None = None,
     runtime: str | None = None,
     shapes: Mapping[str, Shape | Sequence[int | None]] | None = None,
     compress_to_fp16: bool = False,
@@ -284,7 +284,9 @@ def convert(
         target: the format wanted; by default the other one. A model that is in it already is
             returned as it is, or a copy of it changed as the other arguments say.
         opset: the ai.onnx opset to write (to ONNX only).
-        prefer: "scan" writes a Scan for each Loop that only its slices end (to ONNX only).
+        loops: the form to write loops in wherever it can be had: a Scan (in IR a TensorIterator),
+            a Loop, the operations of the body, a recurrent sequence; "keep" is the nearest form. A
+            note says for each loop what it became and why. None: the nearest form, no notes.
         runtime: "openvino-2021.4" or "openvino-2026": use only what it knows (to OpenVINO only).
         shapes: other shapes for inputs, by name; None is a dimension that is not known. For a
             model that is in the format wanted already only where something else changes it.
@@ -299,7 +301,7 @@ def convert(
     """
     from dataclasses import replace
 
-    from irloop.conversion import pipelines, targets
+    from irloop.conversion import loop_choice, pipelines, targets
     from irloop.errors import UsageError
     from irloop.graph.clone import clone_graph
     from irloop.graph.model import Model
@@ -310,12 +312,12 @@ def convert(
     wanted = target or ("onnx" if to_onnx else "openvino")
     if wanted not in ("onnx", "openvino"):
         raise UsageError(f"no format is called {wanted!r}", expected="onnx or openvino")
-    given = {"opset": opset is not None, "prefer": prefer != "loop", "runtime": runtime is not None}
-    for name in ("runtime",) if wanted == "onnx" else ("opset", "prefer"):
+    given = {"opset": opset is not None, "runtime": runtime is not None}
+    for name in ("runtime",) if wanted == "onnx" else ("opset",):
         if given[name]:
             raise UsageError(f"{name} has no meaning when converting to {wanted}")
-    changes = runtime is not None or compress_to_fp16
-    unfit = given["opset"] or given["prefer"] or (shapes and not changes)
+    changes = runtime is not None or compress_to_fp16 or loops is not None
+    unfit = given["opset"] or (shapes and not changes)
     if source.dialect == wanted and unfit:
         raise UsageError(f"the model is {wanted} already: nothing is converted")
     reader = None if runtime is None else targets.find_target(runtime)
@@ -323,16 +325,24 @@ def convert(
         name: shape if isinstance(shape, Shape) else Shape.of(*shape)
         for name, shape in (shapes or {}).items()
     }
+    if changes and source.dialect == wanted:
+        pipelines.set_input_shapes(source, new_shapes)
+    if loops is not None or (changes and source.dialect == wanted):
+        source = replace(source, graph=clone_graph(source.graph))
+    before = [] if loops is None else loop_choice.loops_of(source)
+    if loops is not None:
+        loop_choice.rewrite(source, loops)
     result = source
     notes: list[Diagnostic] = []
-    if source.dialect == wanted and changes:
-        pipelines.set_input_shapes(source, new_shapes)
-        result = replace(source, graph=clone_graph(source.graph))
     if source.dialect != wanted and wanted == "onnx":
+        prefer = "scan" if loops == "scan" else "loop"
         result, notes = pipelines.to_onnx(source, opset=opset, prefer=prefer, shapes=new_shapes)
     elif source.dialect != wanted:
         known = targets.import_options(reader)
         result, notes = pipelines.to_openvino(source, shapes=new_shapes, **known)
+    if loops is not None:
+        loop_choice.rewrite(result, loops)
+        notes += loop_choice.describe(before, result, loops)
     if reader is not None:
         targets.adapt(result, reader)
     if compress_to_fp16:

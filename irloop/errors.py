@@ -137,6 +137,7 @@ MEANINGS = {
     "has no form in the default one. Name an opset to be told what instead.",
     "CNV106": "Large constants are stored as f16, as was asked for. The note says how many, the "
     "largest rounding error, and which constants stay because f16 has not their numbers.",
+    "CNV107": "What a loop became in the form that was asked for, or why it could not be had.",
     "CNV802": "An LSTMCell of opset1 has peepholes or coupled gates that OpenVINO's runtimes "
     "ignore; the conversion ignores them likewise.",
     "CNV804": "ROIAlign before opset9 takes a region smaller than one element for one element; the "

@@ -51,9 +51,9 @@ def _model(name: str) -> Model:
 
 
 def _converted(model: Model, target: str, prefer: str) -> Model:
-    wish: Literal["loop", "scan"] = "scan" if prefer == "scan" else "loop"
+    wish: Literal["scan"] | None = "scan" if prefer == "scan" else None
     if target == "onnx":
-        return irloop.convert(model, "onnx", prefer=wish)[0]
+        return irloop.convert(model, "onnx", loops=wish)[0]
     return irloop.convert(model, "openvino")[0]
 
 

@@ -53,7 +53,9 @@ class TensorIteratorToSequence(LoopPass):
         found = _Recurrence.of(wires)
         if found is not None:
             forms = Forms(self.model, rewriter, node, node.name)
-            rewriter.replace_node(node, found.sequence(forms))
+            outputs, made = found.sequence(forms)
+            rewriter.replace_node(node, outputs)
+            made.name = node.name
 
 
 @dataclass(slots=True)
@@ -101,8 +103,8 @@ class _Recurrence:
         steps = len(dims) == 3 and dims[port.axis] == 1 and made.op.type in SHAPING
         return steps and first is self.cell.outputs[0] and (port.stride < 0) == self.reverse
 
-    def sequence(self, forms: Forms) -> list[Value]:
-        """One value for each output of the loop."""
+    def sequence(self, forms: Forms) -> tuple[list[Value], Node]:
+        """One value for each output of the loop, and the sequence."""
         x, port = self.scanned.outer, self.scanned.port
         assert isinstance(port, Sliced)
         if port.axis == 0:
@@ -130,7 +132,7 @@ class _Recurrence:
             steps = forms.squeezed(y, 1)
             order = [1, 0, 2] if item.port.axis == 0 else [0, 1, 2]
             found[item.output] = forms.transposed(steps, order)
-        return [found[value] for value in self.wires.node.outputs]
+        return [found[value] for value in self.wires.node.outputs], node
 
 
 def _weights(values: tuple[Value | None, ...], given: dict[Value, Entering]) -> list[Value] | None:
