@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import entry_points
@@ -107,5 +106,5 @@ def _epilog(text: str) -> Iterator[str]:
             continue
         content = inspect.cleandoc("\n" + lines)
         language = "sh" if content.startswith("irloop") else "toml" if "=" in content else "text"
-        yield f"## {re.sub(':$', '', title)}"
+        yield "## Examples" if title == "Examples:" else cell(title)
         yield fenced(content, language)

@@ -15,8 +15,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def cell(text: str) -> str:
-    """Markdown that stays in its cell of a table."""
-    return " ".join(text.split()).replace("|", "\\|")
+    """Markdown that stays in its cell of a table; in code a bar separates nothing."""
+    parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
+    return "".join(part if part.startswith("`") else part.replace("|", "\\|") for part in parts)
 
 
 def fenced(text: str, language: str = "text") -> str:
