@@ -107,8 +107,10 @@ def _import(kind: str) -> Callable[..., Value]:
         if listed is None:
             return c(ov_math.Abs(), data) if kind in ("L1", "L2") else data
         if kind == "Max" and element_of(data).is_float and _may_be_infinite(c, data):
-            turned = _reduced(c, "Min", c(ov_math.Negative(), data), listed, keep=op.keepdims)
-            return c(ov_math.Negative(), turned)
+            lowest = ov_forms.scalar(c, -math.inf, data)
+            nothing = _import("Min")(c, op, ov_forms.equal(c, data, lowest), axes)
+            largest = _reduced(c, kind, data, listed, keep=op.keepdims)
+            return ov_forms.select(c, nothing, lowest, largest)
         if element_of(data) is not ElementType.BOOLEAN:
             return _reduced(c, kind, data, listed, keep=op.keepdims)
         if c.constant_of(listed) is not None:
@@ -126,7 +128,7 @@ def _import(kind: str) -> Callable[..., Value]:
 def _may_be_infinite(c: Conversion, data: Value) -> bool:
     """True where it matters that the largest of no number, or of -inf alone, is -inf.
 
-    OpenVINO's CPU gives the lowest finite number for it (2026.4); its smallest of +inf is right.
+    OpenVINO's CPU gives the lowest finite number for it (2026.4).
     """
     users = [user.op.type for user, _ in c.node.outputs[0].uses]
     return shape_of(data).count() == 0 or "Equal" in users or "IsInf" in users
