@@ -25,8 +25,8 @@ def render(findings: Iterable[Diagnostic]) -> str:
         same = [item for item in items if item.severity is severity]
         lines += [_command(kind, item) for item in same[:MOST]]
         if len(same) > MOST:
-            left = count(len(same) - MOST, severity.value)
-            lines.append(f"{left} more; 'irloop validate' without --format github shows all")
+            left = len(same) - MOST
+            lines.append(f"{left} more {count(left, severity.value).split()[1]} in the report")
     return "\n".join(lines)
 
 

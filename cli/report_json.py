@@ -1,6 +1,7 @@
 """Findings as JSON for programs: one object, its layout named by `schema`.
 
-A key is only ever added under the same schema number; a changed meaning raises the number.
+A key is only ever added under the same schema number; a changed meaning raises the number. The
+layout is published as schemas/report-1.json.
 """
 
 from __future__ import annotations

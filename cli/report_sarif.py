@@ -13,6 +13,7 @@ from urllib.parse import quote
 from irloop.diagnostics import Diagnostic, Severity
 
 from . import report_json
+from .source_lines import Excerpt, Excerpts
 
 __all__ = ["render"]
 
@@ -22,9 +23,16 @@ LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "
 MOST = 25_000
 
 
-def render(findings: Iterable[Diagnostic]) -> str:
-    """One run with one result a finding, the worst first; rules are described by `explain`."""
+def render(findings: Iterable[Diagnostic], suppressed: Iterable[Diagnostic] = ()) -> str:
+    """One run with one result a finding, the worst first; rules are described by `explain`.
+
+    What a model says to leave out is there as well, marked as suppressed.
+    """
     items = sorted(findings, key=lambda item: item.severity.rank)[:MOST]
+    left_out = list(suppressed)[: MOST - len(items)]
+    shown = len(items)
+    items += left_out
+    excerpts = Excerpts(items)
     codes = sorted({item.code for item in items})
     driver = {
         "name": "irloop",
@@ -35,7 +43,10 @@ def render(findings: Iterable[Diagnostic]) -> str:
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "invocations": [{"executionSuccessful": True}],
-        "results": [_result(item, codes.index(item.code)) for item in items],
+        "results": [
+            _result(item, codes.index(item.code), excerpts.of(item), suppressed=at >= shown)
+            for at, item in enumerate(items)
+        ],
     }
     return report_json.dump(
         {
@@ -59,26 +70,42 @@ def _rule(code: str) -> dict[str, Any]:
     }
 
 
-def _result(item: Diagnostic, rule: int) -> dict[str, Any]:
+def _result(
+    item: Diagnostic, rule: int, excerpt: Excerpt | None, *, suppressed: bool
+) -> dict[str, Any]:
     place = item.location
     location: dict[str, Any] = {}
     if place.file is not None:
         physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(place.file)}}
         if place.line is not None:
-            physical["region"] = {"startLine": max(place.line, 1)}
+            physical["region"] = _region(max(place.line, 1), excerpt)
         location["physicalLocation"] = physical
     name = place.path or place.element
     if name:
         location["logicalLocations"] = [{"fullyQualifiedName": name}]
     details = ((label, getattr(item, label)) for label in ("expected", "found", "cause", "fix"))
     text = "\n".join([item.message, *(f"{label}: {text}" for label, text in details if text)])
-    return {
+    result: dict[str, Any] = {
         "ruleId": item.code,
         "ruleIndex": rule,
         "level": LEVELS[item.severity],
         "message": {"text": text},
         "locations": [location] if location else [],
         "partialFingerprints": {"irloop/v1": _fingerprint(item)},
+    }
+    if suppressed:
+        result["suppressions"] = [{"kind": "inSource"}]
+    return result
+
+
+def _region(line: int, excerpt: Excerpt | None) -> dict[str, Any]:
+    if excerpt is None:
+        return {"startLine": line}
+    return {
+        "startLine": line,
+        "startColumn": excerpt.start + 1,
+        "endColumn": excerpt.end + 1,
+        "snippet": {"text": excerpt.text[excerpt.start : excerpt.end]},
     }
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import click
+
 from irloop.diagnostics import Diagnostic, Severity
 
 from .console import clean
+from .source_lines import Excerpt, Excerpts
 
 __all__ = ["count", "render", "summary"]
 
@@ -14,24 +17,25 @@ __all__ = ["count", "render", "summary"]
 _WIDEST = 160
 
 
-def render(findings: Iterable[Diagnostic]) -> str:
+def render(findings: Iterable[Diagnostic], *, colour: bool = False) -> str:
     """One block a finding, an empty line between blocks, in the order given."""
     items = list(findings)
-    lines = _source_lines(items)
-    return "\n\n".join(_block(item, lines) for item in items)
+    excerpts = Excerpts(items)
+    return "\n\n".join(_block(item, excerpts.of(item), colour=colour) for item in items)
 
 
-def summary(findings: Sequence[Diagnostic], files: int) -> str:
+def summary(findings: Sequence[Diagnostic], files: int, suppressed: int = 0) -> str:
     """The closing line: how many findings of which severity in how many files."""
     where = "in " + count(files, "file")
+    also = f", {suppressed} suppressed" if suppressed else ""
     if not findings:
-        return f"no findings {where}"
+        return f"no findings {where}{also}"
     found = [
         count(number, severity.value)
         for severity in Severity
         if (number := sum(1 for item in findings if item.severity is severity))
     ]
-    return f"{', '.join(found)} {where}"
+    return f"{', '.join(found)} {where}{also}"
 
 
 def count(number: int, noun: str) -> str:
@@ -39,16 +43,16 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 or noun == "info" else f"{number} {noun}s"
 
 
-def _block(item: Diagnostic, lines: dict[tuple[str, int], str]) -> str:
+def _block(item: Diagnostic, excerpt: Excerpt | None, *, colour: bool) -> str:
     place = item.location
     # A path already in the message is not said twice.
     where = place.file or "<model>"
     if place.line is not None:
         where = f"{where}:{place.line}"
-    parts = [f"{where}: {item.severity.value} {item.code}: {item.message}"]
-    excerpt = lines.get((place.file or "", place.line or 0), "")
-    if excerpt:
-        parts.append(f"  {place.line:>5} | {excerpt}")
+    kind = _styled(f"{item.severity.value} {item.code}", _COLOURS[item.severity], colour)
+    parts = [f"{clean(where)}: {kind}: {clean(item.message)}"]
+    if excerpt is not None:
+        parts += _source(excerpt, place.line or 0, _COLOURS[item.severity], colour=colour)
     address = "; ".join(
         text
         for text in (
@@ -65,38 +69,33 @@ def _block(item: Diagnostic, lines: dict[tuple[str, int], str]) -> str:
         ("cause", item.cause),
         ("fix", item.fix),
     )
-    parts += [f"  {label + ':':<9} {text}" for label, text in rows if text]
-    return clean("\n".join(parts))
+    parts += [clean(f"  {label + ':':<9} {text}") for label, text in rows if text]
+    return "\n".join(parts)
 
 
-def _source_lines(findings: Sequence[Diagnostic]) -> dict[tuple[str, int], str]:
-    wanted: dict[str, set[int]] = {}
-    for item in findings:
-        place = item.location
-        if place.file is not None and place.line is not None and place.file.endswith(".xml"):
-            wanted.setdefault(place.file, set()).add(place.line)
-    found: dict[tuple[str, int], str] = {}
-    for file, numbers in wanted.items():
-        found.update({(file, number): text for number, text in _read_lines(file, numbers)})
-    return found
+def _source(excerpt: Excerpt, line: int, colour_name: str, *, colour: bool) -> list[str]:
+    """The source line with its number, and under it what the finding is about."""
+    text = clean(excerpt.text.replace("\t", " "))
+    if text != excerpt.text.replace("\t", " "):
+        # Escapes move what is behind them: the line stands without its mark.
+        return [f"  {line:>5} | {text.strip()[:_WIDEST]}"]
+    indent = len(text) - len(text.lstrip())
+    start, end = excerpt.start - indent, excerpt.end - indent
+    text = text.strip()
+    # What lies far behind in a long line is moved to the front.
+    if len(text) > _WIDEST:
+        cut = max(start - 8, 0) if end > _WIDEST else 0
+        text, start, end = text[cut : cut + _WIDEST] + " ...", start - cut, end - cut
+    end = min(end, len(text))
+    shown = [f"  {line:>5} | {text}"]
+    if 0 <= start < end and (start, end) != (0, len(text)):
+        mark = _styled("^" * (end - start), colour_name, colour)
+        shown.append(f"  {'':>5} | {' ' * start}{mark}")
+    return shown
 
 
-def _read_lines(file: str, numbers: set[int]) -> list[tuple[int, str]]:
-    last = max(numbers)
-    found: list[tuple[int, str]] = []
-    try:
-        with open(file, "rb") as stream:
-            for number, raw in enumerate(stream, start=1):
-                if number in numbers and len(raw) <= _WIDEST * 4:
-                    found.append((number, _excerpt(raw)))
-                if number >= last:
-                    break
-    except OSError:
-        # The finding stands without its source line.
-        return found
-    return found
+_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
 
 
-def _excerpt(raw: bytes) -> str:
-    text = raw.decode("utf-8", errors="replace").strip().replace("\t", " ")
-    return text if len(text) <= _WIDEST else f"{text[:_WIDEST]} ..."
+def _styled(text: str, name: str, colour: bool) -> str:
+    return click.style(text, fg=name, bold=True) if colour else text

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.errors import ReadError, UsageError
+from irloop.errors import UsageError
 
 from . import report_text
 from .console import Console, common_options, console_of
 from .exits import Exit
 from .files import write_whole
 from .settings import FAIL_ON, Settings, find_settings, read_settings
+from .work import Job, outcomes, processes_for
 
 if TYPE_CHECKING:
     from .baseline import Baseline
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["command", "find_models"]
 
 _SUFFIXES = (".xml", ".onnx")
-STYLES = ("text", "json", "sarif", "junit", "github")
+STYLES = ("text", "json", "sarif", "junit", "github", "summary")
 
 EPILOG = """\
 \b
@@ -36,6 +38,13 @@ Examples:
   irloop validate models/ --format sarif > irloop.sarif
   irloop validate models/ --baseline known.json --write-baseline
   irloop validate models/ --baseline known.json
+  irloop validate models/ --format github --output sarif=irloop.sarif --output junit=irloop.xml
+
+\b
+A model says itself what is to be left out of its report: in an IR
+<!-- irloop: ignore IRL513 --> on the line of an element or before it,
+<!-- irloop: ignore-file IRL9 --> anywhere; in ONNX the entry irloop.ignore of
+metadata_props of the model or a node.
 
 \b
 Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
@@ -52,7 +61,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 )
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option(
-    "--bin", "weights", metavar="FILE", help="The weights of the one IR given (default: beside it)."
+    "--bin", "weights", metavar="FILE", help="The weights of the IRs given (default: beside each)."
 )
 @click.option("--select", metavar="CODES", multiple=True, help="Only these codes or groups (IRL5).")
 @click.option("--ignore", metavar="CODES", multiple=True, help="Not these codes or groups.")
@@ -81,11 +90,17 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     help="How findings are written to stdout.",
 )
 @click.option(
+    "--output",
     "--report",
     "reports",
     metavar="FORMAT=FILE",
     multiple=True,
     help="Write the findings to a file as well, in any of these formats.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Processes for several models.  [default: by the size of the files]",
 )
 @click.option(
     "--changed",
@@ -107,26 +122,34 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     reports = [_report(text) for text in options["reports"]]
     models = _changed(paths) if options["changed"] else find_models(paths)
     if weights is not None:
-        _require_weights(weights, models)
+        _require_weights(weights)
     baseline = _baseline(settings, writing=options["write_baseline"])
     readable = [model for model in models if _can_open(model)]
     findings: list[Diagnostic] = []
-    for number, model in enumerate(readable, start=1):
-        console.progress(f"{number} of {len(readable)}: {model}")
-        console.detail(f"validating {model}")
-        findings += settings.judged(_validated(model, weights, settings.select, settings.ignore))
+    suppressed: list[Diagnostic] = []
+    processes = processes_for(readable, options["jobs"])
+    if processes > 1:
+        console.detail(f"{len(readable)} models in {processes} processes")
+    work = [Job(model, weights, settings.select, settings.ignore) for model in readable]
+    for number, outcome in enumerate(outcomes(work, processes), start=1):
+        console.progress(f"{number} of {len(readable)}: {readable[number - 1]}")
+        console.detail(f"validated {readable[number - 1]}")
+        findings += settings.judged(outcome.findings)
+        suppressed += outcome.suppressed
     console.done()
     if baseline is not None and options["write_baseline"]:
         baseline.write(findings, readable)
     if baseline is not None:
         findings = _new(baseline, findings, readable, console)
-    worst = Severity(settings.fail_on)
+    found = _Found(findings, suppressed, readable, Severity(settings.fail_on))
     for style, file in reports:
-        write_whole(file, _rendered(style, findings, readable, worst))
-    click.echo(_rendered(options["style"], findings, readable, worst))
+        write_whole(file, found.rendered(style))
+    if options["style"] == "github":
+        _append_step_summary(found)
+    click.echo(found.rendered(options["style"], colour=_shows_colour()))
     if len(readable) < len(models):
         ctx.exit(Exit.COULD_NOT_LOOK)
-    if any(item.severity.rank <= worst.rank for item in findings):
+    if any(item.severity.rank <= found.worst.rank for item in findings):
         ctx.exit(Exit.FINDINGS)
 
 
@@ -175,27 +198,58 @@ def _report(text: str) -> tuple[str, str]:
     return style, file
 
 
-def _rendered(style: str, findings: list[Diagnostic], files: list[str], worst: Severity) -> str:
-    if style == "json":
-        from . import report_json
+class _Found(NamedTuple):
+    """Everything that reports are made of."""
 
-        return report_json.report("validate", findings, files=files)
-    if style == "sarif":
-        from . import report_sarif
+    findings: list[Diagnostic]
+    suppressed: list[Diagnostic]
+    files: list[str]
+    worst: Severity
 
-        return report_sarif.render(findings)
-    if style == "junit":
-        from . import report_junit
+    def rendered(self, style: str, *, colour: bool = False) -> str:
+        """The report in one of the formats."""
+        findings, files = self.findings, self.files
+        if style == "json":
+            from . import report_json
 
-        return report_junit.render(findings, files, worst)
-    summary = report_text.summary(findings, len(files))
-    if not findings:
-        return summary
-    if style == "github":
-        from . import report_github
+            left_out = [report_json.finding(item) for item in self.suppressed]
+            return report_json.report("validate", findings, files=files, suppressed=left_out)
+        if style == "sarif":
+            from . import report_sarif
 
-        return f"{report_github.render(findings)}\n{summary}"
-    return f"{report_text.render(findings)}\n\n{summary}"
+            return report_sarif.render(findings, self.suppressed)
+        if style == "junit":
+            from . import report_junit
+
+            return report_junit.render(findings, files, self.worst)
+        if style == "summary":
+            from . import report_summary
+
+            return report_summary.render(findings, len(files), len(self.suppressed))
+        summary = report_text.summary(findings, len(files), len(self.suppressed))
+        if not findings:
+            return summary
+        if style == "github":
+            from . import report_github
+
+            return f"{report_github.render(findings)}\n{summary}"
+        return f"{report_text.render(findings, colour=colour)}\n\n{summary}"
+
+
+def _append_step_summary(found: _Found) -> None:
+    """What GitHub shows on the page of a run; the file is there only inside a step."""
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return
+    try:
+        with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(found.rendered("summary") + "\n")
+    except OSError as error:
+        click.echo(f"irloop: the step summary cannot be written: {error.strerror}", err=True)
+
+
+def _shows_colour() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _can_open(model: str) -> bool:
@@ -277,24 +331,10 @@ def _looks_like_model(path: str) -> bool:
         return True
 
 
-def _require_weights(weights: str, models: Sequence[str]) -> None:
-    if len(models) != 1:
-        raise UsageError(f"--bin belongs to one model, and {len(models)} are given")
+def _require_weights(weights: str) -> None:
     if not os.path.isfile(weights):
         raise UsageError(f"{weights}: no such file")
 
 
 def _codes(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(code.strip().upper() for text in texts for code in text.split(",") if code.strip())
-
-
-def _validated(
-    model: str, weights: str | None, select: tuple[str, ...], ignore: tuple[str, ...]
-) -> list[Diagnostic]:
-    from irloop import validate
-
-    try:
-        report = validate(model, weights, select=select, ignore=ignore)
-    except ReadError as error:
-        return [item.in_file(model) for item in error.diagnostics]
-    return [item.in_file(model) for item in report.sorted()]

@@ -83,9 +83,13 @@ class Diagnostic:
 
 @dataclass(slots=True)
 class Report:
-    """All findings of one look at one or more models, in the order they were found."""
+    """All findings of one look at one or more models, in the order they were found.
+
+    `suppressed` are those that the model itself says to leave out.
+    """
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    suppressed: list[Diagnostic] = field(default_factory=list)
 
     def add(self, diagnostic: Diagnostic) -> None:
         """Append one finding."""

@@ -22,6 +22,7 @@ from irloop.validation import rules as rule_package
 from irloop.validation.context import Context
 from irloop.validation.errors import Errors
 from irloop.validation.rule import RULES, Rule
+from irloop.validation.suppression import Suppressed, of_document, of_outline
 
 if TYPE_CHECKING:
     from irloop.validation.onnx_context import OnnxContext
@@ -97,7 +98,11 @@ def validate(
             findings = _onnx_findings(file, selection)
         else:
             findings = _ir_findings(file, weights, selection)
-        report.extend(item.in_file(file) for item in findings if selection.wants(item.code))
+        for item in findings:
+            if selection.wants(item.code):
+                is_suppressed = selection.suppressed is not None and selection.suppressed(item)
+                kept = report.suppressed if is_suppressed else report.diagnostics
+                kept.append(item.in_file(file))
     return report
 
 
@@ -117,6 +122,8 @@ class _Selection:
     """Which codes the caller wants to see."""
 
     def __init__(self, select: Iterable[str], ignore: Iterable[str]) -> None:
+        #: What the model itself says; known when it has been read.
+        self.suppressed: Suppressed | None = None
         self.select = self._checked(select)
         self.ignore = self._checked(ignore)
 
@@ -160,6 +167,7 @@ def _onnx_findings(file: str, selection: _Selection) -> Iterator[Diagnostic]:
         for item in error.diagnostics:
             yield replace(item, code="ONX101") if item.code == ReadError.code else item
         return
+    selection.suppressed = of_outline(context.outline)
     yield from _run(context, "ONX", selection)
 
 
@@ -175,6 +183,7 @@ def _ir_findings(
     finally:
         is_valid = envelope()
     bin_file = os.path.splitext(file)[0] + ".bin" if weights is None else os.fspath(weights)
+    selection.suppressed = of_document(document)
     context = Context(document, bin_file, envelope_is_valid=is_valid)
     try:
         yield from _run(context, "IRL", selection)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 __all__ = ["Weights"]
 
@@ -19,6 +19,13 @@ _DISGUISES = (
     (b"<html", "a web page"),
     (b"<HTML", "a web page"),
 )
+
+
+Found = TypeVar("Found")
+
+#: What `Weights.once` found, by file and question.
+_KNOWN: dict[tuple[object, ...], Any] = {}
+_MOST = 100_000
 
 
 class Weights:
@@ -35,6 +42,24 @@ class Weights:
             return os.stat(self.path).st_size if os.path.isfile(self.path) else None
         except OSError:
             return None
+
+    @cached_property
+    def _identity(self) -> tuple[int, ...]:
+        status = os.stat(self.path)
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+    def once(self, what: tuple[object, ...], look: Callable[[], Found]) -> Found:
+        """What `look` finds in the file; asked again for the same file and `what`, it is known.
+
+        Several models may share their weights, and looking through them takes the longest.
+        """
+        key = (self._identity, *what)
+        if key not in _KNOWN:
+            if len(_KNOWN) >= _MOST:
+                _KNOWN.clear()
+            _KNOWN[key] = look()
+        found: Found = _KNOWN[key]
+        return found
 
     @cached_property
     def disguise(self) -> str | None:

@@ -8,6 +8,7 @@ itself, to those who judge it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +36,8 @@ class OutlineNode:
     """A node: an empty name in `inputs` or `outputs` is one left out.
 
     `bodies` are the graphs among its attributes; `numbers` its integers and lists of them;
-    `attributes` all of them, as they stand: name, kind (empty where it says none).
+    `attributes` all of them, as they stand: name, kind (empty where it says none). `ignored` are
+    the codes of findings that the node says to leave out.
     """
 
     type: str
@@ -47,6 +49,7 @@ class OutlineNode:
     bodies: dict[str, OutlineGraph] = field(default_factory=dict)
     numbers: dict[str, tuple[int, ...]] = field(default_factory=dict)
     attributes: list[tuple[str, str]] = field(default_factory=list)
+    ignored: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -117,12 +120,14 @@ class OutlineGraph:
 class Outline:
     """A model: its main graph, the opset of each domain ("" is ai.onnx), its own functions.
 
-    A function is known by its domain and name.
+    A function is known by its domain and name. `ignored` are the codes of findings that the model
+    says to leave out.
     """
 
     graph: OutlineGraph
     opsets: dict[str, int]
     functions: frozenset[tuple[str, str]] = frozenset()
+    ignored: tuple[str, ...] = ()
 
 
 def outline_of(path: str | os.PathLike[str]) -> Outline:
@@ -137,7 +142,18 @@ def outline_of(path: str | os.PathLike[str]) -> Outline:
     require_text([item.domain for item in proto.opset_import], "the domain of an opset")
     opsets = {item.domain.removeprefix("ai.onnx"): item.version for item in proto.opset_import}
     functions = frozenset((item.domain, item.name) for item in proto.functions)
-    return Outline(_graph(proto.graph, "", None, files), opsets, functions)
+    return Outline(_graph(proto.graph, "", None, files), opsets, functions, _ignored(proto))
+
+
+_IGNORE = re.compile(r"irloop:\s*ignore\s+([A-Z0-9, ]+)")
+
+
+def _ignored(proto: onnx.ModelProto | onnx.NodeProto) -> tuple[str, ...]:
+    """Codes that `metadata_props` or `doc_string` name as findings to leave out."""
+    texts = [str(item.value) for item in proto.metadata_props if item.key == "irloop.ignore"]
+    if proto.doc_string:
+        texts += _IGNORE.findall(str(proto.doc_string))
+    return tuple(code for text in texts for code in re.split(r"[,\s]+", text.upper()) if code)
 
 
 def _graph(
@@ -172,6 +188,7 @@ def _node(graph: OutlineGraph, proto: onnx.NodeProto, files: ExternalFiles) -> O
     node = OutlineNode(
         proto.op_type, domain, proto.name, tuple(proto.input), tuple(proto.output), graph
     )
+    node.ignored = _ignored(proto)
     for attribute in proto.attribute:
         kind = kind_of(attribute)
         node.attributes.append((attribute.name, kind_name(attribute.type)))

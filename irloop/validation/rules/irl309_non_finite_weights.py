@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.graph.types import ElementType
@@ -44,7 +45,10 @@ class NonFiniteWeights(
                 continue
             size = min(item.needed or 0, left)
             left -= size
-            place = _first_non_finite(context, item, width, size)
+            place = context.weights.once(
+                ("IRL309", item.offset, size, width),
+                partial(_first_non_finite, context, item, width, size),
+            )
             if place is None:
                 continue
             position, data = place

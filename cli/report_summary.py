@@ -1,0 +1,42 @@
+"""Findings as Markdown, for the summary of a step of GitHub Actions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.diagnostics import Diagnostic, Severity
+
+from .console import clean
+from .report_text import summary
+
+__all__ = ["render"]
+
+#: Rows of the table; a summary may hold a mebibyte, and nobody reads more.
+MOST = 100
+_SIGNS = {Severity.ERROR: "❌", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
+
+
+def render(findings: Sequence[Diagnostic], files: int, suppressed: int = 0) -> str:
+    """A heading, the counts and a table of the worst findings."""
+    lines = ["### irloop validate", "", summary(findings, files, suppressed)]
+    items = sorted(findings, key=lambda item: item.severity.rank)
+    if items:
+        lines += ["", "| | code | place | finding |", "|---|---|---|---|"]
+        lines += [_row(item) for item in items[:MOST]]
+    if len(items) > MOST:
+        lines += ["", f"{len(items) - MOST} more in the report"]
+    return "\n".join(lines)
+
+
+def _row(item: Diagnostic) -> str:
+    place = item.location
+    where = f"{place.file or ''}{'' if place.line is None else f':{place.line}'}"
+    told = item.message + (f" — {item.fix}" if item.fix else "")
+    cells = (_SIGNS[item.severity], item.code, f"`{where}`", _escaped(told))
+    return f"| {' | '.join(clean(cell.replace(chr(10), ' ')) for cell in cells)} |"
+
+
+def _escaped(text: str) -> str:
+    for sign in ("\\", "|", "<", ">", "`", "*", "_", "[", "]"):
+        text = text.replace(sign, f"\\{sign}" if sign not in "<>" else f"&#{ord(sign)};")
+    return text

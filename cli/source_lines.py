@@ -1,0 +1,86 @@
+"""The line of a file that a finding is about, and which part of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from irloop.diagnostics import Diagnostic
+
+__all__ = ["Excerpt", "Excerpts"]
+
+#: A longer source line (a minified file) helps nobody; the element path says where.
+WIDEST = 4000
+
+_STEP = re.compile(r"(@?[\w-]+)(?:\[@id=([^\]]*)\])?(?:\[(\d+)\])?$")
+
+
+class Excerpt(NamedTuple):
+    """A line of a file; the finding is about `text[start:end]` (the whole line when not known)."""
+
+    text: str
+    start: int
+    end: int
+
+
+class Excerpts:
+    """The lines of many findings, each file read once."""
+
+    def __init__(self, findings: Iterable[Diagnostic]) -> None:
+        wanted: dict[str, set[int]] = {}
+        for item in findings:
+            place = item.location
+            if place.file is not None and place.line is not None and place.file.endswith(".xml"):
+                wanted.setdefault(place.file, set()).add(place.line)
+        self._lines = {
+            (file, number): text
+            for file, numbers in wanted.items()
+            for number, text in _read_lines(file, numbers)
+        }
+
+    def of(self, item: Diagnostic) -> Excerpt | None:
+        """The line of one finding; None where it has none, or one that cannot be shown."""
+        place = item.location
+        text = self._lines.get((place.file or "", place.line or 0))
+        if not text or not text.strip():
+            return None
+        start, end = _part(text, place.element) or (0, 0)
+        if end <= start:
+            start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+        return Excerpt(text, start, end)
+
+
+def _part(line: str, element: str) -> tuple[int, int] | None:
+    """Where the last step of an element path stands in its line: an attribute, or a start tag."""
+    parent, _, step = element.rpartition("/")
+    if step.startswith("@"):
+        found = re.search(rf'\b{re.escape(step[1:])}\s*=\s*("[^"]*"|\'[^\']*\')', line)
+        return found.span() if found else _part(line, parent)
+    match = _STEP.match(step)
+    if match is None:
+        return None
+    tag, identity, number = match.groups()
+    tags = [found.span() for found in re.finditer(rf"<{re.escape(tag)}\b[^>]*>?", line)]
+    if identity is not None:
+        own = re.compile(rf'\bid\s*=\s*["\']{re.escape(identity)}["\']')
+        tags = [span for span in tags if own.search(line, *span)]
+    # Several elements of one line cannot be told apart by their number in the file.
+    return tags[0] if len(tags) == 1 or (tags and number is None) else None
+
+
+def _read_lines(file: str, numbers: set[int]) -> Iterable[tuple[int, str]]:
+    last = max(numbers)
+    found: list[tuple[int, str]] = []
+    try:
+        with open(file, "rb") as stream:
+            for number, raw in enumerate(stream, start=1):
+                if number in numbers and len(raw) <= WIDEST:
+                    text = raw.decode("utf-8", errors="replace").rstrip("\r\n")
+                    found.append((number, text.removeprefix("\ufeff")))
+                if number >= last:
+                    break
+    except OSError:
+        # The finding stands without its source line.
+        return found
+    return found

@@ -1,0 +1,106 @@
+"""Findings that a model itself says to leave out.
+
+In an IR a comment names codes or groups for what begins on its line or the next one, a layer with
+all that is in it: ``<!-- irloop: ignore IRL513 -->``. ``<!-- irloop: ignore-file IRL9 -->`` is for
+the whole file. In an ONNX model the entry ``irloop.ignore`` of `metadata_props`, or
+``irloop: ignore ONX301`` in a `doc_string`, of a node is for the node and its bodies, and of the
+model for all of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from irloop.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from irloop.formats.onnx.outline import Outline
+    from irloop.formats.openvino.document import Document, Net
+
+__all__ = ["Suppressed", "of_document", "of_outline"]
+
+#: Says whether a finding is one to leave out.
+Suppressed = Callable[[Diagnostic], bool]
+
+_COMMENT = re.compile(r"<!--\s*irloop:\s*(ignore|ignore-file)\s+([\w,\s]+?)\s*-->")
+_SPLIT = re.compile(r"[,\s]+")
+
+
+def of_document(document: Document) -> Suppressed | None:
+    """What the comments of an IR say; None when there are none, as nearly always."""
+    data = document.data
+    if b"irloop" not in data and b"i\0r\0l\0" not in data:
+        return None
+    text = data.decode("utf-16" if b"\0" in data[:4] else "utf-8", "replace")
+    comments = [
+        (text.count("\n", 0, match.end()) + 1, match[1], codes_of(match[2]))
+        for match in _COMMENT.finditer(text)
+    ]
+    if not comments:
+        return None
+    everywhere = tuple(
+        code for _, kind, codes in comments if kind == "ignore-file" for code in codes
+    )
+    by_line: dict[int, tuple[str, ...]] = {}
+    lines = text.split("\n")
+    for line, kind, codes in comments:
+        for target in (line, _next_line(lines, line)) if kind == "ignore" else ():
+            by_line[target] = by_line.get(target, ()) + codes
+    layers = _layers(document.net, by_line)
+
+    def suppressed(item: Diagnostic) -> bool:
+        place = item.location
+        codes = everywhere + by_line.get(place.line or 0, ())
+        for path, more in layers:
+            if place.element == path or place.element.startswith(f"{path}/"):
+                codes += more
+        return item.code.startswith(codes)
+
+    return suppressed
+
+
+def of_outline(outline: Outline) -> Suppressed | None:
+    """What an ONNX model and its nodes say; None when they say nothing, as nearly always."""
+    nodes = {
+        node.path: node.ignored
+        for graph in outline.graph.walk()
+        for node in graph.nodes
+        if node.ignored
+    }
+    everywhere = outline.ignored
+    if not nodes and not everywhere:
+        return None
+
+    def suppressed(item: Diagnostic) -> bool:
+        codes = everywhere
+        for path, more in nodes.items():
+            if item.location.path == path or item.location.path.startswith(f"{path}/"):
+                codes += more
+        return item.code.startswith(codes)
+
+    return suppressed
+
+
+def codes_of(text: str) -> tuple[str, ...]:
+    """Codes or groups of a text such as ``IRL513, IRL9``."""
+    return tuple(code.upper() for code in _SPLIT.split(text.strip()) if code)
+
+
+def _next_line(lines: list[str], line: int) -> int:
+    """The number of the first line behind `line` that is not empty."""
+    following = range(line, len(lines))
+    return next((number + 1 for number in following if lines[number].strip()), line)
+
+
+def _layers(net: Net, by_line: dict[int, tuple[str, ...]]) -> list[tuple[str, tuple[str, ...]]]:
+    """The element paths of layers that begin on these lines, bodies included."""
+    found, nets = [], [net]
+    while nets:
+        for layer in nets.pop().layers:
+            nets += layer.bodies.values()
+            codes = by_line.get(layer.line)
+            if codes:
+                found.append((layer.element_path, codes))
+    return found

@@ -1,0 +1,100 @@
+"""Pasted messages: each entry of the table against real messages, kept verbatim.
+
+``fixtures/messages.json`` holds what OpenVINO, ONNX Runtime and onnx.checker said of broken
+models, and four messages of older versions as users quote them in public issues.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+import irloop
+from irloop.errors import UsageError
+from irloop.validation.engine import rule_classes
+from irloop.validation.messages import Message, all_messages, explanations
+
+FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "messages.json"
+SAID: list[dict[str, str]] = json.loads(FIXTURE.read_text(encoding="utf-8"))
+TABLE = all_messages()
+CODES = tuple(rule_classes())
+
+
+@pytest.mark.parametrize("said", SAID, ids=lambda said: said["says"][:50])
+def test_a_real_message_is_known(said: dict[str, str]) -> None:
+    engine = said["engine"].split()[0]
+    assert any(engine in item.engine for item in explanations(said["says"]))
+
+
+@pytest.mark.parametrize("message", TABLE, ids=lambda message: message.pattern[:50])
+def test_an_entry_matches_a_real_message_of_its_engine(message: Message) -> None:
+    assert any(
+        re.search(message.pattern, " ".join(said["says"].split()))
+        and any(name in message.engine for name in (said["engine"], said["engine"].split()[0]))
+        for said in SAID
+    )
+
+
+@pytest.mark.parametrize("message", TABLE, ids=lambda message: message.pattern[:50])
+def test_an_entry_names_rules_that_exist(message: Message) -> None:
+    for code in message.codes:
+        assert any(known.startswith(code) for known in CODES), code
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "code"),
+    [
+        ("Incorrect weights in bin file!", "a Const lies outside the .bin", "IRL302"),
+        ("unordered_map::at", "a port map or a back edge names a layer", "IRL509"),
+        (
+            "Exception from core.cpp:84:\nCan not find output port with id 9 in layer mm\n",
+            "an edge names output port 9 of layer 'mm'",
+            "IRL203",
+        ),
+        (
+            "No Op registered for MatMulX with domain_version of 17",
+            "opset 17 has no operation 'MatMulX'",
+            "ONX102",
+        ),
+    ],
+)
+def test_what_the_message_names_is_said(text: str, cause: str, code: str) -> None:
+    told = irloop.explain(text)
+    assert cause in told
+    assert re.search(rf"^    {code}  \w", told, flags=re.MULTILINE)
+    assert "  next:     " in told
+
+
+def test_a_precise_entry_stands_before_a_general_one() -> None:
+    text = (
+        "While validating node 'opset1::Add Add_7 (opset1::Parameter x[0]:i32[1]) -> ()' with "
+        "friendly_name 'Add_7': Arguments do not have the same element type"
+    )
+    (item,) = explanations(text)
+    assert item.codes[0] == "IRL403"
+
+
+def test_a_message_inside_a_log_is_found(irloop_command: Callable[..., Result]) -> None:
+    log = "[ INFO ] loading\nTraceback (most recent call last):\nRuntimeError: stoll\n[ INFO ] end"
+    result = irloop_command("explain", "-", input=log)
+    assert result.exit_code == 0
+    assert "IRL104" in result.stdout
+
+
+def test_words_need_no_quotes(irloop_command: Callable[..., Result]) -> None:
+    result = irloop_command("explain", "TensorIterator", "has", "no", "body.")
+    assert result.exit_code == 0
+    assert "IRL501" in result.stdout
+
+
+def test_an_unknown_message_proposes_to_validate(irloop_command: Callable[..., Result]) -> None:
+    with pytest.raises(UsageError, match="irloop validate"):
+        irloop.explain("Segmentation fault (core dumped)")
+    result = irloop_command("explain", "Segmentation fault (core dumped)")
+    assert result.exit_code == 2
+    assert "irloop validate MODEL" in result.stderr
