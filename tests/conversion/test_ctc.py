@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from irloop.dialects.openvino import ctc as ov
-from tests.drawn.operations import Draw, check_operation
+from tests.drawn.operations import Draw, check_operation, everything
 
 OPCONF_TYPES = "CTCGreedyDecoder CTCGreedyDecoderSeqLen CTCLoss"
 
@@ -19,7 +19,7 @@ def test_exports(opconf_case: Path, opset: int, check_export: Callable[[Path, in
     check_export(opconf_case, opset)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_drawn_losses(seed: int) -> None:
     draw = Draw(seed)
     items, frames, classes, longest = draw.choice([1, 3]), 8, draw.choice([3, 5]), 4
@@ -33,12 +33,16 @@ def test_drawn_losses(seed: int) -> None:
         label for label in range(classes) if label != (classes - 1 if blank is None else blank)
     ]
     element = draw.choice([np.int32, np.int64])
+    lengths = draw.rng.integers(0, longest + 1, items).astype(element)
     arrays = [
         draw.rng.normal(size=(items, frames, classes)).astype(np.float32) * 2,
         draw.rng.integers(5, frames + 1, items).astype(element),
         np.array(allowed)[draw.rng.integers(len(allowed), size=(items, frames))].astype(element),
-        draw.rng.integers(0, longest + 1, items).astype(element),
+        lengths,
         None if blank is None else np.array(blank, element),
     ]
     dynamic = ((), (0, 1, 2, 3))[seed % 2]
-    check_operation(op, arrays, opset=(11, 13, 17, 21)[seed % 4], dynamic=dynamic)
+    opset = (11, 13, 17, 21)[seed % 4]
+    # The CPU plugin crashes where an item has no label.
+    engine = everything if seed % 4 == 0 and lengths.all() else None
+    check_operation(op, arrays, opset=opset, dynamic=dynamic, openvino=engine)

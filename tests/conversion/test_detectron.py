@@ -11,7 +11,7 @@ import pytest
 
 from irloop.dialects.openvino import detectron as ov
 from irloop.graph.op import Op
-from tests.drawn.operations import Draw, check_operation
+from tests.drawn.operations import Draw, check_operation, everything
 
 OPCONF_TYPES = """
     ExperimentalDetectronDetectionOutput ExperimentalDetectronPriorGridGenerator
@@ -78,11 +78,19 @@ def best(draw: Draw) -> tuple[Op, list[Array]]:
     return op, [regions(draw, 9, 30), draw.rng.random(9)]
 
 
-@pytest.mark.parametrize("seed", range(24))
+def specified(op: Op) -> bool:
+    """True where no part of the output is left as it was, which irloop fills with zeros."""
+    if isinstance(op, ov.ExperimentalDetectronPriorGridGenerator):
+        return (op.h or 3, op.w or 4) == (3, 4)
+    return not isinstance(op, ov.ExperimentalDetectronTopKROIs) or op.max_rois <= 9
+
+
+@pytest.mark.parametrize("seed", range(16))
 @pytest.mark.parametrize("kind", [final, grid, pyramid, best])
 def test_drawn(kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int) -> None:
     op, arrays = kind(Draw(seed))
     opset = (16, 17, 21)[seed % 3]
     dynamic = ((), (0, 1, 2))[seed // 3 % 2]
     given = [array.astype(np.float32) for array in arrays]
-    check_operation(op, given, opset=opset, dynamic=dynamic, atol=1e-3)
+    engine = everything if seed % 4 == 0 and specified(op) else None
+    check_operation(op, given, opset=opset, dynamic=dynamic, atol=1e-3, openvino=engine)

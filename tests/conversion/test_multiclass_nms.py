@@ -12,7 +12,7 @@ import pytest
 from irloop.dialects.openvino import multiclass_nms as ov
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
-from tests.drawn.operations import Draw, check_operation
+from tests.drawn.operations import Draw, check_operation, everything
 
 OPCONF_TYPES = "MulticlassNms MatrixNms"
 
@@ -75,7 +75,7 @@ def matrix(draw: Draw) -> tuple[Op, list[Array]]:
     return op, [boxes(draw, items, count), draw.rng.random((items, classes, count))]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 @pytest.mark.parametrize("kind", [multiclass, of_regions, matrix])
 def test_drawn(kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int) -> None:
     draw = Draw(seed)
@@ -83,7 +83,11 @@ def test_drawn(kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int) -> Non
     element = np.float16 if draw.chance(0.1) else np.float32
     given = [item if item.dtype.kind == "i" else item.astype(element) for item in arrays]
     opset = (11, 13, 17, 21)[seed % 4]
-    check_operation(op, given, opset=opset, dynamic=((), (0, 1), (0, 1, 2))[seed % 3])
+    dynamic = ((), (0, 1), (0, 1, 2))[seed % 3]
+    # The CPU plugin fails where MatrixNms has no candidate.
+    some = kind is not matrix or op.kernel(3)(*given)[1].size
+    engine = everything if seed % 4 == 0 and some else None
+    check_operation(op, given, opset=opset, dynamic=dynamic, openvino=engine)
 
 
 def test_folded_boxes_overlap_nothing() -> None:

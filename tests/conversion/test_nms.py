@@ -12,7 +12,7 @@ import pytest
 from irloop.dialects.openvino import nms as ov
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
-from tests.drawn.operations import Draw, check_operation
+from tests.drawn.operations import Draw, check_operation, everything
 
 OPCONF_TYPES = "NonMaxSuppression NMSRotated"
 
@@ -71,7 +71,7 @@ def turned(draw: Draw) -> tuple[Op, list[Array]]:
     return op, [boxes, draw.rng.random((items, classes, count)), *limits(draw)]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("kind", [soft, turned])
 def test_drawn(kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int) -> None:
     op, arrays = kind(Draw(seed))
@@ -82,4 +82,6 @@ def test_drawn(kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int) -> Non
         opset=(11, 13, 17, 21)[seed % 4],
         dynamic=((), (0, 1))[seed % 2],
         constants=((), (2, 3, 4), (2, 3, 4, 5))[seed % 3],
+        # The CPU plugin gives no count where nothing is asked for.
+        openvino=everything if seed % 4 == 0 and given[2] > 0 else None,
     )

@@ -10,7 +10,7 @@ import pytest
 
 from irloop.dialects.openvino import prior_box as ov
 from irloop.graph.op import Op
-from tests.drawn.operations import Draw, check_operation
+from tests.drawn.operations import Draw, check_operation, everything
 
 OPCONF_TYPES = "PriorBox PriorBoxClustered"
 
@@ -53,10 +53,22 @@ def clustered(draw: Draw) -> Op:
     )
 
 
-@pytest.mark.parametrize("seed", range(30))
+def all_made(op: Op) -> bool:
+    """True where as many boxes are counted as made: the CPU plugin leaves the rest as it was."""
+    from irloop.kernels.prior_box import count_of, element_boxes
+
+    if not isinstance(op, ov.SizedPriors):
+        return True
+    return count_of(op.priors()) <= len(element_boxes(op.priors()))
+
+
+@pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("kind", [sized, clustered])
 def test_sizes_are_inputs(kind: Callable[[Draw], Op], seed: int) -> None:
     element = (np.int32, np.int64)[seed % 2]
     sizes = [np.array([3, 4], element), np.array([60, 90], element)]
     constants = ((), (1,), ())[seed % 3]
-    check_operation(kind(Draw(seed)), sizes, opset=(11, 17, 21)[seed % 3], constants=constants)
+    op = kind(Draw(seed))
+    engine = everything if seed % 4 == 0 and all_made(op) else None
+    opset = (11, 17, 21)[seed % 3]
+    check_operation(op, sizes, opset=opset, constants=constants, openvino=engine)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import importlib.util
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 
+from benchmarks.engines import Engines
 from irloop.conversion import pipelines
 from irloop.execution.session import Session
 from irloop.formats.onnx import writer
+from irloop.formats.openvino import writer as ir_writer
 from irloop.graph.builder import Builder
 from irloop.graph.model import Graph, Model, Value
 from irloop.graph.op import Op
 from irloop.graph.types import UNKNOWN_DIM, Shape, TensorType, element_type_of
 
-__all__ = ["Draw", "check_operation", "model_of", "run_onnxruntime"]
+__all__ = ["Draw", "check_operation", "everything", "model_of", "run_onnxruntime", "run_openvino"]
 
 T = TypeVar("T")
 
@@ -87,6 +93,24 @@ def _compare(found: Sequence[Any], expected: Sequence[Any], rtol: float, atol: f
         np.testing.assert_allclose(wide, reference, rtol, atol)
 
 
+@cache
+def _engines() -> Engines:
+    return Engines()
+
+
+def run_openvino(model: Model, given: Sequence[Array]) -> list[Any]:
+    """What OpenVINO's CPU gives for an IR, in a child process."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model.xml"
+        ir_writer.write(model, path)
+        return _engines().run("openvino", path, list(given), Path(folder))
+
+
+def everything(outputs: list[Any]) -> list[Any]:
+    """All that an operation gives."""
+    return outputs
+
+
 def check_operation(
     op: Op,
     arrays: Sequence[Array | None],
@@ -96,10 +120,12 @@ def check_operation(
     dynamic: Collection[int] = (),
     rtol: float = 1e-4,
     atol: float = 1e-4,
+    openvino: Callable[[list[Any]], list[Any]] | None = None,
 ) -> list[Any]:
     """The operation's own values, which its export and what is made of that again must give.
 
-    ONNX Runtime runs the export, the executor the export and the IR made of it.
+    ONNX Runtime runs the export, the executor the export and the IR made of it. With `openvino`,
+    which takes what is specified out of the outputs, OpenVINO runs both IRs, too.
     """
     model = model_of(op, arrays, constants=constants, dynamic=dynamic)
     given = [a for at, a in enumerate(arrays) if a is not None and at not in constants]
@@ -109,4 +135,11 @@ def check_operation(
     _compare(list(Session(exported).run(given).values()), expected, rtol, atol)
     again, _ = pipelines.to_openvino(exported)
     _compare(list(Session(again).run(given).values()), expected, rtol, atol)
+    if openvino is not None and importlib.util.find_spec("openvino") is not None:
+        # Not every operation of the CPU plugin takes shapes that are not known.
+        fixed = model_of(op, arrays, constants=constants)
+        again, _ = pipelines.to_openvino(pipelines.to_onnx(fixed, opset=opset)[0])
+        for ir in (fixed, again):
+            found = openvino(run_openvino(ir, given))
+            _compare(found, openvino(expected), 10 * rtol, 10 * atol)
     return expected
