@@ -118,7 +118,7 @@ def test_github_shows_ten_of_a_kind(irloop: Irloop, folder: Path) -> None:
     path.write_text(f"{head}{extra * 12}</edges>{tail}", encoding="utf-8")
     result = irloop("validate", "my models", "--format", "github", "--select", "IRL203")
     assert result.stdout.count("::error ") == 10
-    assert "4 errors more" in result.stdout
+    assert "4 more errors in the report" in result.stdout
 
 
 def test_file_names_that_are_no_utf8_are_reported(irloop: Irloop, folder: Path) -> None:

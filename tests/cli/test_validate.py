@@ -144,8 +144,7 @@ def test_weights_elsewhere(irloop: Irloop, recurrent: Path, tmp_path: Path) -> N
     assert "IRL301" in irloop("validate", path).stdout
     weights = recurrent.with_suffix(".bin")
     assert irloop("validate", path, "--bin", weights).exit_code == 0
-    result = irloop("validate", path, recurrent, "--bin", weights)
-    assert (result.exit_code, result.stdout) == (2, "")
+    assert irloop("validate", path, recurrent, "--bin", weights).exit_code == 0
 
 
 def test_an_unreadable_file_does_not_hide_the_others(
@@ -211,5 +210,5 @@ def test_names_in_a_file_do_not_steer_the_terminal(irloop: Irloop, broken: Path)
 def test_progress_and_logs_stay_off_stdout(process: Process, recurrent: Path) -> None:
     done = process("validate", recurrent, "-v")
     assert done.stdout == "no findings in 1 file\n"
-    assert done.stderr == f"validating {recurrent}\n"
+    assert done.stderr == f"validated {recurrent}\n"
     assert process("validate", recurrent, "-q").stderr == ""

@@ -1,0 +1,134 @@
+"""Findings that a model says to leave out: reported apart, and they do not fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import pytest
+from click.testing import Result
+
+from irloop.validation.engine import validate
+from tests.malformed.cases import edited
+from tests.malformed.ir_bases import LOOP, LOOP_WEIGHTS
+from tests.malformed.onnx_bases import loop_onnx
+
+Command = Callable[..., Result]
+MULTIPLY = '          <layer id="4" name="scaled" type="Multiply" version="opset1">'
+WRONG = ('<port id="2" precision="FP32"><dim>1</dim>', '<port id="2" precision="FP32"><dim>8</dim>')
+
+
+def written(folder: Path, *edits: tuple[str, str]) -> Path:
+    """A Loop whose body layer "scaled" declares a wrong dimension (IRL401), edited."""
+    path = folder / "model.xml"
+    path.write_text(edited(LOOP, WRONG, *edits), encoding="utf-8")
+    path.with_suffix(".bin").write_bytes(LOOP_WEIGHTS)
+    return path
+
+
+def found(path: Path) -> tuple[list[str], list[str]]:
+    report = validate(path)
+    return [item.code for item in report], [item.code for item in report.suppressed]
+
+
+def test_without_a_comment(tmp_path: Path) -> None:
+    assert found(written(tmp_path)) == (["IRL401"], [])
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "<!-- irloop: ignore IRL401 -->",
+        "<!--irloop:ignore IRL401-->",
+        "<!-- irloop: ignore IRL5, IRL401 -->",
+        "<!-- irloop: ignore irl4 -->",
+    ],
+)
+@pytest.mark.parametrize("between", ["", "\n", "\n\n"])
+def test_a_comment_is_for_the_layer_behind_it(comment: str, between: str, tmp_path: Path) -> None:
+    path = written(tmp_path, (MULTIPLY, f"{comment}{between}{MULTIPLY}"))
+    assert found(path) == ([], ["IRL401"])
+
+
+def test_a_comment_on_the_line_itself(tmp_path: Path) -> None:
+    path = written(tmp_path, (WRONG[1], f"<!-- irloop: ignore IRL401 -->{WRONG[1]}"))
+    assert found(path) == ([], ["IRL401"])
+
+
+def test_a_layer_stands_for_its_bodies(tmp_path: Path) -> None:
+    loop = '    <layer id="4" name="loop"'
+    path = written(tmp_path, (loop, f"<!-- irloop: ignore IRL401 -->\n{loop}"))
+    assert found(path) == ([], ["IRL401"])
+
+
+def test_a_comment_is_not_for_other_layers_or_codes(tmp_path: Path) -> None:
+    other = '          <layer id="5" name="next"'
+    path = written(tmp_path, (other, f"<!-- irloop: ignore IRL401 -->\n{other}"))
+    assert found(path) == (["IRL401"], [])
+    path = written(tmp_path, (MULTIPLY, f"<!-- irloop: ignore IRL402 -->{MULTIPLY}"))
+    assert found(path) == (["IRL401"], [])
+
+
+def test_a_comment_for_the_file(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        ("  <edges>\n    <edge", "<!-- irloop: ignore-file IRL4 -->\n  <edges>\n    <edge"),
+    )
+    assert found(path) == ([], ["IRL401"])
+
+
+def test_utf16(tmp_path: Path) -> None:
+    path = written(tmp_path, (MULTIPLY, f"<!-- irloop: ignore IRL401 -->\n{MULTIPLY}"))
+    path.write_bytes(path.read_text(encoding="utf-8").encode("utf-16"))
+    assert found(path) == ([], ["IRL401"])
+
+
+def unsorted(folder: Path, change: Callable[[onnx.ModelProto], None]) -> Path:
+    """A Loop that never runs (ONX305), changed."""
+    model = loop_onnx()
+    next(item for item in model.graph.initializer if item.name == "trips").raw_data = bytes(8)
+    model.ir_version = 10
+    change(model)
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def on_the_node(model: onnx.ModelProto) -> None:
+    model.graph.node[0].metadata_props.add(key="irloop.ignore", value="ONX305")
+
+
+def on_the_model(model: onnx.ModelProto) -> None:
+    model.metadata_props.add(key="irloop.ignore", value="ONX2, ONX3")
+
+
+def in_the_text(model: onnx.ModelProto) -> None:
+    model.graph.node[0].doc_string = "Off on purpose. irloop: ignore ONX305"
+
+
+def on_another_node(model: onnx.ModelProto) -> None:
+    body = next(item.g for item in model.graph.node[0].attribute if item.name == "body")
+    body.node[0].metadata_props.add(key="irloop.ignore", value="ONX305")
+
+
+@pytest.mark.parametrize("change", [on_the_node, on_the_model, in_the_text])
+def test_onnx(change: Callable[[onnx.ModelProto], None], tmp_path: Path) -> None:
+    assert found(unsorted(tmp_path, change)) == ([], ["ONX305"])
+
+
+def test_onnx_elsewhere(tmp_path: Path) -> None:
+    assert found(unsorted(tmp_path, on_another_node)) == (["ONX305"], [])
+
+
+def test_reports_count_what_is_suppressed(irloop_command: Command, tmp_path: Path) -> None:
+    path = str(written(tmp_path, (MULTIPLY, f"<!-- irloop: ignore IRL401 -->{MULTIPLY}")))
+    result = irloop_command("validate", path, "--fail-on", "warning")
+    assert (result.exit_code, result.stdout) == (0, "no findings in 1 file, 1 suppressed\n")
+    report = json.loads(irloop_command("validate", path, "--format", "json").stdout)
+    assert [item["code"] for item in report["suppressed"]] == ["IRL401"]
+    assert report["findings"] == []
+    log = json.loads(irloop_command("validate", path, "--format", "sarif").stdout)
+    (item,) = log["runs"][0]["results"]
+    assert (item["ruleId"], item["suppressions"]) == ("IRL401", [{"kind": "inSource"}])
