@@ -1,4 +1,4 @@
-"""Linear models in OpenVINO: MatMul, Add and what becomes of the scores."""
+"""Linear models and support vectors in OpenVINO: MatMul, Add and what becomes of the scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from irloop.conversion import openvino_forms as forms
 from irloop.conversion.framework import Conversion, imports
 from irloop.conversion.inputs import needed_rank
 from irloop.dialects.onnx import linear_models as onnx
-from irloop.dialects.openvino import activation, comparison, matmul
+from irloop.dialects.openvino import activation, comparison, elementwise, matmul
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
@@ -63,3 +63,38 @@ def import_classifier(c: Conversion, op: onnx.LinearClassifier, x: Value) -> lis
     other = forms.subtract(c, forms.scalar(c, 1.0, share), share)
     both = forms.concat(c, [other, share], 1)
     return [forms.gather(c, labels, place, 0), both][: len(c.node.outputs)]
+
+
+@imports(onnx.SVMRegressor)
+def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Value:
+    """SVMRegressor -> likeness to each vector, MatMul, Add; of one class a comparison."""
+    if needed_rank(c, x) == 1:
+        x = forms.unsqueeze(c, x, [0])
+    rows = forms.converted(c, x, F32)
+    alike = _likeness(c, op, rows) if op.n_supports else rows
+    weights = c.constant(np.array(op.coefficients, np.float32).reshape(-1, 1), F32)
+    scores = c(matmul.MatMul(), alike, weights)
+    scores = forms.add(c, scores, forms.scalar(c, op.rho[0] if op.rho else 0.0, scores))
+    if op.one_class:
+        above = c(comparison.Greater(), scores, forms.scalar(c, 0.0, scores))
+        scores = forms.select(c, above, *(forms.scalar(c, x, scores) for x in (1.0, -1.0)))
+    return _transformed(c, scores, op.post_transform)
+
+
+def _likeness(c: Conversion, op: onnx.SVMRegressor, rows: Value) -> Value:
+    """[N, F] and the vectors [S, F] -> [N, S]."""
+    vectors = c.constant(np.array(op.support_vectors, np.float32).reshape(op.n_supports, -1), F32)
+    gamma, shift, degree = (
+        forms.scalar(c, item, rows) for item in (*op.kernel_params, 0.0, 0.0, 0.0)[:3]
+    )
+    if op.kernel_type == "RBF":
+        apart = c(elementwise.SquaredDifference(), forms.unsqueeze(c, rows, [1]), vectors)
+        distance = forms.reduce(c, "Sum", apart, [2], keep=False)
+        return c(elementwise.Exp(), c(elementwise.Negative(), forms.multiply(c, gamma, distance)))
+    products = c(matmul.MatMul(transpose_b=True), rows, vectors)
+    if op.kernel_type == "LINEAR":
+        return products
+    bent = forms.add(c, forms.multiply(c, gamma, products), shift)
+    if op.kernel_type == "SIGMOID":
+        return c(elementwise.Tanh(), bent)
+    return c(elementwise.Power(), bent, degree)

@@ -21,6 +21,13 @@ NUMBERS = np.array([[3, 4]], np.int64)
 
 
 LABELS = {"classlabels_ints": [5, 9]}
+VECTORS = {
+    "support_vectors": [1.0, 1.0, 1.0, 0.0],
+    "n_supports": 2,
+    "coefficients": [1.0, -1.0],
+    "rho": [1.0],
+    "kernel_params": [0.5, 1.0, 2.0],
+}
 
 
 def model(type: str, inputs: list[Any], **attributes: Any) -> Model:
@@ -65,6 +72,21 @@ CASES: list[tuple[str, list[Any], dict[str, Any], list[Any]]] = [
         [[12, 1.5]],
     ),
     ("LinearClassifier", [NUMBERS], {"coefficients": [1.0, 2.0, 3.0, 4.0], **LABELS}, [9]),
+    # Half of 7 and one is 4.5, half of 3 and one is 2.5; both squared.
+    ("SVMRegressor", [NUMBERS], {**VECTORS, "kernel_type": "POLY"}, [[20.25 - 6.25 + 1]]),
+    ("SVMRegressor", [NUMBERS], {**VECTORS, "kernel_type": "LINEAR"}, [[7 - 3 + 1]]),
+    (
+        "SVMRegressor",
+        [NUMBERS],
+        {**VECTORS, "kernel_type": "RBF"},
+        [[np.exp(-6.5) - np.exp(-10) + 1]],
+    ),
+    (
+        "SVMRegressor",
+        [NUMBERS],
+        {**VECTORS, "kernel_type": "SIGMOID", "one_class": 1},
+        [[1]],
+    ),
     (
         "LinearClassifier",
         [ROWS],

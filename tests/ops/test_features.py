@@ -70,6 +70,13 @@ SHARES = tree_classifier([5, 7], [(1, 0, 0.4), (2, 0, 0.8)])
 MIXED = tree_classifier([5, 7], [(1, 0, -0.4), (2, 0, 0.8)])
 MANY = {"coefficients": [0.5, -0.2, 0.3, 0.4, -1.0, 2.0], "intercepts": [0.1, 0.2]}
 LINES = {"coefficients": [0.5, -0.2, 0.3], "intercepts": [0.1], "classlabels_ints": [5, 7]}
+VECTORS = {
+    "support_vectors": [1.0, 0.5, -1.0, 0.25, 0.0, 2.0],
+    "n_supports": 2,
+    "coefficients": [0.75, -0.5],
+    "rho": [0.125],
+    "kernel_params": [0.5, 0.25, 3.0],
+}
 PLANES = {**MANY, "classlabels_ints": [3, 9]}
 
 
@@ -125,6 +132,12 @@ def test_onnx_values(backend_case: str, check_backend: Callable[[str], None]) ->
         ("TreeEnsembleClassifier", 1, I64, [ROWS], {**MIXED, "post_transform": "LOGISTIC"}),
         ("LinearRegressor", 1, F32, [ROWS[:2]], {**MANY, "targets": 2}),
         ("LinearRegressor", 1, F32, [ROWS], {**MANY, "targets": 2, "post_transform": "SOFTMAX"}),
+        ("SVMRegressor", 1, F32, [ROWS[:2]], {**VECTORS, "kernel_type": "LINEAR"}),
+        ("SVMRegressor", 1, F32, [ROWS[:2]], {**VECTORS, "kernel_type": "POLY"}),
+        ("SVMRegressor", 1, F32, [ROWS[:2]], {**VECTORS, "kernel_type": "RBF"}),
+        ("SVMRegressor", 1, F32, [ROWS[:2]], {**VECTORS, "kernel_type": "SIGMOID"}),
+        ("SVMRegressor", 1, F32, [ROWS[:2]], {**VECTORS, "kernel_type": "RBF", "one_class": 1}),
+        ("SVMRegressor", 1, F32, [ROWS[:2]], {"coefficients": [1.0, 2.0, 3.0], "rho": [0.5]}),
         ("LinearClassifier", 1, I64, [ROWS[:2]], PLANES),
         ("LinearClassifier", 1, I64, [ROWS[:2]], {**PLANES, "post_transform": "LOGISTIC"}),
         ("LinearClassifier", 1, I64, [ROWS[:2]], LINES),
@@ -273,6 +286,8 @@ def test_inference() -> None:
         (tree(), ElementType.I64),
         (linear_models.LinearRegressor((1.0, 2.0, 3.0)), ElementType.F32),
         (linear_models.LinearClassifier((1.0, 2.0)), ElementType.F32),
+        (linear_models.SVMRegressor((1.0, 2.0), kernel_type="rbf"), ElementType.F32),
+        (linear_models.SVMRegressor((1.0,), n_supports=1), ElementType.F32),
         (linear_models.LinearClassifier((1.0, 2.0), (3, 4, 5), (), (0.0,)), ElementType.F32),
     ],
 )

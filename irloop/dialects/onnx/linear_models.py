@@ -1,4 +1,4 @@
-"""Linear regression and classification (domain ai.onnx.ml)."""
+"""Linear models and support vector regression (domain ai.onnx.ml)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
-__all__ = ["LinearClassifier", "LinearRegressor"]
+__all__ = ["LinearClassifier", "LinearRegressor", "SVMRegressor"]
+
+SIMILARITIES = ("LINEAR", "POLY", "RBF", "SIGMOID")
 
 
 def _divided(args: Arguments, count: int, rows: int) -> None:
@@ -83,3 +85,44 @@ class LinearClassifier(MlOp, type="LinearClassifier", since=1, inputs=1, outputs
             self.post_transform,
         )
         return run if n_outputs > 1 else lambda x: run(x)[0]
+
+
+class SVMRegressor(MlOp, type="SVMRegressor", since=1, inputs=1):
+    """Likeness to support vectors, weighted and summed, as f32 [N, 1] (SVMRegressor-1).
+
+    `kernel_params` are gamma, coef0 and degree. Without support vectors it is linear.
+    """
+
+    coefficients: tuple[float, ...] = ()
+    kernel_params: tuple[float, ...] = ()
+    kernel_type: str = "LINEAR"
+    n_supports: int = 0
+    one_class: int = 0
+    post_transform: str = "NONE"
+    rho: tuple[float, ...] = ()
+    support_vectors: tuple[float, ...] = ()
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.numeric(args)
+        known_transform(args, self.post_transform)
+        if self.kernel_type not in SIMILARITIES:
+            raise args.error("kernel_type is not known", ", ".join(SIMILARITIES), self.kernel_type)
+        if self.n_supports:
+            if len(self.coefficients) != self.n_supports:
+                found = str(len(self.coefficients))
+                raise args.error("coefficients do not fit", str(self.n_supports), found)
+            _divided(args, len(self.support_vectors), self.n_supports)
+        else:
+            _divided(args, len(self.coefficients), 1)
+        return [TensorType(ElementType.F32, Shape((rows_of(args), 1)))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.support_vectors.regressor(
+            kernels.support_vectors.similarity(self.kernel_type, self.kernel_params),
+            self.support_vectors,
+            self.coefficients,
+            self.rho,
+            count=self.n_supports,
+            one_class=self.one_class != 0,
+            transform=self.post_transform,
+        )
