@@ -13,6 +13,7 @@ from irloop.conversion.framework import Conversion, Converted, exports, imports,
 from irloop.conversion.loop_export import export_as_loop
 from irloop.conversion.loop_parts import LoopPlan, given, scalar
 from irloop.conversion.loop_states import LoopStates, enter
+from irloop.conversion.loop_unrolled import trips_over_sequences, unrolled
 from irloop.conversion.openvino_loops import OpenVinoLoop, Scanned
 from irloop.conversion.scan_export import can_scan, export_as_scan
 from irloop.dialects.loops import sliced_count
@@ -87,6 +88,9 @@ def import_loop(
         return without_iterations(c, body, inputs)
     if _runs_once(c, body, limit, starts):
         return _inlined(c, body, inputs)
+    trips = trips_over_sequences(c, body, inputs)
+    if trips is not None:
+        return unrolled(c, body, inputs, trips)
     if starts is None and not _condition_is_trivial(c, body):
         c.warn(
             "CNV102",

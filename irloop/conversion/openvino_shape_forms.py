@@ -45,6 +45,7 @@ __all__ = [
     "transpose",
     "unsqueeze",
     "variadic_split",
+    "variadic_split_by",
 ]
 
 
@@ -113,9 +114,14 @@ def split(c: Conversion, value: Value, axis: int, count: int) -> list[Value]:
 
 def variadic_split(c: Conversion, value: Value, axis: int, lengths: Sequence[int]) -> list[Value]:
     """Parts of these lengths along an axis; one may be -1: what is left."""
-    node = c.emit(
-        slicing.VariadicSplit(), value, c.i64(axis), c.i64(list(lengths)), n_outputs=len(lengths)
-    )
+    return variadic_split_by(c, value, axis, c.i64(list(lengths)))
+
+
+def variadic_split_by(c: Conversion, value: Value, axis: int, lengths: Value) -> list[Value]:
+    """Parts along an axis by an integer list of known length."""
+    count = static_shape(lengths).count()
+    assert count is not None, "the number of parts is known"
+    node = c.emit(slicing.VariadicSplit(), value, c.i64(axis), lengths, n_outputs=count)
     return list(node.outputs)
 
 

@@ -128,8 +128,11 @@ def split(
         keeps = sizes is not None or op.keepdims
         return Stacked(shape_forms.unsqueeze(c, moved, [axis + 1]) if keeps else moved)
     known = c.constant_of(sizes)
+    many = shape_of(sizes)
+    if known is None and many.rank == 1 and isinstance(many.dim(0), int):
+        return Items(tuple(shape_forms.variadic_split_by(c, value, axis, sizes)))
     if known is None:
-        raise c.refuse("the sizes of the parts are not constant")
+        raise c.refuse("the number of the parts is not known", "make their sizes constant")
     parts = [int(item) for item in known.reshape(-1)]
     if known.ndim == 0:
         if not isinstance(size, int):
