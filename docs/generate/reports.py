@@ -23,7 +23,7 @@ def finding() -> str:
 
 
 def _schema() -> dict[str, Any]:
-    text = files("irloop.schemas").joinpath("report-1.schema.json").read_text(encoding="utf-8")
+    text = files("irloop.schemas").joinpath("report-1.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 

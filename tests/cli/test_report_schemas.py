@@ -83,10 +83,28 @@ def test_json_fits_the_published_schema(reported: Callable[[str], str]) -> None:
         assert not validator.is_valid(lacking), key
 
 
-def test_json_of_other_commands_fits_too(irloop: Irloop, halving: Path) -> None:
+def test_json_of_all_commands_fits_and_each_key_is_named(
+    irloop: Irloop, recurrent: Path, tmp_path: Path
+) -> None:
     schema = json.loads(Path(schema_file("report-1.json")).read_text(encoding="utf-8"))
-    report = json.loads(irloop("check", halving, halving, "--format", "json").stdout)
-    jsonschema.Draft202012Validator(schema).validate(report)
+    other = tmp_path / "other.xml"
+    other.write_text(recurrent.read_text("utf-8").replace('"Tanh"', '"Sigmoid"'), "utf-8")
+    other.with_suffix(".bin").write_bytes(recurrent.with_suffix(".bin").read_bytes())
+    runs = [
+        ("validate", recurrent),
+        ("convert", recurrent, "-o", tmp_path / "new.onnx", "--check"),
+        ("check", recurrent, other),
+        ("diff", recurrent, other),
+        ("reduce", recurrent, other, "-o", tmp_path / "small"),
+        ("transform", recurrent, "-o", tmp_path / "new.xml", "--pass", "unroll", "--check"),
+    ]
+    keys = set()
+    for run in runs:
+        report = json.loads(irloop(*run, "--format", "json").stdout)
+        jsonschema.Draft202012Validator(schema).validate(report)
+        assert report["command"] == run[0]
+        keys |= report.keys()
+    assert keys == schema["properties"].keys()
 
 
 def test_junit_is_what_servers_read(reported: Callable[[str], str]) -> None:
