@@ -9,11 +9,14 @@ from typing import TypedDict
 from irloop.conversion.lowering import LowerThroughOnnx
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.openvino.control_flow import If
+from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.unpacked import STAND_INS
 from irloop.errors import UnsupportedError, UsageError
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
-from irloop.graph.model import Model, Node
+from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Constant, Parameter, Result, UnknownOp
+from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import all_graphs, node_path
 from irloop.passes.base import Pass
@@ -22,6 +25,7 @@ from irloop.passes.common import (
     CanonicalPorts,
     ChooseInitialStates,
     CompressToFp16,
+    ConvertLikeToConvert,
     DeadCode,
     DowngradeOpset,
     FoldShapes,
@@ -118,8 +122,33 @@ def adapt(model: Model, target: Target) -> None:
     if target.ir_version is not None:
         model.version = target.ir_version
     Manager(list(_passes(target))).run_passes(model)
+    if target.name == OLDEST:
+        _separate_names(model)
     Inference().run(model.graph)
     require_readable(model, target)
+
+
+def _separate_names(model: Model) -> None:
+    """Give layers whose outputs leave the model other names than its inputs have.
+
+    OpenVINO 2021.4 knows outputs by the layer that makes them, and takes both for one.
+    """
+    rewriter = Rewriter(model.graph)
+    taken = {node.name for node in model.graph.parameters}
+    made: set[Value] = set()
+    for result in model.graph.results:
+        value = result.inputs[0]
+        if value is None or value in made:
+            continue
+        if isinstance(value.producer.op, Parameter):
+            op, name = Convert(element_of(value)), value.producer.name
+            copy = rewriter.insert(op, (value,), before=None, name=name, types=(value.type,))
+            rewriter.set_input(result, 0, copy.output)
+            value = copy.output
+        while value.producer.name in taken:
+            value.producer.name += "/out"
+        taken.add(value.producer.name)
+        made.update(value.producer.outputs)
 
 
 def compress(model: Model) -> Diagnostic:
@@ -138,12 +167,13 @@ def _passes(target: Target) -> Iterator[Pass]:
         yield FoldShapes()
     if target.name == OLDEST:
         # It runs partial ranges from the end of the axis, cannot read loops with wires that nobody
-        # needs, gives zeros after no iteration, loses the rank of a reduction to a scalar, and
-        # computes differences in types that have no negative numbers.
+        # needs, gives zeros after no iteration, loses the rank of a reduction to a scalar, has no
+        # ConvertLike, and computes differences in types that have no negative numbers.
         yield CanonicalPorts()
         yield DeadCode()
         yield ChooseInitialStates()
         yield KeepReducedDims()
+        yield ConvertLikeToConvert()
     yield BodyBarriers()
     if target.types:
         yield UnpackConstants(tuple(sorted(str(item) for item in target.types & set(STAND_INS))))
@@ -184,6 +214,13 @@ def _unreadable(model: Model, target: Target) -> Iterator[Diagnostic]:
                     found=", ".join(str(value.type) for value in node.outputs),
                     fix="give the input a static shape" if isinstance(node.op, Parameter) else "",
                 )
+            elif target.name == OLDEST and _is_empty(node):
+                yield _finding(
+                    node,
+                    f"{target.name} takes no tensors without elements",
+                    expected="dimensions of 1 or more",
+                    found=", ".join(str(value.type) for value in node.outputs),
+                )
             unknown = _unknown_types(node, target)
             if unknown:
                 yield _finding(
@@ -197,6 +234,12 @@ def _unreadable(model: Model, target: Target) -> Iterator[Diagnostic]:
 def _unknown_types(node: Node, target: Target) -> list[ElementType]:
     found = [value.type.element for value in node.outputs if isinstance(value.type, TensorType)]
     return [element for element in found if element in target.types]
+
+
+def _is_empty(node: Node) -> bool:
+    """True for a tensor without elements that something other than a shape is made of."""
+    shapes = [shape_of(value) for value in node.outputs if value.is_used]
+    return any(shape.count() == 0 for shape in shapes) and not isinstance(node.op, Constant)
 
 
 def _is_static(node: Node) -> bool:

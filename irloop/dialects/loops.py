@@ -28,6 +28,7 @@ from irloop.graph.types import (
     UNKNOWN_SHAPE,
     UNKNOWN_TYPE,
     Dim,
+    ElementType,
     Shape,
     TensorType,
     ValueType,
@@ -82,8 +83,9 @@ def parameter_types(
                 shape = Shape(shape.dims[outer:])
             shape = _seen_shape(args, port, shape)
             element = given.element
-            if keep_element and isinstance(value.type, TensorType):
-                element = value.type.element
+            declared = value.type.element if isinstance(value.type, TensorType) else element
+            if keep_element and declared is not ElementType.DYNAMIC:
+                element = declared
             given = TensorType(element, shape)
         types.append(given)
     return types

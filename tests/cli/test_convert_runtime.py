@@ -10,7 +10,15 @@ import pytest
 from click.testing import Result
 
 import irloop as api
-from irloop.dialects.openvino import activation, gather, matmul, shape
+from irloop.dialects.openvino import (
+    activation,
+    convert,
+    elementwise,
+    gather,
+    matmul,
+    shape,
+    slicing,
+)
 from irloop.graph.builder import Builder
 from irloop.graph.model import Model, Value
 from irloop.graph.tensor import ArrayTensor
@@ -99,3 +107,41 @@ def test_weights_are_stored_as_half_and_the_price_is_told(
     (got,) = api.run(model, [x]).values()
     np.testing.assert_allclose(got.reshape(-1), expected(x), rtol=2e-3)
     assert got.dtype == np.float32
+
+
+def test_outputs_are_made_by_layers_that_no_input_is_called_like() -> None:
+    """OpenVINO 2021.4 knows an output by the layer that makes it, and inputs by theirs."""
+
+    def build(b: Builder, x: Value) -> list[Value]:
+        doubled = b(elementwise.Add(), x, x)
+        doubled.producer.name = "x0"
+        return [x, doubled]
+
+    model = model_of(build, (ElementType.F32, (2,)))
+    result, _ = api.convert(model, runtime="openvino-2021.4")
+    made = [node.inputs[0].producer for node in result.graph.results if node.inputs[0]]
+    assert [(node.op.type, node.name) for node in made] == [
+        ("Convert", "x0/out"),
+        ("Add", "x0/out"),
+    ]
+    x = np.array([1, 2], np.float32)
+    same, doubled = api.run(result, [x]).values()
+    np.testing.assert_array_equal(same, x)
+    np.testing.assert_array_equal(doubled, 2 * x)
+
+
+def test_what_has_no_elements_is_refused_by_name() -> None:
+    model = model_of(
+        lambda b, x: b(slicing.StridedSlice((0,), (0,)), x, b.i64([2]), b.i64([2]), b.i64([1])),
+        (ElementType.F32, (3,)),
+    )
+    with pytest.raises(api.UnsupportedError, match=r"'StridedSlice'.*without elements"):
+        api.convert(model, runtime="openvino-2021.4")
+
+
+def test_a_type_that_the_runtime_lacks_is_refused_by_name() -> None:
+    model = model_of(
+        lambda b, x: b(convert.Convert(ElementType.F32), x), (ElementType.F8E4M3, (3,))
+    )
+    with pytest.raises(api.UnsupportedError, match=r"'x0'.*does not know element type f8e4m3"):
+        api.convert(model, runtime="openvino-2021.4")

@@ -25,6 +25,7 @@ from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.passes import Manager
 from irloop.passes.common import (
     ChooseInitialStates,
+    ConvertLikeToConvert,
     FoldShapes,
     KeepReducedDims,
     UnpackConstants,
@@ -175,6 +176,20 @@ def test_floats_and_u64_are_left_alone() -> None:
     for element in (F32, ElementType.U64):
         model = model_of(lambda b, x: b(elementwise.Subtract(), x, x), (element, (2,)))
         assert not Manager([WidenNarrowIntegers()]).run_passes(model)
+
+
+def test_the_type_of_another_value_is_written_out() -> None:
+    model = after(
+        model_of(
+            lambda b, x, like: b(convert.ConvertLike(), x, like),
+            (F32, (2,)),
+            (ElementType.U8, (3,)),
+        ),
+        ConvertLikeToConvert(),
+    )
+    assert shown(model) == "ConvertLike = Convert(x0)\n-> ConvertLike"
+    (got,) = run(model, [np.array([1.7, 3], np.float32), np.zeros(3, np.uint8)]).values()
+    np.testing.assert_array_equal(got, np.array([1, 3], np.uint8), strict=True)
 
 
 def packed(element: ElementType) -> Model:

@@ -39,6 +39,7 @@ from irloop.passes.common.choose_initial_states import ChooseInitialStates
 from irloop.passes.common.common_subexpressions import CommonSubexpressions
 from irloop.passes.common.compress_to_fp16 import CompressToFp16
 from irloop.passes.common.constant_folding import ConstantFolding
+from irloop.passes.common.convert_like_to_convert import ConvertLikeToConvert
 from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.common.decompose_cells import DecomposeCells
 from irloop.passes.common.decompress_fp16 import DecompressFp16
@@ -75,6 +76,7 @@ __all__ = [
     "CommonSubexpressions",
     "CompressToFp16",
     "ConstantFolding",
+    "ConvertLikeToConvert",
     "DeadCode",
     "DecomposeCells",
     "DecompressFp16",
@@ -114,6 +116,7 @@ LIBRARY: dict[str, type[Pass]] = by_name(
         CommonSubexpressions,
         CompressToFp16,
         ConstantFolding,
+        ConvertLikeToConvert,
         DeadCode,
         DecomposeCells,
         DecompressFp16,

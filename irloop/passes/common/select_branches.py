@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irloop.dialects.openvino import comparison, control_flow, shape
+from irloop.errors import InferenceError
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.clone import clone_into
+from irloop.graph.inference import Inference
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.walk import all_nodes
 from irloop.passes.base import MatcherPass
@@ -32,7 +34,8 @@ class SelectBranches(MatcherPass):
     OpenVINO knows If since opset8; this is how older runtimes get there, at the price of
     computing what is not taken. An If stays whose outputs differ in type or shape between the
     branches or are not static, or whose branches hold what must not run unasked: a state, random
-    numbers, a loop whose number of iterations is not constant.
+    numbers, a loop whose number of iterations is not constant, operations that contradict the
+    shapes they get.
     """
 
     name = "select_branches"
@@ -46,16 +49,17 @@ class SelectBranches(MatcherPass):
         condition, bodies = node.inputs[0], [node.body("then"), node.body("else")]
         rank = None if condition is None else shape_of(condition).rank
         wired = [_parameters(node, body) for body in bodies]
-        given = [
+        shown = [
             {port.external: body.graph.outputs[port.result] for port in body.ports.outputs}
             for body in bodies
         ]
         places = range(len(node.outputs))
         if condition is None or rank is None or None in wired:
             return False
-        if not all(_agree([values.get(at) for values in given]) for at in places):
+        if not all(_agree([values.get(at) for values in shown]) for at in places):
             return False
-        if not all(_is_harmless(body, rewriter) for body in bodies):
+        pairs = zip(bodies, wired, strict=True)
+        if not all(_is_harmless(body, given or [], rewriter) for body, given in pairs):
             return False
         c = Emitter(rewriter, node, node.name)
         chosen = c.emit(shape.Squeeze(), condition, c.constant([0])) if rank else condition
@@ -96,8 +100,12 @@ def _agree(values: Sequence[Value | None]) -> bool:
     return same and element_of(first) is element_of(second)
 
 
-def _is_harmless(body: Body, rewriter: MatchRewriter) -> bool:
+def _is_harmless(body: Body, given: list[Value], rewriter: MatchRewriter) -> bool:
     """True when nothing happens but numbers if a branch is computed without being taken."""
+    try:
+        Inference().run(body.graph, [value.type for value in given])
+    except InferenceError:
+        return False
     for node in all_nodes(body.graph):
         is_loop = isinstance(node.op, control_flow.Loop)
         if is_loop and trip_count(node, rewriter.inference) is None:

@@ -1,0 +1,48 @@
+"""Converts to a type by name instead of to that of another value."""
+
+from __future__ import annotations
+
+from irloop.dialects.onnx import convert as onnx
+from irloop.dialects.openvino import convert as ov
+from irloop.graph.builder import element_of
+from irloop.graph.types import ElementType
+from irloop.passes.base import MatcherPass
+from irloop.passes.forms import Emitter
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.rewriter import MatchRewriter
+
+__all__ = ["ConvertLikeToConvert"]
+
+
+class ConvertLikeToConvert(MatcherPass):
+    """Writes out the element type that a conversion takes from its second input.
+
+    Given::
+
+        y = ConvertLike(x, z [f16])
+
+    Result::
+
+        y = Convert(x, f16)
+
+    In ONNX these are CastLike and Cast. OpenVINO 2021.4 reads ConvertLike but cannot run it. Where
+    the type is not known it stays.
+    """
+
+    name = "convert_like_to_convert"
+
+    def pattern(self) -> Pattern:
+        return wrap_type((ov.ConvertLike, onnx.CastLike))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        value, like = node.inputs
+        if value is None or like is None or element_of(like) is ElementType.DYNAMIC:
+            return False
+        element = element_of(like)
+        op: ov.Convert | onnx.Cast6 = ov.Convert(element)
+        if isinstance(node.op, onnx.CastLike):
+            op = onnx.Cast6(element, node.op.saturate, node.op.round_mode)
+        made = Emitter(rewriter, node, node.name).emit(op, value)
+        rewriter.replace_node(node, (made,))
+        return True
