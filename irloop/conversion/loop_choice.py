@@ -113,9 +113,11 @@ def rewrite(model: Model, loops: Loops) -> None:
 
 def describe(before: list[SourceLoop], result: Model, loops: Loops) -> list[Diagnostic]:
     """What became of each loop, and why: one note each."""
-    made: dict[str, Node] = {}
-    for node in all_nodes(result.graph):
-        made.setdefault(node.name, node)
+    nodes = [
+        node
+        for node in all_nodes(result.graph)
+        if isinstance(node.op, LOOPS) or node.op.type in FORMS["sequence"]
+    ]
     return [
         Diagnostic(
             "CNV107",
@@ -124,12 +126,19 @@ def describe(before: list[SourceLoop], result: Model, loops: Loops) -> list[Diag
             Location(line=loop.line, path=loop.path),
         )
         for loop in before
-        for form, reason in _said(loop, made.get(loop.name), loops)
+        for form, reason in _said(loop, _made_of(loop, nodes), loops)
     ]
 
 
+def _made_of(loop: SourceLoop, nodes: list[Node]) -> Node | None:
+    """The node a loop became: it has its name, or one below it where others stand around it."""
+    named = [node for node in nodes if node.name == loop.name]
+    below = [node for node in nodes if node.name.startswith(f"{loop.name}/")]
+    return next(iter([*named, *below]), None)
+
+
 def _said(loop: SourceLoop, node: Node | None, loops: Loops) -> Iterator[tuple[str, str]]:
-    if node is None or not (node.bodies or node.op.type in FORMS["sequence"]):
+    if node is None:
         known = loop.count is not None
         times = f"{loop.count} times" if known else "once, or as its nearest form does"
         yield "the operations of its body", f"it runs {times}"
