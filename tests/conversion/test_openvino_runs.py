@@ -33,7 +33,8 @@ NAMES = """
     reduce_sum_square_negative_axes_keepdims_random rms_normalization_3d_axis1_epsilon round selu
     shrink_soft sign softmax_axis_0 softplus softsign sub_uint8 sum_example swish
     thresholdedrelu where_long_example xor3d adam momentum_multiple adagrad_multiple
-    nesterov_momentum ai_onnx_ml_binarizer ai_onnx_ml_array_feature_extractor flexattention_score_mod
+    nesterov_momentum ai_onnx_ml_binarizer ai_onnx_ml_array_feature_extractor
+    flexattention_score_mod
 """
 
 SCRIPT = """

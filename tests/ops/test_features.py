@@ -77,6 +77,12 @@ VECTORS = {
     "rho": [0.125],
     "kernel_params": [0.5, 0.25, 3.0],
 }
+PLAIN = {
+    "coefficients": [1.0, 2.0, 3.0],
+    "rho": [0.5],
+    "kernel_type": "LINEAR",
+    "kernel_params": [0.0, 0.0, 0.0],
+}
 PLANES = {**MANY, "classlabels_ints": [3, 9]}
 
 
@@ -137,7 +143,7 @@ def test_onnx_values(backend_case: str, check_backend: Callable[[str], None]) ->
         ("SVMRegressor", 1, F32, [ROWS[:2]], {**VECTORS, "kernel_type": "RBF"}),
         ("SVMRegressor", 1, F32, [ROWS[:2]], {**VECTORS, "kernel_type": "SIGMOID"}),
         ("SVMRegressor", 1, F32, [ROWS[:2]], {**VECTORS, "kernel_type": "RBF", "one_class": 1}),
-        ("SVMRegressor", 1, F32, [ROWS[:2]], {"coefficients": [1.0, 2.0, 3.0], "rho": [0.5]}),
+        ("SVMRegressor", 1, F32, [ROWS[:2]], PLAIN),
         ("LinearClassifier", 1, I64, [ROWS[:2]], PLANES),
         ("LinearClassifier", 1, I64, [ROWS[:2]], {**PLANES, "post_transform": "LOGISTIC"}),
         ("LinearClassifier", 1, I64, [ROWS[:2]], LINES),
