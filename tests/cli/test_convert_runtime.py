@@ -122,7 +122,7 @@ def test_outputs_are_made_by_layers_that_no_input_is_called_like() -> None:
     made = [node.inputs[0].producer for node in result.graph.results if node.inputs[0]]
     assert [(node.op.type, node.name) for node in made] == [
         ("Convert", "x0/out"),
-        ("Add", "x0/out"),
+        ("Add", "x0/out/out"),
     ]
     x = np.array([1, 2], np.float32)
     same, doubled = api.run(result, [x]).values()

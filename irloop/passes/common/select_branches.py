@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irloop.dialects.openvino import comparison, control_flow, shape
-from irloop.errors import InferenceError
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.clone import clone_into
-from irloop.graph.inference import Inference
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.walk import all_nodes
 from irloop.passes.base import MatcherPass
@@ -34,8 +32,7 @@ class SelectBranches(MatcherPass):
     OpenVINO knows If since opset8; this is how older runtimes get there, at the price of
     computing what is not taken. An If stays whose outputs differ in type or shape between the
     branches or are not static, or whose branches hold what must not run unasked: a state, random
-    numbers, a loop whose number of iterations is not constant, operations that contradict the
-    shapes they get.
+    numbers, a loop whose number of iterations is not constant.
     """
 
     name = "select_branches"
@@ -58,8 +55,7 @@ class SelectBranches(MatcherPass):
             return False
         if not all(_agree([values.get(at) for values in shown]) for at in places):
             return False
-        pairs = zip(bodies, wired, strict=True)
-        if not all(_is_harmless(body, given or [], rewriter) for body, given in pairs):
+        if not all(_is_harmless(body, rewriter) for body in bodies):
             return False
         c = Emitter(rewriter, node, node.name)
         chosen = c.emit(shape.Squeeze(), condition, c.constant([0])) if rank else condition
@@ -100,12 +96,8 @@ def _agree(values: Sequence[Value | None]) -> bool:
     return same and element_of(first) is element_of(second)
 
 
-def _is_harmless(body: Body, given: list[Value], rewriter: MatchRewriter) -> bool:
+def _is_harmless(body: Body, rewriter: MatchRewriter) -> bool:
     """True when nothing happens but numbers if a branch is computed without being taken."""
-    try:
-        Inference().run(body.graph, [value.type for value in given])
-    except InferenceError:
-        return False
     for node in all_nodes(body.graph):
         is_loop = isinstance(node.op, control_flow.Loop)
         if is_loop and trip_count(node, rewriter.inference) is None:
