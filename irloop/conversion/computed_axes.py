@@ -35,11 +35,15 @@ def squeeze(c: Conversion, value: Value, axes: Value) -> Value:
     Raises:
         RefusedError: when the rank is not known.
     """
-    return _without(c, value, _marks(c, axes, needed_rank(c, value)))
+    return _without(c, value, axes, _marks(c, axes, needed_rank(c, value)))
 
 
-def _without(c: Conversion, value: Value, marks: Value) -> Value:
+def _without(c: Conversion, value: Value, axes: Value, marks: Value) -> Value:
     kept = c(Compress(axis=0), forms.shape(c, value), forms.logical_not(c, marks))
+    removed = length(axes)
+    if removed is not None:
+        # The rank is known by that.
+        kept = forms.reshape(c, kept, [needed_rank(c, value) - removed])
     return forms.reshape_to(c, value, kept, special_zero=c.opset < 14)
 
 
@@ -90,4 +94,4 @@ def reduce(c: Conversion, kind: str, value: Value, axes: Value, *, keep: bool = 
         counted = forms.where(c, marks, shape, c.i64([1]))
         count = forms.reduce(c, "Prod", counted, [0], keep=False)
         result = forms.div(c, result, forms.cast(c, count, element_of(value)))
-    return result if keep else _without(c, result, marks)
+    return result if keep else _without(c, result, axes, marks)

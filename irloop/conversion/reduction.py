@@ -32,6 +32,8 @@ def _export(kind: str) -> Callable[..., Value]:
     def rule(c: Conversion, op: ov.Reduction, data: Value, axes: Value) -> Value:
         known = known_axes(c, axes)
         if known is None:
+            # Without an axis each element is reduced by itself.
+            data = _unreduced(c, kind, data) if kind in ("L1", "L2") else data
             return computed_axes.reduce(c, kind, data, axes, keep=op.keep_dims)
         if not known:
             return _unreduced(c, kind, data)
