@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from irloop.dialects.openvino import recurrent
-from irloop.dialects.openvino.elementwise import Tanh
+from irloop.dialects.openvino.activation import Sigmoid
+from irloop.dialects.openvino.elementwise import Add, Multiply, Subtract, Tanh
+from irloop.dialects.openvino.matmul import MatMul
 from irloop.dialects.openvino.reorder import ReverseSequence
+from irloop.dialects.openvino.slicing import Split
 from irloop.execution.session import run
 from irloop.graph.builder import Builder
-from irloop.graph.model import Graph, Model
+from irloop.graph.model import Graph, Model, Value
 from irloop.graph.op import Op
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, Shape, TensorType
@@ -22,6 +25,7 @@ from irloop.passes import Manager, Pass
 from irloop.passes.common import (
     DeadCode,
     DecomposeCells,
+    FuseGates,
     FuseReverseSequence,
     SequenceToTensorIterator,
     TensorIteratorToSequence,
@@ -171,3 +175,69 @@ def test_a_loop_reads_backwards_what_was_reversed() -> None:
     assert types.count("ReverseSequence") == 1
     assert "in x, axis 1, -1..0, -1, 1" in shown(made)
     same(made, arrays, wanted)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "linear GRU"])
+def test_gates_are_a_cell(kind: str) -> None:
+    original, arrays = model(kind, "forward", [T] * B)
+    wanted = list(run(original, arrays).values())
+    passes = [SequenceToTensorIterator(), DecomposeCells(), FuseGates(), DeadCode()]
+    types = changed(original, *passes)
+    assert types.count("LSTMCell" if kind == "LSTM" else "GRUCell") == 1
+    assert "MatMul" not in types
+    same(original, arrays, wanted)
+    assert changed(original, TensorIteratorToSequence()).count("TensorIterator") == 0
+    same(original, arrays, wanted)
+
+
+def written_out(kind: str) -> tuple[Model, list[Array]]:
+    """A cell as frameworks write it: gates in their order, each product with a bias of its own."""
+    rng = np.random.default_rng(4)
+    b = Builder(Graph("cell"))
+    gates, states = KINDS[kind]
+    arrays = [rng.normal(size=shape).astype(np.float32) for shape in [(B, N), *[(B, S)] * states]]
+    x, h, *more = (
+        b.parameter(name, TensorType(F32, Shape(array.shape)), (name,))
+        for name, array in zip(("x", "h", "c"), arrays, strict=False)
+    )
+
+    def linear(value: Value, width: int, transpose: bool) -> Value:
+        shape = (gates * S, width) if transpose else (width, gates * S)
+        weights = b.constant(rng.normal(size=shape), F32)
+        product = b(MatMul(transpose_b=transpose), value, weights)
+        return b(Add(), product, b.constant(rng.normal(size=(1, gates * S)), F32))
+
+    of_x, of_h = linear(x, N, True), linear(h, S, False)
+    axis = b.constant(1, ElementType.I64)
+    if kind == "LSTM":
+        total = b(Add(), of_h, of_x)
+        i, f, g, o = b.emit(Split(4), total, axis, n_outputs=4).outputs
+        kept = b(Multiply(), more[0], b(Sigmoid(), f))
+        cell = b(Add(), b(Multiply(), b(Tanh(), g), b(Sigmoid(), i)), kept)
+        outputs = [b(Multiply(), b(Tanh(), cell), b(Sigmoid(), o)), cell]
+    else:
+        r, z, n = b.emit(Split(3), of_x, axis, n_outputs=3).outputs
+        r_h, z_h, n_h = b.emit(Split(3), of_h, axis, n_outputs=3).outputs
+        reset, update = (b(Sigmoid(), b(Add(), *pair)) for pair in ((r, r_h), (z, z_h)))
+        new = b(Tanh(), b(Add(), n, b(Multiply(), reset, n_h)))
+        outputs = [b(Add(), new, b(Multiply(), update, b(Subtract(), h, new)))]
+    for at, value in enumerate(outputs):
+        b.result(value, f"y{at}")
+    verify(b.graph)
+    return Model(b.graph, "openvino", 10), arrays
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "linear GRU"])
+def test_gates_of_frameworks_are_a_cell(kind: str) -> None:
+    original, arrays = written_out(kind)
+    wanted = list(run(original, arrays).values())
+    types = set(changed(original, FuseGates(), DeadCode())) - {"Const"}
+    assert types == {"LSTMCell" if kind == "LSTM" else "GRUCell"}
+    same(original, arrays, wanted)
+
+
+def test_a_part_that_something_else_reads_keeps_the_gates() -> None:
+    original, _ = written_out("LSTM")
+    (split,) = [node for node in original.graph.nodes if node.op.type == "Split"]
+    original.graph.add_result(split.outputs[0], "part")
+    assert not Manager([FuseGates()]).run_passes(original)

@@ -45,6 +45,7 @@ from irloop.passes.common.decompose_cells import DecomposeCells
 from irloop.passes.common.decompress_fp16 import DecompressFp16
 from irloop.passes.common.downgrade_opset import DowngradeOpset
 from irloop.passes.common.fold_shapes import FoldShapes
+from irloop.passes.common.fuse_gates import FuseGates
 from irloop.passes.common.fuse_reverse_sequence import FuseReverseSequence
 from irloop.passes.common.gather_to_slice import GatherToSlice
 from irloop.passes.common.hoist_invariants import HoistInvariants
@@ -83,6 +84,7 @@ __all__ = [
     "DowngradeOpset",
     "FoldShapes",
     "FoldTrips",
+    "FuseGates",
     "FuseReverseSequence",
     "GatherToSlice",
     "HoistInvariants",
@@ -123,6 +125,7 @@ LIBRARY: dict[str, type[Pass]] = by_name(
         DowngradeOpset,
         FoldShapes,
         FoldTrips,
+        FuseGates,
         FuseReverseSequence,
         GatherToSlice,
         HoistInvariants,

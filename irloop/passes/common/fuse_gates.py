@@ -1,0 +1,385 @@
+"""Recognises the gates of an LSTM or GRU and writes them as a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irloop.dialects.openvino import activation as ov_activation
+from irloop.dialects.openvino import elementwise, matmul, recurrent, slicing
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Constant, Op
+from irloop.graph.tensor import ArrayTensor
+from irloop.passes.base import MatcherPass
+from irloop.passes.forms import Emitter
+from irloop.passes.pattern import Match, Pattern, any_input, wrap_type
+from irloop.passes.rewriter import MatchRewriter
+
+__all__ = ["FuseGates"]
+
+ADD, MULTIPLY = elementwise.Add, elementwise.Multiply
+SIGMOID, TANH = ov_activation.Sigmoid, elementwise.Tanh
+
+
+class FuseGates(MatcherPass):
+    """Says products, additions and activations that are an LSTM or GRU cell as that cell.
+
+    Given::
+
+        f, i, c, o = Split(x * W' + h * R' + B)
+        C1 = Sigmoid(f) * C + Sigmoid(i) * Tanh(c)
+        H1 = Sigmoid(o) * Tanh(C1)
+
+    Result::
+
+        H1, C1 = LSTMCell(x, h, C, W, R, B)
+
+    The gates may stand in any order (weights and biases are then put in that of the cell), and
+    factors and terms as well. Of a GRU all three usual ways to mix the old state with the new one
+    are known, with the reset before or behind the recurrent product. What stays: gates of which
+    something else reads a part, weights that are not constant and in another order, and activations
+    other than Sigmoid and Tanh.
+    """
+
+    name = "fuse_gates"
+    dialects = frozenset({"openvino"})
+
+    def pattern(self) -> Pattern:
+        return wrap_type((MULTIPLY, ADD), any_input(), any_input())
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        emitter = Emitter(rewriter, node, node.name)
+        if isinstance(node.op, MULTIPLY):
+            return _fuse_lstm(node, emitter)
+        return _fuse_gru(node, emitter)
+
+
+def _fuse_lstm(node: Node, emitter: Emitter) -> bool:
+    for out, shown in _pairs(node, SIGMOID, TANH):
+        cell = shown.producer
+        if not isinstance(cell.op, ADD):
+            continue
+        for kept, added in _orders(cell):
+            for forget, state in _factors(kept, SIGMOID):
+                for inward, new in _pairs(added.producer, SIGMOID, TANH):
+                    gates = _Gates.of([forget, inward, new, out], emitter)
+                    if gates is None or not _is_state(state, gates.size):
+                        continue
+                    made = emitter.rewriter.insert(
+                        recurrent.LSTMCell(gates.size, ("sigmoid", "tanh", "tanh")),
+                        (gates.x, gates.h, state, gates.w, gates.r, gates.bias),
+                        before=node,
+                        name=node.name,
+                        n_outputs=2,
+                    )
+                    emitter.rewriter.replace_value(cell.outputs[0], made.outputs[1])
+                    _replace(node, made.outputs[0], emitter.rewriter)
+                    return True
+    return False
+
+
+def _replace(node: Node, value: Value, rewriter: MatchRewriter) -> None:
+    rewriter.replace_value(node.outputs[0], value)
+    rewriter.erase(node)
+
+
+def _is_state(value: Value, size: int) -> bool:
+    dims = shape_of(value).dims
+    return dims is not None and len(dims) == 2 and dims[1] == size
+
+
+def _orders(node: Node) -> Iterator[tuple[Value, Value]]:
+    """Both operands of a node, in both orders."""
+    left, right = node.inputs[:2]
+    if left is not None and right is not None:
+        yield left, right
+        yield right, left
+
+
+def _activated(value: Value, kind: type[Op]) -> Value | None:
+    """What the activation of this type that made `value` was given."""
+    node = value.producer
+    return node.inputs[0] if isinstance(node.op, kind) else None
+
+
+def _factors(value: Value, kind: type[Op]) -> Iterator[tuple[Value, Value]]:
+    """What is activated in one factor of a product, and the other factor."""
+    if isinstance(value.producer.op, MULTIPLY):
+        for left, right in _orders(value.producer):
+            inner = _activated(left, kind)
+            if inner is not None:
+                yield inner, right
+
+
+def _pairs(node: Node, first: type[Op], second: type[Op]) -> Iterator[tuple[Value, Value]]:
+    """What is activated in both factors of a product, by the types of the activations."""
+    if not isinstance(node.op, MULTIPLY):
+        return
+    for left, right in _orders(node):
+        one, two = _activated(left, first), _activated(right, second)
+        if one is not None and two is not None:
+            yield one, two
+
+
+@dataclass(slots=True)
+class _Gates:
+    """The sum of two products and constants that gates are parts of, as inputs of a cell."""
+
+    x: Value
+    h: Value
+    w: Value
+    r: Value
+    bias: Value
+    size: int
+
+    @classmethod
+    def of(cls, parts: Sequence[Value], emitter: Emitter) -> _Gates | None:
+        """The cell inputs whose gates, in the order of the cell, are `parts`."""
+        split = _split_of(parts)
+        if split is None:
+            return None
+        whole, order, size = split
+        products, constants = _terms(whole)
+        count = len(parts)
+        if len(products) != 2:
+            return None
+        first, second = products if _is_state(products[1][0], size) else products[::-1]
+        if not _is_state(second[0], size):
+            return None
+        rows = [gate * size + row for gate in order for row in range(size)]
+        w, r = (_weights(*item, rows, emitter) for item in (first, second))
+        bias = _bias(constants, rows, element_of(first[0]).numpy())
+        if w is None or r is None or bias is None or shape_of(first[0]).rank != 2:
+            return None
+        if shape_of(w).dims is None or shape_of(r).dims != (count * size, size):
+            return None
+        made = emitter.constant(bias, element_of(first[0]))
+        return cls(first[0], second[0], w, r, made, size)
+
+
+def _split_of(parts: Sequence[Value]) -> tuple[Value, list[int], int] | None:
+    """What equal parts are split from along its last axis of two, their numbers, their size."""
+    node = parts[0].producer
+    kinds = (slicing.Split, slicing.VariadicSplit)
+    if not isinstance(node.op, kinds) or len(node.outputs) != len(parts):
+        return None
+    if {part.producer for part in parts} != {node} or len(set(parts)) != len(parts):
+        return None
+    if any(len(part.uses) != 1 for part in parts):
+        return None
+    sizes = {dims[1] for part in parts if (dims := shape_of(part).dims) and len(dims) == 2}
+    whole = node.inputs[0]
+    size = sizes.pop() if len(sizes) == 1 else None
+    if whole is None or not isinstance(size, int) or not _splits_last(node):
+        return None
+    return whole, [part.index for part in parts], size
+
+
+def _splits_last(node: Node) -> bool:
+    given, axis = node.inputs[0], node.inputs[1]
+    dims = None if given is None else shape_of(given).dims
+    part = shape_of(node.outputs[0]).dims
+    return axis is not None and dims is not None and part is not None and dims[1] != part[1]
+
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: The operand, weights, bias and size of gates that are parts of one product.
+Part = tuple[Value, Value, Array, int]
+
+#: An operand, a constant or computed matrix, and whether the matrix stands transposed.
+Product = tuple[Value, Value, bool]
+
+
+def _terms(value: Value) -> tuple[list[Product], list[Value]]:
+    """The products and the constants that add up to `value`; a third product where it is more."""
+    products: list[Product] = []
+    constants: list[Value] = []
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        node = one.producer
+        if isinstance(node.op, ADD) and (one is value or len(one.uses) == 1):
+            pending += [item for item in node.inputs[::-1] if item is not None]
+        elif isinstance(node.op, Constant):
+            constants.append(one)
+        elif isinstance(node.op, matmul.MatMul) and not node.op.transpose_a:
+            left, right = node.inputs
+            assert left is not None
+            assert right is not None
+            products.append((left, right, node.op.transpose_b))
+        else:
+            # Something else is added: no cell.
+            products += [(one, one, False)] * 3
+    return products, constants
+
+
+def _weights(
+    operand: Value, matrix: Value, transposed: bool, rows: Sequence[int], emitter: Emitter
+) -> Value | None:
+    """A matrix as a cell has it: a row for each gate element, gates in the order of the cell."""
+    op = matrix.producer.op
+    if not isinstance(op, Constant):
+        in_order = transposed and list(rows) == sorted(rows)
+        return matrix if in_order else None
+    array = op.tensor.numpy()
+    if array.ndim != 2:
+        return None
+    turned = array if transposed else array.T
+    if turned.shape[0] != len(rows):
+        return None
+    tensor = ArrayTensor(np.ascontiguousarray(turned[list(rows)]), op.tensor.element)
+    return emitter.rewriter.insert_constant(
+        tensor, before=emitter.before, name=matrix.producer.name
+    )
+
+
+def _bias(constants: Sequence[Value], rows: Sequence[int], kind: np.dtype[Any]) -> Array | None:
+    """The sum of constants in the order of the rows; None where one is no vector of them."""
+    total: Array = np.zeros(len(rows), kind)
+    for value in constants:
+        op = value.producer.op
+        assert isinstance(op, Constant)
+        array = op.tensor.numpy()
+        if array.size != len(rows) or array.shape[-1:] != (len(rows),):
+            return None
+        total = total + array.reshape(-1)
+    return total[list(rows)]
+
+
+def _fuse_gru(node: Node, emitter: Emitter) -> bool:
+    for update, new, state in _mixtures(node):
+        candidate = _activated(new, TANH)
+        gate = _activated(update, SIGMOID)
+        if candidate is None or gate is None or not isinstance(candidate.producer.op, ADD):
+            continue
+        for own, inner in _orders(candidate.producer):
+            made = _gru_of(gate, own, inner, state, emitter)
+            if made is not None:
+                _replace(node, made, emitter.rewriter)
+                return True
+    return False
+
+
+def _mixtures(node: Node) -> Iterator[tuple[Value, Value, Value]]:
+    """The gate, the new and the old state of ``(1-z)*n + z*h`` in its usual writings."""
+    for left, right in _orders(node):
+        if not isinstance(right.producer.op, MULTIPLY):
+            continue
+        for z, other in _orders(right.producer):
+            if isinstance(left.producer.op, elementwise.Subtract):
+                # The new state less a part of it, and that part of the old one.
+                n, less = left.producer.inputs
+                if n is not None and less is not None and _is_product(less, z, n):
+                    yield z, n, other
+            if isinstance(left.producer.op, MULTIPLY):
+                # One less the gate, times the new state, and so on.
+                for rest, n in _orders(left.producer):
+                    if _is_rest(rest, z):
+                        yield z, n, other
+            if isinstance(other.producer.op, elementwise.Subtract):
+                # The new state and a part of the way to the old one.
+                h, n = other.producer.inputs
+                if n is left and h is not None:
+                    yield z, n, h
+
+
+def _is_product(value: Value, one: Value, two: Value) -> bool:
+    node = value.producer
+    return isinstance(node.op, MULTIPLY) and set(node.inputs) == {one, two}
+
+
+def _is_rest(value: Value, z: Value) -> bool:
+    node = value.producer
+    if not isinstance(node.op, elementwise.Subtract) or node.inputs[1] is not z:
+        return False
+    one = node.inputs[0]
+    op = None if one is None else one.producer.op
+    return isinstance(op, Constant) and bool((op.tensor.numpy() == 1).all())
+
+
+def _gru_of(gate: Value, own: Value, inner: Value, state: Value, emitter: Emitter) -> Value | None:
+    """The cell whose update gate, and whose candidate's two terms, are these."""
+    for reset, product in _resets(inner, state):
+        if not isinstance(gate.producer.op, ADD) or not isinstance(reset.producer.op, ADD):
+            continue
+        for update_x, update_h in _orders(gate.producer):
+            for reset_x, reset_h in _orders(reset.producer):
+                of_input = _linear_part([update_x, reset_x, own], emitter)
+                linear = product is not None
+                of_state = (
+                    _linear_part([update_h, reset_h, product], emitter)
+                    if product is not None and product.producer is update_h.producer
+                    else _apart([update_h, reset_h], inner if product is None else product, emitter)
+                )
+                if of_input is None or of_state is None or of_state[0] is not state:
+                    continue
+                x, w, first, size = of_input
+                _, r, second, _ = of_state
+                if not _is_state(state, size) or shape_of(x).rank != 2:
+                    continue
+                mixed = np.add(first[: 2 * size], second[: 2 * size])
+                rest = [first[2 * size :], second[2 * size :]]
+                if not linear:
+                    rest = [np.add(*rest)]
+                op = recurrent.GRUCell(size, ("sigmoid", "tanh"), linear_before_reset=linear)
+                bias = emitter.constant(np.concatenate([mixed, *rest]), element_of(x))
+                return emitter.emit(op, x, state, w, r, bias)
+    return None
+
+
+def _resets(inner: Value, state: Value) -> Iterator[tuple[Value, Value | None]]:
+    """The reset gate of a candidate and what it scales; None where that is the state itself."""
+    yield from _factors(inner, SIGMOID)
+    first = inner.producer.inputs[0] if isinstance(inner.producer.op, matmul.MatMul) else None
+    if first is not None:
+        for reset, scaled in _factors(first, SIGMOID):
+            if scaled is state:
+                yield reset, None
+
+
+def _apart(gates: Sequence[Value], candidate: Value, emitter: Emitter) -> Part | None:
+    """The part of the state, where the candidate has a product of its own."""
+    both = _linear_part(gates, emitter)
+    products, constants = _terms(candidate)
+    if both is None or len(products) != 1:
+        return None
+    operand, weights, bias, size = both
+    _, matrix, transposed = products[0]
+    rows = range(size)
+    own = _weights(operand, matrix, transposed, rows, emitter)
+    own_bias = _bias(constants, rows, element_of(operand).numpy())
+    if own is None or own_bias is None:
+        return None
+    joined = _joined([weights, own], emitter)
+    return operand, joined, np.concatenate([bias, own_bias]), size
+
+
+def _joined(values: Sequence[Value], emitter: Emitter) -> Value:
+    """Rows below each other: of constants a constant."""
+    ops = [value.producer.op for value in values]
+    arrays = [op.tensor.numpy() for op in ops if isinstance(op, Constant)]
+    if len(arrays) == len(values):
+        return emitter.constant(np.concatenate(arrays), element_of(values[0]))
+    return emitter.emit(slicing.Concat(0), *values)
+
+
+def _linear_part(parts: Sequence[Value], emitter: Emitter) -> Part | None:
+    """What gates of one product are made of, in the order of the cell."""
+    split = _split_of(parts)
+    if split is None:
+        return None
+    whole, order, size = split
+    products, constants = _terms(whole)
+    if len(products) != 1:
+        return None
+    operand, matrix, transposed = products[0]
+    rows = [gate * size + row for gate in order for row in range(size)]
+    weights = _weights(operand, matrix, transposed, rows, emitter)
+    bias = _bias(constants, rows, element_of(operand).numpy())
+    return None if weights is None or bias is None else (operand, weights, bias, size)
