@@ -188,12 +188,14 @@ def export_detections(
     rows, values = forms.gather(c, rows, order, 0), forms.gather(c, values, order, 0)
     label = suppression.column(c, rows, 1)
     counts = suppression.number(c, rows)
-    found, names, worths = (
-        forms.squeeze(c, suppression.dense(c, part, counts, op.max_detections_per_image), [0])
-        for part in (suppression.read(c, boxes, rows), forms.cast(c, label, F32), values)
+    most = op.max_detections_per_image
+    found = suppression.dense(c, suppression.read(c, boxes, rows), counts, most, width=4)
+    names, worths = (
+        forms.squeeze(c, suppression.dense(c, part, counts, most), [0])
+        for part in (forms.cast(c, label, F32), values)
     )
     return [
-        forms.cast(c, found, element_of(rois)),
+        forms.cast(c, forms.squeeze(c, found, [0]), element_of(rois)),
         forms.cast(c, names, ElementType.I32),
         forms.cast(c, worths, element_of(scores)),
     ]

@@ -14,6 +14,7 @@ from irloop.conversion.boxes import places
 from irloop.conversion.framework import Conversion
 from irloop.conversion.loop_parts import OnnxLoop
 from irloop.conversion.sizes import OnnxSizes
+from irloop.dialects.onnx import comparison
 from irloop.dialects.onnx.search import ArgMax, ArgMax12, NonZero
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -45,12 +46,25 @@ def greedy(
     Boxes are features [N, L, P, F] of any kind, L being 1 or C; scores [N, C, P] are f32, minus
     infinity for what is no candidate. At most `limit` (an i64 list of one) of a class are kept.
     """
-    sizes = OnnxSizes(c)
-    count = sizes.of(boxes, 4)[2]
-    flat, first = suppression.one_list(c, boxes), suppression.first_places(c, boxes)
-    place = places(c, count)
-    trips = sizes.list([count])
+    trips = OnnxSizes(c).list([OnnxSizes(c).of(boxes, 4)[2]])
     trips = trips if limit is None else forms.minimum(c, trips, limit)
+    # One iteration at least: the shapes of what none has stacked are not known everywhere.
+    trips = forms.maximum(c, trips, c.i64([1]))
+    chosen, worth = (_by_class(c, scan) for scan in _stacked(c, boxes, scores, trips, rule))
+    kept = forms.less(c, c.constant(suppression.LOWEST, F32), worth)
+    if limit is not None:
+        kept = c(comparison.And(), kept, forms.less(c, c.i64([0]), limit))
+    rows = forms.transpose(c, c(NonZero(), kept), [1, 0])
+    found = suppression.Candidates(boxes, worth, chosen).origin(c, rows)
+    return found, suppression.read(c, worth, rows)
+
+
+def _stacked(
+    c: Conversion, boxes: Value, scores: Value, trips: Value, rule: Rule
+) -> tuple[Value, ...]:
+    """The box that each iteration takes of each class, [T, N, C, 1], and its score."""
+    flat, first = suppression.one_list(c, boxes), suppression.first_places(c, boxes)
+    place = places(c, OnnxSizes(c).of(boxes, 4)[2])
     loop = OnnxLoop(c, "suppression")
     inner = loop.inner
     left = loop.state(scores, scores.type, "scores")
@@ -66,14 +80,10 @@ def greedy(
     most = forms.reduce(inner, "Max", left, [0, 1, 2], keep=False)
     # Runtimes give the lowest number for the maximum of nothing but minus infinity.
     more = forms.less(inner, inner.constant(suppression.LOWEST, F32), most)
-    trip = forms.squeeze(c, trips, [0])
     start = c.constant(True, ElementType.BOOLEAN)
+    trip = forms.squeeze(c, trips, [0])
     node = loop.finish(trip, start, more, [left, *held], [best, value])
-    chosen, worth = (_by_class(c, scan) for scan in node.outputs[1 + len(held) :])
-    kept = forms.less(c, c.constant(suppression.LOWEST, F32), worth)
-    rows = forms.transpose(c, c(NonZero(), kept), [1, 0])
-    found = suppression.Candidates(boxes, worth, chosen).origin(c, rows)
-    return found, suppression.read(c, worth, rows)
+    return node.outputs[1 + len(held) :]
 
 
 def _by_class(c: Conversion, scan: Value) -> Value:

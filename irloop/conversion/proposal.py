@@ -155,7 +155,7 @@ def _filled_up(
     """[N * after, 5] (item, box), an item of -1 behind the last of each item; and the scores."""
     sizes, after = OnnxSizes(c), op.post_nms_topn
     total = sizes.times(items, after)
-    table = suppression.dense(c, kept.boxes, kept.counts, after)
+    table = suppression.dense(c, kept.boxes, kept.counts, after, width=4)
     if op.clip_after_nms:
         table = geometry.clipped(c, table, frame.height, frame.width)
     if op.normalize:
@@ -199,15 +199,10 @@ def export_single_image(
     large = geometry.large_enough(c, boxes, 1.0, (least, least))
     found = _best(c, boxes, forms.mul(c, worth, forms.cast(c, large, F32)), op.pre_nms_count)
     kept = _chosen(c, found, op.nms_threshold, 0.0, op.post_nms_count)
-    element = element_of(scores)
-    return [
-        forms.cast(
-            c,
-            forms.squeeze(c, suppression.dense(c, part, kept.counts, op.post_nms_count), [0]),
-            element,
-        )
-        for part in (kept.boxes, kept.scores)
-    ]
+    element, after = element_of(scores), op.post_nms_count
+    rows = suppression.dense(c, kept.boxes, kept.counts, after, width=4)
+    values = suppression.dense(c, kept.scores, kept.counts, after)
+    return [forms.cast(c, forms.squeeze(c, part, [0]), element) for part in (rows, values)]
 
 
 @exports(ov.GenerateProposals)

@@ -217,14 +217,15 @@ def _shifts(
 
     if offsets is None:
         return None, None
-    pairs = shape_of(offsets).dim(1)
-    if not isinstance(pairs, int):
-        raise c.refuse("the number of its offsets is not known", "give the input a static shape")
-    part, group = op.part_size, op.group_size
-    moves = forms.reshape(c, forms.cast(c, offsets, F32), [-1, pairs // 2, 2, part, part])
+    sizes, part, group = OnnxSizes(c), op.part_size, op.group_size
+    regions, numbers = sizes.of(offsets, 4)[:2]
+    pairs = sizes.by(numbers, 2)
+    wide = forms.cast(c, offsets, F32)
+    moves = forms.reshape_to(c, wide, sizes.list([regions, pairs, 2, part, part]))
     moves = forms.mul(c, moves, c.constant(op.trans_std, F32))
-    kinds = np.arange(op.output_dim) // (op.output_dim // (pairs // 2))
-    moves = forms.gather(c, moves, c.i64(kinds), 1)
+    each = sizes.list([sizes.by(op.output_dim, pairs)])
+    kinds = forms.div(c, c.i64(np.arange(op.output_dim)), each)
+    moves = forms.gather(c, moves, kinds, 1)
     own = c.i64(np.arange(group) * part // group)
     moves = forms.gather(c, forms.gather(c, moves, own, 3), own, 4)
     along, down = (forms.gather(c, moves, c.i64(at), 2) for at in range(2))

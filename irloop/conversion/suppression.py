@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from irloop.conversion import onnx_forms as forms
-from irloop.conversion.axis_forms import filled
 from irloop.conversion.boxes import places
 from irloop.conversion.framework import Conversion
 from irloop.conversion.sizes import OnnxSizes, Size
 from irloop.dialects.onnx import gather, nms
 from irloop.dialects.onnx.search import CumSum
-from irloop.graph.builder import element_of, shape_of
+from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
@@ -232,14 +231,16 @@ def best_of_items(c: Conversion, order: Value, item: Value, items: Size, limit: 
     return c(gather.Compress(0), order, near)
 
 
-def dense(c: Conversion, table: Value, counts: Value, length: int) -> Value:
-    """Rows sorted by item, [M, ...], as [N, length, ...]: zeros behind the last of an item."""
+def dense(
+    c: Conversion, table: Value, counts: Value, length: int, *, width: int | None = None
+) -> Value:
+    """Rows sorted by item, [M] or [M, width], as [N, length, ...].
+
+    Zeros stand behind the last of an item.
+    """
     place = c.i64([list(range(length))])
     index = forms.add(c, forms.unsqueeze(c, starts(c, counts), [1]), place)
     held = forms.less(c, place, forms.unsqueeze(c, counts, [1]))
-    behind = number(c, table)
-    width = shape_of(table).dims
-    assert width is not None, "rows have a known width"
-    zeros = filled(c, 0.0, F32, [1, *(dim for dim in width[1:] if isinstance(dim, int))])
+    zeros = c.constant([0.0] if width is None else [[0.0] * width], F32)
     whole = forms.concat(c, [table, zeros], 0)
-    return forms.gather(c, whole, forms.where(c, held, index, behind), 0)
+    return forms.gather(c, whole, forms.where(c, held, index, number(c, table)), 0)
