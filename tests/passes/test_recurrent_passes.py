@@ -27,6 +27,8 @@ from irloop.passes.common import (
     DecomposeCells,
     FuseGates,
     FuseReverseSequence,
+    IdentityElimination,
+    MergeDirections,
     SequenceToTensorIterator,
     TensorIteratorToSequence,
 )
@@ -241,3 +243,14 @@ def test_a_part_that_something_else_reads_keeps_the_gates() -> None:
     (split,) = [node for node in original.graph.nodes if node.op.type == "Split"]
     original.graph.add_result(split.outputs[0], "part")
     assert not Manager([FuseGates()]).run_passes(original)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_directions_are_one_sequence(kind: str) -> None:
+    original, arrays = model(kind, "bidirectional", [T] * B)
+    wanted = list(run(original, arrays).values())
+    apart = [SequenceToTensorIterator(), TensorIteratorToSequence(), IdentityElimination()]
+    assert len([name for name in changed(original, *apart) if name.endswith("Sequence")]) == 2
+    types = changed(original, MergeDirections(), DeadCode())
+    assert len([name for name in types if name.endswith("Sequence")]) == 1
+    same(original, arrays, wanted)

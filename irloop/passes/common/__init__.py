@@ -44,6 +44,7 @@ from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.common.decompose_cells import DecomposeCells
 from irloop.passes.common.decompress_fp16 import DecompressFp16
 from irloop.passes.common.downgrade_opset import DowngradeOpset
+from irloop.passes.common.fix_input import FixInput
 from irloop.passes.common.fold_shapes import FoldShapes
 from irloop.passes.common.fuse_gates import FuseGates
 from irloop.passes.common.fuse_reverse_sequence import FuseReverseSequence
@@ -55,11 +56,13 @@ from irloop.passes.common.keep_reduced_dims import KeepReducedDims
 from irloop.passes.common.loop_to_scan import LoopToScan
 from irloop.passes.common.loop_to_tensor_iterator import LoopToTensorIterator
 from irloop.passes.common.low_latency import LowLatency
+from irloop.passes.common.merge_directions import MergeDirections
 from irloop.passes.common.scan8_to_scan9 import Scan8ToScan9
 from irloop.passes.common.scan_to_loop import ScanToLoop
 from irloop.passes.common.select_branches import SelectBranches
 from irloop.passes.common.sequence_to_tensor_iterator import SequenceToTensorIterator
 from irloop.passes.common.set_shape import SetShape
+from irloop.passes.common.simplify import Simplify
 from irloop.passes.common.slice_to_gather import SliceToGather
 from irloop.passes.common.stateful_to_stateless import StatefulToStateless
 from irloop.passes.common.tensor_iterator_to_loop import TensorIteratorToLoop
@@ -82,6 +85,7 @@ __all__ = [
     "DecomposeCells",
     "DecompressFp16",
     "DowngradeOpset",
+    "FixInput",
     "FoldShapes",
     "FoldTrips",
     "FuseGates",
@@ -94,11 +98,13 @@ __all__ = [
     "LoopToScan",
     "LoopToTensorIterator",
     "LowLatency",
+    "MergeDirections",
     "Scan8ToScan9",
     "ScanToLoop",
     "SelectBranches",
     "SequenceToTensorIterator",
     "SetShape",
+    "Simplify",
     "SliceToGather",
     "StatefulToStateless",
     "TensorIteratorToLoop",
@@ -123,6 +129,7 @@ LIBRARY: dict[str, type[Pass]] = by_name(
         DecomposeCells,
         DecompressFp16,
         DowngradeOpset,
+        FixInput,
         FoldShapes,
         FoldTrips,
         FuseGates,
@@ -135,11 +142,13 @@ LIBRARY: dict[str, type[Pass]] = by_name(
         LoopToScan,
         LoopToTensorIterator,
         LowLatency,
+        MergeDirections,
         Scan8ToScan9,
         ScanToLoop,
         SelectBranches,
         SequenceToTensorIterator,
         SetShape,
+        Simplify,
         SliceToGather,
         StatefulToStateless,
         TensorIteratorToLoop,

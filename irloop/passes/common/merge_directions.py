@@ -1,0 +1,164 @@
+"""Makes one bidirectional sequence of two that read the same input in both directions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from irloop.dialects.openvino import recurrent, slicing
+from irloop.graph.inference import Inference
+from irloop.graph.model import Model, Node, Value
+from irloop.graph.op import Constant
+from irloop.graph.tensor import ArrayTensor
+from irloop.passes.base import MatcherPass
+from irloop.passes.forms import Forms
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.rewriter import MatchRewriter
+
+__all__ = ["MergeDirections"]
+
+SEQUENCES = (recurrent.LSTMSequence, recurrent.GRUSequence, recurrent.RNNSequence)
+
+
+class MergeDirections(MatcherPass):
+    """Joins a forward and a reverse sequence whose results are joined.
+
+    Given::
+
+        y = GRUSequence(x, h, n, W, R, B; forward)    z = GRUSequence(x, g, n, V, S, C; reverse)
+        both = Concat(y, z; axis 1)
+
+    Result::
+
+        both = GRUSequence(x, Concat(h, g), n, W and V, R and S, B and C; bidirectional)
+
+    Where a single direction is read, it is taken from the result of both. Sequences with other
+    attributes, inputs or lengths stay apart, and so do those whose first results are not joined.
+    """
+
+    name = "merge_directions"
+    dialects = frozenset({"openvino"})
+
+    def pattern(self) -> Pattern:
+        return wrap_type(SEQUENCES)
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        first = match.root
+        second = _partner(first, rewriter.inference)
+        if second is None or not _moved_before(first, second, rewriter):
+            return False
+        order = (first, second) if _direction(first) == "forward" else (second, first)
+        forms = Forms(Model(rewriter.graph, "openvino", 10), rewriter, first, first.name)
+        _merge(order, forms)
+        return True
+
+
+def _direction(node: Node) -> str:
+    return str(getattr(node.op, "direction", "")).lower()
+
+
+def _partner(node: Node, known: Inference) -> Node | None:
+    """A later sequence over the same input in the other direction; None where there is none."""
+    op, x = node.op, node.inputs[0]
+    assert isinstance(op, SEQUENCES)
+    other = {"forward": "reverse", "reverse": "forward"}.get(_direction(node))
+    if x is None or other is None:
+        return None
+    lengths = len(node.outputs)
+    for user, position in x.uses:
+        if position or type(user.op) is not type(op) or _direction(user) != other:
+            continue
+        if replace(op, direction="") != replace(user.op, direction=""):
+            continue
+        mine, theirs = node.inputs[lengths], user.inputs[lengths]
+        if _equal(mine, theirs, known) and _joined(node, user, 0) is not None:
+            return user
+    return None
+
+
+def _equal(one: Value | None, two: Value | None, known: Inference) -> bool:
+    if one is None or two is None or one is two:
+        return one is two
+    left, right = known.constant(one), known.constant(two)
+    return left is not None and right is not None and np.array_equal(left, right)
+
+
+def _joined(one: Node, two: Node, index: int) -> Node | None:
+    """The Concat of output `index` of both, forward first, along the axis of directions."""
+    first, second = (one, two) if _direction(one) == "forward" else (two, one)
+    for user, _ in first.outputs[index].uses:
+        both = (first.outputs[index], second.outputs[index])
+        if isinstance(user.op, slicing.Concat) and user.op.axis == 1 and user.inputs == both:
+            return user
+    return None
+
+
+def _moved_before(anchor: Node, node: Node, rewriter: MatchRewriter) -> bool:
+    """Move what `node` is computed from to before `anchor`; False where it depends on that."""
+    late: set[Node] = set()
+    behind = anchor.following
+    while behind is not None:
+        late.add(behind)
+        behind = behind.following
+    if node not in late:
+        return False
+    moved: list[Node] = []
+    pending = [value.producer for value in node.inputs if value is not None]
+    while pending:
+        one = pending.pop()
+        if one is anchor:
+            return False
+        if one in late and one not in moved:
+            moved.append(one)
+            pending += [value.producer for value in one.inputs if value is not None]
+    for one in [item for item in _in_order(anchor) if item in moved]:
+        rewriter.move_before(one, anchor)
+    return True
+
+
+def _in_order(anchor: Node) -> list[Node]:
+    found: list[Node] = []
+    node = anchor.following
+    while node is not None:
+        found.append(node)
+        node = node.following
+    return found
+
+
+def _merge(order: tuple[Node, Node], forms: Forms) -> None:
+    forward, reverse = order
+    count = len(forward.outputs)
+    pairs = list(zip(forward.inputs, reverse.inputs, strict=True))
+    states = [_both(pair, 1, forms) for pair in pairs[1:count]]
+    weights = [_both(pair, 0, forms) for pair in pairs[count + 1 :]]
+    op = replace(forward.op, direction="bidirectional")  # type: ignore[call-arg]
+    made = forms.rewriter.insert(
+        op,
+        (forward.inputs[0], *states, forward.inputs[count], *weights),
+        before=forms.before,
+        name=forward.name,
+        n_outputs=count,
+    )
+    for index, value in enumerate(made.outputs):
+        join = _joined(forward, reverse, index)
+        if join is not None:
+            forms.rewriter.replace_node(join, [value])
+        for place, node in enumerate(order):
+            if node.outputs[index].is_used:
+                one = forms.take(value, [place], 1)
+                forms.rewriter.replace_value(node.outputs[index], one)
+    for node in order:
+        forms.rewriter.erase(node)
+
+
+def _both(pair: tuple[Value | None, Value | None], axis: int, forms: Forms) -> Value:
+    """Both values one behind the other; of constants a constant."""
+    given = [value for value in pair if value is not None]
+    ops = [value.producer.op for value in given]
+    arrays = [op.tensor.numpy() for op in ops if isinstance(op, Constant)]
+    if len(arrays) < 2 or not isinstance(ops[0], Constant):
+        return forms.joined(given, axis)
+    tensor = ArrayTensor(np.concatenate(arrays, axis), ops[0].tensor.element)
+    name = given[0].producer.name
+    return forms.rewriter.insert_constant(tensor, before=forms.before, name=name)
