@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from irloop.conversion.framework import IMPORTS, no_counterpart
+from irloop.conversion.framework import EXPORTS, IMPORTS, no_counterpart
 from irloop.dialects.onnx import images
 from irloop.dialects.onnx import text as onnx
+from irloop.dialects.openvino import text as ov
 
 __all__: list[str] = []
+
+no_counterpart(
+    EXPORTS,
+    ov.StringTensorPack,
+    ov.StringTensorUnpack,
+    reason="ONNX makes no strings of bytes and takes none apart",
+    fix="make the strings an input of the model, or its output",
+)
 
 no_counterpart(
     IMPORTS,

@@ -9,7 +9,7 @@ import numpy as np
 
 from irloop.kernels.regular_expressions import compiled
 
-__all__ = ["concat", "full_match", "normalizer", "split"]
+__all__ = ["concat", "full_match", "normalizer", "packed", "split", "unpacked"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
@@ -74,3 +74,20 @@ def normalizer(stopwords: Sequence[str], *, case: str, sensitive: bool) -> Funct
         return _strings(changed, (1,) * (x.ndim - 1) + (len(changed),))
 
     return apply
+
+
+def packed(begins: Array, ends: Array, symbols: Array) -> Array:
+    """The strings whose UTF-8 bytes stand from begins to ends; other bytes are kept, too."""
+    raw = symbols.tobytes()
+    places = zip(begins.reshape(-1).tolist(), ends.reshape(-1).tolist(), strict=True)
+    texts = [raw[begin:end].decode("utf-8", "surrogateescape") for begin, end in places]
+    return _strings(texts, begins.shape)
+
+
+def unpacked(x: Array) -> tuple[Array, Array, Array]:
+    """Begins and ends (i32, in the shape of `x`) of the strings' UTF-8 bytes, and all of these."""
+    raw = [text.encode("utf-8", "surrogateescape") for text in x.flat]
+    lengths = np.fromiter(map(len, raw), dtype=np.int32, count=len(raw))
+    ends = lengths.cumsum(dtype=np.int32).reshape(x.shape)
+    begins = ends - lengths.reshape(x.shape)
+    return begins, ends, np.frombuffer(b"".join(raw), np.uint8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,36 @@ from irloop.dialects.onnx.text import (
     StringSplit,
     TfIdfVectorizer,
 )
+from irloop.dialects.openvino.text import StringTensorPack, StringTensorUnpack
 from irloop.errors import InferenceError
 from irloop.graph.builder import Builder
 from irloop.graph.model import Graph
 from irloop.graph.types import UNKNOWN_SHAPE, ElementType, Shape, TensorType
+
+OPCONF_TYPES = "StringTensorPack StringTensorUnpack"
 
 BACKEND_OPS = "RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer"
 
 
 def test_onnx_values(backend_case: str, check_backend: Callable[[str], None]) -> None:
     check_backend(backend_case)
+
+
+def test_openvino_values(opconf_case: Path, check_opconf: Callable[[Path], None]) -> None:
+    check_opconf(opconf_case)
+
+
+def test_bytes_of_strings() -> None:
+    # A character of two bytes, an empty string, and a byte that begins no character.
+    symbols = np.array([0x61, 0xC3, 0xA9, 0xFF], np.uint8)
+    begins, ends = np.array([[0, 1], [3, 3]], np.int64), np.array([[1, 3], [3, 4]], np.int64)
+    packed = StringTensorPack().kernel()(begins, ends, symbols)
+    assert packed.shape == (2, 2)
+    assert packed.reshape(-1)[:3].tolist() == ["a", "é", ""]
+    found = StringTensorUnpack().kernel(3)(packed)
+    wanted: list[Any] = [begins, ends, symbols]
+    for array, expected in zip(found, wanted, strict=True):
+        assert array.tolist() == expected.tolist()
 
 
 def strings(*items: str) -> Any:

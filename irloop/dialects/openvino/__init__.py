@@ -82,6 +82,7 @@ FAMILIES: dict[str, str] = {
     "signal": "DFT IDFT IRDFT ISTFT RDFT STFT",
     "slicing": "Concat Slice SliceScatter Split StridedSlice VariadicSplit",
     "state": "Assign ReadValue",
+    "text": "StringTensorPack StringTensorUnpack",
 }
 
 

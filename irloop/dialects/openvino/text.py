@@ -1,0 +1,50 @@
+"""Strings of OpenVINO, made of bytes and taken apart."""
+
+from __future__ import annotations
+
+from irloop import kernels
+from irloop.dialects import rules
+from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.inference import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+
+__all__ = ["StringTensorPack", "StringTensorUnpack"]
+
+
+class StringTensorPack(OpenVinoOp, type="StringTensorPack", since=15, inputs=3):
+    """Strings whose UTF-8 bytes stand from begins to ends in a list (StringTensorPack-15).
+
+    Begins and ends have the shape of the result; the bytes are a list of u8.
+    """
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        for position in (0, 1):
+            if args.element(position) not in (
+                ElementType.I32,
+                ElementType.I64,
+                ElementType.DYNAMIC,
+            ):
+                found = str(args.element(position))
+                raise args.error(f"input {position} holds no positions", "i32 or i64", found)
+        if args.element(2) not in (ElementType.U8, ElementType.DYNAMIC):
+            raise args.error("input 2 holds no bytes", "u8", str(args.element(2)))
+        if args.rank(2) not in (None, 1):
+            raise args.error("the bytes are no list", "rank 1", str(args.shape(2)))
+        shape = args.shape(0) if args.shape(0).dims is not None else args.shape(1)
+        return [TensorType(ElementType.STRING, shape)]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.text.packed
+
+
+class StringTensorUnpack(OpenVinoOp, type="StringTensorUnpack", since=15, inputs=1, outputs=3):
+    """Begins, ends and UTF-8 bytes of strings, one behind the other (StringTensorUnpack-15)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        rules.strings(args)
+        place = TensorType(ElementType.I32, args.shape(0))
+        return [place, place, TensorType(ElementType.U8, Shape.of(None))]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.text.unpacked
