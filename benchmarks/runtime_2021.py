@@ -1,12 +1,15 @@
 """irloop's `--target openvino-2021.4` in the real runtime: the Inference Engine 2021.4.2, CPU.
 
-    python -m benchmarks.runtime_2021 --python PATH [--corpus DIR] [--only test_lstm] [-v]
+    python -m benchmarks.runtime_2021 --python PATH [--corpus DIR] [--fix-inputs] [-v]
 
 PATH is a Python from 3.7 to 3.9 that has openvino==2021.4.2. The backend tests of the installed
 onnx package, but those with random outputs, are converted, run and compared with their expected
 outputs; with --corpus it is every IR of the recorded cases. Inputs whose shape is not known get
 that of the data: the runtime knows static shapes only. Outputs are compared in the types that it
 gives: i32 for integers of more than 16 bits, f32 for everything else.
+
+With --fix-inputs a model that is refused because its shapes follow from an input (axes, sizes) is
+tried again with that input made a constant (the pass fix_input); these are counted apart.
 """
 
 from __future__ import annotations
@@ -31,8 +34,10 @@ from benchmarks.cases import CorpusCase, corpus_cases, differences
 from benchmarks.corpus_conversion import positions
 from benchmarks.engines import Child, EngineError, same_but_empty
 from benchmarks.onnx_backend import KINDS, RANDOM, sets
-from irloop.errors import IrloopError
+from irloop.errors import IrloopError, UnsupportedError
 from irloop.graph.types import TensorType
+from irloop.passes import Manager
+from irloop.passes.common import FixInput
 
 TARGET = "openvino-2021.4"
 WORKER = Path(__file__).with_name("inference_engine_worker.py")
@@ -96,6 +101,29 @@ def converted(model: irloop.Model, first: Sequence[Any], folder: Path) -> Path:
     return path
 
 
+def with_fixed_inputs(case: Case) -> Case:
+    """The same case, its small integer and scalar inputs made constants; one input at least stays.
+
+    Raises:
+        irloop.UsageError: when there is nothing to fix, or several data sets give several values.
+    """
+    model, data = case()
+    given = data[0][0]
+    small = [
+        at
+        for at, value in enumerate(given)
+        if isinstance(value, np.ndarray) and value.ndim <= 1 and value.size <= 16
+        if value.dtype.kind in "iu" or value.ndim == 0
+    ]
+    kept = [at for at in range(len(given)) if at not in small]
+    if not small or not kept or len(data) > 1:
+        raise irloop.UsageError("nothing can be fixed")
+    names = [node.name for node in model.graph.parameters]
+    texts = [f"{names[at]}={','.join(map(str, given[at].reshape(-1)))}" for at in small]
+    Manager([FixInput(tuple(texts))]).run_passes(model)
+    return lambda: (model, [([given[at] for at in kept], data[0][1])])
+
+
 def judge(case: Case, engine: InferenceEngine, folder: Path) -> str:
     """ "equal", or the class of failure and its message."""
     _, data = case()
@@ -150,11 +178,18 @@ def _recorded_ir(case: CorpusCase) -> tuple[irloop.Model, list[DataSet]]:
     return model, data
 
 
-def verdict(case: Case, engine: InferenceEngine) -> str:
-    """ "equal" or what went wrong, whatever happens."""
+def verdict(case: Case, engine: InferenceEngine, *, fix: bool = False) -> str:
+    """ "equal" or what went wrong, whatever happens.
+
+    With `fix`, what is refused for unknown shapes is tried again with inputs made constants.
+    """
     with tempfile.TemporaryDirectory() as folder:
         try:
             return judge(case, engine, Path(folder))
+        except UnsupportedError as error:
+            if fix and any("static shapes only" in item.message for item in error.diagnostics):
+                return f"with inputs fixed, {verdict(with_fixed_inputs(case), engine)}"
+            return f"{type(error).__name__}: {error.diagnostics[0].message}"
         except IrloopError as error:
             return f"{type(error).__name__}: {error.diagnostics[0].message}"
         except Exception as error:  # what escapes irloop is a failure of its own
@@ -166,6 +201,7 @@ def main() -> int:
     parser.add_argument("--python", default="", help="an interpreter that has openvino 2021.4.2")
     parser.add_argument("--corpus", type=Path, help="recorded cases instead of backend tests")
     parser.add_argument("--only", action="append", default=[], help="prefix of the name")
+    parser.add_argument("--fix-inputs", action="store_true", help="make constants of small inputs")
     parser.add_argument("-v", "--verbose", action="store_true")
     options = parser.parse_args()
     version = version_of(options.python)
@@ -183,7 +219,7 @@ def main() -> int:
             else backend_tests(only, Path(folder))
         )
         for name, case in cases:
-            found = verdict(case, engine)
+            found = verdict(case, engine, fix=options.fix_inputs)
             tally[found.split(":")[0]] += 1
             if found != "equal" or options.verbose:
                 print(f"{name}: {' '.join(found.split())[:300]}", flush=True)

@@ -1,0 +1,111 @@
+"""Makes constants of inputs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from irloop.errors import UsageError
+from irloop.graph.model import Model, Node
+from irloop.graph.rewriter import Rewriter
+from irloop.graph.tensor import ArrayTensor
+from irloop.graph.types import ElementType, TensorType
+from irloop.passes.base import ModelPass
+from irloop.passes.options import option
+
+__all__ = ["FixInput"]
+
+_WORDS = {"true": 1, "false": 0}
+
+
+@dataclass(eq=False)
+class FixInput(ModelPass):
+    """Gives inputs a value for good, so that what is computed from them is known.
+
+    Given::
+
+        x [2,3], axes [1]:   y = ReduceSum(x, axes)          axes=1
+
+    Result::
+
+        x [2,3]:             y = ReduceSum(x, Const [1])
+
+    For runtimes that know static shapes only: a trip count, a list of axes or a size that comes
+    from outside is what keeps shapes from being known. The numbers take the shape that the model
+    declares; where it declares none they are a list. An input that is not named stays.
+    """
+
+    values: tuple[str, ...] = option((), "an input and its numbers, as in axes=0,2")
+
+    name = "fix_input"
+
+    def __post_init__(self) -> None:
+        self._values = dict(map(_parsed, self.values))
+
+    def run_on_model(self, model: Model) -> bool:
+        fixed = [(_input(model, name), numbers) for name, numbers in self._values.items()]
+        rewriter = Rewriter(model.graph)
+        for node, numbers in fixed:
+            tensor = _tensor(node, numbers)
+            first = next(model.graph.nodes, None)
+            constant = rewriter.insert_constant(tensor, before=first, name=node.name)
+            rewriter.replace_value(node.outputs[0], constant)
+            rewriter.erase_parameter(node)
+        return bool(fixed)
+
+
+def _parsed(text: str) -> tuple[str, list[int | float]]:
+    """A name and numbers from a text such as ``axes=0,2``.
+
+    Raises:
+        UsageError: when it is none.
+    """
+    name, equals, items = text.rpartition("=")
+    parts = [part.strip() for part in items.strip("[] ").split(",") if part.strip()]
+    try:
+        numbers = [_number(part) for part in parts]
+    except ValueError:
+        numbers, name = [], ""
+    if not name or not equals:
+        raise UsageError(f"{text!r} is no input and numbers", expected="NAME=0,2")
+    return name, numbers
+
+
+def _number(text: str) -> int | float:
+    if text in _WORDS:
+        return _WORDS[text]
+    # Integers of 64 bits are more than floats tell apart.
+    return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
+
+
+def _input(model: Model, name: str) -> Node:
+    for node in model.graph.parameters:
+        if name == node.name or name in node.outputs[0].names:
+            return node
+    known = ", ".join(node.name for node in model.graph.parameters)
+    raise UsageError(f"the model has no input {name!r}", expected=f"one of {known}")
+
+
+def _tensor(node: Node, numbers: list[int | float]) -> ArrayTensor:
+    """The numbers in type and shape of an input.
+
+    Raises:
+        UsageError: when they do not fit.
+    """
+    type = node.outputs[0].type
+    unfit = not isinstance(type, TensorType) or type.element in (
+        ElementType.DYNAMIC,
+        ElementType.STRING,
+    )
+    if unfit or not isinstance(type, TensorType):
+        raise UsageError(f"input {node.name!r} takes no numbers", found=str(type))
+    dims = type.shape.static()
+    if dims is None:
+        dims = (len(numbers),)
+    rank = type.shape.rank
+    if len(numbers) != int(np.prod(dims)) or rank not in (None, len(dims)):
+        raise UsageError(f"{len(numbers)} numbers for input {node.name!r}", expected=str(type))
+    array = np.array(numbers).astype(type.element.numpy()).reshape(dims)
+    return ArrayTensor(array, type.element)
