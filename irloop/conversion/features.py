@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from irloop.conversion import openvino_forms as forms
 from irloop.conversion.framework import IMPORTS, Conversion, imports, no_counterpart
 from irloop.conversion.inputs import needed_rank
 from irloop.dialects.onnx import features as onnx
-from irloop.dialects.onnx import labels, trees
+from irloop.dialects.onnx import labels
 from irloop.dialects.openvino import comparison, elementwise
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
-from irloop.graph.types import ElementType
+from irloop.graph.types import ElementType, element_type_of
 
 __all__: list[str] = []
 
@@ -23,22 +25,35 @@ no_counterpart(
     IMPORTS,
     labels.CategoryMapper,
     labels.LabelEncoder1,
-    labels.LabelEncoder2,
-    labels.LabelEncoder4,
-    reason="OpenVINO has no operation that looks labels up",
+    reason="one of its sides is strings, and OpenVINO computes nothing on them",
     fix="encode and decode labels outside of the model",
 )
 
-no_counterpart(
-    IMPORTS,
-    trees.TreeEnsemble,
-    trees.TreeEnsembleClassifier1,
-    trees.TreeEnsembleClassifier3,
-    trees.TreeEnsembleRegressor1,
-    trees.TreeEnsembleRegressor3,
-    reason="OpenVINO has no decision trees",
-    fix="export the trees as tensor operations",
-)
+
+@imports(labels.LabelEncoder2, labels.LabelEncoder4)
+def import_label_encoder(c: Conversion, op: labels.LabelEncoder2, data: Value) -> Value:
+    """LabelEncoder of numbers -> Equal of each key, Select, ReduceSum."""
+    keys, values, default = op.table()
+    if "O" in (keys.dtype.kind, values.dtype.kind):
+        raise c.refuse(
+            "one of its sides is strings, and OpenVINO computes nothing on them",
+            "encode and decode labels outside of the model",
+        )
+    # Of equal keys the last one counts: from behind it is the first.
+    _, first = np.unique(keys[::-1], return_index=True)
+    keys, values = keys[::-1][first], values[::-1][first]
+    element = element_type_of(values.dtype)
+    items = forms.unsqueeze(c, data, [needed_rank(c, data)])
+    known = c.constant(keys, element_of(data))
+    hits = forms.equal(c, items, known)
+    if keys.dtype.kind == "f" and np.isnan(keys).any():
+        both = [c(comparison.NotEqual(), x, x) for x in (items, known)]
+        hits = c(comparison.LogicalOr(), hits, c(comparison.LogicalAnd(), *both))
+    zero = c.constant(0, element)
+    picked = forms.select(c, hits, c.constant(values, element), zero)
+    found = forms.reduce(c, "Sum", picked, [-1], keep=False)
+    any_hit = forms.reduce(c, "Or", hits, [-1], keep=False)
+    return forms.select(c, any_hit, found, c.constant(default, element))
 
 
 def _wide(c: Conversion, value: Value) -> Value:

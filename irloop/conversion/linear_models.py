@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from irloop.conversion import openvino_forms as forms
@@ -12,7 +14,7 @@ from irloop.dialects.openvino import activation, comparison, elementwise, matmul
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
-__all__: list[str] = []
+__all__ = ["labelled", "of_two", "transformed"]
 
 F32 = ElementType.F32
 
@@ -29,7 +31,12 @@ def _scores(c: Conversion, op: onnx.LinearRegressor | onnx.LinearClassifier, x: 
     return forms.add(c, scores, c.constant(list(op.intercepts), F32))
 
 
-def _transformed(c: Conversion, scores: Value, how: str) -> Value:
+def transformed(c: Conversion, scores: Value, how: str) -> Value:
+    """Rows of scores after a post_transform.
+
+    Raises:
+        RefusedError: for SOFTMAX_ZERO and PROBIT.
+    """
     if how == "NONE":
         return scores
     if how == "LOGISTIC":
@@ -39,10 +46,23 @@ def _transformed(c: Conversion, scores: Value, how: str) -> Value:
     raise c.refuse(f"OpenVINO has nothing for post_transform {how}", "transform outside of it")
 
 
+def labelled(c: Conversion, scores: Value, labels: Sequence[int]) -> Value:
+    """The label of the best score of each row."""
+    _, best = forms.topk(c, scores, c.i64(1), 1)
+    return forms.gather(c, c.i64(list(labels)), forms.squeeze(c, best, [1]), 0)
+
+
+def of_two(c: Conversion, score: Value, labels: Sequence[int], threshold: float) -> Value:
+    """The label of each row by the score [N, 1] of the second one."""
+    above = c(comparison.Greater(), score, forms.scalar(c, threshold, score))
+    place = forms.squeeze(c, forms.convert(c, above, ElementType.I64), [1])
+    return forms.gather(c, c.i64(list(labels)), place, 0)
+
+
 @imports(onnx.LinearRegressor)
 def import_regressor(c: Conversion, op: onnx.LinearRegressor, x: Value) -> Value:
     """LinearRegressor -> MatMul, Add and the transform."""
-    return _transformed(c, _scores(c, op, x), op.post_transform)
+    return transformed(c, _scores(c, op, x), op.post_transform)
 
 
 @imports(onnx.LinearClassifier)
@@ -50,19 +70,16 @@ def import_classifier(c: Conversion, op: onnx.LinearClassifier, x: Value) -> lis
     """LinearClassifier of integers -> scores, TopK, Gather; of one row a comparison."""
     if op.classlabels_strings:
         raise c.refuse("its labels are strings", "give it integers and look the names up outside")
-    scores, labels = _scores(c, op, x), c.i64(list(op.classlabels_ints))
+    scores = _scores(c, op, x)
     if op.rows > 1:
-        _, best = forms.topk(c, scores, c.i64(1), 1)
-        found = forms.gather(c, labels, forms.squeeze(c, best, [1]), 0)
-        return [found, _transformed(c, scores, op.post_transform)][: len(c.node.outputs)]
+        found = labelled(c, scores, op.classlabels_ints)
+        return [found, transformed(c, scores, op.post_transform)][: len(c.node.outputs)]
     if op.post_transform == "PROBIT":
         raise c.refuse("OpenVINO has nothing for post_transform PROBIT", "transform outside of it")
-    above = c(comparison.Greater(), scores, forms.scalar(c, 0.0, scores))
-    place = forms.squeeze(c, forms.convert(c, above, ElementType.I64), [1])
     share = c(activation.Sigmoid(), scores) if op.post_transform == "LOGISTIC" else scores
     other = forms.subtract(c, forms.scalar(c, 1.0, share), share)
     both = forms.concat(c, [other, share], 1)
-    return [forms.gather(c, labels, place, 0), both][: len(c.node.outputs)]
+    return [of_two(c, scores, op.classlabels_ints, 0.0), both][: len(c.node.outputs)]
 
 
 @imports(onnx.SVMRegressor)
@@ -78,7 +95,7 @@ def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Va
     if op.one_class:
         above = c(comparison.Greater(), scores, forms.scalar(c, 0.0, scores))
         scores = forms.select(c, above, *(forms.scalar(c, x, scores) for x in (1.0, -1.0)))
-    return _transformed(c, scores, op.post_transform)
+    return transformed(c, scores, op.post_transform)
 
 
 def _likeness(c: Conversion, op: onnx.SVMRegressor, rows: Value) -> Value:

@@ -20,6 +20,24 @@ HOLES = np.array([[NAN, 1], [2, NAN]], np.float32)
 NUMBERS = np.array([[3, 4]], np.int64)
 
 
+#: x0 <= 2 ? node 1 : (x1 > 3 ? node 3 : node 4), in each leaf a vote for a target.
+TREE: dict[str, Any] = {
+    "nodes_treeids": [0] * 5,
+    "nodes_nodeids": [0, 1, 2, 3, 4],
+    "nodes_featureids": [0, 0, 1, 0, 0],
+    "nodes_modes": ["BRANCH_LEQ", "LEAF", "BRANCH_GT", "LEAF", "LEAF"],
+    "nodes_values": [2.0, 0.0, 3.0, 0.0, 0.0],
+    "nodes_truenodeids": [1, 0, 3, 0, 0],
+    "nodes_falsenodeids": [2, 0, 4, 0, 0],
+    "nodes_missing_value_tracks_true": [1, 0, 0, 0, 0],
+    "target_treeids": [0] * 4,
+    "target_nodeids": [1, 3, 4, 4],
+    "target_ids": [0, 1, 0, 1],
+    "target_weights": [1.0, 2.0, 3.0, -4.0],
+}
+CLASSES: dict[str, Any] = {name.replace("target_", "class_"): items for name, items in TREE.items()}
+ONE_SIDED = {**CLASSES, "class_ids": [0] * 4, "class_weights": [0.25, 1.0, 0.75, 0.0]}
+POINTS = np.array([[1, 9], [3, 4], [3, 1], [NAN, 9]], np.float32)
 LABELS = {"classlabels_ints": [5, 9]}
 VECTORS = {
     "support_vectors": [1.0, 1.0, 1.0, 0.0],
@@ -42,6 +60,8 @@ def model(type: str, inputs: list[Any], **attributes: Any) -> Model:
         helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx.ml", 3)])
     )
 
+
+BOTH = [[1, 0], [0, 2], [3, -4], [1, 0]]
 
 CASES: list[tuple[str, list[Any], dict[str, Any], list[Any]]] = [
     ("Normalizer", [ROWS], {"norm": "MAX"}, [[0.25, -0.5, 1], [0, 0, 0]]),
@@ -72,6 +92,37 @@ CASES: list[tuple[str, list[Any], dict[str, Any], list[Any]]] = [
         [[12, 1.5]],
     ),
     ("LinearClassifier", [NUMBERS], {"coefficients": [1.0, 2.0, 3.0, 4.0], **LABELS}, [9]),
+    (
+        "LabelEncoder",
+        [NUMBERS],
+        {"keys_int64s": [4, 3, 4], "values_floats": [7.0, 8.0, 9.0]},
+        [[8, 9]],
+    ),
+    (
+        "LabelEncoder",
+        [HOLES],
+        {"keys_floats": [NAN, 2.0], "values_int64s": [5, 6], "default_int64": -3},
+        [[5, -3], [6, 5]],
+    ),
+    ("TreeEnsembleRegressor", [POINTS], {**TREE, "n_targets": 2}, BOTH),
+    (
+        "TreeEnsembleRegressor",
+        [POINTS],
+        {**TREE, "n_targets": 2, "aggregate_function": "MIN", "base_values": [1.0, 2.0]},
+        [[2, 2], [1, 4], [4, -2], [2, 2]],
+    ),
+    (
+        "TreeEnsembleClassifier",
+        [POINTS],
+        {**CLASSES, "classlabels_int64s": [5, 9]},
+        [5, 9, 5, 5],
+    ),
+    (
+        "TreeEnsembleClassifier",
+        [POINTS],
+        {**ONE_SIDED, "classlabels_int64s": [5, 9]},
+        [5, 9, 9, 5],
+    ),
     # Half of 7 and one is 4.5, half of 3 and one is 2.5; both squared.
     ("SVMRegressor", [NUMBERS], {**VECTORS, "kernel_type": "POLY"}, [[20.25 - 6.25 + 1]]),
     ("SVMRegressor", [NUMBERS], {**VECTORS, "kernel_type": "LINEAR"}, [[7 - 3 + 1]]),
@@ -108,9 +159,10 @@ def test_imports(
 @pytest.mark.parametrize(
     ("type", "attributes", "reason"),
     [
-        ("LabelEncoder", {"keys_int64s": [1], "values_int64s": [2]}, "looks labels up"),
+        ("LabelEncoder", {"keys_int64s": [1], "values_strings": ["a"]}, "nothing on them"),
         ("OneHotEncoder", {"cats_int64s": [1], "zeros": 0}, "no error for an element"),
-        ("TreeEnsembleRegressor", {"n_targets": 1}, "no decision trees"),
+        ("TreeEnsembleRegressor", {**TREE, "n_targets": 2, "nodes_falsenodeids": [0] * 5}, "deep"),
+        ("TreeEnsembleRegressor", {**TREE, "target_ids": [0]}, "do not fit together"),
         (
             "LinearClassifier",
             {"coefficients": [1.0, 2.0, 3.0, 4.0], "classlabels_strings": ["a", "b"]},

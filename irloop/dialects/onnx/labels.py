@@ -107,10 +107,14 @@ class LabelEncoder2(MlOp, type="LabelEncoder", since=2, inputs=1):
         return [TensorType(element, args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.features.lookup(*self.table())
+
+    def table(self) -> tuple[Array, Array, Any]:
+        """Keys and values as arrays, and what stands for no key."""
         keys, (_, values, default) = self.keys()[1], self.values()
         if isinstance(default, Tensor):
             default = default.numpy().reshape(-1)[0]
-        return kernels.features.lookup(_flat(keys), _flat(values), default)
+        return _flat(keys), _flat(values), default
 
 
 def _flat(items: Any) -> Array:

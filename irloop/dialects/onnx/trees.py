@@ -115,13 +115,14 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.trees.ensemble(
-            self._forest,
+            self.forest,
             how=AGGREGATES[self.aggregate_function],
             base=kernels.labels.array_of(()),
             transform=TRANSFORMS[self.post_transform],
         )
 
-    def _forest(self) -> Forest:
+    def forest(self) -> Forest:
+        """The trees as tables; ValueError where the lists do not fit each other."""
         members = self.membership_values
         return kernels.trees.of_lists(
             roots=self.tree_roots,
@@ -160,7 +161,7 @@ class _Numbered(MlOp):
             return tensor.numpy().reshape(-1)
         return kernels.labels.array_of(getattr(self, name))
 
-    def forest(self, kind: str, targets: int) -> Forest:
+    def numbered(self, kind: str, targets: int) -> Forest:
         """The trees; `kind` is how the attributes of votes begin: target or class."""
         return kernels.trees.of_numbers(
             nodes=(self.nodes_treeids, self.nodes_nodeids),
@@ -201,9 +202,13 @@ class TreeEnsembleRegressor1(_Numbered, type="TreeEnsembleRegressor", since=1, i
             return self.n_targets
         return max(self.target_ids, default=-1) + 1
 
+    def forest(self) -> Forest:
+        """The trees as tables; ValueError where the lists do not fit each other."""
+        return self.numbered("target", self._targets())
+
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.trees.ensemble(
-            lambda: self.forest("target", self._targets()),
+            self.forest,
             how=self.aggregate_function,
             base=self.numbers("base_values"),
             transform=self.post_transform,
@@ -242,10 +247,14 @@ class TreeEnsembleClassifier1(
         known_transform(args, self.post_transform)
         return classified(args, self.classlabels_int64s or self.classlabels_strings)
 
+    def forest(self) -> Forest:
+        """The trees as tables; ValueError where the lists do not fit each other."""
+        return self.numbered("class", len(self.classlabels_int64s or self.classlabels_strings))
+
     def kernel(self, n_outputs: int = 1) -> Kernel:
         labels = kernels.labels.array_of(self.classlabels_int64s or self.classlabels_strings)
         run = kernels.trees.classifier(
-            lambda: self.forest("class", len(labels)),
+            self.forest,
             labels=labels,
             base=self.numbers("base_values"),
             transform=self.post_transform,
