@@ -101,23 +101,18 @@ def converted(model: irloop.Model, first: Sequence[Any], folder: Path) -> Path:
     return path
 
 
-def with_fixed_inputs(case: Case) -> Case:
-    """The same case, its small integer and scalar inputs made constants; one input at least stays.
-
-    Raises:
-        irloop.UsageError: when there is nothing to fix, or several data sets give several values.
-    """
+def with_fixed_inputs(case: Case) -> Case | None:
+    """The same case, scalars and short lists made constants; None where nothing else is left."""
     model, data = case()
     given = data[0][0]
     small = [
         at
         for at, value in enumerate(given)
         if isinstance(value, np.ndarray) and value.ndim <= 1 and value.size <= 16
-        if value.dtype.kind in "iu" or value.ndim == 0
     ]
     kept = [at for at in range(len(given)) if at not in small]
     if not small or not kept or len(data) > 1:
-        raise irloop.UsageError("nothing can be fixed")
+        return None
     names = [node.name for node in model.graph.parameters]
     texts = [f"{names[at]}={','.join(map(str, given[at].reshape(-1)))}" for at in small]
     Manager([FixInput(tuple(texts))]).run_passes(model)
@@ -187,8 +182,10 @@ def verdict(case: Case, engine: InferenceEngine, *, fix: bool = False) -> str:
         try:
             return judge(case, engine, Path(folder))
         except UnsupportedError as error:
-            if fix and any("static shapes only" in item.message for item in error.diagnostics):
-                return f"with inputs fixed, {verdict(with_fixed_inputs(case), engine)}"
+            dynamic = any("static shapes only" in item.message for item in error.diagnostics)
+            fixed = with_fixed_inputs(case) if fix and dynamic else None
+            if fixed is not None:
+                return f"with inputs fixed, {verdict(fixed, engine)}"
             return f"{type(error).__name__}: {error.diagnostics[0].message}"
         except IrloopError as error:
             return f"{type(error).__name__}: {error.diagnostics[0].message}"
