@@ -15,6 +15,8 @@ from docs.generate.examples import EXAMPLES
 from irloop.drawing.scene import Style
 from irloop.drawing.svg import svg
 from irloop.graph.model import Model
+from irloop.graph.op import Constant
+from irloop.graph.walk import all_nodes
 from irloop.passes import Manager
 from irloop.passes.common import Unroll
 
@@ -59,6 +61,14 @@ def _converted(model: Model, target: str, prefer: str) -> Model:
 
 def _captioned(model: Model, caption: str = "") -> str:
     drawn = _OWN_COLOURS.sub("", svg(model.graph, Style(types=False)))
-    lines = drawn.replace("<svg ", '<svg class="picture" ', 1).replace("\n", "")
     words = caption or _FORMATS[model.dialect]
+    told = f"{words}: {', '.join(_operations(model))}"
+    opening = f'<svg class="picture" role="img" aria-label="{told}" '
+    lines = drawn.replace("<svg ", opening, 1).replace("\n", "")
     return f"<figure><figcaption>{words}</figcaption>{lines}</figure>"
+
+
+def _operations(model: Model) -> list[str]:
+    """The operations in order, for who does not see the picture; bodies are read out, too."""
+    nodes = all_nodes(model.graph)
+    return [node.op.type for node in nodes if not isinstance(node.op, Constant)]
