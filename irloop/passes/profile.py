@@ -25,7 +25,8 @@ class PassRecord:
     """What one pass did.
 
     `matches` counts the matches of each matcher, `nodes` the nodes of the model (bodies included)
-    before and after; `seconds` leave inference, verification and observers out.
+    before and after; `seconds` leave inference, verification and observers out, except that those
+    of a manager hold all that happened in it.
     """
 
     name: str

@@ -11,6 +11,7 @@ from irloop.graph.builder import Builder
 from irloop.graph.loops import Invariant, LastValue, PortMap
 from irloop.graph.model import Body, Graph, Model, Value
 from irloop.graph.op import Constant, Op
+from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.passes import (
     BackwardGraphRewrite,
@@ -172,6 +173,68 @@ def test_one_config_serves_nested_managers() -> None:
     nested = Manager([AbsToSquare()], name="nested")
     outer = Manager([nested], config=config, name="outer")
     assert not outer.run_passes(model_of("a"))
+
+
+def test_a_pass_may_be_registered_without_being_enabled() -> None:
+    manager = Manager()
+    manager.register(AbsToSquare(), enabled=False)
+    assert not manager.run_passes(model_of("a"))
+    manager.config.enable("abs_to_square")
+    assert manager.run_passes(model_of("a"))
+
+
+def test_callbacks_hold_for_one_pass_or_for_all() -> None:
+    config = PassConfig()
+    config.set_callback(lambda node: node.name == "a")
+    config.set_callback(lambda node: node.name == "b", "second")
+    log: list[str] = []
+    rewrite = GraphRewrite([Recorder(log), Second(log)])
+    Manager([rewrite], config=config).run_passes(model_of("a", "b"))
+    assert log == ["second:a", "recorder:b"]
+
+
+class Renamer(ModelPass):
+    """Renames the nodes that it is not asked to leave alone."""
+
+    name = "renamer"
+
+    def run_on_model(self, model: Model) -> bool:
+        rewriter = Rewriter(model.graph)
+        for node in model.graph.nodes:
+            if not self.transformation_callback(node):
+                rewriter.rename(node, f"new_{node.name}")
+        return rewriter.modified
+
+
+def test_a_pass_over_the_whole_model_asks_by_itself() -> None:
+    config = PassConfig()
+    config.set_callback(lambda node: node.name == "a", Renamer)
+    model = model_of("a", "b")
+    assert Manager([Renamer()], config=config).run_passes(model)
+    assert [node.name for node in model.graph.nodes] == ["a", "new_b"]
+
+
+class EditsButKeepsTheRoot(Recorder):
+    """Puts a node in front of the root and answers that the root is still there."""
+
+    name = "edits"
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        root = match.root
+        if root.inputs[0] is not rewriter.graph.inputs[0]:
+            return super().rewrite(match, rewriter)
+        doubled = rewriter.insert(Add(), (root.inputs[0],) * 2, before=root, name="doubled")
+        rewriter.set_input(root, 0, doubled.output)
+        return False
+
+
+def test_an_edit_that_keeps_the_root_lets_the_others_look_at_it() -> None:
+    log: list[str] = []
+    model = model_of("a")
+    rewrite = GraphRewrite([EditsButKeepsTheRoot(log), Second(log)])
+    assert Manager([rewrite], check=True).run_passes(model)
+    assert types_of(model) == ["Add", "Abs"]
+    assert log == ["second:a"]
 
 
 class OnlyOnRequest(ModelPass):
