@@ -3,6 +3,7 @@
     python -m benchmarks.backend_conversion [--only test_loop] [--direction onnx2ir] [-v]
 
 onnx2ir: ONNX -> IR v10 by irloop, run by OpenVINO's CPU in f32, against the expected outputs.
+Sequences and optionals at the border are the tensors in them; how many is told from the data.
 ir2onnx: of the tests that OpenVINO itself runs right (the fair ones), the IR v10 that OpenVINO
 saves is converted by irloop to ONNX (`--opset`), checked by onnx.checker with full check and run by
 ONNX Runtime, against the expected outputs. A v10 file means i32 and f32 outputs where the model
@@ -65,6 +66,27 @@ def input_names(case: TestCase) -> list[str]:
     return [item.name for item in model.graph.input if item.name not in stored]
 
 
+def held(names: list[str], values: list[Any]) -> list[tuple[str, Any]]:
+    """The tensors in sequences and optionals, called as irloop calls them at the border."""
+    found: list[tuple[str, Any]] = []
+    for name, value in zip(names, values, strict=False):
+        if isinstance(value, list):
+            found += [(f"{name}_{at}", item) for at, item in enumerate(value)]
+        elif value is not None:
+            found.append((name, value))
+    return found
+
+
+def lengths_of(case: TestCase) -> dict[str, int]:
+    """How many tensors each sequence or optional input holds in the data of a test."""
+    given = dict(zip(input_names(case), next(iter(sets(case)))[0], strict=False))
+    return {
+        item.name: len(held([""], [given[item.name]]))
+        for item in model_of(case).graph.input
+        if not item.type.HasField("tensor_type") and item.name in given
+    }
+
+
 #: Two units in the last place of the types that no engine computes in.
 ROUNDING = {
     np.dtype(np.float16): 2.0**-9,
@@ -80,8 +102,12 @@ def compared(
     With `narrowed` outputs may have the type that OpenVINO gives them in a v10 file.
     """
     for given, wanted in sets(case):
+        inputs = held(input_names(case), given)
+        wanted = [array for _, array in held([""] * len(wanted), wanted)]  # noqa: PLW2901
         try:
-            found = engines.run(engine, path, given, folder, input_names(case))
+            found = engines.run(
+                engine, path, [array for _, array in inputs], folder, [name for name, _ in inputs]
+            )
         except EngineError as error:
             return f"{engine}: {error}"
         if len(wanted) != len(found):
@@ -111,7 +137,7 @@ def onnx_to_ir(case: TestCase, engines: Engines, folder: Path) -> str:
     """The verdict on ONNX -> IR v10."""
     source = onnx_reader.read(model_file(case, folder), expand=only_by_function)
     path = folder / "converted.xml"
-    ir_writer.write(to_openvino(source)[0], path)
+    ir_writer.write(to_openvino(source, lengths=lengths_of(case))[0], path)
     return compared(case, "openvino", path, engines, folder, narrowed=False)
 
 

@@ -61,6 +61,19 @@ def shapes_of(
     return shapes
 
 
+def lengths_of(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, int]:
+    """Numbers of tensors by input name, from texts such as ``x=3``."""
+    lengths: dict[str, int] = {}
+    for text in texts:
+        name, equals, number = text.rpartition("=")
+        if not name or not equals or not re.fullmatch(r"\d{1,6}", number):
+            raise click.BadParameter(f"{text!r} is no number of tensors such as x=3")
+        lengths[name] = int(number)
+    return lengths
+
+
 @click.command("convert", epilog=EPILOG, short_help="OpenVINO IR to ONNX and back.")
 @click.argument("source", metavar="INPUT", type=click.Path(exists=True, dir_okay=False))
 @click.option(
@@ -102,6 +115,14 @@ def shapes_of(
     multiple=True,
     callback=shapes_of,
     help="Another shape for an input, as in x=1,3,224,224; ? is a dimension not known.",
+)
+@click.option(
+    "--length",
+    "lengths",
+    metavar="NAME=COUNT",
+    multiple=True,
+    callback=lengths_of,
+    help="How many tensors a sequence or optional input holds, as in x=3; to IR they are inputs.",
 )
 @click.option(
     "--weights",
@@ -167,6 +188,7 @@ class _Job:
         target: str | None,
         loops: Literal["keep", "scan", "loop", "unroll", "sequence"] | None,
         shapes: dict[str, list[int | None]],
+        lengths: dict[str, int],
         weights: Literal["copy", "share"],
         external_data: bool,
         compress_to_fp16: bool,
@@ -183,6 +205,7 @@ class _Job:
         self.target = target
         self.loops = loops
         self.shapes = shapes
+        self.lengths = lengths
         self.weights = weights
         self.external_data = external_data
         self.compress_to_fp16 = compress_to_fp16
@@ -284,6 +307,7 @@ class _Job:
             loops=self.loops,
             runtime=self.target,
             shapes=self.shapes,
+            lengths=self.lengths or None,
             compress_to_fp16=self.compress_to_fp16,
         )
         for item in notes:
@@ -321,7 +345,7 @@ class _Job:
 
         self.console.progress(f"running {self.source} and the result")
         # Read again: what converting might do to the model must not be hidden by it.
-        first = source if self.shapes else read_model(self.source, self.weights_file)
+        first = source if self.shapes or self.lengths else read_model(self.source, self.weights_file)
         self.comparison = compare(first, result)
         if not self.comparison.equal:
             raise _Refusal

@@ -273,6 +273,7 @@ def convert(
     loops: Literal["keep", "scan", "loop", "unroll", "sequence"] | None = None,
     runtime: str | None = None,
     shapes: Mapping[str, Shape | Sequence[int | None]] | None = None,
+    lengths: Mapping[str, int] | None = None,
     compress_to_fp16: bool = False,
 ) -> tuple[Model, list[Diagnostic]]:
     """The same computation in the other format, and what the user should know about it.
@@ -290,6 +291,8 @@ def convert(
         runtime: "openvino-2021.4" or "openvino-2026": use only what it knows (to OpenVINO only).
         shapes: other shapes for inputs, by name; None is a dimension that is not known. For a
             model that is in the format wanted already only where something else changes it.
+        lengths: how many tensors each input that is a sequence or an optional holds, by name (to
+            OpenVINO only): the new model has an input for each.
         compress_to_fp16: store large constants of f32 and f64 as f16; a note says how many, and the
             largest rounding error.
 
@@ -312,12 +315,16 @@ def convert(
     wanted = target or ("onnx" if to_onnx else "openvino")
     if wanted not in ("onnx", "openvino"):
         raise UsageError(f"no format is called {wanted!r}", expected="onnx or openvino")
-    given = {"opset": opset is not None, "runtime": runtime is not None}
-    for name in ("runtime",) if wanted == "onnx" else ("opset",):
+    given = {
+        "opset": opset is not None,
+        "runtime": runtime is not None,
+        "lengths": lengths is not None,
+    }
+    for name in ("runtime", "lengths") if wanted == "onnx" else ("opset",):
         if given[name]:
             raise UsageError(f"{name} has no meaning when converting to {wanted}")
     changes = runtime is not None or compress_to_fp16 or loops is not None
-    unfit = given["opset"] or (shapes and not changes)
+    unfit = given["opset"] or given["lengths"] or (shapes and not changes)
     if source.dialect == wanted and unfit:
         raise UsageError(f"the model is {wanted} already: nothing is converted")
     reader = None if runtime is None else targets.find_target(runtime)
@@ -339,7 +346,7 @@ def convert(
         result, notes = pipelines.to_onnx(source, opset=opset, prefer=prefer, shapes=new_shapes)
     elif source.dialect != wanted:
         known = targets.import_options(reader)
-        result, notes = pipelines.to_openvino(source, shapes=new_shapes, **known)
+        result, notes = pipelines.to_openvino(source, shapes=new_shapes, lengths=lengths, **known)
     if loops is not None:
         loop_choice.rewrite(result, loops)
         notes += loop_choice.describe(before, result, loops)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from irloop.conversion import openvino_forms as ov_forms
+from irloop.conversion import sequence_borders
 from irloop.conversion.framework import Conversion, Converted, Converter
 from irloop.conversion.onnx_forms import ELEMENT_SINCE
+from irloop.conversion.virtual import Growing, Maybe
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import UnsupportedError, UsageError
 from irloop.graph.builder import element_of, shape_of
@@ -20,6 +22,7 @@ __all__ = [
     "as_it_is",
     "onnx_input_name",
     "onnx_output_name",
+    "outputs_of",
     "own_producer",
     "refuse_new_elements",
     "refuse_not_tensors",
@@ -122,20 +125,27 @@ def refuse_new_elements(source: Graph, converter: Converter) -> None:
 
 
 def refuse_not_tensors(source: Graph, results: Sequence[Converted], converter: Converter) -> None:
-    """Refuse inputs and outputs of the model that are sequences or optionals."""
-    for node, what in _not_tensors(source, results):
-        converter.refusals.append(_refused_border(node, what))
-
-
-def _not_tensors(source: Graph, results: Sequence[Converted]) -> Iterator[tuple[Node, str]]:
-    """Inputs and outputs of the model that are sequences or optionals, and what they are."""
+    """Refuse inputs that are sequences or optionals, and outputs that hold no known tensors."""
     for node in source.parameters:
-        if not isinstance(node.outputs[0].type, TensorType):
-            yield node, str(node.outputs[0].type)
+        type = node.outputs[0].type
+        if not isinstance(type, TensorType):
+            fix = f"say how many tensors it holds, as in --length {node.name}=2"
+            converter.refusals.append(_refused_border(node, str(type), fix))
     for node, value in zip(source.results, results, strict=True):
-        type = _source_type(node)
-        if not isinstance(value, Value) or not isinstance(type, TensorType):
-            yield node, str(type)
+        if isinstance(value, Growing) or (isinstance(value, Maybe) and value.item is None):
+            converter.refusals.append(_refused_border(node, str(_source_type(node)), ""))
+
+
+def outputs_of(c: Conversion, name: str, node: Node, value: Converted) -> list[tuple[str, Value]]:
+    """The tensors that an output of the source becomes, and their names."""
+    found = sequence_borders.outputs_of(c, name, value)
+    type = _source_type(node)
+    if not isinstance(type, TensorType):
+        names = ", ".join(repr(each) for each, _ in found) or "no output"
+        message = f"output {name!r} of type {type} becomes {names}"
+        location = Location(line=node.location.line, path=node.name)
+        c.converter.notes.append(Diagnostic("CNV107", Severity.WARNING, message, location))
+    return found
 
 
 def _source_type(result: Node) -> ValueType:
@@ -144,14 +154,14 @@ def _source_type(result: Node) -> ValueType:
     return UNKNOWN_TYPE if value is None else value.type
 
 
-def _refused_border(node: Node, type: str) -> Diagnostic:
+def _refused_border(node: Node, type: str, fix: str) -> Diagnostic:
     side = "input" if node.outputs else "output"
     return Diagnostic(
         "CNV002",
         Severity.ERROR,
         f"model {side} {node.name!r} is of type {type}; OpenVINO IR has tensors only",
         location=Location(line=node.location.line, path=node.name),
-        fix="give the model tensors at its border",
+        fix=fix or "give the model tensors at its border",
     )
 
 

@@ -68,6 +68,7 @@ from irloop.conversion import (  # noqa: F401
     strided_slice,
     text,
     training,
+    trees,
     unique,
 )
 from irloop.conversion.borders import (
@@ -79,10 +80,12 @@ from irloop.conversion.borders import (
     set_input_shapes,
 )
 from irloop.conversion.framework import EXPORTS, IMPORTS, Converter
+from irloop.conversion.sequence_borders import set_input_lengths
 from irloop.conversion.steps import (
     CarryNarrowElements,
     DropUnread,
     KeepDeclaredDims,
+    PruneBodies,
     RequireKnownBorder,
     Translate,
 )
@@ -165,13 +168,15 @@ def to_openvino(
     *,
     opset: int = 8,
     shapes: Mapping[str, Shape] | None = None,
+    lengths: Mapping[str, int] | None = None,
     computed_weights: bool = True,
 ) -> tuple[Model, list[Diagnostic]]:
     """The same computation in OpenVINO operations up to `opset`, and what to know about it.
 
     An If whose condition is computed stays one, whatever the opset.
 
-    `shapes` fixes the shapes of inputs by name, which decides branches that depend on them.
+    `shapes` fixes the shapes of inputs by name, which decides branches that depend on them, and
+    `lengths` how many tensors each sequence or optional input holds: those are the new inputs.
     Without `computed_weights` an LSTM, GRU or RNN whose weights are no constants becomes a loop.
 
     Raises:
@@ -181,6 +186,7 @@ def to_openvino(
     """
     if model.dialect != "onnx":
         raise UsageError(f"expected an ONNX model, found dialect {model.dialect!r}")
+    set_input_lengths(model, lengths or {})
     set_input_shapes(model, shapes or {})
     converter = Converter(IMPORTS, opset, options={"computed_weights": computed_weights})
     result = _run(model, _openvino_passes(model, converter))
@@ -192,6 +198,8 @@ def to_openvino(
 def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
     names = BorderNames(model, lambda node: node.name, lambda node: node.name)
     return [
+        # A slice that nothing needs is dropped by OpenVINO, and with it what counts iterations.
+        PruneBodies(),
         # Everything that cannot be said is named here, before any time is spent on the rest.
         Translate(converter, names, own_producer),
         # Dead values need no types or names; weights said in another form go.

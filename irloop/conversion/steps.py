@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from irloop.conversion.borders import (
     BorderNames,
+    outputs_of,
     refuse_new_elements,
     refuse_not_tensors,
     require_known_ranks,
@@ -14,21 +16,50 @@ from irloop.conversion.borders import (
 from irloop.conversion.carriers import carry_narrow_elements
 from irloop.conversion.framework import EXPORTS, Conversion, Converter
 from irloop.errors import UnsupportedError
+from irloop.graph.clone import clone_graph
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Value
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_graphs
 from irloop.passes.base import ModelPass
+from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.rewriter import is_unread
 
 __all__ = [
     "CarryNarrowElements",
     "DropUnread",
     "KeepDeclaredDims",
+    "PruneBodies",
     "RequireKnownBorder",
     "Translate",
 ]
+
+
+class PruneBodies(ModelPass):
+    """Takes what nobody needs out of loops and branches, as `DeadCode` does.
+
+    Given::
+
+        Scan(x):  Loop(part):  y = x + part -> (read), z = x * part -> (not read)
+
+    Result::
+
+        Scan(x):  Loop():  y = x + part -> (read)
+
+    The graph is a new one where anything goes; that of the model stays as it is.
+    """
+
+    name = "prune_bodies"
+
+    def run_on_model(self, model: Model) -> bool:
+        if not any(node.bodies for node in model.graph.nodes):
+            return False
+        pruned = replace(model, graph=clone_graph(model.graph))
+        if not DeadCode().run(pruned, self.config):
+            return False
+        model.graph = pruned.graph
+        return True
 
 
 class Translate(ModelPass):
@@ -85,11 +116,11 @@ class Translate(ModelPass):
                 f"{len(converter.refusals)} operations cannot be converted",
                 diagnostics=converter.refusals,
             )
-        values = [value for value in converted if isinstance(value, Value)]
-        for name, node, value in zip(names.outputs, source.results, values, strict=True):
+        for name, node, value in zip(names.outputs, source.results, converted, strict=True):
             target.location = node.location
-            made = self._prepare_output(target, name, value)
-            target.graph.add_result(made, name, node.location)
+            for each, tensor in outputs_of(target, name, node, value):
+                made = self._prepare_output(target, each, tensor)
+                target.graph.add_result(made, each, node.location)
         return target.graph
 
 
