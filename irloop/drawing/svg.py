@@ -127,7 +127,8 @@ def _text(text: str, x: float, y: float, size: float, kind: str, *, middle: bool
 
 
 def _path(line: Line, x: float, y: float) -> str:
-    points = [(px + x, py + y) for px, py in line.points]
+    # Rounded as they are written: an arrow at the end of a line of no length points anywhere.
+    points = [(round(px + x, 1), round(py + y, 1)) for px, py in line.points]
     if line.back:
         return f'<path class="k" d="{_rounded(points)}" marker-end="url(#c)"/>'
     return f'<path class="e" d="{_curved(points)}" marker-end="url(#a)"/>'

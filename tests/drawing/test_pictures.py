@@ -72,6 +72,15 @@ def test_each_back_edge_is_a_line_of_its_own(model: Model) -> None:
     assert irloop.draw(model, "dot").count("constraint=false") == states
 
 
+def test_no_line_ends_in_a_piece_without_length(model: Model) -> None:
+    """Chromium turns the arrow of such a line to the right."""
+    for path in re.findall(r'<path class="e" d="([^"]+)"', irloop.draw(model)):
+        *_, before, last = re.findall(r"[MVC][^MVC]*", path)
+        start = float(re.split(r"[ ,]", before[1:])[-1])
+        end = float(re.split(r"[ ,]", last[1:])[-1])
+        assert end > start
+
+
 def test_wires_are_named(model: Model) -> None:
     picture = texts(irloop.draw(model))
     assert "state" in picture
