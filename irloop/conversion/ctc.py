@@ -49,7 +49,7 @@ def export_greedy_by_length(
 
 def _cumulative(c: Conversion) -> search.CumSum:
     if c.opset < 11:
-        raise c.refuse("ONNX has CumSum since opset 11", "write opset 11 or newer")
+        raise c.refuse("ONNX has CumSum since opset 11", opset=11)
     return search.CumSum()
 
 
@@ -75,7 +75,7 @@ def _size(c: Conversion, labels: Value) -> Value:
 def _places(c: Conversion, labels: Value) -> Value:
     """0, 1, ... up to the last frame."""
     if c.opset < 11:
-        raise c.refuse("ONNX has Range since opset 11", "write opset 11 or newer")
+        raise c.refuse("ONNX has Range since opset 11", opset=11)
     return forms.range_(c, c.i64(0), _size(c, labels), c.i64(1))
 
 

@@ -94,7 +94,7 @@ def export_pyramid(
     if op.aligned and c.opset < 16:
         raise c.refuse("RoiAlign knows half pixels since opset 16", opset=16)
     if c.opset < 10:
-        raise c.refuse("ONNX has RoiAlign since opset 10", "write opset 10 or newer")
+        raise c.refuse("ONNX has RoiAlign since opset 10", opset=10)
     count = forms.gather(c, forms.shape(c, rois), c.i64([0]), 0)
     items = forms.constant_of_shape(c, count, 0, I64)
     level = _level(c, rois, len(maps))
