@@ -7,11 +7,14 @@ share names. Names of model inputs and outputs are never changed.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+
+import onnx
 
 from irloop.graph.model import Graph, Node, Value
 from irloop.graph.op import Parameter
 
-__all__ = ["Scope"]
+__all__ = ["Scope", "StemNames", "names_in"]
 
 
 class Scope:
@@ -90,4 +93,32 @@ class Scope:
         name = self.fresh(wish)
         claimed[name] = node
         self.names.setdefault(value, name)
+        return name
+
+
+def names_in(graph: onnx.GraphProto) -> Iterator[str]:
+    """The names of all values of a graph of a file, those of bodies included."""
+    for items in (graph.input, graph.initializer, graph.output, graph.value_info):
+        yield from (item.name for item in items)
+    for node in graph.node:
+        yield from node.input
+        yield from node.output
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from names_in(attribute.g)
+
+
+class StemNames:
+    """Names for what one node of a file is written out as: the stem is its own."""
+
+    def __init__(self, stem: str, taken: set[str]) -> None:
+        self._stem = stem
+        self._taken = taken
+
+    def fresh(self, wish: str) -> str:
+        """A name that nothing in the model has."""
+        number, name = 1, f"{self._stem}/{wish}"
+        while name in self._taken:
+            number, name = number + 1, f"{self._stem}/{wish}_{number}"
+        self._taken.add(name)
         return name

@@ -17,12 +17,11 @@ for a model without types.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import onnx
 from onnx import TensorProto, helper
 
 from irloop.errors import ReadError
+from irloop.formats.onnx.naming import StemNames, names_in
 from irloop.formats.onnx.scopes import source_of
 from irloop.formats.onnx.versions import domain_of, schema_of
 
@@ -45,20 +44,9 @@ def expand_sequence_maps(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
     source_of(model.graph)
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    taken = set(_names(copy.graph))
+    taken = set(names_in(copy.graph))
     _expand(copy.graph, _Kinds(copy.graph, None, opset), taken)
     return copy
-
-
-def _names(graph: onnx.GraphProto) -> Iterator[str]:
-    for items in (graph.input, graph.initializer, graph.output, graph.value_info):
-        yield from (item.name for item in items)
-    for node in graph.node:
-        yield from node.input
-        yield from node.output
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _names(attribute.g)
 
 
 class _Kinds:
@@ -132,26 +120,10 @@ def _expand(graph: onnx.GraphProto, kinds: _Kinds, taken: set[str]) -> None:
     graph.node.extend(nodes)
 
 
-class _Names:
-    """Names for what one SequenceMap is written out as."""
-
-    def __init__(self, stem: str, taken: set[str]) -> None:
-        self._stem = stem
-        self._taken = taken
-
-    def fresh(self, wish: str) -> str:
-        """A name that nothing in the model has."""
-        number, name = 1, f"{self._stem}/{wish}"
-        while name in self._taken:
-            number, name = number + 1, f"{self._stem}/{wish}_{number}"
-        self._taken.add(name)
-        return name
-
-
 def _written_out(node: onnx.NodeProto, kinds: _Kinds, taken: set[str]) -> list[onnx.NodeProto]:
     where = node.name or next(iter(node.output), node.op_type)
     body = _body_of(node, where)
-    names = _Names(where, taken)
+    names = StemNames(where, taken)
     nodes, sources = _sources(node, body, names)
     length, go_on = names.fresh("length"), names.fresh("condition")
     true = helper.make_tensor("", TensorProto.BOOL, [], [True])
@@ -174,7 +146,7 @@ def _written_out(node: onnx.NodeProto, kinds: _Kinds, taken: set[str]) -> list[o
 
 
 def _sources(
-    node: onnx.NodeProto, body: onnx.GraphProto, names: _Names
+    node: onnx.NodeProto, body: onnx.GraphProto, names: StemNames
 ) -> tuple[list[onnx.NodeProto], list[str]]:
     """The names of the inputs as the body of the Loop can see them, and nodes that make them."""
     local = {item.name for items in (body.input, body.initializer) for item in items}
@@ -191,7 +163,7 @@ def _sources(
 
 
 def _collect(
-    loop: onnx.NodeProto, inner: onnx.GraphProto, result: str, code: int, names: _Names
+    loop: onnx.NodeProto, inner: onnx.GraphProto, result: str, code: int, names: StemNames
 ) -> onnx.NodeProto:
     """Let a state of the Loop collect a result of the body; returns the node of its start."""
     empty, so_far, longer = names.fresh("empty"), names.fresh("so_far"), names.fresh("longer")
@@ -221,7 +193,7 @@ def _body_of(node: onnx.NodeProto, where: str) -> onnx.GraphProto:
     return body
 
 
-def _loop_body(body: onnx.GraphProto, names: _Names) -> onnx.GraphProto:
+def _loop_body(body: onnx.GraphProto, names: StemNames) -> onnx.GraphProto:
     """The body of the Loop: its number and condition, and the constants of the map's body."""
     number, before, after = (names.fresh(wish) for wish in ("iteration", "goes_on", "go_on"))
     graph = onnx.GraphProto(name=body.name)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import onnx
 from onnx import TensorProto, helper
 
 from irloop.errors import ReadError
+from irloop.formats.onnx.naming import StemNames, names_in
 
 __all__ = ["Tape"]
 
@@ -20,7 +20,7 @@ class Tape:
         self.opset = opset
         self.nodes: list[onnx.NodeProto] = []
         self.where = node.name or next(filter(None, node.output), node.op_type)
-        self._taken = set(_names(model.graph))
+        self._names = StemNames(self.where, set(names_in(model.graph)))
         self._types = _types(model)
         #: The type of what is differentiated; all of it is of one type.
         self.kind = next((self._types[x][0] for x in node.input if x in self._types), 0)
@@ -32,11 +32,7 @@ class Tape:
 
     def fresh(self, wish: str) -> str:
         """A name that nothing in the model has."""
-        number, name = 1, f"{self.where}/{wish}"
-        while name in self._taken:
-            number, name = number + 1, f"{self.where}/{wish}_{number}"
-        self._taken.add(name)
-        return name
+        return self._names.fresh(wish)
 
     def __call__(self, type: str, *inputs: str, **attributes: Any) -> str:
         """Append a node and give the name of its output."""
@@ -82,14 +78,6 @@ class Tape:
         axes = self("Squeeze", self("NonZero", ones), self.integers(0))
         summed = self("ReduceSum", gradient, axes, keepdims=1, noop_with_empty_axes=1)
         return self("Reshape", summed, shape)
-
-
-def _names(graph: onnx.GraphProto) -> Iterable[str]:
-    for items in (graph.input, graph.initializer, graph.output, graph.value_info):
-        yield from (item.name for item in items)
-    for node in graph.node:
-        yield from node.input
-        yield from node.output
 
 
 def _types(model: onnx.ModelProto) -> dict[str, tuple[int, tuple[Any, ...] | None]]:
