@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from irloop import kernels
 from irloop.conversion.framework import Conversion
 from irloop.conversion.onnx_shape_forms import (
     as_i64,
@@ -37,11 +38,12 @@ from irloop.dialects.onnx import (
     generate,
     reduction,
 )
-from irloop.dialects.unpacked import UnpackedTensor
+from irloop.dialects.unpacked import ConvertedTensor, UnpackedTensor
 from irloop.graph.builder import element_of
 from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
 from irloop.graph.op import Constant, Op
+from irloop.graph.tensor import Tensor
 from irloop.graph.types import ElementType
 
 __all__ = [
@@ -121,6 +123,9 @@ ELEMENT_SINCE = {
     ElementType.I2: 25,
     ElementType.U2: 25,
 }
+#: Fewer codes of nf4 than this are no larger as numbers.
+TABLE_FROM = 64
+
 UNKNOWN_TO_ONNX = frozenset({ElementType.U1, ElementType.U3, ElementType.U6, ElementType.NF4})
 
 
@@ -158,10 +163,22 @@ def representable(c: Conversion, value: Value) -> Value:
     """
     element, op = element_of(value), value.producer.op
     known = element not in UNKNOWN_TO_ONNX and c.opset >= ELEMENT_SINCE.get(element, 1)
+    if element is ElementType.NF4 and isinstance(op, Constant) and op.tensor.count > TABLE_FROM:
+        return _looked_up(c, op.tensor, f"{value.producer.name}/codes")
     if not known and isinstance(op, Constant):
         return c.tensor(UnpackedTensor(op.tensor), f"{value.producer.name}/unpacked")
     require_element(c, element)
     return value
+
+
+def _looked_up(c: Conversion, tensor: Tensor, name: str) -> Value:
+    """The numbers of nf4 codes, found in a table: the codes stay as small as the opset allows."""
+    import numpy as np
+
+    narrow = ElementType.U4 if c.opset >= ELEMENT_SINCE[ElementType.U4] else ElementType.U8
+    codes = c.tensor(ConvertedTensor(tensor, narrow), name)
+    table = c.constant(kernels.convert.from_nf4(np.arange(16)), ElementType.F32)
+    return gather(c, table, c(convert.Cast6(ElementType.I32), codes), 0)
 
 
 def computed_in(

@@ -141,6 +141,17 @@ def test_types_that_the_opset_has_stay_as_small_as_they_are(name: str) -> None:
     assert name in stored(pipelines.to_onnx(grouped_ir(WEIGHTS[name]), opset=21)[0])
 
 
+@pytest.mark.parametrize(("opset", "codes"), [(17, "u8"), (21, "u4")])
+def test_nf4_stays_codes(opset: int, codes: str) -> None:
+    model, _ = pipelines.to_onnx(grouped_ir(WEIGHTS["nf4"]), opset=opset)
+    large = [
+        str(node.op.tensor.element)
+        for node in model.graph.nodes
+        if isinstance(node.op, Constant) and node.op.tensor.count == ROWS * COLUMNS
+    ]
+    assert large == [codes]
+
+
 def blocked_onnx(weights: Weights, *, axis: int, columns: int = COLUMNS) -> onnx.ModelProto:
     """DequantizeLinear in blocks along `axis`, then a product; fewer columns: a cut last block."""
     kinds = {"u4": TensorProto.UINT4, "i4": TensorProto.INT4, "u8": TensorProto.UINT8}

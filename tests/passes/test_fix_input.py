@@ -41,7 +41,7 @@ def test_scalars_and_truths_are_numbers_too() -> None:
     model = model_of(
         lambda _, x, flag: [x, flag], (ElementType.F32, ()), (ElementType.BOOLEAN, (2,))
     )
-    Manager([FixInput(("x0=1.5", "x1=true,false"))], check=True).run_passes(model)
+    Manager([FixInput(("x0=1.5", "x1=true,False"))], check=True).run_passes(model)
     number, flags = run(model, []).values()
     np.testing.assert_array_equal(number, np.float32(1.5))
     np.testing.assert_array_equal(flags, [True, False])

@@ -65,7 +65,7 @@ def _parsed(text: str) -> tuple[str, list[int | float]]:
     name, equals, items = text.rpartition("=")
     parts = [part.strip() for part in items.strip("[] ").split(",") if part.strip()]
     try:
-        numbers = [_number(part) for part in parts]
+        numbers = [_number(part.lower()) for part in parts]
     except ValueError:
         numbers, name = [], ""
     if not name or not equals:
