@@ -8,11 +8,12 @@ each was measured and stands in ``engines.json``; ``python -m benchmarks.malform
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-__all__ = ["Case", "edited", "line_of"]
+__all__ = ["Case", "edited", "found_by", "line_of"]
 
 
 @dataclass(frozen=True)
@@ -48,3 +49,13 @@ def line_of(path: Path, text: str) -> int:
     """The number of the first line that holds `text`."""
     lines = path.read_bytes().decode("utf-8", "replace").split("\n")
     return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def found_by(case: Case, model: Path, findings: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The finding (as JSON reports have it) that names the cause and the place, if there is one."""
+    line = line_of(model, case.at) if case.at else None
+    for item in findings:
+        right_place = line in (None, item["line"]) and case.path in ("", item["path"])
+        if item["code"] == case.code and right_place and (case.mild or item["severity"] == "error"):
+            return item
+    return None

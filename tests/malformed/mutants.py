@@ -56,6 +56,10 @@ def _place(element: etree._Element) -> str:
     return str(tag) if layer is None else f"{layer.get('type')} {tag}"
 
 
+def _attributes(element: etree._Element) -> list[tuple[str, str]]:
+    return [(str(name), str(text)) for name, text in element.attrib.items()]
+
+
 def _setting(name: str, text: str) -> Callable[[etree._Element], object]:
     return lambda element: element.set(name, text)
 
@@ -70,12 +74,12 @@ def without_attributes(root: etree._Element) -> Iterator[Mutant]:
 
 def _with_numbers(root: etree._Element, texts: tuple[str, ...]) -> Iterator[Mutant]:
     for number, element in enumerate(elements(root)):
-        for name, old in element.attrib.items():
-            if not _NUMBER.fullmatch(str(old)):
+        for name, old in _attributes(element):
+            if not _NUMBER.fullmatch(old):
                 continue
             for text in texts:
                 if text != old:
-                    broken = edited(root, number, _setting(str(name), text))
+                    broken = edited(root, number, _setting(name, text))
                     yield f"{_place(element)}@{name}={text[:20]!r}", broken
 
 
@@ -92,12 +96,12 @@ def with_huge_numbers(root: etree._Element) -> Iterator[Mutant]:
 def with_other_words(root: etree._Element) -> Iterator[Mutant]:
     """Each text of `data`, and the version and names, replaced by other texts."""
     for number, element in enumerate(elements(root)):
-        for name, old in element.attrib.items():
-            if _NUMBER.fullmatch(str(old)) or (element.tag != "data" and name == "type"):
+        for name, old in _attributes(element):
+            if _NUMBER.fullmatch(old) or (element.tag != "data" and name == "type"):
                 continue
             for text in ("", "zzz", "true", "i32", "1,2", "opset3"):
                 if text != old:
-                    broken = edited(root, number, _setting(str(name), text))
+                    broken = edited(root, number, _setting(name, text))
                     yield f"{_place(element)}@{name}={text!r}", broken
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from lxml import etree
 
 from irloop.validation.engine import validate
+from tests.malformed.mutants import KINDS, edited, elements, remove, without_references
 
 RULES = Path(__file__).resolve().parents[1] / "fixtures" / "rules"
 MODELS = {
@@ -20,17 +19,6 @@ MODELS = {
     "if": RULES / "irl702" / "good_both.xml",
     "cell": RULES / "irl801" / "good_four.xml",
 }
-Mutant = tuple[str, etree._Element]
-#: Attributes that name a layer or a port; 77 is none in any of the models.
-REFERENCES = {
-    "from-layer",
-    "from-port",
-    "to-layer",
-    "to-port",
-    "external_port_id",
-    "internal_layer_id",
-}
-NUMBER = re.compile(r"-?\d+")
 
 
 def root_of(model: str) -> etree._Element:
@@ -47,97 +35,6 @@ def weights_of(model: str, folder: Path) -> Path:
     return target
 
 
-def elements(root: etree._Element) -> list[etree._Element]:
-    return [item for item in root.iter("*") if isinstance(item.tag, str)]
-
-
-def edited(
-    root: etree._Element, number: int, edit: Callable[[etree._Element], None]
-) -> etree._Element:
-    """A copy of the tree with element `number` edited."""
-    work = copy.deepcopy(root)
-    edit(elements(work)[number])
-    return work
-
-
-def remove(element: etree._Element) -> None:
-    parent = element.getparent()
-    if parent is not None:
-        parent.remove(element)
-
-
-def duplicate(element: etree._Element) -> None:
-    element.addnext(copy.deepcopy(element))
-
-
-def without_attributes(root: etree._Element) -> Iterator[Mutant]:
-    for number, element in enumerate(elements(root)):
-        for name in element.attrib:
-            key = str(name)
-
-            def edit(item: etree._Element, key: str = key) -> None:
-                del item.attrib[key]
-
-            yield f"{element.tag}@{key} deleted", edited(root, number, edit)
-
-
-def with_other_numbers(root: etree._Element, texts: tuple[str, ...]) -> Iterator[Mutant]:
-    for number, element in enumerate(elements(root)):
-        for name, old in element.attrib.items():
-            if not NUMBER.fullmatch(str(old)):
-                continue
-            for text in texts:
-
-                def edit(item: etree._Element, key: str = str(name), text: str = text) -> None:
-                    item.set(key, text)
-
-                yield f"{element.tag}@{name!r}={text!r}", edited(root, number, edit)
-
-
-def with_other_dims(root: etree._Element) -> Iterator[Mutant]:
-    for number, element in enumerate(elements(root)):
-        if element.tag != "dim":
-            continue
-        for text in ("", "-2", "1.5", "99999999999999999999999", "7"):
-
-            def edit(item: etree._Element, text: str = text) -> None:
-                item.text = text
-
-            yield f"dim {text!r}", edited(root, number, edit)
-
-
-def with_changed_elements(root: etree._Element) -> Iterator[Mutant]:
-    for number, element in enumerate(elements(root)):
-        if element is not root:
-            yield f"{element.tag} deleted", edited(root, number, remove)
-            yield f"{element.tag} duplicated", edited(root, number, duplicate)
-
-
-def with_other_types(root: etree._Element) -> Iterator[Mutant]:
-    for number, element in enumerate(elements(root)):
-        if element.tag != "layer":
-            continue
-        for text in ("Result", "Parameter", "Const", "Loop", "If", "TensorIterator", "Concat", ""):
-
-            def edit(item: etree._Element, text: str = text) -> None:
-                item.set("type", text)
-
-            yield f"{element.get('type')} becomes {text!r}", edited(root, number, edit)
-
-
-def without_references(root: etree._Element) -> Iterator[Mutant]:
-    """Mutants in which something names what does not exist, or what is needed is gone."""
-    for number, element in enumerate(elements(root)):
-        for name in REFERENCES & {str(key) for key in element.attrib}:
-            # Edges of dead layers do not occur in these models.
-            def edit(item: etree._Element, key: str = name) -> None:
-                item.set(key, "77")
-
-            yield f"{element.tag}@{name}=77", edited(root, number, edit)
-        if element.tag in ("layer", "body", "port_map", "then_body", "else_body", "then_port_map"):
-            yield f"{element.tag} {element.get('name')} deleted", edited(root, number, remove)
-
-
 def check(root: etree._Element, folder: Path, weights: Path) -> bool:
     path = folder / "mutant.xml"
     path.write_bytes(etree.tostring(root))
@@ -147,25 +44,6 @@ def check(root: etree._Element, folder: Path, weights: Path) -> bool:
         assert item.message
         assert re.fullmatch(r"IRL\d{3}", item.code)
     return report.has_errors
-
-
-def with_wrong_numbers(root: etree._Element) -> Iterator[Mutant]:
-    return with_other_numbers(root, ("abc", "-7", "", "4"))
-
-
-def with_huge_numbers(root: etree._Element) -> Iterator[Mutant]:
-    # Longer than what Python turns into an int without a complaint of its own.
-    return with_other_numbers(root, ("9" * 5000,))
-
-
-KINDS: dict[str, Callable[..., Iterator[Mutant]]] = {
-    "attributes": without_attributes,
-    "numbers": with_wrong_numbers,
-    "huge numbers": with_huge_numbers,
-    "dims": with_other_dims,
-    "elements": with_changed_elements,
-    "types": with_other_types,
-}
 
 
 @pytest.mark.parametrize("kind", KINDS)
