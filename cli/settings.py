@@ -51,12 +51,18 @@ def find_settings() -> Settings:
         if os.path.isfile(own):
             return read_settings(own)
         project = os.path.join(folder, "pyproject.toml")
-        # Reading TOML takes longer than looking for the word, and most projects do not have it.
-        if os.path.isfile(project) and b"irloop" in _bytes_of(project):
+        if os.path.isfile(project) and _may_have_table(_bytes_of(project)):
             table = _table_of(project)
             if table is not None:
                 return _settings(table, project)
     return Settings()
+
+
+def _may_have_table(data: bytes) -> bool:
+    """Reading TOML takes longer than looking for words, and most projects do not have them."""
+    text = data.translate(None, b" \t\"'")
+    inline = text.startswith((b"tool=", b"tool.irloop")) or b"\ntool=" in text
+    return b"tool.irloop" in text or (b"irloop" in text and (inline or b"\n[tool]" in text))
 
 
 def read_settings(path: str) -> Settings:

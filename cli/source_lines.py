@@ -13,7 +13,7 @@ __all__ = ["Excerpt", "Excerpts"]
 #: A longer source line (a minified file) helps nobody; the element path says where.
 WIDEST = 4000
 
-_STEP = re.compile(r"(@?[\w-]+)(?:\[@id=([^\]]*)\])?(?:\[(\d+)\])?$")
+_STEP = r"(@?[\w-]+)(?:\[@id=([^\]]*)\])?(?:\[(\d+)\])?$"
 
 
 class Excerpt(NamedTuple):
@@ -57,7 +57,7 @@ def _part(line: str, element: str) -> tuple[int, int] | None:
     if step.startswith("@"):
         found = re.search(rf'\b{re.escape(step[1:])}\s*=\s*("[^"]*"|\'[^\']*\')', line)
         return found.span() if found else _part(line, parent)
-    match = _STEP.match(step)
+    match = re.match(_STEP, step)
     if match is None:
         return None
     tag, identity, number = match.groups()

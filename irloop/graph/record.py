@@ -39,6 +39,10 @@ class Record:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
+        if len(cls.__bases__) == 1 and hasattr(cls, "__dataclass_fields__"):
+            texts = cls.__dict__.get("__annotations__", {}).values()
+            if all(str(text).startswith("ClassVar") for text in texts):
+                return  # no fields of its own: it has those of its base
         dataclass(init=False, repr=False, eq=False)(cls)
         own: tuple[Any, ...] = fields(cast("Any", cls))
         cls._fields = tuple(item.name for item in own)

@@ -24,8 +24,9 @@ __all__ = ["Suppressed", "of_document", "of_outline"]
 #: Says whether a finding is one to leave out.
 Suppressed = Callable[[Diagnostic], bool]
 
-_COMMENT = re.compile(r"<!--\s*irloop:\s*(ignore|ignore-file)\s+([\w,\s]+?)\s*-->")
-_SPLIT = re.compile(r"[,\s]+")
+# Compiled when a file has such a comment, which few have.
+_COMMENT = r"<!--\s*irloop:\s*(ignore|ignore-file)\s+([\w,\s]+?)\s*-->"
+_SPLIT = r"[,\s]+"
 
 
 def of_document(document: Document) -> Suppressed | None:
@@ -36,7 +37,7 @@ def of_document(document: Document) -> Suppressed | None:
     text = data.decode("utf-16" if b"\0" in data[:4] else "utf-8", "replace")
     comments = [
         (text.count("\n", 0, match.end()) + 1, match[1], codes_of(match[2]))
-        for match in _COMMENT.finditer(text)
+        for match in re.finditer(_COMMENT, text)
     ]
     if not comments:
         return None
@@ -85,7 +86,7 @@ def of_outline(outline: Outline) -> Suppressed | None:
 
 def codes_of(text: str) -> tuple[str, ...]:
     """Codes or groups of a text such as ``IRL513, IRL9``."""
-    return tuple(code.upper() for code in _SPLIT.split(text.strip()) if code)
+    return tuple(code.upper() for code in re.split(_SPLIT, text.strip()) if code)
 
 
 def _next_line(lines: list[str], line: int) -> int:
