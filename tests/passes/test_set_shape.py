@@ -12,8 +12,10 @@ from irloop.errors import UsageError
 from irloop.execution.session import run
 from irloop.formats.onnx import reader
 from irloop.graph.model import Model
+from irloop.graph.rewriter import Rewriter
+from irloop.graph.tensor import ArrayTensor
 from irloop.passes import Manager
-from irloop.passes.common import SequenceToTensorIterator, SetShape
+from irloop.passes.common import ConstantFolding, SequenceToTensorIterator, SetShape
 from tests.passes.test_recurrent_passes import B, N, S, T, model
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17]>\n'
@@ -73,6 +75,23 @@ def test_names_and_ranks_are_checked(tmp_path: Path) -> None:
     assert not Manager([SetShape(("x=2,6",))]).run_passes(made)
 
 
+def test_constant_states_of_an_onnx_sequence_follow(tmp_path: Path) -> None:
+    path = tmp_path / "gru.onnx"
+    text = """
+    g (float[4, 2, 1] x) => (float[4, 1, 2, 1] y) <float[1, 3, 1] w = {1, 2, 3},
+        float[1, 3, 1] r = {1, 1, 1}, int32[2] n = {4, 4}, float[1, 2, 1] h = {0.5, 0.5}> {
+      y = GRU <hidden_size = 1> (x, w, r, "", n, h)
+    }
+    """
+    path.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())
+    made = reader.read(path)
+    x = np.arange(8, dtype=np.float32).reshape(4, 2, 1) / 8
+    (wanted,) = run(made, [x]).values()
+    assert Manager([SetShape(("x=4,6,1",))]).run_passes(made)
+    (got,) = run(made, [np.concatenate([x, x, x], 1)]).values()
+    np.testing.assert_allclose(got, np.concatenate([wanted] * 3, 2), rtol=1e-6)
+
+
 def test_states_and_lengths_of_a_sequence_follow() -> None:
     made, (x, _) = model("GRU", "forward", [T] * B)
     h = made.graph.parameters[1].output
@@ -94,3 +113,19 @@ def test_slices_of_a_loop_are_counted_again() -> None:
     whole = list(run(model("GRU", "forward", [T] * B)[0], [x, state]).values())
     got = list(run(made, [x[:, :2], state]).values())
     np.testing.assert_allclose(got[0], whole[0][:, :, :2], rtol=1e-5)
+
+
+def test_constant_states_of_a_cell_in_a_loop_follow() -> None:
+    made, (x, state) = model("GRU", "forward", [T] * B)
+    h = made.graph.parameters[1].output
+    first = made.graph.nodes
+    rewriter = Rewriter(made.graph)
+    rows = np.repeat(state[:1], B, 0)
+    constant = rewriter.insert_constant(ArrayTensor(rows), before=next(first), name="rows")
+    rewriter.replace_value(h, constant, keep_names=False)
+    rewriter.erase_parameter(h.producer)
+    wanted = list(run(made, [x]).values())
+    passes = [SequenceToTensorIterator(), ConstantFolding(), SetShape((f"x={2 * B},{T},{N}",))]
+    assert Manager(passes, check=True).run_passes(made)
+    for got, want in zip(run(made, [np.concatenate([x, x])]).values(), wanted, strict=True):
+        np.testing.assert_allclose(got, np.concatenate([want, want]), rtol=1e-5)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from irloop.dialects.loops import normal_axis
+from irloop.dialects.onnx import recurrent as onnx_recurrent
 from irloop.dialects.onnx import shape as onnx_shape
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import recurrent
@@ -29,7 +31,11 @@ from irloop.passes.options import option
 __all__ = ["SetShape"]
 
 RESHAPES = (ov_shape.Reshape, onnx_shape.Reshape, onnx_shape.Reshape14)
-SEQUENCES = (recurrent.LSTMSequence, recurrent.GRUSequence, recurrent.RNNSequence)
+CELLS = (recurrent.LSTMCell, recurrent.LSTMCell1, recurrent.GRUCell, recurrent.RNNCell)
+SEQUENCES = (
+    *(recurrent.LSTMSequence, recurrent.GRUSequence, recurrent.RNNSequence),
+    onnx_recurrent.Recurrent,
+)
 
 
 @dataclass(eq=False)
@@ -135,8 +141,10 @@ class _Following(Inference):
                 _rewriter(node).replace_op(node, onnx_shape.Reshape1(tuple(pattern)))
         elif isinstance(node.op, SEQUENCES):
             self._follow_sequence(node)
-        elif isinstance(node.op, ov.Loop):
-            self._follow_trips(node)
+        elif isinstance(node.op, ov.Loop | ov.TensorIterator):
+            self._follow_states(node)
+            if isinstance(node.op, ov.Loop):
+                self._follow_trips(node)
         super().visit(node)
 
     def _replace(self, node: Node, position: int, array: object) -> None:
@@ -191,27 +199,51 @@ class _Following(Inference):
 
     def _follow_sequence(self, node: Node) -> None:
         """Let constant states and lengths of a sequence have as many items as its input."""
-        x = node.inputs[0]
-        before = None if x is None else self._old.get(x, Shape(None)).dims
-        after = None if x is None else shape_of(x).dims
-        if before is None or after is None or before[:2] == after[:2]:
+        before, after = self._both_dims(node.inputs[0])
+        if len(before) < 2 or before[:2] == after[:2]:
             return
-        states = len(node.outputs) - 1
-        for position in range(1, 2 + states):
-            value = node.inputs[position]
+        batch, lengths, states = _batch_of(node)
+        count, steps = after[batch], after[1 - batch]
+        for position, axis in (*states, (lengths, 0)):
+            value = node.inputs[position] if position < len(node.inputs) else None
             if value is None or not isinstance(value.producer.op, Constant):
                 continue
             array = value.producer.op.tensor.numpy()
-            items = array[:1]
-            if not isinstance(after[0], int) or bool((array != items).any()):
-                raise _fixed(node, value)
-            if position == 1 + states and bool((items == before[1]).all()):
-                if not isinstance(after[1], int):
+            item = _item_of_all(node, value, count, axis)
+            if position == lengths and bool((item == before[1 - batch]).all()):
+                if not isinstance(steps, int):
                     raise _fixed(node, value)
-                items = np.full_like(items, after[1])
-            made = np.repeat(items, after[0], 0)
+                item = np.full_like(item, steps)
+            made = np.repeat(item, _known(count), axis)
             if made.shape != array.shape or bool((made != array).any()):
                 self._replace(node, position, made)
+
+    def _follow_states(self, node: Node) -> None:
+        """Let constant states of a cell in a loop have as many items as what is sliced for it."""
+        body = node.body()
+        changed = [
+            (old[1 - port.axis], new[1 - port.axis])
+            for port in body.ports.inputs
+            if isinstance(port, Sliced) and port.axis in (0, 1)
+            for old, new in [self._both_dims(node.inputs[port.external])]
+            if len(old) == len(new) == 3 and old[1 - port.axis] != new[1 - port.axis]
+        ]
+        for port in body.ports.carried:
+            value, held = node.inputs[port.external], body.graph.inputs[port.parameter]
+            states = [user for user, at in held.uses if isinstance(user.op, CELLS) and at in (1, 2)]
+            if value is None or not isinstance(value.producer.op, Constant) or not states:
+                continue
+            array = value.producer.op.tensor.numpy()
+            for old, new in changed[:1]:
+                if array.shape[0] == old:
+                    items = _item_of_all(node, value, new)
+                    self._replace(node, port.external, np.repeat(items, _known(new), 0))
+
+    def _both_dims(self, value: Value | None) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
+        """The dimensions of a value as it was, and as it is; nothing where one is not known."""
+        before = None if value is None else self._old.get(value, Shape(None)).dims
+        after = None if value is None else shape_of(value).dims
+        return ((), ()) if before is None or after is None else (before, after)
 
     def _follow_trips(self, node: Node) -> None:
         """Let a constant trip count that was the number of slices be so again."""
@@ -234,6 +266,31 @@ class _Following(Inference):
                 raise _fixed(node, trip)
             self._replace(node, 0, np.full_like(array, new // port.part_size))
             return
+
+
+def _batch_of(node: Node) -> tuple[int, int, list[tuple[int, int]]]:
+    """The batch axis of a sequence's input, where its lengths are, and states with their axis."""
+    if isinstance(node.op, onnx_recurrent.Recurrent):
+        first = getattr(node.op, "layout", 0) == 1
+        axis = 0 if first else 1
+        return axis, 4, [(5, axis), (6, axis)]
+    count = len(node.outputs)
+    return 0, count, [(position, 0) for position in range(1, count)]
+
+
+def _item_of_all(node: Node, value: Value, count: Dim, axis: int = 0) -> Any:
+    """The one item along `axis` that a constant holds for each of the batch.
+
+    Raises:
+        InferenceError: when the items differ, or it is not known how many there will be.
+    """
+    op = value.producer.op
+    assert isinstance(op, Constant)
+    array = op.tensor.numpy()
+    item = array.take([0], axis)
+    if not isinstance(count, int) or bool((array != item).any()):
+        raise _fixed(node, value)
+    return item
 
 
 def _rewriter(node: Node) -> Rewriter:
@@ -314,3 +371,8 @@ def _fixed(node: Node, value: Value) -> InferenceError:
         "the old shape",
         location=node.location,
     )
+
+
+def _known(dim: Dim) -> int:
+    assert isinstance(dim, int)
+    return dim
