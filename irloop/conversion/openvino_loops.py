@@ -1,9 +1,11 @@
 """Assembling OpenVINO Loops and TensorIterators that its CPU plugin computes right.
 
-Three hazards are written around: a state that is passed on unchanged into another state is
+Four hazards are written around: a state that is passed on unchanged into another state is
 copied first (back edges are carried out one after another and would alias); a state that the
 body does not read is read all the same where there may be no iteration (else its last value is
-uninitialised); parameters that nobody reads are left out (OpenVINO 2021 cannot read them).
+uninitialised); parameters that nobody reads are left out (OpenVINO 2021 cannot read them);
+a Loop that only its count ends, but that may not start, starts with a count of zero (OpenVINO
+takes the count for the length of what is joined, and gives uninitialised memory of that size).
 """
 
 from __future__ import annotations
@@ -114,17 +116,29 @@ class OpenVinoLoop:
         scans: list[Scanned],
     ) -> list[Value]:
         """A Loop: the last values of the states, then the joined scans."""
+        if scans and not isinstance(starts.producer.op, Constant):
+            trip, starts = self._counted(trip, starts, condition)
         self._drop_dead([condition, *states, *(scan.value for scan in scans)])
         scans = self._safe_scans(scans)
-        states = self._safe_states(states, may_be_empty=not self._runs(trip, starts))
+        runs = self._runs(trip, starts)
+        states = self._safe_states(states, may_be_empty=not runs)
         self._inputs = [self._forward(item) for item in self._inputs]
         forward = [replace(scan, reverse=False) for scan in scans]
-        node = self._make(ov.Loop(), [trip, starts], [condition], states, forward)
+        node = self._make(ov.Loop(), [trip, starts], [condition], states, forward, runs=runs)
         joined = zip(node.outputs[len(states) :], scans, strict=True)
         return [
             *node.outputs[: len(states)],
             *(_backwards(self.c, value, scan.axis, scan.reverse) for value, scan in joined),
         ]
+
+    def _counted(self, trip: Value, starts: Value, condition: Value) -> tuple[Value, Value]:
+        """The count of a Loop that may not start, and true for what may have said so."""
+        goes_on, count = self.inner.constant_of(condition), self.c.constant_of(trip)
+        endless = count is not None and int(count.reshape(-1)[0]) < 0
+        if goes_on is None or not goes_on.all() or endless:
+            return trip, starts
+        none = self.c.constant(0, element_of(trip))
+        return forms.select(self.c, starts, trip, none), self.c.constant(True, element_of(starts))
 
     def _forward(self, item: _Input) -> _Input:
         # OpenVINO's own rewriting of Loops knows forward slices only.
@@ -138,7 +152,7 @@ class OpenVinoLoop:
         self._drop_dead([*states, *(scan.value for scan in scans)])
         scans = self._safe_scans(scans)
         states = self._safe_states(states, may_be_empty=False)
-        return list(self._make(ov.TensorIterator(), [], [], states, scans).outputs)
+        return list(self._make(ov.TensorIterator(), [], [], states, scans, runs=True).outputs)
 
     def reads_slices(self, values: list[Value]) -> bool:
         """True when one of these body values depends on a slice.
@@ -218,11 +232,13 @@ class OpenVinoLoop:
         condition: list[Value],
         states: list[Value],
         scans: list[Scanned],
+        *,
+        runs: bool,
     ) -> Node:
         c, inner = self.c, self.inner
         for value in (*condition, *states, *(scan.value for scan in scans)):
             inner.result(value, inner.names.fresh(f"{value.producer.name}/out"))
-        self._drop_unread()
+        self._drop_unread(runs)
         position = {node.outputs[0]: at for at, node in enumerate(inner.graph.parameters)}
         first_state = len(condition)
         inputs: list[InputPort] = []
@@ -254,11 +270,15 @@ class OpenVinoLoop:
         c.inference.visit(node)
         return node
 
-    def _drop_unread(self) -> None:
+    def _drop_unread(self, runs: bool) -> None:
+        """Leave parameters out that nobody reads; a state's, too, where an iteration is certain.
+
+        Where it starts would hold a slice of a loop around, which OpenVINO drops.
+        """
         rewriter = Rewriter(self.inner.graph)
         kept = []
         for item in self._inputs:
-            if item.state is None and not item.parameter.is_used:
+            if (runs or item.state is None) and not item.parameter.is_used:
                 rewriter.erase_parameter(item.parameter.producer)
             else:
                 kept.append(item)

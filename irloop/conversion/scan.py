@@ -121,6 +121,9 @@ def _length(c: Conversion, body: Body, inputs: tuple[Value | None, ...]) -> int 
 
 
 def _scan_length(c: Conversion, body: Body, inputs: tuple[Value | None, ...]) -> Value:
+    known = _length(c, body, inputs)
+    if known is not None:
+        return c.i64(known)
     port = _scanned(body)[0]
     value = given(c, inputs, port.external)
     axis = _axis(c, port.axis, shape_of(value).rank)

@@ -432,20 +432,6 @@ LOST = {
           }>
       }> (s)
     }""",
-    "an output that is not read": """g (float[2] x, float[4,2] s) => (float[2] out) {
-      ax = Constant <value = int64[1] {0}> () first = Neg (x) second = Tanh (x)
-      all, others = Scan <num_scan_inputs = 1,
-        body = outer (float[2] part) => (float[2] copy, float[2] kept) {
-          copy = Identity (second) minus = Sub (first, second) parts = Unsqueeze (minus, ax)
-          unread, joined = Scan <num_scan_inputs = 1,
-            body = inner (float[2] e) => (float[2] less, float[2] same) {
-              less = Sub (e, part) same = Identity (e)
-            }> (parts)
-          kept = ReduceSum <keepdims = 0> (joined, ax)
-        }> (s)
-      sums = Add (all, others)
-      out = ReduceSum <keepdims = 0> (sums, ax)
-    }""",
     "a start that is not certain": """g (float[2] x, float[4,2] s) => (float[2] out) {
       ax = Constant <value = int64[1] {0}> () trips = Constant <value = int64 {3}> ()
       zero = Constant <value = float {0}> ()
