@@ -1,12 +1,14 @@
 """irloop's `--target openvino-2021.4` in the real runtime: the Inference Engine 2021.4.2, CPU.
 
-    python -m benchmarks.runtime_2021 --python PATH [--corpus DIR] [--fix-inputs] [-v]
+    python -m benchmarks.runtime_2021 --python PATH [--corpus DIR | --operations DIR]
+        [--fix-inputs] [--only test_lstm] [-v]
 
 PATH is a Python from 3.7 to 3.9 that has openvino==2021.4.2. The backend tests of the installed
 onnx package, but those with random outputs, are converted, run and compared with their expected
-outputs; with --corpus it is every IR of the recorded cases. Inputs whose shape is not known get
-that of the data: the runtime knows static shapes only. Outputs are compared in the types that it
-gives: i32 for integers of more than 16 bits, f32 for everything else.
+outputs; with --corpus it is every IR of the recorded cases, with --operations every IR of an
+operation suite. Inputs whose shape is not known get that of the data: the runtime knows static
+shapes only. Outputs are compared in the types that it gives: i32 for integers of more than 16
+bits, f32 for everything else.
 
 With --fix-inputs a model that is refused because its shapes follow from an input (axes, sizes) is
 tried again with that input made a constant (the pass fix_input); these are counted apart.
@@ -30,7 +32,13 @@ from onnx.backend.test.loader import load_model_tests
 
 import irloop
 from benchmarks.backend_conversion import model_file
-from benchmarks.cases import CorpusCase, corpus_cases, differences
+from benchmarks.cases import (
+    CorpusCase,
+    OperationCase,
+    corpus_cases,
+    differences,
+    operation_cases,
+)
 from benchmarks.corpus_conversion import positions
 from benchmarks.engines import Child, EngineError, same_but_empty
 from benchmarks.onnx_backend import KINDS, RANDOM, sets
@@ -173,6 +181,19 @@ def _recorded_ir(case: CorpusCase) -> tuple[irloop.Model, list[DataSet]]:
     return model, data
 
 
+def operation_irs(only: Sequence[str], root: Path) -> Iterator[tuple[str, Case]]:
+    """Each case of an operation suite that is one inference, and how to read it."""
+    for case in operation_cases(root, only):
+        if case.meta.get("steps", 1) == 1:
+            yield case.name, partial(_operation_ir, case)
+
+
+def _operation_ir(case: OperationCase) -> tuple[irloop.Model, list[DataSet]]:
+    model = case.read()
+    ((named, wanted),) = case.steps()
+    return model, [([named[node.name] for node in model.graph.parameters], wanted)]
+
+
 def verdict(case: Case, engine: InferenceEngine, *, fix: bool = False) -> str:
     """ "equal" or what went wrong, whatever happens.
 
@@ -197,6 +218,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", default="", help="an interpreter that has openvino 2021.4.2")
     parser.add_argument("--corpus", type=Path, help="recorded cases instead of backend tests")
+    parser.add_argument("--operations", type=Path, help="an operation suite instead")
     parser.add_argument("--only", action="append", default=[], help="prefix of the name")
     parser.add_argument("--fix-inputs", action="store_true", help="make constants of small inputs")
     parser.add_argument("-v", "--verbose", action="store_true")
@@ -210,11 +232,12 @@ def main() -> int:
     tally: collections.Counter[str] = collections.Counter()
     only = options.only or [""]
     with tempfile.TemporaryDirectory() as folder:
-        cases = (
-            recorded_irs(only, options.corpus)
-            if options.corpus
-            else backend_tests(only, Path(folder))
-        )
+        if options.corpus:
+            cases = recorded_irs(only, options.corpus)
+        elif options.operations:
+            cases = operation_irs(only, options.operations)
+        else:
+            cases = backend_tests(only, Path(folder))
         for name, case in cases:
             found = verdict(case, engine, fix=options.fix_inputs)
             tally[found.split(":")[0]] += 1
