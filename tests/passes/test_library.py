@@ -27,6 +27,7 @@ from irloop.passes.common import (
     DeadCode,
     FoldTrips,
     HoistInvariants,
+    IdentityElimination,
     InlineConstantIf,
     Unroll,
 )
@@ -152,6 +153,22 @@ def test_a_branch_that_is_never_taken_goes(tmp_path: Path) -> None:
     assert types(model) == ["Add"]
     (z,) = run(model, [np.array([1, 5], np.float32)]).values()
     np.testing.assert_array_equal(z, [2, 10])
+
+
+def test_a_branch_that_hands_an_input_on_keeps_the_names(tmp_path: Path) -> None:
+    model = read(
+        """
+        g (float[2] x) => (float[2] z) {
+          yes = Constant <value = bool {1}> ()
+          z = If (yes) <then_branch = t () => (float[2] p) { p = Identity (x) },
+                        else_branch = e () => (float[2] q) { q = Mul (x, x) }>
+        }
+        """,
+        tmp_path,
+    )
+    Manager([InlineConstantIf(), IdentityElimination()], check=True).run_passes(model)
+    assert list(run(model, {"x": np.array([1, 5], np.float32)})) == ["z"]
+    assert model.graph.inputs[0].name == "x"
 
 
 COUNTED = """

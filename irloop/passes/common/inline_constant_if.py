@@ -5,7 +5,9 @@ from __future__ import annotations
 from irloop.dialects.onnx.control_flow import If as OnnxIf
 from irloop.dialects.openvino.control_flow import If as OpenVinoIf
 from irloop.graph.clone import clone_into
+from irloop.graph.model import Model
 from irloop.passes.base import MatcherPass
+from irloop.passes.forms import Forms
 from irloop.passes.pattern import Match, Pattern, wrap_type
 from irloop.passes.rewriter import MatchRewriter
 
@@ -22,6 +24,9 @@ class InlineConstantIf(MatcherPass):
     Result::
 
         y = x + 1
+
+    A branch that only hands an input of the model on to an output becomes a copy: both keep their
+    names.
     """
 
     name = "inline_constant_if"
@@ -47,5 +52,8 @@ class InlineConstantIf(MatcherPass):
         given = {port.external: results[port.result] for port in body.ports.outputs}
         if len(given) != len(node.outputs):
             return False
-        rewriter.replace_node(node, [given[at] for at in range(len(given))])
+        dialect = "onnx" if isinstance(node.op, OnnxIf) else "openvino"
+        forms = Forms(Model(rewriter.graph, dialect, 0), rewriter, node, node.name)
+        outputs = [forms.named_apart(given[at], value) for at, value in enumerate(node.outputs)]
+        rewriter.replace_node(node, outputs)
         return True
