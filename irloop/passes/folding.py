@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 
+from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.model import Node, Value
-from irloop.graph.op import Constant
+from irloop.graph.op import Constant, Op
 from irloop.graph.tensor import ArrayTensor, Tensor
 from irloop.graph.types import ElementType, TensorType
 
 __all__ = ["RESULT_LIMIT", "folded", "folded_outputs"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_HALF = frozenset({ElementType.F16, ElementType.BF16})
 
 #: Results of more bytes than this are not stored: the model would grow.
 RESULT_LIMIT = 16 << 20
@@ -35,8 +45,8 @@ def folded_outputs(
 ) -> list[Tensor] | None:
     """The outputs of `node` for these inputs (None where one is omitted).
 
-    None for operations with a state or random numbers, for what no kernel computes, and for
-    outputs of unknown shape or of more than `limit` bytes.
+    None for operations with a state or random numbers, for what no kernel computes, for outputs
+    of unknown shape or of more than `limit` bytes, and where a constant would round.
     """
     op = node.op
     if node.bodies or not inputs or not node.outputs or not op.pure or not op.can_run():
@@ -47,19 +57,50 @@ def folded_outputs(
         # Held as codes, which a kernel alone would take for numbers.
         return None
     arrays = [None if tensor is None else tensor.numpy() for tensor in inputs]
-    try:
-        with np.errstate(all="ignore"):
-            made = op.kernel(len(node.outputs))(*arrays)
-    except Exception:  # a kernel that refuses leaves the node as it is; running reports it
-        return None
-    results = made if isinstance(made, tuple) else (made,)
-    if len(results) != len(node.outputs) or any(isinstance(item, list) for item in results):
+    results = _computed(op, arrays, len(node.outputs))
+    if results is None or not _keeps_numbers(node, arrays, results):
         return None
     outputs: list[Tensor] = []
     for value, result in zip(node.outputs, results, strict=True):
         assert isinstance(value.type, TensorType)
         outputs.append(ArrayTensor(np.asarray(result), value.type.element))
     return outputs
+
+
+def _computed(op: Op, arrays: Sequence[Array | None], count: int) -> tuple[Any, ...] | None:
+    try:
+        with np.errstate(all="ignore"):
+            made = op.kernel(count)(*arrays)
+    except Exception:  # a kernel that refuses leaves the node as it is; running reports it
+        return None
+    results = made if isinstance(made, tuple) else (made,)
+    if len(results) != count or any(isinstance(item, list) for item in results):
+        return None
+    return results
+
+
+def _keeps_numbers(node: Node, arrays: Sequence[Array | None], results: tuple[Any, ...]) -> bool:
+    """True where the results are what running the node gives.
+
+    Half precision in an IR is computed in single precision and rounded where it leaves the model
+    only; a constant in between would be rounded as well.
+    """
+    elements = [value.type.element for value in node.outputs if isinstance(value.type, TensorType)]
+    if not isinstance(node.op, OpenVinoOp) or not _HALF.intersection(elements):
+        return True
+    attributes: Any = node.op
+    halves = [item.name for item in fields(attributes) if getattr(attributes, item.name) in _HALF]
+    op = replace(attributes, **dict.fromkeys(halves, ElementType.F32))
+    wide = _computed(op, [_widened(array) for array in arrays], len(node.outputs))
+    return wide is not None and all(
+        np.array_equal(_widened(one), _widened(other), equal_nan=one.dtype.kind == "f")
+        for one, other in zip(map(np.asarray, results), map(np.asarray, wide), strict=True)
+    )
+
+
+def _widened(array: Any) -> Any:
+    half = array is not None and array.dtype in (np.float16, ml_dtypes.bfloat16)
+    return array.astype(np.float32) if half else array
 
 
 def _fits(value: Value, limit: int) -> bool:
