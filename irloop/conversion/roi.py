@@ -6,6 +6,7 @@ from typing import Any
 
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion import openvino_forms as ov_forms
+from irloop.conversion import roi_samples
 from irloop.conversion.boxes import places
 from irloop.conversion.einsum import einsum
 from irloop.conversion.framework import Conversion, exports, imports
@@ -21,6 +22,8 @@ from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
 __all__ = ["up_to_the_end"]
+
+F32 = ElementType.F32
 
 
 @exports(ov.ROIPooling)
@@ -103,17 +106,14 @@ def export_roi_align(
 ) -> Value:
     """ROIAlign -> RoiAlign; the largest sample by sampling finer and MaxPool."""
     aligned = op.alignment()
+    finest = op.mode.lower() == "max"
+    ratio = op.sampling_ratio
+    if finest and ratio < 1:
+        return _largest(c, op, data, rois, items)
     if aligned != "asymmetric" and c.opset < 16:
         raise c.refuse("RoiAlign knows half pixels since opset 16", opset=16)
     if aligned == "half_pixel":
         rois = forms.add(c, rois, forms.scalar(c, 0.5, rois))
-    finest = op.mode.lower() == "max"
-    ratio = op.sampling_ratio
-    if finest and ratio < 1:
-        raise c.refuse(
-            "the largest of samples whose number depends on the region has no ONNX form",
-            "give it a sampling_ratio",
-        )
     factor = ratio if finest else 1
     attributes: dict[str, Any] = {
         "mode": "avg",
@@ -129,11 +129,43 @@ def export_roi_align(
     else:
         target = onnx.RoiAlign10(**attributes)
     result = c(target, data, rois, whole)
-    if factor == 1:
+    if not finest:
         return result
-    window = (factor, factor)
-    pool = onnx_pooling.MaxPool(kernel_shape=window, strides=window)
-    return c.emit(pool, result, n_outputs=1).outputs[0]
+    if factor > 1:
+        window = (factor, factor)
+        pool = onnx_pooling.MaxPool(kernel_shape=window, strides=window)
+        result = c.emit(pool, result, n_outputs=1).outputs[0]
+    # OpenVINO starts from 0 when it looks for the largest sample.
+    return forms.maximum(c, result, forms.scalar(c, 0.0, result))
+
+
+def _largest(
+    c: Conversion, op: ov.ROIAlign | ov.ROIAlign9, data: Value, rois: Value, items: Value
+) -> Value:
+    """The largest of samples whose number depends on the region, or 0, each gathered."""
+    aligned = op.alignment()
+    maps = roi_samples.maps_of(c, data, items)
+    before = c.constant(0.5 if aligned == "half_pixel" else 0.0, F32)
+    after = c.constant(0.0 if aligned == "asymmetric" else 0.5, F32)
+    scale, half = c.constant(op.spatial_scale, F32), c.constant(0.5, F32)
+    bounds = []
+    for at in range(4):
+        moved = forms.add(c, roi_samples.number_of(c, rois, at), before)
+        bounds.append(forms.sub(c, forms.mul(c, moved, scale), after))
+    sides, placed = [], []
+    for at, bins, axes in ((1, op.pooled_h, (1, 2)), (0, op.pooled_w, (3, 4))):
+        length = forms.sub(c, bounds[2 + at], bounds[at])
+        if aligned == "asymmetric":
+            length = forms.maximum(c, length, c.constant(1.0, F32))
+        sides.append(roi_samples.side(c, length, bins, 0, axes, 1.0))
+        middle = forms.add(c, bounds[at], forms.mul(c, length, half))
+        placed.append(forms.add(c, middle, sides[-1].place))
+    values, _ = maps.read(c, placed[0], placed[1], 1.0)
+    own = forms.unsqueeze(c, c(comparison.And(), *(item.own for item in sides)), [-1])
+    values = forms.where(c, own, values, c.constant(0.0, F32))
+    best = forms.reduce(c, "Max", values, [2, 4], keep=False)
+    best = forms.maximum(c, best, c.constant(0.0, F32))
+    return forms.cast(c, forms.transpose(c, best, [0, 3, 1, 2]), element_of(data))
 
 
 @exports(ov.PSROIPooling)

@@ -133,7 +133,7 @@ def roi_align(
     """Regions [R, 4] (x1, y1, x2, y2) of the items [R], each bin sampled `ratio` times an axis.
 
     `ratio` 0 samples about once an element. A place is bilinear; `mode` avg takes the mean of
-    a bin, max the largest weighted element, max_sample the largest sample. `offset` is taken
+    a bin, max the largest weighted element, max_sample the largest sample or 0. `offset` is taken
     off the scaled coordinates; with `at_least_one` a region is one element high and wide.
     """
 
@@ -175,8 +175,10 @@ def _aligned(
     near, beside = cells.shape[2], cells.shape[4]
     binned = cells.reshape(len(plane), height, -1, near, width, len(x) // width, beside)
     axes = (2, 3, 5, 6)
-    result: Array = binned.mean(axis=axes) if mode == "avg" else binned.max(axis=axes)
-    return result
+    if mode == "avg":
+        return np.asarray(binned.mean(axis=axes))
+    # OpenVINO starts from 0 when it looks for the largest sample.
+    return np.asarray(binned.max(axis=axes, initial=0 if mode == "max_sample" else -np.inf))
 
 
 def psroi_average(outputs: int, group: int, scale: float) -> Function:

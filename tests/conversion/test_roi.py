@@ -10,7 +10,7 @@ import pytest
 
 from irloop.dialects.openvino import roi as ov
 from irloop.graph.op import Op
-from tests.drawn.operations import check_operation
+from tests.drawn.operations import check_operation, everything
 
 OPCONF_TYPES = "ROIPooling ROIAlign PSROIPooling"
 
@@ -67,3 +67,26 @@ def test_a_negative_item_ends_the_regions(op: Op, scale: float, items: list[int]
         found = check_operation(op, [data, rois.astype(np.float32)], dynamic=dynamic)[0]
         assert found[: items.index(-1)].all(axis=(1, 2, 3)).all()
         assert not found[items.index(-1) :].any()
+
+
+@pytest.mark.parametrize("mode", ["asymmetric", "half_pixel", "half_pixel_for_nn"])
+@pytest.mark.parametrize(("ratio", "opset"), [(0, 11), (0, 21), (1, 16), (2, 17)])
+def test_the_largest_sample(mode: str, ratio: int, opset: int) -> None:
+    """Of a fixed number in a bin, or of as many as the region has elements; 0 at least."""
+    rng = np.random.default_rng(opset)
+    op = ov.ROIAlign9(
+        pooled_h=2,
+        pooled_w=3,
+        sampling_ratio=ratio,
+        spatial_scale=0.5,
+        mode="max",
+        aligned_mode=mode,
+    )
+    low = rng.random((6, 2)) * 12
+    sides = rng.random((6, 2)) * [[0.5], [3], [8], [12], [12], [20]]
+    # What opset8 has for half pixels reads smaller regions as one element.
+    rois = np.concatenate((low, low + sides + (2 if ratio else 0)), axis=1)
+    data = rng.normal(size=(2, 3, 8, 9)).astype(np.float32)
+    arrays = [data, rois.astype(np.float32), rng.integers(0, 2, 6).astype(np.int32)]
+    dynamic = (0, 1) if opset == 21 else ()
+    check_operation(op, arrays, opset=opset, dynamic=dynamic, openvino=everything)
