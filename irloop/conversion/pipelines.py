@@ -11,6 +11,7 @@ from irloop.conversion import (  # noqa: F401
     activation,
     adaptive_pooling,
     attention,
+    bit_cast,
     bits,
     branch,
     color,
@@ -83,6 +84,7 @@ from irloop.conversion.framework import EXPORTS, IMPORTS, Converter
 from irloop.conversion.sequence_borders import set_input_lengths
 from irloop.conversion.steps import (
     CarryNarrowElements,
+    CountIterations,
     DropUnread,
     KeepDeclaredDims,
     PruneBodies,
@@ -95,6 +97,7 @@ from irloop.errors import UnsupportedError, UsageError
 from irloop.graph.model import Model
 from irloop.graph.types import Shape
 from irloop.passes.base import Pass
+from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.manager import Manager
 
 __all__ = [
@@ -206,6 +209,11 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         DropUnread(),
         # A loop that replaces another one takes the dimensions of its body over.
         KeepDeclaredDims(converter),
+        # Translating folds branches and states: what nobody needs by now goes once more, and
+        # where that took the slices the iterations are counted.
+        DeadCode(),
+        CountIterations(),
+        DeadCode(),
         # Inputs and outputs are as they will be written.
         RequireKnownBorder(),
     ]

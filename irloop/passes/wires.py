@@ -92,6 +92,8 @@ class LoopWires:
     inputs: list[Entering] = field(default_factory=list)
     outputs: list[Leaving] = field(default_factory=list)
     names: dict[Value, str] = field(default_factory=dict)
+    #: Nodes between the loop and what reads its outputs.
+    behind: list[Node] = field(default_factory=list)
 
     @classmethod
     def of(cls, node: Node) -> LoopWires | None:
@@ -176,6 +178,12 @@ class LoopWires:
             rewriter.set_input(node, position, new)
         if new is not old:
             new.names, old.names = old.names, ()
+        chain: list[Node] = []
+        value: Value | None = new
+        while value is not old and value is not None:
+            chain.append(value.producer)
+            value = value.producer.inputs[0]
+        self.behind += reversed(chain)
 
     def replace(self, op: Op, rewriter: MatchRewriter) -> Node:
         """A node of `op` with these wires in place of the old node, which is erased.
@@ -194,6 +202,9 @@ class LoopWires:
         name = node.name
         rewriter.erase(node)
         new.name = name
+        for follower in self.behind:
+            # Their types were those of the old outputs.
+            rewriter.inference.visit(follower)
         return new
 
     def insert(

@@ -121,6 +121,21 @@ def test_a_scan_gathers_by_the_number_of_the_iteration(tmp_path: Path) -> None:
     )
 
 
+def test_what_follows_a_loop_knows_its_new_shape(tmp_path: Path) -> None:
+    text = """
+    g (float[3, 2] x) => (float[3] y) {
+      turned = Scan <num_scan_inputs = 1, scan_output_axes = [1]
+          , body = k (float[2] p) => (float[2] q) { q = Relu (p) }> (x)
+      y = Scan <num_scan_inputs = 1, scan_input_axes = [1]
+          , body = l (float[2] a) => (float b) { b = ReduceSum <keepdims = 0> (a) }> (turned)
+    }
+    """
+    model = changed(read(text, tmp_path), ScanToLoop())
+    assert loops(model) == ["Loop", "Loop"]
+    (y,) = run(model, [np.arange(6, dtype=np.float32).reshape(3, 2)]).values()
+    np.testing.assert_array_equal(y, [1, 5, 9])
+
+
 @pytest.mark.parametrize("length", [0, 1, 4])
 def test_the_length_may_be_known_late(length: int, tmp_path: Path) -> None:
     model = changed(read(SCAN.replace("SIZE", "M, 2"), tmp_path), ScanToLoop())

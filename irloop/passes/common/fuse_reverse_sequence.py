@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.onnx import reorder as onnx_reorder
@@ -23,7 +23,7 @@ __all__ = ["FuseReverseSequence"]
 SEQUENCES = (recurrent.LSTMSequence, recurrent.GRUSequence, recurrent.RNNSequence)
 LOOPS = (ov.TensorIterator, onnx.Scan)
 
-Port = TypeVar("Port", Sliced, ScanInput, Concatenated, ScanOutput)
+Port = TypeVar("Port", bound=Sliced | ScanInput | Concatenated | ScanOutput)
 
 
 class FuseReverseSequence(MatcherPass):
@@ -98,12 +98,13 @@ def _turned(port: Port) -> Port | None:
     """The same wire in the other direction; None where it has not the whole axis, one by one."""
     if port.axis < 0:
         return None
+    wire: Any = port
     if isinstance(port, ScanInput | ScanOutput):
-        return replace(port, reverse=not port.reverse)
+        return cast("Port", replace(wire, reverse=not port.reverse))
     whole = (port.start, port.end) == ((0, -1) if port.stride > 0 else (-1, 0))
     if not whole or abs(port.stride) != 1 or port.part_size != 1:
         return None
-    return replace(port, start=port.end, end=port.start, stride=-port.stride)
+    return cast("Port", replace(wire, start=port.end, end=port.start, stride=-port.stride))
 
 
 def _reversed(node: Node, axis: int, known: Inference) -> Value | None:

@@ -20,6 +20,9 @@ __all__ = ["ScanToLoop"]
 #: The opset from which a Loop may have no state.
 WITHOUT_STATES = 11
 
+#: The opset from which a slice may walk backwards.
+WITH_STEPS = 10
+
 
 class ScanToLoop(LoopPass):
     """Says a Scan as a Loop that gathers its elements by the number of the iteration.
@@ -35,7 +38,8 @@ class ScanToLoop(LoopPass):
         Transpose(t, 0 to 1)
 
     The length may be known only when the model runs. A Scan over a tensor, or with a result, of
-    unknown rank stays, and so does one without a state before opset 11.
+    unknown rank stays, and so does one without a state before opset 11, or with a result in reverse
+    order before opset 10.
     """
 
     name = "scan_to_loop"
@@ -46,8 +50,12 @@ class ScanToLoop(LoopPass):
         slices = wires.slices
         ranks = [shape_of(item.outer).rank for item in slices]
         ranks += [shape_of(item.value).rank for item in wires.outputs]
-        stateless = not wires.states and self.model.opsets.get("", 0) < WITHOUT_STATES
-        if None in ranks or stateless:
+        opset = self.model.opsets.get("", 0)
+        stateless = not wires.states and opset < WITHOUT_STATES
+        turned = any(
+            isinstance(item.port, ScanOutput) and item.port.reverse for item in wires.outputs
+        )
+        if None in ranks or stateless or (turned and opset < WITH_STEPS):
             return
         forms = Forms(self.model, rewriter, node, node.name)
         first = slices[0]
