@@ -203,7 +203,8 @@ class Analysis:
         try:
             graph = read_document(document, context.weights.path).graph
             # Readers look at a body by itself before its owner gives it types and shapes.
-            for body in all_graphs(graph):
+            bodies = all_graphs(graph) if len(context.nets) > 1 else ()
+            for body in bodies:
                 if body is not graph:
                     inference.run(body)
                     self._alone.update(
@@ -256,6 +257,8 @@ class Analysis:
     def close(self) -> None:
         """Take the graph apart, so that no garbage collection has to search for it."""
         for _, node in self.pairs:
+            for value in node.outputs:
+                value._uses.clear()
             node.outputs = ()
             node.graph = node._next = node._previous = None
         self.pairs.clear()

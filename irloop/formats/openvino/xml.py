@@ -445,7 +445,10 @@ def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) ->
     assert builder.net is not None  # a document without its root element is not well-formed
     attributes = builder.attributes
     version, net_name = attributes.get("version"), attributes.get("name")
-    return Document(name, builder.net, version, net_name, data, builder.dims)
+    document = Document(name, builder.net, version, net_name, data, builder.dims)
+    # Its tables refer to it: the document is not to wait for a garbage collection with them.
+    builder.__dict__.clear()
+    return document
 
 
 @contextmanager
