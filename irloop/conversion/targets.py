@@ -31,6 +31,7 @@ from irloop.passes.common import (
     FoldShapes,
     InlineConstantIf,
     KeepReducedDims,
+    PlainArithmetic,
     SelectBranches,
     UnpackConstants,
     WidenNarrowIntegers,
@@ -135,20 +136,21 @@ def _separate_names(model: Model) -> None:
     """
     rewriter = Rewriter(model.graph)
     taken = {node.name for node in model.graph.parameters}
-    made: set[Value] = set()
+    shown: set[Value] = set()
     for result in model.graph.results:
         value = result.inputs[0]
-        if value is None or value in made:
+        if value is None:
             continue
-        if isinstance(value.producer.op, Parameter):
+        if isinstance(value.producer.op, Parameter) or value in shown:
             op, name = Convert(element_of(value)), value.producer.name
             copy = rewriter.insert(op, (value,), before=None, name=name, types=(value.type,))
             rewriter.set_input(result, 0, copy.output)
             value = copy.output
-        while value.producer.name in taken:
+        shown.add(value)
+        named = [item for item in value.producer.outputs if item in shown]
+        while len(named) == 1 and value.producer.name in taken:
             value.producer.name += "/out"
         taken.add(value.producer.name)
-        made.update(value.producer.outputs)
 
 
 def compress(model: Model) -> Diagnostic:
@@ -168,12 +170,14 @@ def _passes(target: Target) -> Iterator[Pass]:
     if target.name == OLDEST:
         # It runs partial ranges from the end of the axis, cannot read loops with wires that nobody
         # needs, gives zeros after no iteration, loses the rank of a reduction to a scalar, has no
-        # ConvertLike, and computes differences in types that have no negative numbers.
+        # ConvertLike, aligns operands in its own way, and computes differences in types that have
+        # no negative numbers.
         yield CanonicalPorts()
         yield DeadCode()
         yield ChooseInitialStates()
         yield KeepReducedDims()
         yield ConvertLikeToConvert()
+        yield PlainArithmetic()
     yield BodyBarriers()
     if target.types:
         yield UnpackConstants(tuple(sorted(str(item) for item in target.types & set(STAND_INS))))

@@ -61,6 +61,13 @@ FORMS: list[tuple[str, Build, Any]] = [
         X[:, :, 3],
     ),
     (
+        "Select",
+        lambda b, x: b(
+            gather.GatherND8(), x, b(convert.Convert(ElementType.I64), b.i64([[-1, 0]]))
+        ),
+        X[-1:, 0],
+    ),
+    (
         "StridedSlice",
         lambda b, x: b(
             slicing.Slice(), x, *bounds(b, [1, -1], [2**40, -(2**40)], [1, -2], [0, -1])

@@ -11,6 +11,7 @@ from irloop.dialects.openvino import (
     convert,
     elementwise,
     gather,
+    matmul,
     reduction,
     shape,
     slicing,
@@ -28,6 +29,7 @@ from irloop.passes.common import (
     ConvertLikeToConvert,
     FoldShapes,
     KeepReducedDims,
+    PlainArithmetic,
     UnpackConstants,
     WidenNarrowIntegers,
 )
@@ -190,6 +192,53 @@ def test_the_type_of_another_value_is_written_out() -> None:
     assert shown(model) == "ConvertLike = Convert(x0)\n-> ConvertLike"
     (got,) = run(model, [np.array([1.7, 3], np.float32), np.zeros(3, np.uint8)]).values()
     np.testing.assert_array_equal(got, np.array([1, 3], np.uint8), strict=True)
+
+
+@pytest.mark.parametrize(("axis", "ones"), [(0, "[1, 2]"), (1, "[1]"), (-1, "")])
+def test_operands_are_aligned_by_ones(axis: int, ones: str) -> None:
+    second = (2,) if axis == 0 else (3,) if axis == 1 else (4,)
+    model = after(
+        model_of(
+            lambda b, x, y: b(elementwise.Subtract("pdpd", axis), x, y),
+            (F32, (2, 3, 4)),
+            (F32, second),
+        ),
+        PlainArithmetic(),
+    )
+    first = f"Subtract/Unsqueeze = Unsqueeze(x1, {ones})\n" if ones else ""
+    right = "Subtract/Unsqueeze" if ones else "x1"
+    assert shown(model) == f"{first}Subtract = Subtract(x0, {right})\n-> Subtract"
+    x, y = np.arange(24, dtype=np.float32).reshape(2, 3, 4), np.arange(second[0], dtype=np.float32)
+    (got,) = run(model, [x, y]).values()
+    np.testing.assert_array_equal(
+        got, x - y.reshape(-1, *[1] * ones.count("1"), *[1] * ones.count("2"))
+    )
+
+
+def test_integers_are_divided_downwards_by_what_divides_evenly() -> None:
+    kind = (ElementType.I32, (4,))
+    model = after(
+        model_of(lambda b, x, y: b(elementwise.Divide(), x, y), kind, kind), PlainArithmetic()
+    )
+    assert [node.op.type for node in model.graph.nodes] == ["FloorMod", "Subtract", "Divide"]
+    x, y = np.array([7, -7, 7, -7], np.int32), np.array([2, 2, -2, -2], np.int32)
+    (got,) = run(model, [x, y]).values()
+    np.testing.assert_array_equal(got, [3, -4, -4, 3])
+
+
+def test_truths_and_equations_are_written_out() -> None:
+    def build(b: Builder, x: Value, y: Value) -> list[Value]:
+        truth = b(convert.Convert(BOOL), x)
+        other = b(comparison.Xor(), truth, b(comparison.Less(), x, y))
+        return [other, b(matmul.Einsum("ij,jk"), x, y)]
+
+    model = after(model_of(build, (F32, (2, 2)), (F32, (2, 2))), PlainArithmetic())
+    kinds = [node.op.type for node in model.graph.nodes if node.op.type != "Const"]
+    assert sorted(kinds) == ["Einsum", "Less", "LogicalXor", "NotEqual"]
+    x, y = np.array([[0, 0.5], [200, 0]], np.float32), np.array([[1, 0], [1, 1]], np.float32)
+    truths, product = run(model, [x, y]).values()
+    np.testing.assert_array_equal(truths, [[True, True], [True, True]])
+    np.testing.assert_allclose(product, x @ y)
 
 
 def packed(element: ElementType) -> Model:

@@ -57,6 +57,7 @@ from irloop.passes.common.loop_to_scan import LoopToScan
 from irloop.passes.common.loop_to_tensor_iterator import LoopToTensorIterator
 from irloop.passes.common.low_latency import LowLatency
 from irloop.passes.common.merge_directions import MergeDirections
+from irloop.passes.common.plain_arithmetic import PlainArithmetic
 from irloop.passes.common.scan8_to_scan9 import Scan8ToScan9
 from irloop.passes.common.scan_to_loop import ScanToLoop
 from irloop.passes.common.select_branches import SelectBranches
@@ -99,6 +100,7 @@ __all__ = [
     "LoopToTensorIterator",
     "LowLatency",
     "MergeDirections",
+    "PlainArithmetic",
     "Scan8ToScan9",
     "ScanToLoop",
     "SelectBranches",
@@ -143,6 +145,7 @@ LIBRARY: dict[str, type[Pass]] = by_name(
         LoopToTensorIterator,
         LowLatency,
         MergeDirections,
+        PlainArithmetic,
         Scan8ToScan9,
         ScanToLoop,
         SelectBranches,

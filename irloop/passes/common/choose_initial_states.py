@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from irloop.dialects.openvino import comparison, shape
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import element_of, shape_of
@@ -58,8 +56,7 @@ class ChooseInitialStates(LoopPass):
             c = Emitter(rewriter, _behind(node), node.name)
             runs = _runs(c, wires, certain)
             for leaving, item in chosen:
-                pick = partial(_pick, c, runs, item.outer)
-                wires.change_output(leaving, rewriter, pick)
+                _choose(c, runs, leaving.output, item.outer)
         if unread:
             wires.inputs = [item for item in wires.inputs if item not in unread]
             wires.replace(node.op, rewriter)
@@ -116,5 +113,10 @@ def _runs(c: Emitter, wires: LoopWires, doubtful: list[Value]) -> Value:
     return marks[0] if len(marks) == 1 else c.emit(comparison.LogicalAnd(), *marks)
 
 
-def _pick(c: Emitter, runs: Value, initial: Value, last: Value) -> Value:
-    return c.emit(comparison.Select(), runs, last, initial)
+def _choose(c: Emitter, runs: Value, last: Value, initial: Value) -> None:
+    """Let the readers of `last` read it or, where the loop does not run, `initial`."""
+    readers = last.uses
+    picked = c.emit(comparison.Select(), runs, last, initial)
+    for user, position in readers:
+        c.rewriter.set_input(user, position, picked)
+    picked.names, last.names = last.names, ()

@@ -111,14 +111,29 @@ def _gather_without_batch(c: _Older) -> list[Value] | None:
 def _gather_nd(c: _Older) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, gather.GatherND8)
-    dims = shape_of(c.node.output).static()
-    if op.batch_dims > 1 and dims is None:
+    dims, coordinates = shape_of(c.node.output).static(), _coordinates(c, op.batch_dims)
+    if coordinates is None or (op.batch_dims > 1 and dims is None):
         return None
-    made = c.relabel(gather.GatherND(op.batch_dims))
+    made = c.emit(gather.GatherND(op.batch_dims), c.inputs[0], coordinates)
     if op.batch_dims <= 1:
-        return made
+        return [made]
     # The older one makes a single axis of all that are paired.
-    return [c.emit(shape.Reshape(), made[0], c.constant(list(dims or ())))]
+    return [c.emit(shape.Reshape(), made, c.constant(list(dims or ())))]
+
+
+def _coordinates(c: _Older, batch_dims: int) -> Value | None:
+    """Coordinates that count from the front; None where the lengths of the axes are not known."""
+    data, indices = c.inputs
+    known, element = c.inference.constant(indices), element_of(indices)
+    if known is not None and not (known < 0).any():
+        return indices
+    dims, depth = shape_of(data).static(), shape_of(indices).dims
+    if dims is None or depth is None or not isinstance(depth[-1], int):
+        return None
+    lengths = c.constant(list(dims[batch_dims : batch_dims + depth[-1]]), element)
+    moved = c.emit(elementwise.Add(), indices, lengths)
+    negative = c.emit(comparison.Less(), indices, c.constant(0, element))
+    return c.emit(comparison.Select(), negative, moved, indices)
 
 
 def _slice(c: _Older) -> list[Value] | None:

@@ -1,0 +1,133 @@
+"""Writes out what an old runtime reads but computes otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from irloop.dialects.einsum import Equation
+from irloop.dialects.openvino import comparison, convert, elementwise, matmul, shape
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Op
+from irloop.graph.types import ElementType
+from irloop.passes.base import MatcherPass
+from irloop.passes.forms import Emitter
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.rewriter import MatchRewriter
+
+__all__ = ["PlainArithmetic"]
+
+#: None where a node needs no other form.
+Form = Callable[[Emitter, Node], Value | None]
+
+
+def _aligned(c: Emitter, node: Node) -> Value | None:
+    """Operands aligned PaddlePaddle's way, by axes of 1 behind the second one."""
+    op, (left, right) = node.op, node.inputs
+    assert isinstance(op, elementwise.Binary)
+    ranks = [None if value is None else shape_of(value).rank for value in (left, right)]
+    if not op.is_pdpd or left is None or right is None or None in ranks:
+        return None
+    whole, own = (rank or 0 for rank in ranks)
+    behind = 0 if op.pdpd_axis == -1 else whole - op.pdpd_axis - own
+    if behind > 0:
+        right = c.emit(shape.Unsqueeze(), right, c.constant(list(range(own, own + behind))))
+    return c.emit(replace(op, auto_broadcast="numpy", auto_broadcast_axis=None), left, right)
+
+
+def _floored(c: Emitter, node: Node) -> Value | None:
+    """An integer quotient toward minus infinity: what the remainder leaves divides evenly."""
+    op, (left, right) = node.op, node.inputs
+    assert isinstance(op, elementwise.Divide)
+    signed = element_of(node.output) in SIGNED
+    if not op.m_pythondiv or not signed or left is None or right is None:
+        return None
+    rest = c.emit(elementwise.FloorMod(), left, right)
+    whole = c.emit(elementwise.Subtract(), left, rest)
+    return c.emit(elementwise.Divide(m_pythondiv=False), whole, right)
+
+
+def _quotient(c: Emitter, node: Node) -> Value | None:
+    """A division, first aligned, then floored."""
+    return _aligned(c, node) or _floored(c, node)
+
+
+def _truth(c: Emitter, node: Node) -> Value | None:
+    """A conversion to boolean as a comparison with 0."""
+    op, value = node.op, node.inputs[0]
+    assert isinstance(op, convert.Convert)
+    if value is None or op.destination_type is not ElementType.BOOLEAN:
+        return None
+    element = element_of(value)
+    if element in (ElementType.BOOLEAN, ElementType.DYNAMIC, ElementType.STRING):
+        return None
+    return c.emit(comparison.NotEqual(), value, c.constant(0, element))
+
+
+def _logical(c: Emitter, node: Node) -> Value | None:
+    op, (left, right) = node.op, node.inputs
+    assert isinstance(op, comparison.Xor)
+    if left is None or right is None:
+        return None
+    made = comparison.LogicalXor(op.auto_broadcast, op.auto_broadcast_axis)
+    return c.emit(made, left, right)
+
+
+def _explicit(c: Emitter, node: Node) -> Value | None:
+    """An equation with its result."""
+    op = node.op
+    assert isinstance(op, matmul.Einsum)
+    if "->" in op.equation:
+        return None
+    result = "".join(Equation.parse(op.equation).result)
+    given = [value for value in node.inputs if value is not None]
+    return c.emit(matmul.Einsum(f"{op.equation}->{result}"), *given)
+
+
+SIGNED = frozenset({ElementType.I8, ElementType.I16, ElementType.I32, ElementType.I64})
+
+
+class PlainArithmetic(MatcherPass):
+    """Writes out what OpenVINO 2021.4 reads, but computes otherwise or not at all.
+
+    Given::
+
+        a = Add(x [2,3,4], b [3], pdpd axis 1)     q = Divide(i, j) rounded down
+        t = Convert(x, boolean)    s = Xor(t, u)   e = Einsum("ij,jk", x, y)
+
+    Result::
+
+        a = Add(x, Unsqueeze(b, [1]))              q = (i - FloorMod(i, j)) / j
+        t = x != 0                 s = LogicalXor(t, u)   e = Einsum("ij,jk->ik", x, y)
+
+    Aligning needs ranks that are known.
+    """
+
+    name = "plain_arithmetic"
+    dialects = frozenset({"openvino"})
+
+    def pattern(self) -> Pattern:
+        others = (convert.Convert, matmul.Einsum)
+        return wrap_type((elementwise.Binary, *others))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        value = _form_of(node.op)(Emitter(rewriter, node, node.name), node)
+        if value is None:
+            return False
+        rewriter.replace_node(node, (value,))
+        return True
+
+
+def _form_of(op: Op) -> Form:
+    match op:
+        case elementwise.Divide():
+            return _quotient
+        case comparison.Xor():
+            return _logical
+        case convert.Convert():
+            return _truth
+        case matmul.Einsum():
+            return _explicit
+    return _aligned
