@@ -54,7 +54,12 @@ def set_input_shapes(model: Model, shapes: Mapping[str, Shape]) -> None:
         refined = value.type.shape.refine(wanted) if isinstance(value.type, TensorType) else None
         if not isinstance(value.type, TensorType) or refined is None:
             message = f"input {name!r} cannot have that shape"
-            raise UsageError(message, expected=str(value.type), found=str(wanted))
+            raise UsageError(
+                message,
+                expected=str(value.type),
+                found=str(wanted),
+                fix="the pass set_shape changes dimensions that are fixed, and what depends on them",
+            )
         value.type = TensorType(value.type.element, refined)
 
 
