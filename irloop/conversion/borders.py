@@ -58,7 +58,7 @@ def set_input_shapes(model: Model, shapes: Mapping[str, Shape]) -> None:
                 message,
                 expected=str(value.type),
                 found=str(wanted),
-                fix="the pass set_shape changes dimensions that are fixed, and what depends on them",
+                fix="the pass set_shape changes fixed dimensions, and what depends on them",
             )
         value.type = TensorType(value.type.element, refined)
 
