@@ -183,7 +183,7 @@ def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Valu
     original = element_of(left)
     element = ElementType.I32 if original.bits < 32 else original
     wide = [ov_forms.converted(c, value, element) for value in (left, right)]
-    digits = [_digits(c, value) for value in wide]
+    digits = [digits_of(c, value) for value in wide]
     total: Value | None = None
     for pair in reversed(list(zip(*digits, strict=True))):
         digit = _joined_digits(c, logical, *pair)
@@ -197,7 +197,7 @@ def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Valu
     return ov_forms.converted(c, total, original)
 
 
-def _digits(c: Conversion, value: Value) -> list[Value]:
+def digits_of(c: Conversion, value: Value) -> list[Value]:
     """The lowest 16 bits, the next, ... as numbers of 0..65535."""
     base, zero = ov_forms.scalar(c, DIGIT, value), ov_forms.scalar(c, 0, value)
     digits, rest = [], value

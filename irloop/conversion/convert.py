@@ -170,10 +170,3 @@ def export_identity(c: Conversion, op: ov.Identity, x: Value) -> Value:
 def import_identity(c: Conversion, op: onnx.Identity, x: Converted) -> Converted:
     """Nothing: readers of the result read the operand."""
     return x
-
-
-@imports(onnx.BitCast)
-def import_bit_cast(c: Conversion, op: onnx.BitCast, x: Value) -> Value:
-    if element_of(x) is op.to:
-        return x
-    raise c.refuse("OpenVINO cannot read the bits of a number as another type")
