@@ -33,7 +33,7 @@ from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
-from irloop.passes.common.body_barriers import needs_barrier, shows_moving
+from irloop.passes.common.body_barriers import needs_barrier, shows_parameter
 
 __all__ = ["OpenVinoLoop", "Scanned", "copied"]
 
@@ -188,11 +188,11 @@ class OpenVinoLoop:
         return moving if self._iteration is None else moving | {self._iteration}
 
     def _safe_scans(self, scans: list[Scanned]) -> list[Scanned]:
-        """Scans that do not share memory with what the next iteration overwrites."""
-        moving = self._moving()
+        """Scans that do not share memory with parameters."""
+        parameters = set(self.inner.graph.inputs)
         return [
             replace(scan, value=copied(self.inner, scan.value))
-            if shows_moving(scan.value, moving)
+            if shows_parameter(scan.value, parameters)
             else scan
             for scan in scans
         ]
@@ -210,7 +210,8 @@ class OpenVinoLoop:
     ) -> Value:
         if may_be_empty and not own.is_used and value is not own:
             value = self._with_read(value, own)
-        if needs_barrier(value, own, set(self.inner.graph.inputs), moving):
+        # A state that stays OpenVINO takes out of the loop, and an output loses its name.
+        if value is own or needs_barrier(value, own, set(self.inner.graph.inputs), moving):
             value = copied(self.inner, value)
         return value
 

@@ -18,16 +18,19 @@ from irloop.conversion.framework import EXPORTS, Conversion, Converter
 from irloop.errors import UnsupportedError
 from irloop.graph.clone import clone_graph
 from irloop.graph.inference import Inference
-from irloop.graph.model import Graph, Model, Value
+from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_graphs
 from irloop.passes.base import ModelPass
 from irloop.passes.common.dead_code import DeadCode
-from irloop.passes.rewriter import is_unread
+from irloop.passes.common.tensor_iterator_to_loop import TensorIteratorToLoop
+from irloop.passes.rewriter import MatchRewriter, is_unread
+from irloop.passes.wires import LoopWires
 
 __all__ = [
     "CarryNarrowElements",
+    "CountIterations",
     "DropUnread",
     "KeepDeclaredDims",
     "PruneBodies",
@@ -147,6 +150,27 @@ class DropUnread(ModelPass):
                     rewriter.erase(node)
             modified |= rewriter.modified
         return modified
+
+
+class CountIterations(TensorIteratorToLoop):
+    """Says a TensorIterator as a Loop where nobody reads its slices.
+
+    Given::
+
+        TensorIterator(x [5,2], h):   p: x[axis 0] (not read)   s: h, s' = s + h   -> last s
+
+    Result::
+
+        Loop(5, true, x, h):   p: x[axis 0] (not read)   s: h, s' = s + h   -> last s
+
+    OpenVINO drops the slices, and the TensorIterator would run once.
+    """
+
+    name = "count_iterations"
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        if wires.slices and not any(item.parameter.is_used for item in wires.slices):
+            super().change(node, wires, rewriter)
 
 
 class KeepDeclaredDims(ModelPass):

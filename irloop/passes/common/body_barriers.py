@@ -15,7 +15,7 @@ from irloop.passes.loop_pass import LoopPass
 from irloop.passes.rewriter import MatchRewriter
 from irloop.passes.wires import LoopWires
 
-__all__ = ["BodyBarriers", "needs_barrier", "shows_moving"]
+__all__ = ["BodyBarriers", "needs_barrier", "shows_parameter"]
 
 #: Operations that may give the memory of their input as their output.
 VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Transpose", "Convert", "Identity"})
@@ -91,7 +91,8 @@ class BodyBarriers(LoopPass):
                 if leaving.value is value and isinstance(leaving.port, LastValue):
                     leaving.value = item.result
         for leaving in wires.outputs:
-            if isinstance(leaving.port, Concatenated) and shows_moving(leaving.value, moving):
+            joined = isinstance(leaving.port, Concatenated)
+            if joined and shows_parameter(leaving.value, parameters):
                 leaving.value = copied(leaving.value)
         if copies:
             wires.replace(node.op, rewriter)
@@ -109,9 +110,12 @@ def needs_barrier(
     return _viewed(value) in parameters - {own} or _may_share(value, moving - {own})
 
 
-def shows_moving(value: Value, moving: AbstractSet[Value]) -> bool:
-    """True when a joined value is the memory of one of these parameters."""
-    return _viewed(value) in moving
+def shows_parameter(value: Value, parameters: AbstractSet[Value]) -> bool:
+    """True when a joined value is the memory of one of these parameters.
+
+    What moves is overwritten before it is joined, and of what stays only one part is joined.
+    """
+    return _viewed(value) in parameters
 
 
 def _is_copy(value: Value) -> bool:
