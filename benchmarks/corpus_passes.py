@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import gc
 import sys
 import tempfile
 import time
@@ -208,6 +209,8 @@ def main() -> int:
             tallies[name][verdict] += 1
             if why:
                 print(f"{name} {case.name}: {why[:300]}", flush=True)
+        # Models map their weights; the files stay open until their cycles are collected.
+        gc.collect()
     print(table(tallies))
     print(f"{time.perf_counter() - started:.0f} s")
     return 1 if any(tally["wrong"] for tally in tallies.values()) else 0
