@@ -30,7 +30,8 @@ class ConstantFolding(ModelPass):
         Loop:   y = x * Const 5
 
     Operations with a state or random numbers stay, and so does what would take more than
-    `limit` bytes.
+    `limit` bytes or what a constant of half precision would round. Branches that are never taken
+    go with inline_constant_if: ONNX's checker may refuse them beside constants they do not fit.
     """
 
     name = "constant_folding"
