@@ -10,6 +10,7 @@ from irloop.conversion.lowering import LowerThroughOnnx
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.openvino.control_flow import If
 from irloop.dialects.openvino.convert import Convert
+from irloop.dialects.openvino.roi import ROIAlign
 from irloop.dialects.unpacked import STAND_INS
 from irloop.errors import UnsupportedError, UsageError
 from irloop.graph.builder import element_of, shape_of
@@ -66,7 +67,7 @@ class Target:
 
 
 #: OpenVINO 2021.4 has a name for i4 and u4, but takes the halves of a byte in the other order.
-_NOT_IN_2021 = frozenset(STAND_INS) - {ElementType.BF16} | {ElementType.STRING}
+_NOT_IN_2021 = frozenset(STAND_INS) - {ElementType.BF16, ElementType.U1} | {ElementType.STRING}
 
 OLDEST = "openvino-2021.4"
 
@@ -224,6 +225,13 @@ def _unreadable(model: Model, target: Target) -> Iterator[Diagnostic]:
                     f"{target.name} takes no tensors without elements",
                     expected="dimensions of 1 or more",
                     found=", ".join(str(value.type) for value in node.outputs),
+                )
+            elif target.name == OLDEST and isinstance(node.op, ROIAlign) and node.op.mode == "max":
+                yield _finding(
+                    node,
+                    f"{target.name} computes the maximum of ROIAlign otherwise than specified",
+                    expected="mode avg",
+                    found="mode max",
                 )
             unknown = _unknown_types(node, target)
             if unknown:

@@ -145,3 +145,12 @@ def test_a_type_that_the_runtime_lacks_is_refused_by_name() -> None:
     )
     with pytest.raises(api.UnsupportedError, match=r"'x0'.*does not know element type f8e4m3"):
         api.convert(model, runtime="openvino-2021.4")
+
+
+def test_what_the_runtime_computes_otherwise_is_refused_by_name() -> None:
+    def build(b: Builder, x: Value, boxes: Value) -> Value:
+        return b(roi.ROIAlign(2, 2, 2, 1.0, "max"), x, boxes, b.i64([0]))
+
+    model = model_of(build, (ElementType.F32, (1, 1, 8, 8)), (ElementType.F32, (1, 4)))
+    with pytest.raises(api.UnsupportedError, match=r"'ROIAlign'.*otherwise than specified"):
+        api.convert(model, runtime="openvino-2021.4")
