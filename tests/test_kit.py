@@ -102,7 +102,13 @@ class Action:
             name: EXPRESSION.sub(lambda found: values[found.group(1)], text)
             for name, text in step["env"].items()
         }
-        runner = {"RUNNER_TEMP": str(self.folder), "GITHUB_OUTPUT": str(output)}
+        self.summary = self.folder / "summary.md"
+        self.summary.write_text("", encoding="utf-8")
+        runner = {
+            "RUNNER_TEMP": str(self.folder),
+            "GITHUB_OUTPUT": str(output),
+            "GITHUB_STEP_SUMMARY": str(self.summary),
+        }
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
             capture_output=True,
@@ -133,6 +139,7 @@ def test_outputs_survive_the_failing_step(action: Action) -> None:
     done, outputs = action.run(sarif="found.sarif", junit="found.xml")
     assert done.returncode == 1
     assert "::error file=./models/bad.xml,line=" in done.stdout
+    assert "| IRL203 | `./models/bad.xml:" in action.summary.read_text(encoding="utf-8")
     assert outputs == {
         "exit-code": "1", "errors": "1", "warnings": "0", "infos": "0", "sarif": "found.sarif"
     }  # fmt: skip

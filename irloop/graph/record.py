@@ -40,7 +40,7 @@ class Record:
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if len(cls.__bases__) == 1 and hasattr(cls, "__dataclass_fields__"):
-            texts = cls.__dict__.get("__annotations__", {}).values()
+            texts = get_annotations(cls).values()
             if all(str(text).startswith("ClassVar") for text in texts):
                 return  # no fields of its own: it has those of its base
         dataclass(init=False, repr=False, eq=False)(cls)
