@@ -18,6 +18,9 @@ from irloop.passes.rewriter import MatchRewriter
 
 __all__ = ["MergeDirections"]
 
+#: Operations on the way from a sequence to where its results are joined.
+SHAPING = frozenset({"Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+
 SEQUENCES = (recurrent.LSTMSequence, recurrent.GRUSequence, recurrent.RNNSequence)
 
 
@@ -33,8 +36,9 @@ class MergeDirections(MatcherPass):
 
         both = GRUSequence(x, Concat(h, g), n, W and V, R and S, B and C; bidirectional)
 
-    Where a single direction is read, it is taken from the result of both. Sequences with other
-    attributes, inputs or lengths stay apart, and so do those whose first results are not joined.
+    Where a single direction is read, or both are joined in another shape, it is taken from the
+    result of both. Sequences with other attributes, inputs or lengths stay apart, and so do those
+    whose first results never meet.
     """
 
     name = "merge_directions"
@@ -72,7 +76,8 @@ def _partner(node: Node, known: Inference) -> Node | None:
         if replace(op, direction="") != replace(user.op, direction=""):
             continue
         mine, theirs = node.inputs[lengths], user.inputs[lengths]
-        if _equal(mine, theirs, known) and _joined(node, user, 0) is not None:
+        joins = _joins(node.outputs[0]) & _joins(user.outputs[0])
+        if _equal(mine, theirs, known) and joins:
             return user
     return None
 
@@ -82,6 +87,19 @@ def _equal(one: Value | None, two: Value | None, known: Inference) -> bool:
         return one is two
     left, right = known.constant(one), known.constant(two)
     return left is not None and right is not None and np.array_equal(left, right)
+
+
+def _joins(value: Value) -> set[Node]:
+    """The Concats that a value reaches through operations that only shape it."""
+    found: set[Node] = set()
+    pending = [value]
+    while pending:
+        for user, _ in pending.pop().uses:
+            if isinstance(user.op, slicing.Concat):
+                found.add(user)
+            elif user.op.type in SHAPING:
+                pending.append(user.outputs[0])
+    return found
 
 
 def _joined(one: Node, two: Node, index: int) -> Node | None:
