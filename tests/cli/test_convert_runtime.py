@@ -16,6 +16,7 @@ from irloop.dialects.openvino import (
     elementwise,
     gather,
     matmul,
+    roi,
     shape,
     slicing,
 )
