@@ -107,6 +107,13 @@ def _moments(
     help="Where pictures go.",
 )
 @click.option("--draw-format", type=click.Choice(["svg", "dot"]), default="svg", show_default=True)
+@click.option(
+    "--draw-limit",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="The most operations of a picture; bodies are left out first.",
+)
 @click.option("--draw-info", is_flag=True, help="Show runtime information in pictures.")
 @click.option(
     "--dump",
@@ -265,8 +272,14 @@ class _Watcher:
 
         style: Literal["svg", "dot"] = self._options["draw_format"]
         path = self._path(self._options["draw_to"], f"{moment.name}_{moment.when}.{style}")
-        title = f"{moment.when} {moment.name}"
-        text = draw(model, style, info=self._options["draw_info"], marks=marks, title=title)
+        text = draw(
+            model,
+            style,
+            info=self._options["draw_info"],
+            limit=self._options["draw_limit"],
+            marks=marks,
+            title=f"{moment.when} {moment.name}",
+        )
         write_whole(path, text.rstrip("\n"))
         self.files.append(path)
 

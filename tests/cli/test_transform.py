@@ -115,6 +115,12 @@ def test_pictures_before_and_after(irloop: Irloop, recurrent: Path, tmp_path: Pa
     assert "TensorIterator-1" not in after
 
 
+def test_a_picture_has_a_limit(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
+    arguments = ("--draw", "after=unroll", "--draw-to", tmp_path, "--draw-limit", "20")
+    assert irloop("transform", recurrent, "--pass", "unroll", *arguments).exit_code == 0
+    assert "more operations are not drawn" in (tmp_path / "001_unroll_after.svg").read_text()
+
+
 def test_dumps_are_numbered_models(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
     arguments = ("--pass", "hoist_invariants", "--pass", "unroll", "--pass", "constant_folding")
     own, other = tmp_path / "own", tmp_path / "other"
