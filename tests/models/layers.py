@@ -30,7 +30,7 @@ class Layers:
 
     def constant(self, value: Any, dtype: Any = np.float32) -> str:
         """An initializer."""
-        name = self._name("const")
+        name = self.name("const")
         self.constants.append(numpy_helper.from_array(np.asarray(value, dtype), name))
         return name
 
@@ -45,7 +45,7 @@ class Layers:
 
     def op(self, kind: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
         """A node; its output, or a list of several."""
-        names = [self._name(kind) for _ in range(outputs)]
+        names = [self.name(kind) for _ in range(outputs)]
         node = helper.make_node(kind, list(inputs), names, name=names[0] + "/node", **attributes)
         self.nodes.append(node)
         return names[0] if outputs == 1 else names
@@ -109,6 +109,7 @@ class Layers:
         onnx.checker.check_model(model, full_check=True)
         return model
 
-    def _name(self, kind: str) -> str:
+    def name(self, kind: str) -> str:
+        """A name that no other value has."""
         self._names[0] += 1
         return f"{kind}_{self._names[0]}"
