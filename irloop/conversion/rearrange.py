@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 
 from irloop.conversion import onnx_forms, openvino_forms
+from irloop.conversion.col2im_computed import col2im
 from irloop.conversion.framework import Conversion, exports, imports
-from irloop.conversion.inputs import ints, needed_ints, needed_rank
+from irloop.conversion.inputs import ints, length, needed_ints, needed_rank
 from irloop.conversion.sizes import OnnxSizes, OpenVinoSizes, Size
 from irloop.dialects.onnx import convolution as onnx_convolution
 from irloop.dialects.onnx import rearrange as onnx
@@ -220,7 +221,11 @@ def export_col2im(c: Conversion, op: ov.Col2Im, data: Value, image: Value, block
 @imports(onnx.Col2Im)
 def import_col2im(c: Conversion, op: onnx.Col2Im, data: Value, image: Value, block: Value) -> Value:
     """Col2Im-15 of images, otherwise a transposed convolution with a kernel of single ones."""
-    rank = len(needed_ints(c, block, "block shape"))
+    rank = length(block)
+    if rank is None:
+        raise c.refuse("the number of axes of its image is not known", "make its block constant")
+    if not (c.opset >= 15 and rank == 2) and None in (ints(c, image), ints(c, block)):
+        return col2im(c, op, data, image, block, rank)
     strides, dilations = op.strides or (1,) * rank, op.dilations or (1,) * rank
     pads = op.pads or (0,) * (2 * rank)
     options = (strides, dilations, pads[:rank], pads[rank:])
