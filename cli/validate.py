@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -131,11 +132,13 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     if processes > 1:
         console.detail(f"{len(readable)} models in {processes} processes")
     work = [Job(model, weights, settings.select, settings.ignore) for model in readable]
-    for number, outcome in enumerate(outcomes(work, processes), start=1):
-        console.progress(f"{number} of {len(readable)}: {readable[number - 1]}")
-        console.detail(f"validated {readable[number - 1]}")
-        findings += settings.judged(outcome.findings)
-        suppressed += outcome.suppressed
+    with closing(outcomes(work, processes)) as done:
+        for number, model in enumerate(readable, start=1):
+            console.progress(f"{number} of {len(readable)}: {model}")
+            outcome = next(done)
+            console.detail(f"validated {model}")
+            findings += settings.judged(outcome.findings)
+            suppressed += outcome.suppressed
     console.done()
     if baseline is not None and options["write_baseline"]:
         baseline.write(findings, readable)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 from irloop.diagnostics import Diagnostic
@@ -39,7 +39,7 @@ def processes_for(models: Sequence[str], wanted: int | None) -> int:
     return max(1, min(os.cpu_count() or 1, len(models), size // WORTH))
 
 
-def outcomes(jobs: Sequence[Job], processes: int) -> Iterator[Outcome]:
+def outcomes(jobs: Sequence[Job], processes: int) -> Generator[Outcome, None, None]:
     """The outcome of each job, in the order of the jobs.
 
     Raises:
