@@ -24,6 +24,7 @@ __all__ = [
     "overlap",
     "places",
     "refined",
+    "shifts",
     "touching",
     "unfolded",
     "with_border",
@@ -130,7 +131,7 @@ def overlap(c: Conversion, boxes: Value, others: Value, border: float) -> Value:
     """The intersection over union of boxes that broadcast; 0 where one of them is empty."""
     zero, one = c.constant(0.0, element_of(boxes)), c.constant(1.0, element_of(boxes))
     corners = [_corners(c, item) for item in (boxes, others)]
-    sides = _sides(c, *corners, border)
+    sides = _sides(c, corners[0], corners[1], border)
     shared = forms.mul(c, *(forms.maximum(c, side, zero) for side in sides))
     areas = [forms.mul(c, *_sides(c, item, item, border)) for item in corners]
     solid = c(comparison.And(), *(forms.less(c, zero, area) for area in areas))
@@ -141,7 +142,7 @@ def overlap(c: Conversion, boxes: Value, others: Value, border: float) -> Value:
 
 def touching(c: Conversion, boxes: Value, others: Value) -> Value:
     """True where boxes that broadcast have a point in common."""
-    sides = _sides(c, *(_corners(c, item) for item in (boxes, others)), 0.0)
+    sides = _sides(c, _corners(c, boxes), _corners(c, others), 0.0)
     zero = c.constant(0.0, element_of(boxes))
     return c(comparison.And(), *(at_least(c, side, zero) for side in sides))
 
@@ -149,6 +150,12 @@ def touching(c: Conversion, boxes: Value, others: Value) -> Value:
 def both(c: Conversion, marks: Value) -> Value:
     """True where both elements of the last axis are."""
     return c(comparison.And(), *(forms.gather(c, marks, c.i64(at), -1) for at in range(2)))
+
+
+def shifts(c: Conversion, x: Value, y: Value) -> Value:
+    """Places x [.., W, 1, 1] and y [H, 1, 1, 1] as what both corners move by, [H, W, 1, 4]."""
+    along, down = c.constant([1.0, 0, 1, 0], F32), c.constant([0.0, 1, 0, 1], F32)
+    return forms.add(c, forms.mul(c, x, along), forms.mul(c, y, down))
 
 
 def places(c: Conversion, count: Size, element: ElementType = I64) -> Value:

@@ -12,7 +12,7 @@ from irloop.conversion.sizes import OnnxSizes, Size
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
-__all__ = ["Rows", "outputs", "sorted_rows"]
+__all__ = ["Rows", "flat_places", "outputs", "sorted_rows"]
 
 F32, I64 = ElementType.F32, ElementType.I64
 

@@ -37,9 +37,7 @@ def export_grid(
     down = _centres(c, own[0], rows, op.stride_y)
     along = _centres(c, own[1], columns, op.stride_x)
     x, y = forms.reshape(c, along, [1, -1, 1, 1]), forms.reshape(c, down, [-1, 1, 1, 1])
-    left, top = c.constant([1.0, 0, 1, 0], F32), c.constant([0.0, 1, 0, 1], F32)
-    shift = forms.add(c, forms.mul(c, x, left), forms.mul(c, y, top))
-    boxes = forms.add(c, forms.cast(c, priors, F32), shift)
+    boxes = forms.add(c, forms.cast(c, priors, F32), geometry.shifts(c, x, y))
     if own != (height, width):
         total = sizes.product([height, width, count])
         boxes = _filled_up(c, sizes, forms.reshape(c, boxes, [-1, 4]), total)
@@ -162,19 +160,13 @@ def export_detections(
     """ExperimentalDetectronDetectionOutput -> NonMaxSuppression of each class, TopK."""
     suppression.require_opset(c)
     regions = forms.cast(c, rois, F32)
-    move = forms.reshape(c, forms.cast(c, moves, F32), [0, -1, 4])
-    move = forms.div(c, move, c.constant(op.deltas_weights, F32))
-    boxes = geometry.refined(
-        c, forms.unsqueeze(c, regions, [1]), move, 1.0, ends=True, limit=op.max_delta_log_wh
-    )
-    boxes = forms.maximum(c, boxes, c.constant(0.0, F32))
     # One item [1, C, R] whose classes have boxes of their own.
-    boxes = forms.unsqueeze(c, forms.transpose(c, boxes, [1, 0, 2]), [0])
+    boxes = _decoded(c, op, regions, forms.cast(c, moves, F32))
     low, high = geometry.halves(c, regions)
     solid = geometry.both(c, forms.less(c, low, high))
     worth = forms.transpose(c, forms.cast(c, scores, F32), [1, 0])
     worth = forms.unsqueeze(c, suppression.dropped(c, worth, solid), [0])
-    worth = suppression.without_class(c, worth, op.num_classes, 0)
+    worth = suppression.without_class(c, worth, OnnxSizes(c).of(worth, 3)[1], 0)
     rows = suppression.suppressed(
         c,
         geometry.with_border(c, boxes, 1.0),
@@ -199,6 +191,18 @@ def export_detections(
         forms.cast(c, names, ElementType.I32),
         forms.cast(c, worths, element_of(scores)),
     ]
+
+
+def _decoded(
+    c: Conversion, op: ov.ExperimentalDetectronDetectionOutput, regions: Value, moves: Value
+) -> Value:
+    """Boxes [1, C, R, 4] of each class, from regions [R, 4] and moves [R, C * 4]."""
+    move = forms.div(c, forms.reshape(c, moves, [0, -1, 4]), c.constant(op.deltas_weights, F32))
+    boxes = geometry.refined(
+        c, forms.unsqueeze(c, regions, [1]), move, 1.0, ends=True, limit=op.max_delta_log_wh
+    )
+    boxes = forms.maximum(c, boxes, c.constant(0.0, F32))
+    return forms.unsqueeze(c, forms.transpose(c, boxes, [1, 0, 2]), [0])
 
 
 def _best_if_too_many(c: Conversion, values: Value, limit: int) -> Value:

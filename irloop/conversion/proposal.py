@@ -68,9 +68,8 @@ def _by_place(c: Conversion, maps: Value, width: int) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """What is kept: rows (item, class, box), boxes [M, 4], scores [M] and counts [N]."""
+    """What is kept, sorted by item: boxes [M, 4], scores [M], and counts [N]."""
 
-    rows: Value
     boxes: Value
     scores: Value
     counts: Value
@@ -91,7 +90,6 @@ def _chosen(
     rows = suppression.suppressed(c, bordered, found.scores, overlap, limit=after)
     item = suppression.column(c, rows, 0)
     return _Chosen(
-        rows,
         suppression.read(c, found.boxes, rows),
         suppression.read(c, found.scores, rows),
         suppression.counted(c, item, OnnxSizes(c).of(found.scores, 3)[0]),
@@ -107,9 +105,7 @@ def _grid(c: Conversion, op: ov.Proposing, height: Size, width: Size) -> Value:
     down, along = (forms.mul(c, geometry.places(c, size, F32), stride) for size in (height, width))
     down, along = forms.reshape(c, down, [-1, 1, 1, 1]), forms.reshape(c, along, [1, -1, 1, 1])
     x, y = (down, along) if op.anchors().tensorflow else (along, down)
-    left, top = c.constant([1.0, 0, 1, 0], F32), c.constant([0.0, 1, 0, 1], F32)
-    shift = forms.add(c, forms.mul(c, x, left), forms.mul(c, y, top))
-    return forms.reshape(c, forms.add(c, shift, base), [1, -1, 4])
+    return forms.reshape(c, forms.add(c, geometry.shifts(c, x, y), base), [1, -1, 4])
 
 
 @exports(ov.Proposal, ov.Proposal1)
