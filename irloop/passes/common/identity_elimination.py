@@ -118,7 +118,8 @@ def _source(node: Node, inference: Inference) -> Value | None:
     if kind in JOINING:
         return first if len(node.inputs) == 1 else None
     if kind in GROWING:
-        return first if _same_shape(node) else None
+        # A third input says where the axes stand: a Broadcast may turn its operand.
+        return first if _same_shape(node) and len(node.inputs) < 3 else None
     if kind == "Pad":
         return first if _same_shape(node) and _adds_nothing(node, inference) else None
     # Conversions: to the type that it is.

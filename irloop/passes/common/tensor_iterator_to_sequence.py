@@ -83,6 +83,9 @@ class _Recurrence:
         held = [item for item in states if item is not None and item.result is not None]
         if len(held) != count or len(wires.states) != count:
             return None
+        if any(element_of(item.outer) is not element_of(item.parameter) for item in wires.inputs):
+            # A TensorIterator converts what enters; a sequence wants one type.
+            return None
         if any(item.result is not value for item, value in zip(held, cell.outputs, strict=True)):
             return None
         weights = _weights(cell.inputs[1 + count : 4 + count], given)
