@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from irloop.conversion import pipelines
 from irloop.dialects.openvino import detection as ov
-from tests.drawn.operations import Draw, check_operation
+from tests.drawn.operations import Draw, check_operation, model_of
 
 OPCONF_TYPES = "DetectionOutput"
 
@@ -87,3 +88,9 @@ def test_drawn(seed: int) -> None:
     dynamic = ((), (0, 1), (0, 1, 2, 3, 4))[seed % 3]
     engine = up_to_the_end if seed % 4 == 0 else None
     check_operation(op, arrays, opset=opset, dynamic=dynamic, openvino=engine)
+
+
+def test_an_opset_that_is_too_old(refused: Callable[[Callable[[], object]], str]) -> None:
+    op, arrays = drawn(0)
+    text = refused(lambda: pipelines.to_onnx(model_of(op, arrays), opset=10))
+    assert "opset 11" in text
