@@ -1,0 +1,126 @@
+"""IRs for `openvino-2021.4` in the real runtime, where IRLOOP_PYTHON_2021 names its interpreter."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import irloop
+from benchmarks.runtime_2021 import VERSION, InferenceEngine, version_of
+from irloop.dialects.openvino import (
+    activation,
+    comparison,
+    control_flow,
+    convert,
+    elementwise,
+    gather,
+    reduction,
+    slicing,
+)
+from irloop.graph.builder import Builder
+from irloop.graph.loops import Carried, Invariant, LastValue, PortMap
+from irloop.graph.model import Body, Value
+from irloop.graph.tensor import ArrayTensor
+from irloop.graph.types import ElementType, element_type_of
+from tests.passes.openvino_models import Build, model_of
+
+F32 = ElementType.F32
+X = np.array([[3, -1, 2], [0, 5, 4]], np.float32)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[InferenceEngine]:
+    python = os.environ.get("IRLOOP_PYTHON_2021", "")
+    if not python or version_of(python) != VERSION:
+        pytest.skip(f"IRLOOP_PYTHON_2021 names no Python with openvino {VERSION}")
+    engine = InferenceEngine(python)
+    yield engine
+    engine.close()
+
+
+def choice(b: Builder, x: Value) -> Value:
+    """-x where the largest number is more than 4, else x * x."""
+    most = b(reduction.ReduceMax(), x, b.i64([0, 1]))
+    condition = b(comparison.Less(), b.constant(4, F32), most)
+    bodies = []
+    for label in ("then", "else"):
+        inner = b.nested(label)
+        p = inner.parameter("p", x.type)
+        then = label == "then"
+        made = inner(elementwise.Negative(), p) if then else inner(elementwise.Multiply(), p, p)
+        inner.result(made, f"{label}/out")
+        bodies.append(Body(label, inner.graph, PortMap((Invariant(1, 0),), (LastValue(0, 0),))))
+    return b.emit(control_flow.If(), condition, x, n_outputs=1, bodies=tuple(bodies)).output
+
+
+def counting(b: Builder, x: Value, trip: Value) -> Value:
+    """x + the number of iterations."""
+    inner = b.nested("body")
+    new = inner(elementwise.Add(), inner.parameter("a", x.type), inner.constant(1, F32))
+    inner.result(inner.constant(True, ElementType.BOOLEAN), "go")
+    inner.result(new, "new")
+    body = Body("body", inner.graph, PortMap((Carried(2, 0, 1),), (LastValue(1, 0),), None, 0))
+    start = b.constant(True, ElementType.BOOLEAN)
+    return b.emit(control_flow.Loop(), trip, start, x, n_outputs=1, bodies=(body,)).output
+
+
+def packed(b: Builder, x: Value) -> Value:
+    codes = np.array([[1, 2, 3], [4, 5, 15]]).astype(ml_dtypes.uint4)
+    weights = b.tensor(ArrayTensor(codes, ElementType.U4))
+    return b(elementwise.Multiply(), x, b(convert.Convert(F32), weights))
+
+
+def numbers(*lists: list[int]) -> list[Any]:
+    return [np.array(item, np.uint8) for item in lists]
+
+
+CASES: list[tuple[str, Build, list[Any], Any]] = [
+    ("gather", lambda b, x: b(gather.Gather8(), x, b.i64([-1, 0]), b.i64(1)), [X], X[:, [-1, 0]]),
+    (
+        "slice",
+        lambda b, x: b(slicing.Slice(), x, *map(b.i64, ([-1], [-4], [-2], [1]))),
+        [X],
+        X[:, ::-2],
+    ),
+    (
+        "softmax",
+        lambda b, x: b(activation.SoftMax8(-1), x),
+        [X],
+        np.exp(X) / np.exp(X).sum(1, keepdims=True),
+    ),
+    ("then", choice, [X], -X),
+    ("else", choice, [X - 2], (X - 2) ** 2),
+    ("three iterations", counting, [X, np.array(3)], X + 3),
+    ("no iteration", counting, [X, np.array(0)], X),
+    ("u4", packed, [X], X * [[1, 2, 3], [4, 5, 15]]),
+    (
+        "least",
+        lambda b, x, y: b(elementwise.Minimum(), x, y),
+        numbers([250, 3, 7], [4, 200, 7]),
+        [4, 3, 7],
+    ),
+    (
+        "aligned",
+        lambda b, x, y: b(elementwise.Add("pdpd", 0), x, y),
+        [X, np.array([10, 20], np.float32)],
+        X + np.array([[10], [20]]),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "build", "given", "wanted"), CASES, ids=[c[0] for c in CASES])
+def test_the_runtime_computes_what_the_model_says(
+    name: str, build: Build, given: list[Any], wanted: Any, engine: InferenceEngine, tmp_path: Path
+) -> None:
+    inputs = [(element_type_of(item.dtype), item.shape) for item in given]
+    result, _ = irloop.convert(model_of(build, *inputs), runtime="openvino-2021.4")
+    path = tmp_path / "model.xml"
+    irloop.save_model(result, path)
+    (got,) = engine.run(path, given, 1, tmp_path)
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
