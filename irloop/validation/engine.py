@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from irloop.diagnostics import Diagnostic, Report, Severity
@@ -52,8 +54,30 @@ def rule_classes(group: str = "", without: tuple[str, ...] = ()) -> dict[str, ty
     """
     codes = [code for code in _modules() if code.startswith(group) and not code.startswith(without)]
     for code in codes:
-        import_module(_modules()[code])
+        _load(_modules()[code])
     return {code: RULES[code] for code in codes}
+
+
+def _load(name: str) -> None:
+    """Import the module of a rule.
+
+    Its file is known, and to search for a hundred of them takes longer than to load them, which
+    every start of the command would pay for.
+    """
+    if name in sys.modules:
+        return
+    folder = next(iter(rule_package.__path__))
+    path = os.path.join(folder, f"{name.rpartition('.')[2]}.py")
+    loader = SourceFileLoader(name, path)
+    module = ModuleType(name)
+    module.__file__, module.__package__ = path, rule_package.__name__
+    module.__spec__ = ModuleSpec(name, loader, origin=path)
+    sys.modules[name] = module
+    try:
+        loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
 
 
 def explain(code: str) -> str:
