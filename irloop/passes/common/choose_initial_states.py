@@ -31,7 +31,7 @@ class ChooseInitialStates(LoopPass):
 
     After no iteration OpenVINO 2021.4 gives zeros, and it cannot read a loop with a state that
     the body does not read. A loop that certainly runs keeps its outputs, and so does a state whose
-    shape changes or is not static.
+    shape changes or is not static; a loop stays in which two states continue with one value.
     """
 
     name = "choose_initial_states"
@@ -39,22 +39,26 @@ class ChooseInitialStates(LoopPass):
     loops = (ov.Loop,)
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        certain = _may_be_zero(wires, rewriter)
+        doubtful = _may_be_zero(wires, rewriter)
         shown = [
             (leaving, item)
             for item in wires.states
             for leaving in wires.outputs
             if isinstance(leaving.port, LastValue) and leaving.value is item.result
         ]
-        chosen = [pair for pair in shown if certain and _can_choose(*pair)]
-        unsafe = [item for leaving, item in shown if certain and not _is_chosen(leaving, item)]
+        results = [item.result for item in wires.states]
+        if doubtful and len(set(results)) < len(results):
+            # Of two states that continue with one value nothing says which one an output shows.
+            return
+        chosen = [pair for pair in shown if doubtful and _can_choose(*pair)]
+        unsafe = [item for leaving, item in shown if doubtful and not _is_chosen(leaving, item)]
         unsafe = [item for item in unsafe if item not in [pair[1] for pair in chosen]]
         unread = [
             item for item in wires.states if not item.parameter.is_used and item not in unsafe
         ]
         if chosen:
             c = Emitter(rewriter, _behind(node), node.name)
-            runs = _runs(c, wires, certain)
+            runs = _runs(c, wires, doubtful)
             for leaving, item in chosen:
                 _choose(c, runs, leaving.output, item.outer)
         if unread:
