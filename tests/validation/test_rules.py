@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from irloop.errors import UsageError
+from irloop.validation import rules as rule_package
 from irloop.validation.engine import explain, rule_classes, validate
 from irloop.validation.rule import SECTIONS, Rule
 from tests.rule_fixtures import RULES, Fixture, fixtures
@@ -64,6 +65,12 @@ def test_dependencies_name_lower_codes_that_exist() -> None:
         for group in rule.requires:
             codes = [other for other in CLASSES if other.startswith(group)]
             assert codes, f"{code} requires {group}, which no rule has"
+
+
+def test_no_two_files_have_one_code() -> None:
+    folder = Path(next(iter(rule_package.__path__)))
+    codes = [path.name.split("_")[0] for path in folder.glob("*_*.py") if path.name[0] != "_"]
+    assert sorted(codes) == sorted(code.lower() for code in CLASSES)
 
 
 def test_every_fixture_folder_belongs_to_a_rule() -> None:
