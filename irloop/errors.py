@@ -138,7 +138,7 @@ MEANINGS = {
     "CNV106": "Large constants are stored as f16, as was asked for. The note says how many, the "
     "largest rounding error, and which constants stay because f16 has not their numbers.",
     "CNV107": "What a loop became in the form that was asked for, or why it could not be had.",
-    "CNV107": "An output of the ONNX model is a sequence or an optional. IR has tensors only: the "
+    "CNV108": "An output of the ONNX model is a sequence or an optional. IR has tensors only: the "
     "model that is written has an output for each tensor in it, or one with an axis more.",
     "CNV802": "An LSTMCell of opset1 has peepholes or coupled gates that OpenVINO's runtimes "
     "ignore; the conversion ignores them likewise.",

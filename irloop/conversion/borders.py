@@ -149,7 +149,7 @@ def outputs_of(c: Conversion, name: str, node: Node, value: Converted) -> list[t
         names = ", ".join(repr(each) for each, _ in found) or "no output"
         message = f"output {name!r} of type {type} becomes {names}"
         location = Location(line=node.location.line, path=node.name)
-        c.converter.notes.append(Diagnostic("CNV107", Severity.WARNING, message, location))
+        c.converter.notes.append(Diagnostic("CNV108", Severity.WARNING, message, location))
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from irloop.conversion import onnx_forms
 from irloop.conversion.framework import Conversion, Converted, exports, imports, takes_virtual
 from irloop.conversion.loop_parts import scalar
 from irloop.conversion.virtual import Items, Maybe, Stacked
@@ -117,12 +116,11 @@ class _Branch:
             return self.inner.parameter(value.producer.name, value.type)
         return _mapped(value, self._enter)
 
-    def finish(self, identity: Callable[[Conversion, Value], Value] | None) -> Body:
-        """The body, its results one tensor each; one that stands twice gets an `identity`."""
+    def finish(self) -> Body:
+        """The body, its results one tensor each."""
         values = [value for given in self.gives for value in _tensors(given)]
-        for index, value in enumerate(values):
-            own = identity(self.inner, value) if identity and value in values[:index] else value
-            self.inner.result(own, self.inner.names.fresh(f"{value.producer.name}/out"))
+        for value in values:
+            self.inner.result(value, self.inner.names.fresh(f"{value.producer.name}/out"))
         outputs = tuple(LastValue(index, index) for index in range(len(values)))
         return Body(self.label, self.inner.graph, PortMap(tuple(self._ports), outputs))
 
@@ -176,9 +174,7 @@ def _emit(
     for index, (left, right) in enumerate(zip(*kinds, strict=True)):
         if left != right:
             raise c.refuse(f"output {index} is {left} in one branch and {right} in the other")
-    # Of two results that are one value ONNX Runtime's If writes only one.
-    identity = onnx_forms.identity if isinstance(op, onnx.If) else None
-    bodies = tuple(branch.finish(identity) for branch in branches)
+    bodies = tuple(branch.finish() for branch in branches)
     made = c.graph.add_node(
         op,
         c.names.fresh(f"{c.prefix}/If"),

@@ -258,29 +258,8 @@ class OnnxScan:
             self._captured[value] = self.inner.parameter(value.producer.name, value.type)
         return self._captured[value]
 
-    def _separated(
-        self, states: list[Value], scans: list[tuple[Value, int, bool]]
-    ) -> tuple[list[Value], list[tuple[Value, int, bool]]]:
-        """Results that are no parameters and no two of which are one value.
-
-        ONNX Runtime swaps the buffers of states: a state that is passed on unchanged is lost,
-        and of a value that is two results only one is written.
-        """
-        taken = set(self.inner.graph.inputs)
-
-        def own(value: Value) -> Value:
-            if value in taken:
-                value = shape_forms.identity(self.inner, value)
-            taken.add(value)
-            return value
-
-        return [own(value) for value in states], [
-            (own(value), axis, reverse) for value, axis, reverse in scans
-        ]
-
     def finish(self, states: list[Value], scans: list[tuple[Value, int, bool]]) -> Node:
         """The Scan node; `scans` are (body value, new axis, reverse); outputs states, scans."""
-        states, scans = self._separated(states, scans)
         for value in (*states, *(value for value, _, _ in scans)):
             self.inner.result(value, self.inner.names.fresh(f"{value.producer.name}/out"))
         held, seen = len(self._initial), len(self._scanned)

@@ -98,6 +98,7 @@ from irloop.graph.model import Model
 from irloop.graph.types import Shape
 from irloop.passes.base import Pass
 from irloop.passes.common.dead_code import DeadCode
+from irloop.passes.common.separate_results import SeparateResults
 from irloop.passes.manager import Manager
 
 __all__ = [
@@ -159,6 +160,8 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
         DropUnread(),
         # A Loop or Scan that replaces another one takes the dimensions of its body over.
         KeepDeclaredDims(converter),
+        # ONNX Runtime is wrong about results of branches and Scans that share a value.
+        SeparateResults(),
         # Last of all changes: no other pass has to know what an operation cannot move.
         CarryNarrowElements(),
         # Inputs and outputs are as they will be written.

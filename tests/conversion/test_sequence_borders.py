@@ -78,7 +78,7 @@ def test_tensors_take_the_place_of_sequences(name: str) -> None:
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
     sequences = any(not item.type.HasField("tensor_type") for item in case.model.graph.output)
-    assert [note.code for note in notes] == ["CNV107"] * sequences * len(wanted)
+    assert [note.code for note in notes] == ["CNV108"] * sequences * len(wanted)
 
 
 def model_of(text: str) -> Model:

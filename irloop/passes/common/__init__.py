@@ -61,6 +61,7 @@ from irloop.passes.common.plain_arithmetic import PlainArithmetic
 from irloop.passes.common.scan8_to_scan9 import Scan8ToScan9
 from irloop.passes.common.scan_to_loop import ScanToLoop
 from irloop.passes.common.select_branches import SelectBranches
+from irloop.passes.common.separate_results import SeparateResults
 from irloop.passes.common.sequence_to_tensor_iterator import SequenceToTensorIterator
 from irloop.passes.common.set_shape import SetShape
 from irloop.passes.common.simplify import Simplify
@@ -104,6 +105,7 @@ __all__ = [
     "Scan8ToScan9",
     "ScanToLoop",
     "SelectBranches",
+    "SeparateResults",
     "SequenceToTensorIterator",
     "SetShape",
     "Simplify",
@@ -149,6 +151,7 @@ LIBRARY: dict[str, type[Pass]] = by_name(
         Scan8ToScan9,
         ScanToLoop,
         SelectBranches,
+        SeparateResults,
         SequenceToTensorIterator,
         SetShape,
         Simplify,

@@ -32,7 +32,7 @@ class ScanResultShared(
     Good example:
         Scan body (state, part) => (kept, copy) { kept = Identity(state) copy = Identity(part) }
     Fix:
-        Give out an Identity of the value; irloop writes its own models so.
+        Give out an Identity of the value: irloop transform --pass separate_results.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:

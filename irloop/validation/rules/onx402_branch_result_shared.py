@@ -29,7 +29,7 @@ class BranchResultShared(
     Good example:
         then_branch () => (a, b) { a = Abs (x) b = Identity (a) }
     Fix:
-        Give out an Identity of the value; irloop writes its own models so.
+        Give out an Identity of the value: irloop transform --pass separate_results.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
