@@ -345,7 +345,8 @@ class _Job:
 
         self.console.progress(f"running {self.source} and the result")
         # Read again: what converting might do to the model must not be hidden by it.
-        first = source if self.shapes or self.lengths else read_model(self.source, self.weights_file)
+        changed = bool(self.shapes or self.lengths)
+        first = source if changed else read_model(self.source, self.weights_file)
         self.comparison = compare(first, result)
         if not self.comparison.equal:
             raise _Refusal
