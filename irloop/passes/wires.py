@@ -52,11 +52,16 @@ class Entering:
 
 @dataclass(slots=True, eq=False)
 class Leaving:
-    """A body value and the output of the loop that shows it; `port` says how."""
+    """A body value and the output of the loop that shows it; `port` says how.
+
+    `state` is the one it was the last value of when the loop was read: several states may
+    continue with one value.
+    """
 
     value: Value
     output: Value
     port: OutputPort
+    state: Entering | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +130,14 @@ class LoopWires:
         mapped = {item.parameter for item in wires.inputs} | {wires.iteration, wires.running}
         if any(value not in mapped and value.is_used for value in body.graph.inputs):
             return None
-        wires.outputs = [
-            Leaving(values[port.result], node.outputs[port.external], port)
-            for port in sorted(ports.outputs, key=lambda port: port.external)
-        ]
+        starts: dict[int, Entering] = {}
+        for item in wires.states:
+            assert isinstance(item.port, Carried)
+            starts.setdefault(item.port.result, item)
+        for shown in sorted(ports.outputs, key=lambda port: port.external):
+            state = starts.get(shown.result) if isinstance(shown, LastValue) else None
+            output = node.outputs[shown.external]
+            wires.outputs.append(Leaving(values[shown.result], output, shown, state))
         return wires
 
     @property
@@ -234,10 +243,8 @@ class LoopWires:
     def _openvino(self, is_loop: bool) -> Numbered:
         parameters = [] if self.iteration is None else [self.iteration]
         parameters += [item.parameter for item in self.inputs]
-        values = [self.goes_on] if is_loop and self.goes_on is not None else []
-        values += [item.value for item in self.outputs]
-        values += [item.result for item in self.states if item.result is not None]
-        results = list(dict.fromkeys(values))
+        places = self._places(is_loop)
+        results = [value for value, _ in places]
         externals: list[Value | None] = [self.trip, self.starts] if is_loop else []
         inputs: list[InputPort] = []
         for item in self.inputs:
@@ -245,10 +252,15 @@ class LoopWires:
             at = 1 if is_loop and self._is_condition(item) else len(externals)
             if at == len(externals):
                 externals.append(item.outer)
-            inputs.append(_numbered(item, at, parameters, results))
+            parameter = parameters.index(item.parameter)
+            if item.result is None:
+                inputs.append(replace(item.port, external=at, parameter=parameter))
+                continue
+            result = places.index((item.result, self._apart(item.result, item)))
+            inputs.append(Carried(at, parameter, result))
         inputs.sort(key=lambda port: port.external)
         outputs = [
-            replace(item.port, result=results.index(item.value), external=at)
+            replace(item.port, result=places.index(self._place(item)), external=at)
             for at, item in enumerate(self.outputs)
         ]
         iteration = None if self.iteration is None else 0
@@ -256,6 +268,31 @@ class LoopWires:
         ports = PortMap(tuple(inputs), tuple(outputs), iteration, condition)
         shown = [[item.output] for item in self.outputs]
         return Numbered(tuple(externals), ports, parameters, results, shown)
+
+    def _places(self, is_loop: bool) -> list[tuple[Value, Entering | None]]:
+        """What each result holds: a value and, where it is not all of its states', the state."""
+        places: list[tuple[Value, Entering | None]] = []
+        if is_loop and self.goes_on is not None:
+            places.append((self.goes_on, None))
+        places += [self._place(item) for item in self.outputs]
+        for item in self.states:
+            if item.result is not None:
+                places.append((item.result, self._apart(item.result, item)))
+        return list(dict.fromkeys(places))
+
+    def _place(self, leaving: Leaving) -> tuple[Value, Entering | None]:
+        return leaving.value, self._apart(leaving.value, self.state_of(leaving))
+
+    def _apart(self, value: Value, state: Entering | None) -> Entering | None:
+        """The state itself if it needs a result of its own.
+
+        A result that several states continue with shows the first one's initial value when the
+        loop does not run; a later state that an output shows is therefore kept apart.
+        """
+        first = next((item for item in self.states if item.result is value), None)
+        if state is None or state is first:
+            return None
+        return state if any(self.state_of(item) is state for item in self.outputs) else None
 
     def _is_condition(self, item: Entering) -> bool:
         """True for the first state that holds the condition of the loop."""
@@ -288,7 +325,7 @@ class LoopWires:
             inputs.append(Carried(at, at, len(results)))
             outputs.append(LastValue(len(results), len(shown)))
             results.append(item.result)
-            shown.append(self.shown_by(item))
+            shown.append([leaving.output for leaving in self.shown_by(item)])
         for leaving in self.outputs:
             if not isinstance(leaving.port, LastValue):
                 port = replace(leaving.port, result=len(results), external=len(shown))
@@ -299,16 +336,16 @@ class LoopWires:
         ports = PortMap(tuple(inputs), tuple(outputs), first, first)
         return Numbered(tuple(externals), ports, parameters, results, shown)
 
-    def shown_by(self, state: Entering) -> list[Value]:
-        """The outputs that show the last value of a state; each output by one state only."""
-        shown = [
-            item.output
-            for item in self.outputs
-            if isinstance(item.port, LastValue) and item.value is state.result
-        ]
-        equal = [item for item in self.states if item.result is state.result]
-        at = equal.index(state)
-        return shown[at:] if state is equal[-1] else shown[at : at + 1]
+    def state_of(self, leaving: Leaving) -> Entering | None:
+        """The state whose last value an output shows."""
+        if not isinstance(leaving.port, LastValue):
+            return None
+        states = [item for item in self.states if item.result is leaving.value]
+        return leaving.state if leaving.state in states else next(iter(states), None)
+
+    def shown_by(self, state: Entering) -> list[Leaving]:
+        """What shows the last value of a state."""
+        return [item for item in self.outputs if self.state_of(item) is state]
 
     def _running(self) -> Value:
         if self.running is None:
@@ -344,15 +381,6 @@ class LoopWires:
         if isinstance(op, ov.Loop) and self.iteration is not None and not self.iteration.is_used:
             self.iteration, changed = None, True
         return changed
-
-
-def _numbered(
-    item: Entering, external: int, parameters: list[Value], results: list[Value]
-) -> InputPort:
-    at = parameters.index(item.parameter)
-    if item.result is not None:
-        return Carried(external, at, results.index(item.result))
-    return replace(item.port, external=external, parameter=at)
 
 
 def is_passed_on(item: Entering) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from irloop.dialects.openvino import comparison, elementwise
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import element_of
-from irloop.graph.loops import Concatenated, LastValue
+from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
 from irloop.passes.forms import Emitter
@@ -86,10 +86,10 @@ class BodyBarriers(LoopPass):
             value = item.result
             if value is None or not needs_barrier(value, item.parameter, parameters, moving):
                 continue
+            shown = wires.shown_by(item)
             item.result = copied(value)
-            for leaving in wires.outputs:
-                if leaving.value is value and isinstance(leaving.port, LastValue):
-                    leaving.value = item.result
+            for leaving in shown:
+                leaving.value = item.result
         for leaving in wires.outputs:
             joined = isinstance(leaving.port, Concatenated)
             if joined and shows_parameter(leaving.value, parameters):

@@ -117,14 +117,7 @@ def _settle_states(wires: LoopWires, rewriter: MatchRewriter, inner: Rewriter) -
             item.parameter
         ):
             continue
-        shown = [
-            leaving
-            for leaving in wires.outputs
-            if leaving.value is item.result and isinstance(leaving.port, LastValue)
-        ]
-        others = [other for other in wires.states if other is not item]
-        if any(other.result is item.result for other in others) and shown:
-            continue
+        shown = wires.shown_by(item)
         if not all(_may_go(leaving.output) for leaving in shown):
             continue
         for leaving in shown:
@@ -167,6 +160,8 @@ def _merge_inputs(wires: LoopWires, inner: Rewriter) -> bool:
         if first is item or first.parameter.type != item.parameter.type:
             continue
         inner.replace_value(item.parameter, first.parameter, keep_names=False)
+        for leaving in wires.shown_by(item):
+            leaving.state = first
         wires.inputs.remove(item)
     return inner.modified
 
@@ -177,10 +172,11 @@ def _unplaced(port: Invariant | Sliced | ScanInput) -> InputPort:
 
 def _merge_outputs(wires: LoopWires, rewriter: MatchRewriter) -> bool:
     """One output for what leaves twice in the same way."""
-    seen: dict[tuple[Value, OutputPort], Leaving] = {}
+    seen: dict[tuple[Value, Entering | None, OutputPort], Leaving] = {}
     changed = False
     for leaving in list(wires.outputs):
-        key = leaving.value, replace(leaving.port, result=0, external=0)
+        port = replace(leaving.port, result=0, external=0)
+        key = leaving.value, wires.state_of(leaving), port
         first = seen.setdefault(key, leaving)
         if first is leaving or not _may_go(leaving.output):
             continue

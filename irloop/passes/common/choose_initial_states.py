@@ -5,7 +5,6 @@ from __future__ import annotations
 from irloop.dialects.openvino import comparison, shape
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.loops import LastValue
 from irloop.graph.model import Node, Value
 from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
@@ -31,7 +30,7 @@ class ChooseInitialStates(LoopPass):
 
     After no iteration OpenVINO 2021.4 gives zeros, and it cannot read a loop with a state that
     the body does not read. A loop that certainly runs keeps its outputs, and so does a state whose
-    shape changes or is not static; a loop stays in which two states continue with one value.
+    shape changes or is not static.
     """
 
     name = "choose_initial_states"
@@ -40,16 +39,7 @@ class ChooseInitialStates(LoopPass):
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
         doubtful = _may_be_zero(wires, rewriter)
-        shown = [
-            (leaving, item)
-            for item in wires.states
-            for leaving in wires.outputs
-            if isinstance(leaving.port, LastValue) and leaving.value is item.result
-        ]
-        results = [item.result for item in wires.states]
-        if doubtful and len(set(results)) < len(results):
-            # Of two states that continue with one value nothing says which one an output shows.
-            return
+        shown = [(leaving, item) for item in wires.states for leaving in wires.shown_by(item)]
         chosen = [pair for pair in shown if doubtful and _can_choose(*pair)]
         unsafe = [item for leaving, item in shown if doubtful and not _is_chosen(leaving, item)]
         unsafe = [item for item in unsafe if item not in [pair[1] for pair in chosen]]

@@ -145,9 +145,8 @@ def _separate(wires: LoopWires, forms: Forms) -> None:
         assert state.result is not None
         shown = wires.shown_by(state)
         new = own(state.result)
-        for leaving in wires.outputs:
-            if leaving.output in shown:
-                leaving.value = new
+        for leaving in shown:
+            leaving.value = new
         state.result = new
     for leaving in wires.outputs:
         if not isinstance(leaving.port, LastValue):

@@ -9,7 +9,7 @@ import numpy as np
 from irloop.dialects.loops import normal_axis
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import shape_of
-from irloop.graph.loops import Concatenated, LastValue, Sliced
+from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Node
 from irloop.graph.types import Shape, TensorType
 from irloop.passes.forms import Forms
@@ -97,10 +97,9 @@ def _is_long_enough(item: Entering, count: int) -> bool:
 
 def _drop_condition(wires: LoopWires) -> None:
     """Leave out the condition, which is true in every iteration; where it is read it is a state."""
-    shown = {item.value for item in wires.outputs if isinstance(item.port, LastValue)}
     for item in wires.states:
         condition = item.outer is wires.starts and item.result is wires.goes_on
-        if condition and item.result not in shown and not item.parameter.is_used:
+        if condition and not wires.shown_by(item) and not item.parameter.is_used:
             wires.inputs.remove(item)
     wires.goes_on = wires.trip = wires.starts = None
 

@@ -81,10 +81,10 @@ def _is_kept(item: Entering, wires: LoopWires) -> bool:
 
 def _shown(item: Entering, wires: LoopWires) -> Leaving:
     """The output that gives the last value of a state; a new one where there was none."""
-    for leaving in wires.outputs:
-        if leaving.value is item.result and isinstance(leaving.port, LastValue):
-            return leaving
+    shown = wires.shown_by(item)
+    if shown:
+        return shown[0]
     assert item.result is not None
-    made = Leaving(item.result, Value(wires.node, len(wires.outputs)), LastValue(0, 0))
+    made = Leaving(item.result, Value(wires.node, len(wires.outputs)), LastValue(0, 0), item)
     wires.outputs.append(made)
     return made

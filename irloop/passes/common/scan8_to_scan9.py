@@ -169,9 +169,8 @@ class _Batch:
         for item, outputs in zip(states, shown, strict=True):
             assert item.result is not None
             item.result = last.chosen(runs, item.result, item.parameter)
-            for leaving in wires.outputs:
-                if leaving.output in outputs:
-                    leaving.value = item.result
+            for leaving in outputs:
+                leaving.value = item.result
         wires.states[-1].result = last.added(count, last.constant(1))
 
     def _read_from_end(
