@@ -105,7 +105,7 @@ def loss(*, collapse: bool, merge: bool, unique: bool) -> Function:
         states[:, 1::2] = np.where(target < 0, none, target)
         is_label = np.arange(states.shape[1]) % 2 == 1
         may_skip = np.zeros(states.shape, bool)
-        may_skip[:, 2:] = is_label[2:] & (~merge | (states[:, 2:] != states[:, :-2]))
+        may_skip[:, 2:] = is_label[2:] & ((not merge) | (states[:, 2:] != states[:, :-2]))
         may_stay = ~is_label | merge
         with np.errstate(all="ignore"):
             wide = widened(logits)
