@@ -111,9 +111,9 @@ def import_loop(
             truth = [True] if _one_element(node).dims else True
             bound.append(inner.constant(truth, ElementType.BOOLEAN))
         elif isinstance(port, Carried):
-            bound.append(states.enter(_any_given(c, inputs, port.external), body, port))
+            bound.append(states.enter(given(c, inputs, port.external), body, port))
         else:
-            bound.append(enter(loop, _any_given(c, inputs, port.external)))
+            bound.append(enter(loop, given(c, inputs, port.external)))
     results = inner.convert_any(body.graph, bound)
     states.leave([results[port.result] for port in body.ports.carried[1:]])
     scans = [
@@ -150,13 +150,6 @@ def part_of(c: Conversion, value: Converted) -> Value:
     """A body result that has to be a tensor."""
     if not isinstance(value, Value):
         raise c.refuse(f"the body returns {value}, which cannot be joined")
-    return value
-
-
-def _any_given(c: Conversion, inputs: tuple[Converted | None, ...], position: int) -> Converted:
-    value = inputs[position] if position < len(inputs) else None
-    if value is None:
-        raise c.refuse(f"input {position} is not connected")
     return value
 
 
@@ -215,7 +208,7 @@ def _inlined(
         elif port is None or port.parameter == 1:
             bound.append(c.constant(np.ones(shape), ElementType.BOOLEAN))
         else:
-            bound.append(_any_given(c, tuple(inputs), port.external))
+            bound.append(given(c, inputs, port.external))
     results = c.convert_any(body.graph, bound)
     return [
         ov_shape_forms.unsqueeze(c, part_of(c, results[out.result]), [0])

@@ -17,6 +17,7 @@ from irloop.conversion.loop_parts import (
     scalar,
     zeros_like_type,
 )
+from irloop.dialects.loops import is_consistent
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Value
@@ -33,13 +34,20 @@ def export_as_loop(
     starts: Value,
 ) -> list[Value | None]:
     """An ONNX Loop that does what the IR body in `plan` does; the values of its outputs."""
+    for port in plan.sliced:
+        if not is_consistent(port):
+            raise c.refuse(
+                f"part_size {port.part_size} and stride {port.stride} of input {port.external} "
+                "disagree",
+                "write the same number in both",
+            )
     loop = OnnxLoop(c, "body")
     inner = loop.inner
     bound: dict[int, Value] = {}
-    for port in plan.carried:
-        type = plan.parameter_type(port.parameter)
-        initial = as_type(c, given(c, inputs, port.external), type)
-        bound[port.parameter] = loop.state(initial, type, plan.parameter_name(port.parameter))
+    for state in plan.carried:
+        type = plan.parameter_type(state.parameter)
+        initial = as_type(c, given(c, inputs, state.external), type)
+        bound[state.parameter] = loop.state(initial, type, plan.parameter_name(state.parameter))
     for out in plan.extra:
         type = plan.result_type(out.result)
         loop.state(zeros_like_type(c, type), type, "last")

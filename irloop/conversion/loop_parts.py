@@ -6,12 +6,14 @@ last values without a state, joined outputs. `OnnxLoop` and `OnnxScan` assemble 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import overload
 
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion import onnx_shape_forms as shape_forms
 from irloop.conversion.axis_forms import filled, merge_axes
-from irloop.conversion.framework import Conversion
+from irloop.conversion.framework import Conversion, Converted
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
@@ -73,7 +75,15 @@ def zeros_like_type(c: Conversion, type: ValueType) -> Value:
     return filled(c, 0, type.element, shape)
 
 
-def given(c: Conversion, inputs: tuple[Value | None, ...], position: int) -> Value:
+@overload
+def given(c: Conversion, inputs: Sequence[Value | None], position: int) -> Value: ...
+
+
+@overload
+def given(c: Conversion, inputs: Sequence[Converted | None], position: int) -> Converted: ...
+
+
+def given(c: Conversion, inputs: Sequence[Converted | None], position: int) -> Converted:
     """Input `position` of the source node.
 
     Raises:

@@ -14,6 +14,7 @@ from irloop.conversion.loop_parts import (
     is_single,
     zeros_like_type,
 )
+from irloop.dialects.loops import is_consistent
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated, LastValue, Sliced
 from irloop.graph.model import Value
@@ -30,7 +31,7 @@ def can_scan(plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
     for port in plan.sliced:
         value = inputs[port.external]
         known_rank = value is not None and shape_of(value).rank is not None
-        if port.part_size != abs(port.stride) or (port.part_size != 1 and not known_rank):
+        if not is_consistent(port) or (port.part_size != 1 and not known_rank):
             return False
     for state in plan.carried:
         value = inputs[state.external]

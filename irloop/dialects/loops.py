@@ -40,12 +40,28 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["infer_branches", "infer_loop", "normal_axis", "parameter_types", "sliced_count"]
+__all__ = [
+    "infer_branches",
+    "infer_loop",
+    "is_consistent",
+    "normal_axis",
+    "parameter_types",
+    "sliced_count",
+]
 
 
 def normal_axis(axis: int, rank: int | None) -> int:
     """`axis` counted from the front; unchanged when the rank is not known."""
     return axis + rank if axis < 0 and rank is not None else axis
+
+
+def is_consistent(port: Sliced) -> bool:
+    """True when the slices are as long as the steps between them.
+
+    OpenVINO infers shapes by `part_size` and cuts by `stride`: where they differ it refuses the
+    model or reads other elements than meant.
+    """
+    return port.part_size == abs(port.stride)
 
 
 def sliced_count(port: Sliced | Concatenated, size: int) -> int | None:

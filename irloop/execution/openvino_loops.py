@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from irloop.dialects.loops import normal_axis, sliced_count
+from irloop.dialects.loops import is_consistent, normal_axis, sliced_count
 from irloop.execution.branch import truth
 from irloop.execution.failure import StepError
 from irloop.execution.iterations import Feed
@@ -42,8 +42,15 @@ class _OpenVino(Loop):
         """The input as an array and the axis that is sliced.
 
         Raises:
-            StepError: when there is no such axis.
+            StepError: when there is no such axis, or steps and slices differ in length.
         """
+        if not is_consistent(port):
+            raise StepError(
+                self.node,
+                f"part_size and stride of input {port.external} disagree",
+                expected=f"part_size {abs(port.stride)}, as stride",
+                found=f"part_size {port.part_size}, stride {port.stride}",
+            )
         array = np.asarray(self.entering(port.parameter, value))
         axis = normal_axis(port.axis, array.ndim)
         if not 0 <= axis < array.ndim:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from irloop.conversion.pipelines import to_onnx
 from irloop.dialects.openvino.comparison import Less
 from irloop.dialects.openvino.control_flow import Loop, TensorIterator
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Multiply
 from irloop.dialects.openvino.slicing import Concat
-from irloop.errors import ExecutionError, LimitError
+from irloop.errors import ExecutionError, LimitError, UnsupportedError
 from irloop.execution.limits import Limits
 from irloop.execution.session import Session
 from irloop.graph.builder import Builder
@@ -536,6 +537,21 @@ def test_slices_of_two_axes_and_directions_together() -> None:
     subject = iterator(ports, [(6, 2), (2, 6)], Concatenated(0, 0, axis=0, part_size=2))
     wanted = [DATA[i : i + 1] + other[:, 5 - i : 6 - i] for i in range(6)]
     np.testing.assert_array_equal(run(subject, DATA, other)[0], np.concatenate(wanted))
+
+
+@pytest.mark.parametrize(("stride", "part"), [(2, 1), (1, 2), (-2, 1)])
+def test_steps_that_are_not_as_long_as_slices_are_refused_by_all(stride: int, part: int) -> None:
+    port = Sliced(0, 0, 0, *((0, -1) if stride > 0 else (-1, 0)), stride, part)
+    looped = slicing(0, stride, (6, 2), part)
+    iterated = iterator([port], [(6, 2)], Concatenated(0, 0, axis=0, part_size=part))
+    for subject, name, given in (
+        (iterated, "input 0", (DATA,)),
+        (looped, "input 2", (np.array(2), np.array(True), DATA)),
+    ):
+        with pytest.raises(ExecutionError, match=f"part_size and stride of {name} disagree"):
+            run(subject, *given)
+        with pytest.raises(UnsupportedError, match=rf"stride {stride} of {name} disagree"):
+            to_onnx(subject)
 
 
 def test_slices_that_disagree_on_the_count_are_refused() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from irloop.dialects.loops import normal_axis
+from irloop.dialects.loops import is_consistent, normal_axis
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated, Sliced
@@ -89,7 +89,7 @@ def _beside_another(node: Node) -> bool:
 
 def _is_long_enough(item: Entering, count: int) -> bool:
     port, dims = item.port, shape_of(item.outer).dims
-    if not isinstance(port, Sliced) or dims is None or port.part_size != abs(port.stride):
+    if not isinstance(port, Sliced) or dims is None or not is_consistent(port):
         return False
     size = dims[normal_axis(port.axis, len(dims))]
     return isinstance(size, int) and size >= count * port.part_size
