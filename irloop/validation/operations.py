@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from irloop.diagnostics import Location
 from irloop.formats.openvino.xml import Layer
-from irloop.graph.types import ElementType, Shape
-from irloop.validation import availability
+from irloop.graph.types import ElementType
+from irloop.validation import availability, values
 from irloop.validation.places import at_data, describe
 
 if TYPE_CHECKING:
@@ -38,11 +38,17 @@ class AttributeProblem(NamedTuple):
 
 
 class Attribute(NamedTuple):
-    """One attribute: "bool", "int", "float", "words", "word", "text" or a list of numbers."""
+    """One attribute: "bool", "int", "float", "word", "element", "text" or a list of numbers.
+
+    `words` are the values that a "word" or an "element" may have, `least` is the smallest number;
+    `entries` are the smallest and the largest number of entries of a list.
+    """
 
     kind: str
     required: bool
     words: tuple[str, ...] = ()
+    least: int | None = None
+    entries: tuple[int, int | None] = (0, None)
 
 
 class Operation(NamedTuple):
@@ -76,6 +82,8 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "padding_mode": ("zeros", "border", "reflection"),
     "negative_indices_mode": ("ignore_negative", "normalize"),
     "broadcast.mode": _BROADCASTS,
+    "binaryconvolution.mode": ("xnor-popcount",),
+    "deformablepsroipooling.mode": ("bilinear_deformable",),
     "depthtospace.mode": ("blocks_first", "depth_first"),
     "spacetodepth.mode": ("blocks_first", "depth_first"),
     "gridsample.mode": ("bilinear", "bicubic", "nearest"),
@@ -90,6 +98,8 @@ _WORDS: dict[str, tuple[str, ...]] = {
     ),
     "pad.mode": ("constant", "edge", "reflect", "symmetric"),
     "psroipooling.mode": ("average", "bilinear"),
+    "lstmcell.weights_format": ("fico", "icof", "ifco", "ifoc", "iofc"),
+    "proposal.framework": ("", "tensorflow"),
     "roialign.mode": ("avg", "max"),
     "roipooling.method": ("max", "bilinear"),
     "round.mode": ("half_to_even", "half_away_from_zero"),
@@ -107,6 +117,7 @@ _NEEDED = frozenset(
         "avgpool.strides",
         "avgpool.dilations",
         "maxpool.strides",
+        "maxpool.dilations",
         "col2im.strides",
         "col2im.dilations",
         "col2im.pads_begin",
@@ -124,6 +135,61 @@ _NEEDED = frozenset(
         "stridedslice.begin_mask",
     ]
 )
+#: Entries of lists, at least and at most, that OpenVINO 2026.4 needs (some it reads unchecked).
+_ENTRIES: dict[str, tuple[int, int | None]] = {
+    "avgpool.strides": (1, None),
+    "avgpool.dilations": (1, None),
+    "maxpool.strides": (1, None),
+    "maxpool.dilations": (1, None),
+    "reorgyolo.stride": (1, None),
+    "grucell.activations": (2, None),
+    "lstmcell.activations": (3, None),
+    "rnncell.activations": (1, None),
+    "roipooling.output_roi": (2, 2),
+    "col2im.strides": (2, 2),
+    "col2im.dilations": (2, 2),
+    "col2im.pads_begin": (2, 2),
+    "col2im.pads_end": (2, 2),
+    "extractimagepatches.sizes": (2, 2),
+    "extractimagepatches.strides": (2, 2),
+    "extractimagepatches.rates": (2, 2),
+}
+#: Smallest numbers by attribute, or by operation and attribute where not all operations have it.
+_LEAST: dict[str, int] = {
+    "deformable_group": 1,
+    "group": 1,
+    "pooled_h": 1,
+    "pooled_w": 1,
+    "sampling_ratio": 0,
+    "batchnorminference.epsilon": 0,
+    "avgpool.pads_begin": 0,
+    "avgpool.pads_end": 0,
+    "interpolate.pads_begin": 0,
+    "interpolate.pads_end": 0,
+    "maxpool.pads_begin": 0,
+    "maxpool.pads_end": 0,
+    "lrn.size": 1,
+    "proposal.pre_nms_topn": 1,
+    "proposal.post_nms_topn": 1,
+    "regionyolo.coords": 0,
+    "regionyolo.classes": 0,
+    "col2im.strides": 1,
+    "col2im.dilations": 1,
+    "col2im.pads_begin": 0,
+    "col2im.pads_end": 0,
+    "extractimagepatches.sizes": 1,
+    "extractimagepatches.strides": 1,
+    "extractimagepatches.rates": 1,
+    "experimentaldetectronpriorgridgenerator.h": 0,
+    "experimentaldetectronpriorgridgenerator.w": 0,
+    "experimentaldetectrontopkrois.max_rois": 0,
+    "deformablepsroipooling.spatial_bins_x": 1,
+    "deformablepsroipooling.spatial_bins_y": 1,
+}
+#: Operations whose specification lets inputs be left out that OpenVINO 2026.4 does not do without.
+_INPUTS: dict[str, int] = {"cumsum": 2}
+#: What a type of indices or counts, which is one of these by default, may be.
+_INDICES = (ElementType.I32, ElementType.I64)
 #: Types that rules of their own look at; no class describes their attributes.
 _PLAIN = frozenset({"Const", "Parameter", "Result"})
 _INT = r"\s*-?\d+"
@@ -147,11 +213,15 @@ def operation_of(type_name: str, version: str) -> Operation | None:
         )
         for item in fields(cls)
     }
-    return Operation(f"{cls.type}-{cls.since}", cls.arity, attributes)
+    least, most = cls.arity
+    arity = max(least, _INPUTS.get(cls.type.lower(), 0)), most
+    return Operation(f"{cls.type}-{cls.since}", arity, attributes)
 
 
 def _attribute(type_name: str, name: str, hint: Any, default: Any) -> Attribute:
-    required = default is MISSING or f"{type_name.lower()}.{name}" in _NEEDED
+    own = f"{type_name.lower()}.{name}"
+    required = default is MISSING or own in _NEEDED
+    least = _LEAST.get(own, _LEAST.get(name))
     given = [item for item in get_args(hint) if item is not NoneType]
     if get_origin(hint) not in (tuple, Literal) and len(given) == 1:
         hint = given[0]
@@ -160,12 +230,14 @@ def _attribute(type_name: str, name: str, hint: Any, default: Any) -> Attribute:
         return Attribute("word", required, tuple(str(item) for item in arguments))
     if origin is tuple:
         kind = {int: "ints", float: "floats"}.get(arguments[0], "text")
-        return Attribute(kind, required)
-    words = _WORDS.get(f"{type_name.lower()}.{name}", _WORDS.get(name, ()))
+        return Attribute(kind, required, least=least, entries=_ENTRIES.get(own, (0, None)))
+    words = _WORDS.get(own, _WORDS.get(name, ()))
+    if hint is ElementType and (words or default in _INDICES):
+        return Attribute("element", required, words or tuple(map(str, _INDICES)))
     if hint is str and words:
         return Attribute("word", required, words)
-    names = {bool: "bool", int: "int", float: "float", ElementType: "text", Shape: "text"}
-    return Attribute(names.get(hint, "text"), required)
+    names = {bool: "bool", int: "int", float: "float"}
+    return Attribute(names.get(hint, "text"), required, least=least)
 
 
 def attribute_problems(context: Context) -> Iterator[AttributeProblem]:
@@ -233,8 +305,10 @@ def _value(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator
                 repr(text),
                 fix="write true or false",
             )
-    elif attribute.kind == "word":
-        if text.strip().lower() not in {word.lower() for word in attribute.words}:
+    elif attribute.kind in ("word", "element"):
+        # A name of no element type at all is for IRL111 to report.
+        known = attribute.kind == "word" or text.lower() in values.ELEMENT_NAMES
+        if known and text.strip().lower() not in {word.lower() for word in attribute.words}:
             yield AttributeProblem(
                 "IRL115",
                 place,
@@ -244,10 +318,19 @@ def _value(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator
                 fix="write one of these",
             )
     elif attribute.kind in _NUMBERS:
-        pattern = _NUMBERS[attribute.kind]
         items = _items(text) if attribute.kind.endswith("s") else [text]
+        least, most = attribute.entries
+        if len(items) < least or (most is not None and len(items) > most):
+            yield AttributeProblem(
+                "IRL115",
+                place,
+                f"{what} has another number of entries",
+                f"{least}" if most == least else f"{least} or more",
+                repr(text),
+                fix="correct the list",
+            )
         for item in items:
-            yield from _number(place, what, name, item, pattern)
+            yield from _number(place, what, name, item, attribute)
 
 
 def _items(text: str) -> list[str]:
@@ -260,8 +343,9 @@ def _items(text: str) -> list[str]:
 
 
 def _number(
-    place: Location, what: str, name: str, text: str, pattern: str
+    place: Location, what: str, name: str, text: str, attribute: Attribute
 ) -> Iterator[AttributeProblem]:
+    pattern = _NUMBERS[attribute.kind]
     match = re.match(pattern, text, re.ASCII)
     if match is not None and pattern is _INT and not _fits(match.group()):
         match = None
@@ -270,7 +354,17 @@ def _number(
         yield AttributeProblem(
             "IRL115", place, f"{what} cannot be read", kind, repr(text), fix=f"write {kind}"
         )
-    elif match.end() < len(text):
+        return
+    if attribute.least is not None and float(match.group()) < attribute.least:
+        yield AttributeProblem(
+            "IRL115",
+            place,
+            f"{what} is too small",
+            f"{attribute.least} or more",
+            match.group().strip(),
+            fix="correct the number",
+        )
+    if match.end() < len(text):
         yield AttributeProblem(
             "IRL116",
             place,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from irloop import kernels
+from irloop.dialects import blocks
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -83,7 +84,31 @@ class Detecting(OpenVinoOp):
             if args.has(position) and args.rank(position) not in (None, rank):
                 found = str(args.shape(position))
                 raise args.error(f"input {position} has a wrong rank", str(rank), found)
+        self._check_sizes(args)
         return [TensorType(args.element(0), Shape((1, 1, self._rows(args), 7)))]
+
+    def _check_sizes(self, args: Arguments) -> None:
+        """Moves, scores and priors are of the same boxes."""
+        moves, scores = args.shape(0).dim(1), args.shape(1).dim(1)
+        kinds, width = args.shape(2).dim(1), args.shape(2).dim(2)
+        wanted = 1 if self.variance_encoded_in_target else 2
+        if isinstance(kinds, int) and kinds != wanted:
+            raise args.error(
+                "the priors have no row of variances or one too many", str(wanted), str(kinds)
+            )
+        if not isinstance(width, int):
+            return
+        count = blocks.divided(args, width, 4 if self.normalized else 5, "the numbers of priors")
+        if not isinstance(count, int) or not count or not isinstance(scores, int):
+            return
+        classes = blocks.divided(args, scores, count, "the scores")
+        if self.classes() not in (None, classes):
+            raise args.error(
+                "num_classes is not that of the scores", str(classes), str(self.classes())
+            )
+        sets = 1 if self.share_location else classes
+        if isinstance(moves, int) and isinstance(sets, int) and moves != 4 * count * sets:
+            raise args.error("the moves are not of these priors", str(4 * count * sets), str(moves))
 
     def detection(self) -> Detection:
         """The kernel's view of the attributes."""

@@ -66,7 +66,20 @@ class _Average(_Pool):
     exclude_pad: bool = attribute(default=False, name="exclude-pad")
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return [TensorType(args.element(0), self._pooled(args))]
+        shape = self._pooled(args)
+        if self.exclude_pad and self.auto_pad.lower() == "explicit":
+            self._reaches_data(args)
+        return [TensorType(args.element(0), shape)]
+
+    def _reaches_data(self, args: Arguments) -> None:
+        window = self.window()
+        for axis, pads in enumerate(zip(window.pads_begin, window.pads_end, strict=True)):
+            if max(pads) >= window.extent(axis):
+                raise args.error(
+                    f"a window is entirely in the padding of spatial axis {axis}",
+                    f"less than {window.extent(axis)}, as exclude-pad is set",
+                    str(max(pads)),
+                )
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.pooling.average(

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["PriorBox", "PriorBox8", "PriorBoxClustered", "Priored", "SizedPriors"]
 
 
+def _check_variance(args: Arguments, variance: tuple[float, ...]) -> None:
+    if len(variance) not in (0, 1, 4):
+        raise args.error("not one variance a coordinate", "1 or 4", str(len(variance)))
+
+
 class Priored(OpenVinoOp):
     """What the versions share: [2, 4 * h * w * boxes] of f32, boxes and variances."""
 
@@ -73,6 +78,13 @@ class SizedPriors(Priored):
             self.variance,
         )
 
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _check_variance(args, self.variance)
+        densities, sizes = len(self.density), len(self.fixed_size)
+        if densities != sizes:
+            raise args.error("not one density a fixed size", f"{sizes} densities", str(densities))
+        return super().infer(args)
+
     def boxes(self) -> int:
         return kernels.prior_box.count_of(self.priors())
 
@@ -105,6 +117,13 @@ class PriorBoxClustered(Priored, type="PriorBoxClustered", since=1, inputs=2):
     step_h: float = 0.0
     offset: float = 0.0
     variance: tuple[float, ...] = ()
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _check_variance(args, self.variance)
+        widths, heights = len(self.width), len(self.height)
+        if widths != heights:
+            raise args.error("not one height a width", f"{widths} heights", str(heights))
+        return super().infer(args)
 
     def boxes(self) -> int:
         return len(self.width)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
+from irloop.dialects import blocks
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -37,6 +38,11 @@ def _channels(args: Arguments) -> Dim:
     return dims[1]
 
 
+def _check_scale(args: Arguments, scale: float) -> None:
+    if scale <= 0:
+        raise args.error("spatial_scale is out of range", "more than 0", str(scale))
+
+
 class ROIPooling(OpenVinoOp, type="ROIPooling", since=1, inputs=2):
     """Regions (item, x1, y1, x2, y2) pooled to one size (ROIPooling-2).
 
@@ -59,6 +65,7 @@ class ROIPooling(OpenVinoOp, type="ROIPooling", since=1, inputs=2):
     def infer(self, args: Arguments) -> list[ValueType]:
         if not self.pooled_h and len(self.output_roi or self.output_size) != 2:
             raise args.error("the pooled size is missing", "pooled_h and pooled_w")
+        _check_scale(args, self.spatial_scale)
         shape = (_regions(args, 5), _channels(args), *self.size())
         return [TensorType(args.element(0), Shape(shape))]
 
@@ -121,7 +128,14 @@ class PSROIPooling(OpenVinoOp, type="PSROIPooling", since=1, inputs=2):
     spatial_bins_y: int = 1
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        _channels(args)
+        channels, wanted = _channels(args), self.output_dim
+        _check_scale(args, self.spatial_scale)
+        if self.mode.lower() == "average":
+            wanted *= self.group_size**2
+        else:
+            wanted *= self.spatial_bins_x * self.spatial_bins_y
+        if isinstance(channels, int):
+            blocks.divided(args, channels, wanted, "the channels")
         shape = (_regions(args, 5), self.output_dim, self.group_size, self.group_size)
         return [TensorType(args.element(0), Shape(shape))]
 

@@ -82,6 +82,9 @@ _ELEMENT_ATTRIBUTES = frozenset(
         "classes_index_type",
         "sequence_length_type",
         "convert_type",
+        "roi_num_type",
+        "u64_integer_promotion_target",
+        "variable_type",
     }
 )
 

@@ -15,7 +15,8 @@ class BadAttribute(
     """An attribute in `data` has a value that cannot be read.
 
     What it does:
-        Checks numbers, lists of numbers and the attributes whose value is one of a few words.
+        Checks numbers, lists of numbers, the attributes whose value is one of a few words or
+        element types, and numbers that are too small to mean something.
     Why is this bad:
         OpenVINO 2026.4 refuses the file. nan and inf must be written in lower case, lists without
         empty items, words exactly (their letter case does not matter).
