@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from irloop.formats.openvino.xml import Edge, Layer, Net, Port
@@ -101,6 +101,12 @@ class NetIndex:
     def edges_out_of(self, layer: Layer) -> list[Edge]:
         """The edges that start in a layer."""
         return [] if layer.id is None else self.outgoing.get(layer.id, [])
+
+    def ending_nowhere(self, edges: Mapping[str, list[Edge]]) -> Iterator[tuple[str, Edge]]:
+        """Of `edges` by a layer id, those whose layer this net does not have, with the id."""
+        for name in edges.keys() - self.layers.keys():
+            for edge in edges[name]:
+                yield name, edge
 
     def source(self, layer: Layer, position: int = 0) -> Source | None:
         """The layer and output port that input `position` of `layer` reads, when all is sound."""

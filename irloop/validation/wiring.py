@@ -6,6 +6,7 @@ that may be broken; rules read it and report, it never fails.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from irloop.formats.openvino.xml import BackEdge, Layer, MapEntry, Port, PortMap
 from irloop.validation.index import LOOPS, NetIndex
 from irloop.validation.values import signed, unsigned
 
-__all__ = ["Entry", "Wiring", "positions"]
+__all__ = ["Entry", "Wiring", "mapped_again", "positions"]
 
 
 class Entry(NamedTuple):
@@ -56,6 +57,17 @@ def positions(ports: list[Port]) -> dict[int, int]:
         if number is not None:
             found.setdefault(number, index)
     return found
+
+
+def mapped_again(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
+    """Entries of an external port that an earlier one names, each with the first of them."""
+    seen: dict[int, Entry] = {}
+    for entry in entries:
+        if entry.external is None or entry.external < 0:
+            continue
+        first = seen.setdefault(entry.external, entry)
+        if first is not entry:
+            yield entry, first
 
 
 class Wiring:
@@ -153,6 +165,18 @@ class Wiring:
             (edge, layers.get(edge.from_layer or ""), layers.get(edge.to_layer or ""))
             for edge in self.owner.back_edges or ()
         ]
+
+    def wrong_ends(self, kind: str) -> Iterator[tuple[BackEdge, str, Layer | None]]:
+        """Back edges without a Result to start from (or a Parameter to end in, as `kind` says).
+
+        Each with the layer id that it names there and that layer of the body, if there is one.
+        """
+        for edge, source, target in self.back_edges if self.body is not None else ():
+            named, layer = edge.from_layer, source
+            if kind == "Parameter":
+                named, layer = edge.to_layer, target
+            if named is not None and (layer is None or layer.type != kind):
+                yield edge, named, layer
 
     @cached_property
     def back_edge_of(self) -> dict[str, tuple[BackEdge, Layer]]:

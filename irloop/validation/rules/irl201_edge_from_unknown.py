@@ -36,13 +36,12 @@ class EdgeFromUnknown(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding an edge."""
         for index in context.nets:
-            for name in index.outgoing.keys() - index.layers.keys():
-                for edge in index.outgoing[name]:
-                    yield self.found(
-                        at_edge(index, edge),
-                        f"edge from layer {name}, which does not exist in this net",
-                        expected="the id of a layer of the same net",
-                        found=f"from-layer {name} to layer {edge.to_layer}",
-                        cause=context.elsewhere(index, name),
-                        fix="name an existing layer or remove the edge",
-                    )
+            for name, edge in index.ending_nowhere(index.outgoing):
+                yield self.found(
+                    at_edge(index, edge),
+                    f"edge from layer {name}, which does not exist in this net",
+                    expected="the id of a layer of the same net",
+                    found=f"from-layer {name} to layer {edge.to_layer}",
+                    cause=context.elsewhere(index, name),
+                    fix="name an existing layer or remove the edge",
+                )

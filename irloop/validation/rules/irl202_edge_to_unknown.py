@@ -36,13 +36,12 @@ class EdgeToUnknown(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding an edge."""
         for index in context.nets:
-            for name in index.incoming.keys() - index.layers.keys():
-                for edge in index.incoming[name]:
-                    yield self.found(
-                        at_edge(index, edge),
-                        f"edge to layer {name}, which does not exist in this net",
-                        expected="the id of a layer of the same net",
-                        found=f"from layer {edge.from_layer} to-layer {name}",
-                        cause=context.elsewhere(index, name),
-                        fix="name an existing layer or remove the edge",
-                    )
+            for name, edge in index.ending_nowhere(index.incoming):
+                yield self.found(
+                    at_edge(index, edge),
+                    f"edge to layer {name}, which does not exist in this net",
+                    expected="the id of a layer of the same net",
+                    found=f"from layer {edge.from_layer} to-layer {name}",
+                    cause=context.elsewhere(index, name),
+                    fix="name an existing layer or remove the edge",
+                )

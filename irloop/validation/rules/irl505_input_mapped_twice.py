@@ -8,7 +8,7 @@ from irloop.diagnostics import Diagnostic, Severity
 from irloop.validation.context import Context
 from irloop.validation.places import at_entry, describe
 from irloop.validation.rule import Rule
-from irloop.validation.wiring import Entry
+from irloop.validation.wiring import mapped_again
 
 
 class InputMappedTwice(
@@ -38,18 +38,12 @@ class InputMappedTwice(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding for each entry but the first of an input."""
         for wiring in context.wirings_with_body:
-            first: dict[int, Entry] = {}
-            for entry in wiring.inputs:
-                if entry.external is None or entry.external < 0:
-                    continue
-                other = first.setdefault(entry.external, entry)
-                if other is entry:
-                    continue
+            for entry, first in mapped_again(wiring.inputs):
                 assert wiring.section is not None
                 yield self.found(
                     at_entry(wiring.owner, wiring.section, entry.entry),
                     f"input {entry.external} of {describe(wiring.owner)} is already mapped",
                     expected="one entry for each input",
-                    found=f"a second one (first in line {other.entry.line})",
+                    found=f"a second one (first in line {first.entry.line})",
                     fix="add an input port with the same source and map that one",
                 )

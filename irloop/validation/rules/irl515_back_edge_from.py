@@ -35,17 +35,14 @@ class BackEdgeFrom(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding a back edge."""
         for wiring in context.loops:
-            for edge, source, _ in wiring.back_edges:
-                if edge.from_layer is None or wiring.body is None:
-                    continue
-                if source is not None and source.type == "Result":
-                    continue
-                what = "no layer" if source is None else describe(source)
+            for edge, name, layer in wiring.wrong_ends("Result"):
+                assert wiring.body is not None
+                what = "no layer" if layer is None else describe(layer)
                 yield self.found(
                     at_back_edge(wiring.owner, edge),
                     f"back edge of {describe(wiring.owner)} starts from {what}",
                     expected="the id of a Result of the body",
-                    found=f'from-layer="{edge.from_layer}"',
-                    cause=context.elsewhere(wiring.body, edge.from_layer) if source is None else "",
+                    found=f'from-layer="{name}"',
+                    cause=context.elsewhere(wiring.body, name) if layer is None else "",
                     fix="name the Result that the value goes to",
                 )

@@ -35,17 +35,14 @@ class BackEdgeTo(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding a back edge."""
         for wiring in context.loops:
-            for edge, _, target in wiring.back_edges:
-                if edge.to_layer is None or wiring.body is None:
-                    continue
-                if target is not None and target.type == "Parameter":
-                    continue
-                what = "no layer" if target is None else describe(target)
+            for edge, name, layer in wiring.wrong_ends("Parameter"):
+                assert wiring.body is not None
+                what = "no layer" if layer is None else describe(layer)
                 yield self.found(
                     at_back_edge(wiring.owner, edge),
                     f"back edge of {describe(wiring.owner)} ends in {what}",
                     expected="the id of a Parameter of the body",
-                    found=f'to-layer="{edge.to_layer}"',
-                    cause=context.elsewhere(wiring.body, edge.to_layer) if target is None else "",
+                    found=f'to-layer="{name}"',
+                    cause=context.elsewhere(wiring.body, name) if layer is None else "",
                     fix="name the Parameter that holds the state",
                 )
