@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     import threading
 
-__all__ = ["Console", "clean", "common_options", "console_of"]
+__all__ = ["Command", "Console", "clean", "common_options", "console_of"]
 
 #: Seconds of work before progress is shown.
 _PATIENCE = 1.0

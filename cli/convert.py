@@ -18,6 +18,7 @@ from .check import comparison_text
 from .console import Console, common_options, console_of
 from .exits import Exit
 from .files import require_free, weight_files
+from .options import weights_option
 
 if TYPE_CHECKING:
     from irloop import Comparison, Model
@@ -84,13 +85,7 @@ def lengths_of(
     type=click.Path(dir_okay=False),
     help="The .onnx or .xml to write; a .bin is written beside an .xml.",
 )
-@click.option(
-    "--bin",
-    "weights_file",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False),
-    help="The weights of an IR (default: beside it).",
-)
+@weights_option("weights_file")
 @click.option("--check", is_flag=True, help="Run both models and compare before writing.")
 @click.option("--opset", type=click.IntRange(min=1), help="The ai.onnx opset to write.")
 @click.option(

@@ -13,6 +13,7 @@ from irloop.errors import UsageError
 from . import report_json
 from .console import clean, common_options, console_of
 from .files import write_whole
+from .options import weights_option
 
 if TYPE_CHECKING:
     from irloop import Graph, Model, Node, Value
@@ -34,13 +35,7 @@ _PICTURES: dict[str, Literal["svg", "dot"]] = {".svg": "svg", ".dot": "dot"}
 
 @click.command("inspect", epilog=EPILOG, short_help="A model as a tree, loops in words.")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
-@click.option(
-    "--bin",
-    "weights",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False),
-    help="The weights of an IR (default: beside it).",
-)
+@weights_option()
 @click.option("--depth", type=click.IntRange(min=0), help="Show bodies only down to this depth.")
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 @click.option(

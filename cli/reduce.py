@@ -10,6 +10,7 @@ import click
 from . import report_json
 from .console import clean, common_options, console_of
 from .exits import Exit
+from .options import comparison_options
 
 if TYPE_CHECKING:
     from irloop import Model
@@ -43,18 +44,7 @@ Examples:
     type=click.Path(exists=True, dir_okay=False),
     help="A .npz or .npy with which they differ. Default: looked for.",
 )
-@click.option("--rtol", type=click.FloatRange(min=0), help="Default: as fits the element type.")
-@click.option("--atol", type=click.FloatRange(min=0), help="Default: as fits the element type.")
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="What one run of one model may take.",
-)
-@click.option(
-    "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
+@comparison_options
 @common_options
 @click.pass_context
 def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> None:

@@ -11,6 +11,7 @@ import click
 from . import report_text
 from .arrays import describe, matched
 from .console import clean, common_options, console_of
+from .options import weights_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,13 +44,7 @@ def size(context: click.Context, parameter: click.Parameter, text: str | None) -
 
 @click.command("run", epilog=EPILOG, short_help="Run a model with the built-in executor.")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
-@click.option(
-    "--bin",
-    "weights",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False),
-    help="The weights of an IR (default: beside it).",
-)
+@weights_option()
 @click.option(
     "-i",
     "--inputs",

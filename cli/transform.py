@@ -15,6 +15,7 @@ from .check import comparison_text
 from .console import Console, clean, common_options, console_of
 from .exits import Exit
 from .files import require_free, weight_files, write_whole
+from .options import weights_option
 
 if TYPE_CHECKING:
     from irloop import Comparison, Model, PassRecord, Profile
@@ -76,13 +77,7 @@ def _moments(
 @click.option(
     "--disable", metavar="NAME", multiple=True, help="A pass that others must not run either."
 )
-@click.option(
-    "--bin",
-    "weights",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False),
-    help="The weights of an IR (default: beside it).",
-)
+@weights_option()
 @click.option(
     "--check",
     is_flag=True,

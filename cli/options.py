@@ -1,0 +1,51 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from .console import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["comparison_options", "weights_option"]
+
+
+def weights_option(name: str = "weights") -> Callable[[Command], Command]:
+    """The file with the weights of an IR, as parameter `name`."""
+    return click.option(
+        "--bin",
+        name,
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False),
+        help="The weights of an IR (default: beside it).",
+    )
+
+
+def comparison_options(command: Command) -> Command:
+    """How near outputs have to be, how long a run may take, and `style`, the report's format."""
+    nearness = click.FloatRange(min=0)
+    options = (
+        click.option("--rtol", type=nearness, help="Default: as fits the element type."),
+        click.option("--atol", type=nearness, help="Default: as fits the element type."),
+        click.option(
+            "--seconds",
+            type=click.FloatRange(min=0, min_open=True),
+            default=60.0,
+            show_default=True,
+            help="What one run of one model may take.",
+        ),
+        click.option(
+            "--format",
+            "style",
+            type=click.Choice(["text", "json"]),
+            default="text",
+            show_default=True,
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
