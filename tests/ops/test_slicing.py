@@ -91,6 +91,14 @@ def test_the_last_part_may_be_smaller() -> None:
         inferred(onnx.Split13(), f32(7), n_outputs=3)
 
 
+def test_parts_of_one_length_have_room() -> None:
+    # Two each for the first three parts: ONNX Runtime refuses to run this, too.
+    with pytest.raises(InferenceError, match="too short"):
+        inferred(onnx.Split18(num_outputs=4), f32(5), n_outputs=4)
+    ends_empty = inferred(onnx.Split18(num_outputs=5), f32(4), n_outputs=5)
+    assert ends_empty == [*["f32[1]"] * 4, "f32[0]"]
+
+
 def test_one_length_is_what_is_left() -> None:
     parts = ov.VariadicSplit().kernel(3)(X, i64(2), i64(1, -1, 2))
     assert [part.shape for part in parts] == [(2, 3, 1), (2, 3, 1), (2, 3, 2)]

@@ -25,6 +25,7 @@ from irloop.passes.common import (
     CommonSubexpressions,
     ConstantFolding,
     DeadCode,
+    FoldShapes,
     FoldTrips,
     HoistInvariants,
     IdentityElimination,
@@ -153,6 +154,28 @@ def test_a_branch_that_is_never_taken_goes(tmp_path: Path) -> None:
     assert types(model) == ["Add"]
     (z,) = run(model, [np.array([1, 5], np.float32)]).values()
     np.testing.assert_array_equal(z, [2, 10])
+
+
+def test_a_range_gets_scalars_once_the_branch_is_known(tmp_path: Path) -> None:
+    text = """
+        g (int64[2] size) => (int64[n] z) {
+          yes = Constant <value = bool {1}> ()
+          zero = Constant <value = int64 {0}> ()
+          one = Constant <value = int64 {1}> ()
+          three = Constant <value = int64[1] {3}> ()
+          end = If (yes) <then_branch = t () => (int64[1] p) { p = Identity (three) },
+                          else_branch = e () => (int64[2] q) { q = Identity (size) }>
+          z = Range (zero, end, one)
+        }
+        """
+    for item in (InlineConstantIf(), FoldShapes()):
+        model = read(text, tmp_path)
+        assert Manager([item], check=True).run_passes(model)
+        (at,) = [node for node in model.graph.nodes if node.op.type == "Range"]
+        shapes = [value.type.shape.rank for value in at.inputs if value is not None]
+        assert shapes == [0, 0, 0]
+        (z,) = run(model, [np.array([7, 8])]).values()
+        assert z.tolist() == [0, 1, 2]
 
 
 def test_a_branch_that_hands_an_input_on_keeps_the_names(tmp_path: Path) -> None:

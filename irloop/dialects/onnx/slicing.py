@@ -183,6 +183,9 @@ class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
         dim = UNKNOWN_DIM if at is None else args.shape(0).dim(at)
         if not isinstance(dim, int):
             return (dim if count == 1 else UNKNOWN_DIM,) * count
+        if -(-dim // count) * (count - 1) > dim:
+            # The parts before the last one have one length: here they would pass the end.
+            raise args.error("the axis is too short", f"room for {count - 1} equal parts", str(dim))
         return chunks(dim, count)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

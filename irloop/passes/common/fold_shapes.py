@@ -13,6 +13,7 @@ from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType
 from irloop.passes.base import ModelPass
 from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.scalars import scalar_ranges
 from irloop.passes.session import Session
 
 __all__ = ["FoldShapes"]
@@ -40,7 +41,7 @@ class FoldShapes(ModelPass):
         modified = False
         while self._fold(model.graph, Session(model)):
             modified = True
-        return modified
+        return modified and (scalar_ranges(model) or modified)
 
     def _fold(self, graph: Graph, session: Session) -> bool:
         rewriter = session.rewriter(graph)

@@ -6,10 +6,11 @@ from irloop.dialects.onnx.control_flow import If as OnnxIf
 from irloop.dialects.openvino.control_flow import If as OpenVinoIf
 from irloop.graph.clone import clone_into
 from irloop.graph.model import Model
-from irloop.passes.base import MatcherPass
+from irloop.passes.base import MatcherPass, PassConfig
 from irloop.passes.forms import Forms
 from irloop.passes.pattern import Match, Pattern, wrap_type
 from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.scalars import scalar_ranges
 
 __all__ = ["InlineConstantIf"]
 
@@ -30,6 +31,10 @@ class InlineConstantIf(MatcherPass):
     """
 
     name = "inline_constant_if"
+
+    def run(self, model: Model, config: PassConfig) -> bool:
+        modified = super().run(model, config)
+        return modified and (scalar_ranges(model) or modified)
 
     def pattern(self) -> Pattern:
         return wrap_type((OnnxIf, OpenVinoIf))

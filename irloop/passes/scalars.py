@@ -1,0 +1,49 @@
+"""Scalars where an operation wants scalars and gets a single element."""
+
+from __future__ import annotations
+
+from irloop.dialects.onnx.generate import Range
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Model, Node
+from irloop.graph.walk import all_graphs
+from irloop.passes.forms import Forms
+from irloop.passes.session import Session
+
+__all__ = ["scalar_ranges"]
+
+
+def scalar_ranges(model: Model) -> bool:
+    """Give every Range of an ONNX model scalars for bounds of shape [1]; True for a change.
+
+    Range-11 is one of scalars. ONNX Runtime computes it of any single element, but refuses the
+    model once it sees a constant of another rank, which the choice of a branch may have hidden.
+    """
+    if model.dialect != "onnx":
+        return False
+    graphs = list(all_graphs(model.graph))
+    ranges = [[node for node in graph.nodes if isinstance(node.op, Range)] for graph in graphs]
+    if not any(ranges):
+        return False
+    session = Session(model)
+    modified = False
+    for graph, nodes in zip(graphs, ranges, strict=True):
+        rewriter = session.rewriter(graph)
+        for node in nodes:
+            modified |= _with_scalars(node, Forms(model, rewriter, node, node.name))
+    return modified
+
+
+def _with_scalars(node: Node, forms: Forms) -> bool:
+    modified = False
+    for position, value in enumerate(node.inputs):
+        if value is None or shape_of(value).rank in (None, 0) or shape_of(value).count() != 1:
+            continue
+        known = forms.rewriter.inference.constant(value)
+        scalar = (
+            forms.reshaped(value, ())
+            if known is None
+            else forms.constant(known.reshape(()), element_of(value))
+        )
+        forms.rewriter.set_input(node, position, scalar)
+        modified = True
+    return modified
