@@ -4,6 +4,9 @@ Reading a version 10 file, OpenVINO adds the layer name of each Parameter, and o
 before each Result, to the tensor names of the model's inputs and outputs, and refuses a model
 in which one name then means two of them, or in which a value with tensor names is two of them.
 Version 11 has no such rule.
+
+What adds 0 to a value or multiplies it by 1 OpenVINO takes out when it compiles, and gives its
+layer name to the value: before an output, that name must not be a tensor name of the value.
 """
 
 from __future__ import annotations
@@ -11,9 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from irloop.graph.model import Graph, Node, Value
-from irloop.graph.op import Parameter
+from irloop.graph.op import Constant, Parameter
 
 __all__ = ["Names", "public_names"]
+
+#: The constant operand with which these give the other one.
+NEUTRAL = {"Add": 0, "Subtract": 0, "Multiply": 1, "Divide": 1}
 
 
 @dataclass(slots=True)
@@ -46,7 +52,17 @@ class _Chooser:
             self._tensor_names(value, count)
         for node in dict.fromkeys(value.producer for value in self.count):
             self._layer_name(node)
+            self._name_behind(node)
         return self.names
+
+    def _name_behind(self, node: Node) -> None:
+        """Leave the name of an output to it, if OpenVINO takes `node` out for what it reads."""
+        behind = _passed_on(node)
+        if behind is None or behind in self.count or len(behind.producer.outputs) > 1:
+            return
+        name = self.names.layers.get(node, node.name)
+        if name in behind.names:
+            self.names.values[behind] = tuple(item for item in behind.names if item != name)
 
     def _tensor_names(self, value: Value, count: int) -> None:
         if count > 1:
@@ -81,6 +97,20 @@ class _Chooser:
 
     def _is_free(self, values: list[Value], name: str) -> bool:
         return all(self.taken.get(_public(value, name), value) is value for value in values)
+
+
+def _passed_on(node: Node) -> Value | None:
+    """The operand that `node` computes without changing it, or None."""
+    neutral = NEUTRAL.get(node.op.type)
+    if neutral is None or len(node.inputs) != 2:
+        return None
+    value, other = node.inputs
+    if value is not None and isinstance(value.producer.op, Constant):
+        value, other = other, value
+    known = None if other is None else other.producer.op
+    if not isinstance(known, Constant) or known.tensor.count != 1:
+        return None
+    return value if known.tensor.numpy().item() == neutral else None
 
 
 def _counted(values: tuple[Value, ...]) -> dict[Value, int]:

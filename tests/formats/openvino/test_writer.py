@@ -347,6 +347,23 @@ def test_names_that_version_10_can_have(
     assert node.output.names == producer[1]
 
 
+@pytest.mark.parametrize(("number", "names"), [(0.0, "inner"), (1.0, "y,inner")])
+def test_a_name_that_would_come_to_stand_twice_stays_with_the_output(
+    number: float, names: str, tmp_path: Path
+) -> None:
+    # OpenVINO 2026.4 takes an Add of 0 out and then finds y for a layer and for a tensor.
+    graph = Graph("g")
+    x = graph.add_parameter("x", F32_2, ("x",))
+    n = graph.add_node(Negative(), "n", (x,), 1, types=(F32_2,), names=(("y", "inner"),)).output
+    zero = graph.add_constant(ArrayTensor(np.float32(number), ElementType.F32), "c")
+    y = graph.add_node(Add(), "y", (n, zero), 1, types=(F32_2,)).output
+    graph.add_result(y, "r")
+    root = written(graph, tmp_path)
+    (port,) = root.iterfind("layers/layer[@name='n']/output/port")
+    assert port.get("names") == names
+    assert n.names == ("y", "inner")
+
+
 def test_a_parameter_that_is_a_result_loses_its_tensor_names_in_version_10(tmp_path: Path) -> None:
     graph = Graph("g")
     graph.add_result(graph.add_parameter("x", F32_2, ("x", "y")), "r")
