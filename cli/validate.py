@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Sequence
 from contextlib import closing
@@ -258,11 +259,15 @@ def _shows_colour() -> bool:
 def _can_open(model: str) -> bool:
     """One file that cannot be opened must not hide what is wrong with the others."""
     try:
-        with open(model, "rb"):
-            return True
+        # Opening a pipe would wait until somebody writes.
+        if not stat.S_ISFIFO(os.stat(model).st_mode):
+            with open(model, "rb"):
+                return True
+        reason = "this is a pipe, not a file"
     except OSError as error:
-        click.echo(f"irloop: error: cannot open {model}: {error.strerror}", err=True)
-        return False
+        reason = error.strerror or type(error).__name__
+    click.echo(f"irloop: error: cannot open {model}: {reason}", err=True)
+    return False
 
 
 def find_models(paths: Sequence[str]) -> list[str]:
@@ -328,6 +333,8 @@ def _looks_like_model(path: str) -> bool:
     if os.path.exists(Path(path).with_suffix(".bin")):
         return True
     try:
+        if stat.S_ISFIFO(os.stat(path).st_mode):
+            return False
         with open(path, "rb") as file:
             return b"<net" in file.read(4096)
     except OSError:

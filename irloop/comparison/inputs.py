@@ -6,6 +6,7 @@ counts are 0, 1, 2 and more, conditions true and false. The same seed gives the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,10 @@ SIZES = (2, 3, 1, 4, 5, 7, 8, 16, 32, 64, 224)
 #: The rank of inputs whose rank is unknown, likewise; and the key it has among the sizes.
 RANKS = (2, 1, 3, 4, 0)
 RANK = 0
+
+#: Larger inputs than these are not made: NumPy has no more dimensions, computers no such memory.
+MOST_DIMS = 64
+MOST_ELEMENTS = 1 << 30
 
 #: How inputs of floats are spread, beside plain ones: loops that end early need large numbers.
 SPREADS = (1.0, 20.0)
@@ -250,7 +255,15 @@ def _shape(type: TensorType, sizes: Mapping[DynamicDim | int, int]) -> tuple[int
     dims: tuple[Dim, ...] = type.shape.dims or ()
     if type.shape.dims is None:
         dims = (DynamicDim(),) * rank
-    return tuple(dim if isinstance(dim, int) else sizes[dim] for dim in dims)
+    shape = tuple(dim if isinstance(dim, int) else sizes[dim] for dim in dims)
+    if len(shape) > MOST_DIMS or math.prod(shape) > MOST_ELEMENTS:
+        raise UsageError(
+            "no input is made for a tensor as large as this",
+            expected=f"at most {MOST_ELEMENTS} elements in at most {MOST_DIMS} dimensions",
+            found=f"{math.prod(shape)} elements in {len(shape)} dimensions",
+            fix="give another shape to the input, or the inputs themselves",
+        )
+    return shape
 
 
 def sizes_of(

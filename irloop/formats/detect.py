@@ -7,6 +7,7 @@ from pathlib import Path
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError, UsageError
+from irloop.formats.regular import what_else
 
 __all__ = ["SUFFIXES", "detect", "first_bytes", "format_of_suffix"]
 
@@ -28,6 +29,8 @@ def first_bytes(path: str | os.PathLike[str], count: int = _ENOUGH) -> bytes:
         UsageError: when there is no such file or it cannot be opened.
     """
     try:
+        if what_else(path) == "a pipe":
+            raise UsageError(f"cannot open {os.fspath(path)}: this is a pipe, not a file")
         with open(path, "rb") as file:
             return file.read(count)
     except OSError as error:

@@ -81,6 +81,10 @@ def check(root: etree._Element) -> list[SchemaFinding]:
         return []
     work = copy.deepcopy(root)
     originals = dict(zip(work.iter(), root.iter(), strict=True))
+    for element in work.iter("{*}*"):
+        # Readers know no namespaces: <net xmlns="..."> is a net to them.
+        if not element.prefix:
+            element.tag = etree.QName(element).localname
     found: dict[tuple[etree._Element, str], SchemaFinding] = {}
     for piece in _pieces(work):
         _look(piece, originals, found)
@@ -136,7 +140,7 @@ def _collect(
     unexpected = []
     entries: Iterable[etree._LogEntry] = schema.error_log  # type: ignore[assignment]
     for entry in entries:
-        places = tree.xpath(entry.path) if entry.path else []
+        places = tree.xpath(_by_whole_name(entry.path)) if entry.path else []
         if not isinstance(places, list) or not places:
             continue
         element = places[0]
@@ -151,6 +155,11 @@ def _collect(
         finding = SchemaFinding(code, originals[element], attribute, entry.message)
         found.setdefault((finding.element, attribute), finding)
     return unexpected
+
+
+def _by_whole_name(path: str) -> str:
+    """`path` without prefixes to be resolved: what they stand for differs from place to place."""
+    return re.sub(r"(?<=/)([^/\[\]:]+:[^/\[\]:]+)", r"*[name()='\1']", path)
 
 
 def _quoted(message: str) -> str:

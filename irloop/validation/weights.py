@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, BinaryIO, TypeVar
 
+from irloop.formats.regular import what_else
+
 __all__ = ["Weights"]
 
 #: How a file that is no weights begins, and what it is.
@@ -42,6 +44,14 @@ class Weights:
             return os.stat(self.path).st_size if os.path.isfile(self.path) else None
         except OSError:
             return None
+
+    @cached_property
+    def instead(self) -> str:
+        """What stands in the place of the file, as in "a folder"; empty when nothing does."""
+        try:
+            return what_else(self.path)
+        except (OSError, ValueError):
+            return ""
 
     @cached_property
     def _identity(self) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -212,3 +213,36 @@ def test_progress_and_logs_stay_off_stdout(process: Process, recurrent: Path) ->
     assert done.stdout == "no findings in 1 file\n"
     assert done.stderr == f"validated {recurrent}\n"
     assert process("validate", recurrent, "-q").stderr == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+@pytest.mark.parametrize("name", ["pipe.xml", "pipe.onnx"])
+def test_a_pipe_is_refused_and_not_waited_for(
+    irloop: Irloop, recurrent: Path, tmp_path: Path, name: str
+) -> None:
+    pipe = tmp_path / name
+    os.mkfifo(pipe)
+    shutil.copy(recurrent, tmp_path / "good.xml")
+    shutil.copy(recurrent.with_suffix(".bin"), tmp_path / "good.bin")
+    result = irloop("validate", pipe, tmp_path / "good.xml")
+    assert result.exit_code == 2
+    assert result.stderr == f"irloop: error: cannot open {pipe}: this is a pipe, not a file\n"
+    assert result.stdout == "no findings in 1 file\n"
+    for command in (("inspect", pipe), ("run", pipe), ("convert", pipe, "-o", tmp_path / "o.onnx")):
+        assert "this is a pipe" in irloop(*command).output
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_weights_that_are_no_file_are_called_what_they_are(
+    irloop: Irloop, recurrent: Path, tmp_path: Path
+) -> None:
+    model, weights = tmp_path / "m.xml", tmp_path / "m.bin"
+    shutil.copy(recurrent, model)
+    os.mkfifo(weights)
+    result = irloop("validate", model)
+    assert result.exit_code == 1
+    assert f"IRL301: the weights file {weights} is a pipe, not a file" in result.stdout
+    assert "this is a pipe" in irloop("run", model).output
+    weights.unlink()
+    weights.mkdir()
+    assert f"{weights} is a folder, not a file" in irloop("validate", model).stdout

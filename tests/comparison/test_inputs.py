@@ -8,6 +8,7 @@ import pytest
 
 from irloop.comparison.inputs import Trial, made_trials, sizes_of
 from irloop.comparison.roles import roles
+from irloop.errors import UsageError
 from irloop.execution.session import Session
 from irloop.formats.onnx import reader
 from irloop.graph.model import Model
@@ -131,3 +132,10 @@ def test_names_and_ranges_of_dimensions_are_kept_to() -> None:
     from irloop.comparison.inputs import _sized
 
     assert [_sized(ranged, size, {}) for size in (2, 5, 9)] == [4, 5, 6]
+
+
+@pytest.mark.parametrize("shape", ["4611686018427387904,4611686018427387904", ",".join("1" * 65)])
+def test_what_no_array_can_hold_is_refused(shape: str) -> None:
+    subject = model(f"m (float[{shape}] x) => (float[{shape}] z) {{ z = Identity (x) }}")
+    with pytest.raises(UsageError, match="as large as this"):
+        trials(subject)

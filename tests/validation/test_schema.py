@@ -94,3 +94,13 @@ def test_authentic_files_pass() -> None:
     assert paths
     bad = [path for path in paths if not schema.is_valid(str(path))]
     assert not bad
+
+
+def test_a_default_namespace_is_looked_through() -> None:
+    text = '<net xmlns="urn:x" version="10"><layers><foo/></layers></net>'
+    assert found(text) == [("IRL107", "{urn:x}foo", "")]
+
+
+def test_elements_with_a_prefix_are_unknown() -> None:
+    text = '<net version="10"><a:layers xmlns:a="urn:x"/><a:layers xmlns:a="urn:y"/><layers/></net>'
+    assert found(text) == [("IRL107", "{urn:x}layers", ""), ("IRL107", "{urn:y}layers", "")]

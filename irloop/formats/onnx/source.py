@@ -12,6 +12,7 @@ from irloop.diagnostics import Location
 from irloop.errors import ReadError
 from irloop.formats.onnx.external import LFS_POINTER, ExternalFiles
 from irloop.formats.onnx.wire import Tokens, cut
+from irloop.formats.regular import what_else
 from irloop.graph.tensor import MappedFile
 
 __all__ = ["load"]
@@ -52,6 +53,9 @@ def load(path: Path, files: ExternalFiles) -> onnx.ModelProto:
     location = Location(file=os.fspath(path))
     try:
         size = path.stat().st_size
+        kind = what_else(path)
+        if kind == "a pipe":
+            raise ReadError(f"{path} cannot be read: this is {kind}, not a file", location=location)
         if size > PROTOBUF_LIMIT or size < BIG:
             data = b"" if size > PROTOBUF_LIMIT else path.read_bytes()
         else:

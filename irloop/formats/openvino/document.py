@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -185,8 +186,13 @@ class Document:
         try:
             return etree.fromstring(self.data, parser)
         except (etree.XMLSyntaxError, ValueError) as error:
+            what, _, place = str(error).partition(", line ")
+            line = re.match(r"\d+", place)
             raise ReadError(
-                f"the XML is not well-formed: {error}", location=Location(self.file), code="IRL101"
+                f"the XML is not well-formed: {what}",
+                location=Location(self.file, int(line.group()) if line else None),
+                code="IRL101",
+                fix="save it as UTF-8" if "encoding" in what else "",
             ) from error
 
     def line_of(self, element: etree._Element) -> int:

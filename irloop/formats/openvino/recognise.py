@@ -64,7 +64,24 @@ def recognised(data: bytes, name: str) -> bytes:
             "the file has the wrong suffix",
             "give it the suffix .onnx",
         )
-    if b"\0" in data[:4096] or not text or text[0] > 0x7F:
+    packed = next((kind for start, kind in _PACKED if data.startswith(start)), "")
+    if packed:
+        raise refused(
+            name,
+            f"this is {packed}, not a model",
+            _head(data),
+            "the model was packed to be stored or sent",
+            "unpack it and give the .xml",
+        )
+    if not data.strip():
+        raise refused(
+            name,
+            "the file holds nothing but white space",
+            f"{len(data)} bytes",
+            "an interrupted download or export",
+            "fetch or export the model again",
+        )
+    if b"\0" in data[:4096] or text[:1] > b"\x7f":
         raise refused(
             name,
             "this is binary data, not XML",
@@ -77,6 +94,15 @@ def recognised(data: bytes, name: str) -> bytes:
 
 #: Fields that follow ir_version in a ModelProto: 2..8, 14, 20, 25 with their wire types.
 _MODEL_PROTO_TAGS = frozenset({0x12, 0x1A, 0x22, 0x28, 0x32, 0x3A, 0x42, 0x72, 0xA2, 0xCA})
+
+
+_PACKED = (
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"\xfd7zXZ\0", "an xz archive"),
+    (b"\x28\xb5\x2f\xfd", "a zstd archive"),
+)
 
 
 def _head(data: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import BinaryIO
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
 from irloop.formats.openvino.attributes import AttributeProblem
+from irloop.formats.regular import what_else
 from irloop.graph.tensor import MappedFile, MappedTensor, StringTensor, Tensor
 from irloop.graph.types import ElementType
 
@@ -69,6 +71,8 @@ class Weights:
         if self._file is None:
             file = MappedFile(self.path)
             try:
+                if what_else(self.path) == "a pipe":
+                    raise OSError(errno.EINVAL, "this is a pipe, not a file")
                 size = file.size
                 with open(self.path, "rb") as stream:
                     head = stream.read(32)

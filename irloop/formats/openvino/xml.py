@@ -12,7 +12,6 @@ from __future__ import annotations
 import gc
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -32,6 +31,7 @@ from irloop.formats.openvino.document import (
     PortMapSection,
 )
 from irloop.formats.openvino.recognise import recognised, refused
+from irloop.formats.regular import what_else
 
 __all__ = [
     "SECTIONS",
@@ -473,8 +473,9 @@ def no_collection() -> Iterator[None]:
 def _load(path: str | os.PathLike[str], name: str) -> bytes:
     try:
         status = os.stat(path)
-        if stat.S_ISDIR(status.st_mode):
-            raise ReadError("this is a folder, not a model", location=Location(name))
+        kind = what_else(path)
+        if kind in ("a folder", "a pipe", "a socket"):
+            raise ReadError(f"this is {kind}, not a model", location=Location(name))
         if status.st_size > MAX_BYTES:
             raise refused(name, "the file is too large for an IR", f"{status.st_size} bytes")
         with open(path, "rb") as stream:

@@ -35,7 +35,15 @@ class WeightsMissing(
         if first is None:
             return
         weights = context.weights
-        if weights.size is None:
+        if weights.instead:
+            yield self.found(
+                at_data(first.layer),
+                f"the weights file {weights.path} is {weights.instead}, not a file",
+                expected=f"a file that holds the data of {len(context.constants)} constants",
+                found=weights.instead,
+                fix="put the .bin beside the .xml, or name it",
+            )
+        elif weights.size is None:
             yield self.found(
                 at_data(first.layer),
                 f"the weights file {weights.path} does not exist",

@@ -46,7 +46,7 @@ class PurposeTwice(
             assert wiring.section is not None
             yield self.found(
                 at_entry(wiring.owner, wiring.section, entry.entry),
-                f"{describe(wiring.owner)} already has a {purpose}",
+                f"{describe(wiring.owner)} already has an entry of purpose {purpose}",
                 expected=f"one entry with purpose {purpose}",
                 found=f"a second one (first in line {found[0].entry.line})",
                 fix="remove one of them",

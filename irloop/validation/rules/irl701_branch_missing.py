@@ -35,7 +35,7 @@ class BranchMissing(
                     yield self.found(
                         at_layer(layer),
                         f"{describe(layer)} has no {wiring.label}_body",
-                        expected=f"a {wiring.label}_body",
+                        expected=f"an element {wiring.label}_body",
                         found="none",
                         fix="add the body; one that does nothing hands its inputs on",
                     )
