@@ -21,6 +21,7 @@ from irloop.graph.model import Graph, Node, Value
 from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.types import Dim, ElementType, TensorType, ValueType
 from irloop.graph.walk import all_graphs
+from irloop.validation.declared import PACKED
 from irloop.validation.index import NetIndex
 from irloop.validation.repair import repaired
 
@@ -28,21 +29,6 @@ if TYPE_CHECKING:
     from irloop.validation.context import Context
 
 __all__ = ["Analysis", "LightInference", "Numbers"]
-
-_FORMATS = {
-    ElementType.I64: "q",
-    ElementType.I32: "i",
-    ElementType.I16: "h",
-    ElementType.I8: "b",
-    ElementType.U64: "Q",
-    ElementType.U32: "I",
-    ElementType.U16: "H",
-    ElementType.U8: "B",
-    ElementType.BOOLEAN: "B",
-    ElementType.F32: "f",
-    ElementType.F64: "d",
-    ElementType.F16: "e",
-}
 
 
 class _Kind:
@@ -156,7 +142,7 @@ class LightInference(Inference):
         found: Any = None
         op = value.producer.op
         if isinstance(op, Constant) and op.tensor.count <= FOLD_LIMIT:
-            letter = _FORMATS.get(op.tensor.element)
+            letter = PACKED.get(op.tensor.element)
             if letter is not None:
                 items = struct.unpack(f"<{op.tensor.count}{letter}", op.tensor.raw())
                 found = Numbers(items, op.tensor.shape, op.tensor.element)

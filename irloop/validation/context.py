@@ -6,13 +6,21 @@ import re
 import struct
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from irloop.diagnostics import Location
 from irloop.formats.openvino.xml import Document, Layer, Net, Port
 from irloop.graph.op import UnknownOp
 from irloop.graph.types import ElementType, TensorType
 from irloop.validation import values
+from irloop.validation.declared import (
+    PACKED,
+    UNKNOWN,
+    BranchOutput,
+    Constant,
+    Declared,
+    constant_of,
+    contradictions,
+)
 from irloop.validation.errors import Errors
 from irloop.validation.index import LOOPS, NetIndex, Source
 from irloop.validation.places import at_entry
@@ -25,87 +33,12 @@ if TYPE_CHECKING:
     from irloop.validation.operations import AttributeProblem
     from irloop.validation.schema import SchemaFinding
 
-__all__ = ["Constant", "Context", "Declared"]
+__all__ = ["Context"]
 
 #: Elements of a constant that are read to know a trip count or a condition.
 SMALL = 16
-_FORMATS = {
-    ElementType.I64: "q",
-    ElementType.I32: "i",
-    ElementType.I16: "h",
-    ElementType.I8: "b",
-    ElementType.U64: "Q",
-    ElementType.U32: "I",
-    ElementType.U16: "H",
-    ElementType.U8: "B",
-    ElementType.BOOLEAN: "B",
-    ElementType.F32: "f",
-    ElementType.F64: "d",
-    ElementType.F16: "e",
-}
 #: Operations that hand on the one element they get.
 _TRANSPARENT = frozenset({"reshape", "squeeze", "unsqueeze"})
-
-
-class Declared(NamedTuple):
-    """What a port declares: None for an element type or a rank that is not known."""
-
-    element: ElementType | None
-    dims: tuple[int | None, ...] | None
-
-    @property
-    def rank(self) -> int | None:
-        return None if self.dims is None else len(self.dims)
-
-    @property
-    def elements(self) -> int | None:
-        """The number of elements, or None when it is not known."""
-        total = 1
-        for dim in self.dims if self.dims is not None else (None,):
-            if dim is None:
-                return None
-            total *= dim
-        return total
-
-    def __str__(self) -> str:
-        return f"{self.element or '?'}{values.show_dims(self.dims)}"
-
-
-UNKNOWN = Declared(None, None)
-
-
-class BranchOutput(NamedTuple):
-    """One output of an If and what its branches declare for it; `place` is in the else map."""
-
-    layer: Layer
-    place: Location
-    then: Declared
-    other: Declared
-
-
-class Constant(NamedTuple):
-    """A Const layer with its numbers read; None where absent or malformed."""
-
-    layer: Layer
-    element: ElementType | None
-    shape: tuple[int, ...] | None
-    offset: int | None
-    size: int | None
-
-    @property
-    def elements(self) -> int | None:
-        total = 1
-        for dim in self.shape if self.shape is not None else ():
-            total *= dim
-        return None if self.shape is None else total
-
-    @property
-    def needed(self) -> int | None:
-        """Bytes that shape and element type ask for; None for strings and unknowns."""
-        count = self.elements
-        if count is None or self.element is None or self.element.bits == 0:
-            return None
-        return self.element.nbytes(count)
 
 
 class Context:
@@ -372,7 +305,7 @@ class Context:
     def constants(self) -> list[Constant]:
         """Every Const layer of the file."""
         return [
-            _constant(layer)
+            constant_of(layer)
             for index in self.nets
             for layer in index.constants
             if layer.data_line is not None
@@ -386,7 +319,7 @@ class Context:
             layer = source[0]
             kind = (layer.type or "").lower()
             if layer.type == "Const":
-                return self._read(_constant(layer))
+                return self._read(constant_of(layer))
             if kind in _TRANSPARENT:
                 source = index.source(layer, 0)
             elif layer.type == "Parameter":
@@ -414,7 +347,7 @@ class Context:
         return None
 
     def _read(self, constant: Constant) -> tuple[float, ...] | None:
-        letter = None if constant.element is None else _FORMATS.get(constant.element)
+        letter = None if constant.element is None else PACKED.get(constant.element)
         count, offset, needed = constant.elements, constant.offset, constant.needed
         if letter is None or offset is None or count is None or not 0 < count <= SMALL:
             return None
@@ -507,7 +440,7 @@ class Context:
                 key = port.precision, port.dims, id(inferred)
                 wrong = compared.get(key)
                 if wrong is None:
-                    wrong = compared[key] = _contradictions(self.declared(port), inferred)
+                    wrong = compared[key] = contradictions(self.declared(port), inferred)
                 found += [(layer, port, inferred, bad) for bad in (True, False) if wrong[not bad]]
         return found
 
@@ -551,20 +484,6 @@ def _by_position(wiring: Wiring) -> dict[int, Entry]:
     }
 
 
-def _contradictions(declared: Declared, inferred: TensorType) -> tuple[bool, bool]:
-    """Whether dimensions and whether the element type contradict each other."""
-    known = (None, inferred.element)
-    type_differs = inferred.element is not ElementType.DYNAMIC and declared.element not in known
-    said, dims = declared.dims, inferred.shape.dims
-    if said is None or dims is None:
-        return False, type_differs
-    if len(said) != len(dims):
-        return True, type_differs
-    pairs = zip(said, dims, strict=True)
-    differ = any(isinstance(dim, int) and text not in (None, dim) for text, dim in pairs)
-    return differ, type_differs
-
-
 _RANGES = (
     "out of range|outside of the data|axis is|axes are|is negative|permutation|above max"
     "|larger than the axis|step is 0|is not known|is unknown|rank is not supported"
@@ -577,14 +496,3 @@ def _code_of(message: str) -> str:
     if "element type" in said or "another type" in said:
         return "IRL403"
     return "IRL405" if re.search(_RANGES, said) else "IRL404"
-
-
-def _constant(layer: Layer) -> Constant:
-    data = layer.data
-    return Constant(
-        layer,
-        values.element_named(data.get("element_type")),
-        values.static_shape(data.get("shape")),
-        values.unsigned(data.get("offset")),
-        values.unsigned(data.get("size")),
-    )

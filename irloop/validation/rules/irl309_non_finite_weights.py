@@ -7,7 +7,8 @@ from functools import partial
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.graph.types import ElementType
-from irloop.validation.context import Constant, Context
+from irloop.validation.context import Context
+from irloop.validation.declared import Constant
 from irloop.validation.places import at_data, describe
 from irloop.validation.rule import Rule
 

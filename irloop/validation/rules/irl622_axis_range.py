@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.validation import values
-from irloop.validation.context import UNKNOWN, Context
+from irloop.validation.context import Context
+from irloop.validation.declared import UNKNOWN
 from irloop.validation.places import at_entry
 from irloop.validation.rule import Rule
 from irloop.validation.wiring import Entry

@@ -1,0 +1,123 @@
+"""What a file says of its values: the types of ports, and its constants."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from irloop.diagnostics import Location
+from irloop.formats.openvino.xml import Layer
+from irloop.graph.types import ElementType, TensorType
+from irloop.validation import values
+
+__all__ = [
+    "PACKED",
+    "UNKNOWN",
+    "BranchOutput",
+    "Constant",
+    "Declared",
+    "constant_of",
+    "contradictions",
+]
+
+#: The letters by which `struct` reads elements.
+PACKED = {
+    ElementType.I64: "q",
+    ElementType.I32: "i",
+    ElementType.I16: "h",
+    ElementType.I8: "b",
+    ElementType.U64: "Q",
+    ElementType.U32: "I",
+    ElementType.U16: "H",
+    ElementType.U8: "B",
+    ElementType.BOOLEAN: "B",
+    ElementType.F32: "f",
+    ElementType.F64: "d",
+    ElementType.F16: "e",
+}
+
+
+class Declared(NamedTuple):
+    """What a port declares: None for an element type or a rank that is not known."""
+
+    element: ElementType | None
+    dims: tuple[int | None, ...] | None
+
+    @property
+    def rank(self) -> int | None:
+        return None if self.dims is None else len(self.dims)
+
+    @property
+    def elements(self) -> int | None:
+        """The number of elements, or None when it is not known."""
+        total = 1
+        for dim in self.dims if self.dims is not None else (None,):
+            if dim is None:
+                return None
+            total *= dim
+        return total
+
+    def __str__(self) -> str:
+        return f"{self.element or '?'}{values.show_dims(self.dims)}"
+
+
+UNKNOWN = Declared(None, None)
+
+
+class BranchOutput(NamedTuple):
+    """One output of an If and what its branches declare for it; `place` is in the else map."""
+
+    layer: Layer
+    place: Location
+    then: Declared
+    other: Declared
+
+
+class Constant(NamedTuple):
+    """A Const layer with its numbers read; None where absent or malformed."""
+
+    layer: Layer
+    element: ElementType | None
+    shape: tuple[int, ...] | None
+    offset: int | None
+    size: int | None
+
+    @property
+    def elements(self) -> int | None:
+        total = 1
+        for dim in self.shape if self.shape is not None else ():
+            total *= dim
+        return None if self.shape is None else total
+
+    @property
+    def needed(self) -> int | None:
+        """Bytes that shape and element type ask for; None for strings and unknowns."""
+        count = self.elements
+        if count is None or self.element is None or self.element.bits == 0:
+            return None
+        return self.element.nbytes(count)
+
+
+def contradictions(declared: Declared, inferred: TensorType) -> tuple[bool, bool]:
+    """Whether dimensions and whether the element type contradict each other."""
+    known = (None, inferred.element)
+    type_differs = inferred.element is not ElementType.DYNAMIC and declared.element not in known
+    said, dims = declared.dims, inferred.shape.dims
+    if said is None or dims is None:
+        return False, type_differs
+    if len(said) != len(dims):
+        return True, type_differs
+    pairs = zip(said, dims, strict=True)
+    differ = any(isinstance(dim, int) and text not in (None, dim) for text, dim in pairs)
+    return differ, type_differs
+
+
+def constant_of(layer: Layer) -> Constant:
+    """A Const layer with its numbers read."""
+    data = layer.data
+    return Constant(
+        layer,
+        values.element_named(data.get("element_type")),
+        values.static_shape(data.get("shape")),
+        values.unsigned(data.get("offset")),
+        values.unsigned(data.get("size")),
+    )
