@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
 
-__all__ = ["recognised", "refused"]
+__all__ = ["recognised", "refuse_references", "refused"]
 
 
 def refused(name: str, message: str, found: str, cause: str = "", fix: str = "") -> ReadError:
@@ -117,3 +119,21 @@ def _declaration_first(data: bytes) -> bytes:
     if end < 0 or not before or before.strip(b" \t\r\n"):
         return data
     return data[start : end + 2] + before + data[end + 2 :]
+
+
+_REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)[^;\s]{0,40};?")
+
+
+def refuse_references(data: bytes, name: str) -> None:
+    """Expat skips references that an external DTD might declare; nothing is to get lost."""
+    match = _REFERENCE.search(data)
+    if match is None:
+        return
+    line = data.count(b"\n", 0, match.start()) + 1
+    raise ReadError(
+        f"the XML uses an entity that is not declared: {match.group().decode(errors='replace')}",
+        location=Location(name, line),
+        code="IRL101",
+        expected="only &amp; &lt; &gt; &quot; &apos; and character references",
+        fix="write the text itself",
+    )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -30,7 +29,7 @@ from irloop.formats.openvino.document import (
     Port,
     PortMapSection,
 )
-from irloop.formats.openvino.recognise import recognised, refused
+from irloop.formats.openvino.recognise import recognised, refuse_references, refused
 from irloop.formats.regular import what_else
 
 __all__ = [
@@ -441,7 +440,7 @@ def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) ->
     with no_collection():
         builder.parse(data)
     if builder.has_doctype:
-        _refuse_references(data, name)
+        refuse_references(data, name)
     assert builder.net is not None  # a document without its root element is not well-formed
     attributes = builder.attributes
     version, net_name = attributes.get("version"), attributes.get("name")
@@ -489,21 +488,3 @@ def _load(path: str | os.PathLike[str], name: str) -> bytes:
     if len(data) > MAX_BYTES:
         raise refused(name, "the file is too large for an IR", f"more than {MAX_BYTES} bytes")
     return data
-
-
-_REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)[^;\s]{0,40};?")
-
-
-def _refuse_references(data: bytes, name: str) -> None:
-    """Expat skips references that an external DTD might declare; nothing is to get lost."""
-    match = _REFERENCE.search(data)
-    if match is None:
-        return
-    line = data.count(b"\n", 0, match.start()) + 1
-    raise ReadError(
-        f"the XML uses an entity that is not declared: {match.group().decode(errors='replace')}",
-        location=Location(name, line),
-        code="IRL101",
-        expected="only &amp; &lt; &gt; &quot; &apos; and character references",
-        fix="write the text itself",
-    )
