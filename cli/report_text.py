@@ -69,8 +69,13 @@ def _block(item: Diagnostic, excerpt: Excerpt | None, *, colour: bool) -> str:
         ("cause", item.cause),
         ("fix", item.fix),
     )
-    parts += [clean(f"  {label + ':':<9} {text}") for label, text in rows if text]
+    parts += [clean(f"  {label + ':':<9} {_one_line(text)}") for label, text in rows if text]
     return "\n".join(parts)
+
+
+def _one_line(text: str) -> str:
+    """A name with a line break must not begin a line: CI services take some for commands."""
+    return text.replace("\n", "\\n").replace("\t", "\\t")
 
 
 def _source(excerpt: Excerpt, line: int, colour_name: str, *, colour: bool) -> list[str]:

@@ -13,7 +13,7 @@ _BOTH = "ONNX Runtime, onnx.checker"
 MESSAGES = (
     Message(
         _BOTH,
-        r"Protobuf parsing failed|Unable to parse proto from file",
+        r"[Pp]rotobuf parsing failed|Unable to parse proto from file",
         "the file is no ONNX model: cut short, a Git LFS pointer, a web page, or another format",
         ("ONX101",),
         "irloop validate says which of these it is",
@@ -234,6 +234,14 @@ MESSAGES = (
         ("ONX201", "ONX206", "ONX302"),
         "irloop run MODEL.onnx --inputs in.npz says which node in which iteration",
         general=True,
+    ),
+    Message(
+        _ORT,
+        r"Type parameter \((?P<letter>\w+)\) of Optype \((?P<type>\w+)\) bound to different types "
+        r"\((?P<found>.*?)\) in node",
+        "operands of {type} that have to be of one element type are {found}",
+        ("ONX201",),
+        "irloop validate names the node; put a Cast before one of the operands",
     ),
     Message(
         _BOTH,

@@ -246,3 +246,14 @@ def test_weights_that_are_no_file_are_called_what_they_are(
     weights.unlink()
     weights.mkdir()
     assert f"{weights} is a folder, not a file" in irloop("validate", model).stdout
+
+
+def test_a_line_break_in_a_name_begins_no_line(
+    irloop: Irloop, recurrent: Path, tmp_path: Path
+) -> None:
+    text = recurrent.read_text(encoding="utf-8").replace('"FP32"', '"XX"', 1)
+    model = tmp_path / "m.xml"
+    model.write_text(text.replace('name="x"', 'name="a&#10;::error::b"', 1), "utf-8")
+    shutil.copy(recurrent.with_suffix(".bin"), tmp_path / "m.bin")
+    result = irloop("validate", model)
+    assert "  where:    a\\n::error::b; layer id 0;" in result.stdout
