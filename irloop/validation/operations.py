@@ -40,14 +40,16 @@ class AttributeProblem(NamedTuple):
 class Attribute(NamedTuple):
     """One attribute: "bool", "int", "float", "word", "element", "text" or a list of numbers.
 
-    `words` are the values that a "word" or an "element" may have, `least` is the smallest number;
-    `entries` are the smallest and the largest number of entries of a list.
+    `words` are the values that a "word" or an "element" may have, `least` and `most` are the
+    smallest and the largest number; `entries` are the smallest and the largest number of entries
+    of a list.
     """
 
     kind: str
     required: bool
     words: tuple[str, ...] = ()
     least: int | None = None
+    most: int | None = None
     entries: tuple[int, int | None] = (0, None)
 
 
@@ -96,6 +98,8 @@ _WORDS: dict[str, tuple[str, ...]] = {
         "bilinear_pillow",
         "bicubic_pillow",
     ),
+    "fakeconvert.destination_type": ("f8e4m3", "f8e5m2"),
+    "multinomial.convert_type": ("i32", "i64"),
     "pad.mode": ("constant", "edge", "reflect", "symmetric"),
     "psroipooling.mode": ("average", "bilinear"),
     "lstmcell.weights_format": ("fico", "icof", "ifco", "ifoc", "iofc"),
@@ -160,19 +164,36 @@ _LEAST: dict[str, int] = {
     "group": 1,
     "pooled_h": 1,
     "pooled_w": 1,
-    "sampling_ratio": 0,
+    "roialignrotated.sampling_ratio": 0,
     "batchnorminference.epsilon": 0,
     "avgpool.pads_begin": 0,
     "avgpool.pads_end": 0,
     "interpolate.pads_begin": 0,
     "interpolate.pads_end": 0,
+    "convolution.pads_begin": 0,
+    "convolutionbackpropdata.pads_begin": 0,
+    "groupconvolution.pads_begin": 0,
+    "groupconvolutionbackpropdata.pads_begin": 0,
     "maxpool.pads_begin": 0,
     "maxpool.pads_end": 0,
     "lrn.size": 1,
-    "proposal.pre_nms_topn": 1,
     "proposal.post_nms_topn": 1,
     "regionyolo.coords": 0,
     "regionyolo.classes": 0,
+    "regionyolo.num": 1,
+    "background_class": -1,
+    "matrixnms.keep_top_k": -1,
+    "matrixnms.nms_top_k": -1,
+    "multiclassnms.keep_top_k": -1,
+    "multiclassnms.nms_top_k": -1,
+    "multiclassnms.nms_eta": 0,
+    "generateproposals.nms_eta": 1,
+    "generateproposals.pre_nms_count": 1,
+    "generateproposals.post_nms_count": 1,
+    "experimentaldetectrondetectionoutput.post_nms_count": 0,
+    "experimentaldetectrondetectionoutput.max_detections_per_image": 0,
+    "experimentaldetectrongenerateproposalssingleimage.post_nms_count": 1,
+    "experimentaldetectronroifeatureextractor.output_size": 0,
     "col2im.strides": 1,
     "col2im.dilations": 1,
     "col2im.pads_begin": 0,
@@ -186,6 +207,7 @@ _LEAST: dict[str, int] = {
     "deformablepsroipooling.spatial_bins_x": 1,
     "deformablepsroipooling.spatial_bins_y": 1,
 }
+_MOST: dict[str, int] = {"generateproposals.nms_eta": 1, "multiclassnms.nms_eta": 1}
 #: Operations whose specification lets inputs be left out that OpenVINO 2026.4 does not do without.
 _INPUTS: dict[str, int] = {"cumsum": 2}
 #: What a type of indices or counts, which is one of these by default, may be.
@@ -237,7 +259,7 @@ def _attribute(type_name: str, name: str, hint: Any, default: Any) -> Attribute:
     if hint is str and words:
         return Attribute("word", required, words)
     names = {bool: "bool", int: "int", float: "float"}
-    return Attribute(names.get(hint, "text"), required, least=least)
+    return Attribute(names.get(hint, "text"), required, least=least, most=_MOST.get(own))
 
 
 def attribute_problems(context: Context) -> Iterator[AttributeProblem]:
@@ -255,6 +277,24 @@ def attribute_problems(context: Context) -> Iterator[AttributeProblem]:
             if not problems:
                 sound.add(key)
             yield from problems
+        yield from _lost_variables(index.net.layers)
+
+
+def _lost_variables(layers: list[Layer]) -> Iterator[AttributeProblem]:
+    """Assigns of variables that no ReadValue reads."""
+    assigns = [layer for layer in layers if layer.type == "Assign"]
+    read = {layer.data.get("variable_id") for layer in layers if layer.type == "ReadValue"}
+    for layer in assigns:
+        name = layer.data.get("variable_id")
+        if name is not None and name not in read:
+            yield AttributeProblem(
+                "IRL115",
+                at_data(layer, "variable_id"),
+                f"{describe(layer)} sets a variable that no ReadValue reads",
+                "the variable_id of a ReadValue",
+                repr(name),
+                fix="correct the name",
+            )
 
 
 def _problems(layer: Layer, type_name: str, version: str) -> Iterator[AttributeProblem]:
@@ -295,6 +335,16 @@ def _unknown(layer: Layer, name: str, operation: Operation) -> AttributeProblem:
 def _value(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator[AttributeProblem]:
     place = at_data(layer, name)
     what = f"{name} of {describe(layer)}"
+    least, most = attribute.entries
+    if least and not least <= len(_items(text)) <= (most or len(text)):
+        yield AttributeProblem(
+            "IRL115",
+            place,
+            f"{what} has another number of entries",
+            f"{least}" if most == least else f"{least} or more",
+            repr(text),
+            fix="correct the list",
+        )
     if attribute.kind == "bool":
         if text.lower() not in ("true", "false", "1", "0"):
             yield AttributeProblem(
@@ -319,16 +369,6 @@ def _value(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator
             )
     elif attribute.kind in _NUMBERS:
         items = _items(text) if attribute.kind.endswith("s") else [text]
-        least, most = attribute.entries
-        if len(items) < least or (most is not None and len(items) > most):
-            yield AttributeProblem(
-                "IRL115",
-                place,
-                f"{what} has another number of entries",
-                f"{least}" if most == least else f"{least} or more",
-                repr(text),
-                fix="correct the list",
-            )
         for item in items:
             yield from _number(place, what, name, item, attribute)
 
@@ -361,6 +401,15 @@ def _number(
             place,
             f"{what} is too small",
             f"{attribute.least} or more",
+            match.group().strip(),
+            fix="correct the number",
+        )
+    elif attribute.most is not None and float(match.group()) > attribute.most:
+        yield AttributeProblem(
+            "IRL115",
+            place,
+            f"{what} is too large",
+            f"{attribute.most} or less",
             match.group().strip(),
             fix="correct the number",
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from irloop import kernels
 from irloop.dialects import rules, windows
 from irloop.dialects.openvino.base import OpenVinoOp
@@ -206,7 +208,20 @@ class _Deformable(Windowed):
         windows.same_dim(args, "the filter has another number of channels", data.dims[1], channels)
         window = self._window(args, filters.dims[2:])
         spatial = windows.spatial_dims(args, window, data.dims[2:])
+        places = math.prod(window.kernel) * self.deformable_group if window else None
+        self._check_moves(args, 1, "offsets", None if places is None else 2 * places, spatial)
+        if args.has(3):
+            self._check_moves(args, 3, "mask", places, spatial)
         return [TensorType(element, Shape((data.dims[0], filters.dims[0], *spatial)))]
+
+    def _check_moves(
+        self, args: Arguments, position: int, what: str, channels: int | None, spatial: list[Dim]
+    ) -> None:
+        wanted = Shape(
+            (args.shape(0).dim(0), UNKNOWN_DIM if channels is None else channels, *spatial)
+        )
+        if wanted.refine(args.shape(position)) is None:
+            raise args.error(f"the {what} do not fit", str(wanted), str(args.shape(position)))
 
     def blends(self) -> bool:
         """True when elements outside of the data are zeros that are mixed in."""

@@ -84,6 +84,8 @@ class Detecting(OpenVinoOp):
             if args.has(position) and args.rank(position) not in (None, rank):
                 found = str(args.shape(position))
                 raise args.error(f"input {position} has a wrong rank", str(rank), found)
+        if args.has(3) != args.has(4):
+            raise args.error("scores of a first stage without its moves", "3 or 5 inputs", "4")
         self._check_sizes(args)
         return [TensorType(args.element(0), Shape((1, 1, self._rows(args), 7)))]
 

@@ -62,6 +62,11 @@ class ExperimentalDetectronDetectionOutput(
         if len(self.deltas_weights) != 4:
             found = str(len(self.deltas_weights))
             raise args.error("deltas_weights are not of four coordinates", "4", found)
+        for position, wanted in ((1, 4 * self.num_classes), (2, self.num_classes)):
+            width = args.shape(position).dim(1)
+            if isinstance(width, int) and width != wanted:
+                what = f"input {position} is not of num_classes"
+                raise args.error(what, f"{wanted} columns", str(width))
         count, element = self.max_detections_per_image, args.element(0)
         return [
             TensorType(element, Shape.of(count, 4)),

@@ -38,6 +38,15 @@ def _rows(args: Arguments, count: Dim) -> list[ValueType]:
     return [TensorType(args.element(0), table.with_dim(0, count))]
 
 
+def _by_offsets(args: Arguments) -> list[ValueType]:
+    """A row for each offset."""
+    indexing.integers(args, 1, 2)
+    for position, name in ((1, "indices"), (2, "offsets")):
+        if args.rank(position) not in (None, 1):
+            raise args.error(f"the {name} are no list", "rank 1", str(args.shape(position)))
+    return _rows(args, args.shape(2).dim(0))
+
+
 def _check_reduction(args: Arguments, reduction: str) -> None:
     if reduction.lower() not in ("sum", "mean"):
         raise args.error("reduction is not known", "sum or mean", reduction)
@@ -51,8 +60,7 @@ class EmbeddingBagOffsetsSum(OpenVinoOp, type="EmbeddingBagOffsetsSum", since=3,
     """
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        indexing.integers(args, 1, 2)
-        return _rows(args, args.shape(2).dim(0) if args.rank(2) != 0 else 1)
+        return _by_offsets(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.embedding.bags_by_offsets(False)
@@ -65,8 +73,7 @@ class EmbeddingBagOffsets(OpenVinoOp, type="EmbeddingBagOffsets", since=15, inpu
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _check_reduction(args, self.reduction)
-        indexing.integers(args, 1, 2)
-        return _rows(args, args.shape(2).dim(0) if args.rank(2) != 0 else 1)
+        return _by_offsets(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.embedding.bags_by_offsets(self.reduction.lower() == "mean")

@@ -7,7 +7,7 @@ from irloop.dialects import indexing, rules
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
-from irloop.graph.types import Dim, TensorType, ValueType
+from irloop.graph.types import UNKNOWN_DIM, Dim, TensorType, ValueType
 
 __all__ = [
     "Gather",
@@ -85,7 +85,13 @@ class GatherElements(OpenVinoOp, type="GatherElements", since=6, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         indexing.integers(args, 1)
-        return [TensorType(args.element(0), indexing.gathered_elements(args, self.axis))]
+        found = indexing.gathered_elements(args, self.axis)
+        axis = rules.axis_in(args, self.axis, args.rank(0))
+        others = args.shape(0) if axis is None else args.shape(0).with_dim(axis, UNKNOWN_DIM)
+        if others.refine(args.shape(1)) is None:
+            expected = f"the data's sizes {args.shape(0)} on other axes than {axis}"
+            raise args.error("the indices do not fit the data", expected, str(args.shape(1)))
+        return [TensorType(args.element(0), found)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.gather.gather_elements(self.axis)

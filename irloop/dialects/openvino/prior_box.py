@@ -81,7 +81,7 @@ class SizedPriors(Priored):
     def infer(self, args: Arguments) -> list[ValueType]:
         _check_variance(args, self.variance)
         densities, sizes = len(self.density), len(self.fixed_size)
-        if densities != sizes:
+        if densities < sizes:
             raise args.error("not one density a fixed size", f"{sizes} densities", str(densities))
         return super().infer(args)
 

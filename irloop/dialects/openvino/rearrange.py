@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import blocks, rules, shapes
+from irloop.dialects import blocks, rules, shapes, windows
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -218,8 +218,22 @@ class Col2Im(OpenVinoOp, type="Col2Im", since=15, inputs=3):
     pads_end: tuple[int, ...] = (0, 0)
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        image = shapes.shape_from(args, 1).dims
-        return [TensorType(args.element(0), blocks.column_image(args, image, args.ints(2)))]
+        image, block = shapes.shape_from(args, 1).dims, args.ints(2)
+        found = blocks.column_image(args, image, block)
+        columns = args.shape(0).dim(-1)
+        if image is not None and block is not None and isinstance(columns, int):
+            self._check_count(args, image, block, columns)
+        return [TensorType(args.element(0), found)]
+
+    def _check_count(
+        self, args: Arguments, image: tuple[Dim, ...], block: tuple[int, ...], columns: int
+    ) -> None:
+        window = windows.checked_window(
+            args, block, self.strides, self.dilations, self.pads_begin, self.pads_end
+        )
+        count = shapes.multiplied(windows.spatial_dims(args, window, image))
+        if isinstance(count, int) and count != columns:
+            raise args.error("not one column a block", str(count), str(columns))
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.rearrange.sum_of_columns(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import blocks
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -134,8 +133,8 @@ class PSROIPooling(OpenVinoOp, type="PSROIPooling", since=1, inputs=2):
             wanted *= self.group_size**2
         else:
             wanted *= self.spatial_bins_x * self.spatial_bins_y
-        if isinstance(channels, int):
-            blocks.divided(args, channels, wanted, "the channels")
+        if isinstance(channels, int) and channels != wanted:
+            raise args.error("its data has another number of channels", str(wanted), str(channels))
         shape = (_regions(args, 5), self.output_dim, self.group_size, self.group_size)
         return [TensorType(args.element(0), Shape(shape))]
 

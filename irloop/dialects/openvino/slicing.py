@@ -42,8 +42,11 @@ class Split(OpenVinoOp, type="Split", since=1, inputs=2, outputs=None):
     num_splits: int
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        found = slices.equal_parts(args, args.shape(0), _axis(args, 1), self.num_splits)
-        return [TensorType(args.element(0), shape) for shape in found]
+        if args.n_outputs > self.num_splits:
+            found = str(args.n_outputs)
+            raise args.error("there are more outputs than parts", str(self.num_splits), found)
+        parts = slices.equal_parts(args, args.shape(0), _axis(args, 1), self.num_splits)
+        return [TensorType(args.element(0), shape) for shape in parts]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.slicing.split(self.num_splits)
@@ -89,7 +92,8 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
         )
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        lengths = {len(mask) for mask in self.masks if mask}
+        # An empty mask is as long as the others, but for the first.
+        lengths = {len(mask) for mask in self.masks if mask} | {len(self.begin_mask)}
         if len(lengths) > 1:
             found = ", ".join(map(str, sorted(lengths)))
             raise args.error("masks differ in length", "one length, or none", found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.xml import Layer
 from irloop.validation import values
 from irloop.validation.context import Context
 from irloop.validation.places import at_data, describe
@@ -12,7 +13,7 @@ from irloop.validation.rule import Rule
 
 
 class BadShape(Rule, code="IRL112", severity=Severity.ERROR, title="malformed shape"):
-    """The `shape` of a Parameter or Const cannot be read as a shape.
+    """The `shape` of a Parameter or Const, or that of a variable, cannot be read as a shape.
 
     What it does:
         Reads `1,2`, `[1, 2]`, the empty text (a scalar), `?` and `-1` (dynamic), ranges
@@ -30,15 +31,25 @@ class BadShape(Rule, code="IRL112", severity=Severity.ERROR, title="malformed sh
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding a layer."""
-        for _, layer in context.layers("parameter", "const"):
-            text = layer.data.get("shape")
+        for name, layer in _shaped(context):
+            text = layer.data.get(name)
             problem = None if text is None else values.shape_problem(text)
             if problem is None:
                 continue
             yield self.found(
-                at_data(layer, "shape"),
-                f"{describe(layer)} has a malformed shape: {problem}",
+                at_data(layer, name),
+                f"{describe(layer)} has a malformed {name}: {problem}",
                 expected="numbers separated by commas, as in 1,3,224,224",
                 found=repr(text),
                 fix="correct the shape",
             )
+
+
+def _shaped(context: Context) -> Iterator[tuple[str, Layer]]:
+    """The layers with a shape in their data, and the name of that attribute."""
+    for index in context.nets:
+        for layer in index.net.layers:
+            if layer.type in ("Parameter", "Const"):
+                yield "shape", layer
+            elif layer.type in ("ReadValue", "Assign"):
+                yield "variable_shape", layer
