@@ -18,16 +18,21 @@ __all__ = ["require_free", "weight_files", "write_whole"]
 def write_whole(path: str, text: str) -> None:
     """Write `text` and a line end under another name, then rename.
 
+    A device, a pipe or a link is written to: renaming would put a file in its place.
+
     Raises:
         WriteError: when the file cannot be written; an old one is left as it was.
     """
-    beside = f"{path}.{os.getpid()}.part"
+    in_place = os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path))
+    written = path if in_place else f"{path}.{os.getpid()}.part"
     try:
         # Names of files need not be Unicode.
-        Path(beside).write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
-        os.replace(beside, path)
+        Path(written).write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+        if not in_place:
+            os.replace(written, path)
     except OSError as error:
-        Path(beside).unlink(missing_ok=True)
+        if not in_place:
+            Path(written).unlink(missing_ok=True)
         raise WriteError(f"cannot write {path}: {error.strerror}") from error
 
 

@@ -125,6 +125,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     models = _changed(paths) if options["changed"] else find_models(paths)
     if weights is not None:
         _require_weights(weights)
+    _require_no_model([file for _, file in reports], models)
     baseline = _baseline(settings, writing=options["write_baseline"])
     readable = [model for model in models if _can_open(model)]
     findings: list[Diagnostic] = []
@@ -339,6 +340,14 @@ def _looks_like_model(path: str) -> bool:
             return b"<net" in file.read(4096)
     except OSError:
         return True
+
+
+def _require_no_model(reports: Sequence[str], models: Sequence[str]) -> None:
+    read = {os.path.realpath(file) for file in models}
+    read |= {os.path.realpath(Path(file).with_suffix(".bin")) for file in models}
+    for file in reports:
+        if os.path.realpath(file) in read:
+            raise UsageError(f"the report {file} would be written over a model")
 
 
 def _require_weights(weights: str) -> None:

@@ -25,6 +25,7 @@ import ml_dtypes
 import numpy as np
 
 from irloop.errors import UsageError, WriteError
+from irloop.formats.regular import what_else
 from irloop.graph.types import ElementType
 
 __all__ = ["read", "write"]
@@ -75,6 +76,8 @@ def write(path: str | os.PathLike[str], values: Mapping[str, Item]) -> None:
         WriteError: when the file cannot be written; nothing is left behind.
     """
     name = os.fspath(path)
+    if os.path.exists(name) and not os.path.isfile(name):
+        raise WriteError(f"cannot write {name}: this is {what_else(name)}, not a file")
     arrays: dict[str, Array] = {}
     for key, value in values.items():
         _flatten(key, value, arrays)

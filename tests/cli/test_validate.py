@@ -257,3 +257,25 @@ def test_a_line_break_in_a_name_begins_no_line(
     shutil.copy(recurrent.with_suffix(".bin"), tmp_path / "m.bin")
     result = irloop("validate", model)
     assert "  where:    a\\n::error::b; layer id 0;" in result.stdout
+
+
+@pytest.mark.parametrize("name", ["m.xml", "m.bin"])
+def test_a_report_is_not_written_over_a_model(
+    irloop: Irloop, recurrent: Path, tmp_path: Path, name: str
+) -> None:
+    for suffix in (".xml", ".bin"):
+        shutil.copy(recurrent.with_suffix(suffix), tmp_path / f"m{suffix}")
+    before = (tmp_path / name).read_bytes()
+    result = irloop("validate", tmp_path / "m.xml", "--output", f"json={tmp_path / name}")
+    assert result.exit_code == 2
+    assert "would be written over a model" in result.stderr
+    assert (tmp_path / name).read_bytes() == before
+
+
+def test_a_report_goes_through_a_link(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
+    link, target = tmp_path / "link", tmp_path / "target"
+    target.write_text("", "utf-8")
+    link.symlink_to(target)
+    irloop("validate", recurrent, "--output", f"text={link}")
+    assert link.is_symlink()
+    assert target.read_text("utf-8") == "no findings in 1 file\n"
