@@ -49,6 +49,7 @@ EXPLAINED: tuple[tuple[str, str, str], ...] = (
     ("in an iteration component", "IRL513", "an unread sliced Parameter confuses the plugin"),
     ("object is not initialized", "IRL611", "a limit of the CPU plugin"),
     ("object is not initialized", "IRL628", "a limit of the CPU plugin"),
+    ("does not support i64 for use with oneDNN", "", "a limit of the CPU plugin"),
     ("names have collisions", "", "two Results of a loop whose other output nothing reads"),
 )
 _BIN = re.compile(r"<!--\s*bin:\s*([0-9a-fA-F ]*?)\s*-->")

@@ -5,6 +5,7 @@ Every case was given to OpenVINO 2026.4, which refused to read or compile it or 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ def _port(number: int, shape: tuple[int, ...], precision: str = "FP32") -> str:
 
 
 def _model(
-    kind: str, opset: int, data: str, inputs: list[tuple[int, ...]], output: tuple[int, ...]
+    kind: str, opset: int, data: str, inputs: Sequence[tuple[int, ...]], output: tuple[int, ...]
 ) -> str:
     """One operation of f32 Parameters, whose first output goes into a Result."""
     layers, edges = [], []
@@ -52,7 +53,9 @@ PSROI = 'output_dim="2" group_size="2" spatial_scale="1" mode="average"'
 NORM = 'epsilon="0.1"'
 BATCH = [(4, 3), (3,), (3,), (3,), (3,)]
 IMAGE, PICTURE, ROIS = (1, 2, 8), (1, 8, 6, 6), (3, 5)
-CASES = {
+#: Operation, opset, data, shapes in and out; what is replaced by what, and the code.
+Case = tuple[str, int, str, Sequence[tuple[int, ...]], tuple[int, ...], str, str, str]
+CASES: dict[str, Case] = {
     "stride": ("AvgPool", 1, AVERAGE, [IMAGE], (1, 2, 7), 'strides="1"', 'strides=""', "IRL115"),
     "padding": (
         *("AvgPool", 1, AVERAGE, [IMAGE], (1, 2, 7)),
