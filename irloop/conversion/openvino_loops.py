@@ -1,11 +1,13 @@
 """Assembling OpenVINO Loops and TensorIterators that its CPU plugin computes right.
 
-Four hazards are written around: a state that is passed on unchanged into another state is
+Five hazards are written around: a state that is passed on unchanged into another state is
 copied first (back edges are carried out one after another and would alias); a state that the
 body does not read is read all the same where there may be no iteration (else its last value is
 uninitialised); parameters that nobody reads are left out (OpenVINO 2021 cannot read them);
 a Loop that only its count ends, but that may not start, starts with a count of zero (OpenVINO
-takes the count for the length of what is joined, and gives uninitialised memory of that size).
+takes the count for the length of what is joined, and gives uninitialised memory of that size);
+what such a Loop joins without an iteration is cut to nothing (OpenVINO leaves it as long as it was
+when the Loop last ran, in another inference or another iteration of a loop around).
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from irloop.conversion import openvino_forms as forms
 from irloop.conversion import openvino_shape_forms as shape_forms
 from irloop.conversion.framework import Conversion
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.openvino.comparison import LogicalOr
+from irloop.dialects.openvino.comparison import LogicalAnd, LogicalOr
 from irloop.dialects.openvino.elementwise import Maximum
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
@@ -39,6 +41,9 @@ __all__ = ["OpenVinoLoop", "Scanned", "copied"]
 
 #: Bounds of a slice from the last element past the first.
 BACKWARDS = ([-1], [-(2**31 - 1)], [-1])
+
+#: The end of a slice past any last element.
+FAR = 2**31 - 1
 
 
 SCALAR = Shape(())
@@ -125,11 +130,34 @@ class OpenVinoLoop:
         self._inputs = [self._forward(item) for item in self._inputs]
         forward = [replace(scan, reverse=False) for scan in scans]
         node = self._make(ov.Loop(), [trip, starts], [condition], states, forward, runs=runs)
-        joined = zip(node.outputs[len(states) :], scans, strict=True)
-        return [
-            *node.outputs[: len(states)],
-            *(_backwards(self.c, value, scan.axis, scan.reverse) for value, scan in joined),
+        last, joined = node.outputs[: len(states)], node.outputs[len(states) :]
+        # Measured for Loops that their count alone ends; others stay as OpenVINO gives them.
+        counted = bool(scans) and self.inner.constant_of(condition) is not None
+        most = self._most_joined(trip, starts) if counted else None
+        if most is not None:
+            joined = tuple(self._cut(*pair, most) for pair in zip(joined, scans, strict=True))
+        turned = [
+            _backwards(self.c, value, scan.axis, scan.reverse)
+            for value, scan in zip(joined, scans, strict=True)
         ]
+        return [*last, *turned]
+
+    def _most_joined(self, trip: Value, starts: Value) -> Value | None:
+        """What no joined length exceeds: 0 in an i64 list if nothing runs; None if that is known.
+
+        OpenVINO 2026.4 gives the shape of the iterations that ran before when none runs.
+        """
+        c = self.c
+        runs = None if c.constant_of(starts) is not None else forms.reshape(c, starts, [1])
+        if c.constant_of(trip) is None:
+            none = forms.equal(c, forms.reshape(c, trip, [1]), c.constant(0, element_of(trip)))
+            counted = forms.logical_not(c, none)
+            runs = counted if runs is None else c(LogicalAnd(), runs, counted)
+        return None if runs is None else forms.select(c, runs, c.i64([FAR]), c.i64([0]))
+
+    def _cut(self, value: Value, scan: Scanned, most: Value) -> Value:
+        c = self.c
+        return shape_forms.slice_by(c, value, c.i64([0]), most, [scan.axis], c.i64([1]))
 
     def _counted(self, trip: Value, starts: Value, condition: Value) -> tuple[Value, Value]:
         """The count of a Loop that may not start, and true for what may have said so."""
