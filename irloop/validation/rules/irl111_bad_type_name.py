@@ -59,9 +59,13 @@ class BadTypeName(
 
     def _data(self, layer: Layer) -> Iterator[Diagnostic]:
         for name, text in layer.data.items():
-            if name not in _ELEMENT_ATTRIBUTES or text.lower() in values.ELEMENT_NAMES:
+            if name not in _ELEMENT_ATTRIBUTES:
                 continue
-            known = values.PRECISIONS.get(text.upper())
+            # Bytes are of a type: `dynamic` and `undefined` are for inputs.
+            typeless = layer.type == "Const" and text.lower() in ("dynamic", "undefined")
+            if text.lower() in values.ELEMENT_NAMES and not typeless:
+                continue
+            known = None if typeless else values.PRECISIONS.get(text.upper())
             yield self.found(
                 at_data(layer, name),
                 f"{describe(layer)} has an unknown {name}",
