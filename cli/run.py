@@ -11,6 +11,7 @@ import click
 from . import report_text
 from .arrays import describe, matched
 from .console import clean, common_options, console_of
+from .files import require_free, weight_files
 from .options import weights_option
 
 if TYPE_CHECKING:
@@ -77,6 +78,9 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     from irloop import Session, TextTracer, read_model
 
     loaded = read_model(model, options["weights"])
+    if options["outputs"] is not None:
+        given = [options["inputs"]] if options["inputs"] else []
+        require_free(options["outputs"], [model, *given, *weight_files(loaded)])
     tracer = TextTracer(sys.stderr) if options["trace"] else None
     # A trace shows every node where it stands, also what could run once for all iterations.
     session = Session(loaded, hoist=tracer is None)

@@ -173,3 +173,15 @@ def test_the_same_values_give_the_same_bytes(tmp_path: Path) -> None:
     for name in ("a.npz", "b.npz"):
         api.write_arrays(tmp_path / name, {"x": X})
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+
+
+def test_outputs_replace_neither_the_model_nor_its_inputs(
+    irloop: Irloop, halving: Path, tmp_path: Path
+) -> None:
+    inputs = save(tmp_path / "in.npz", x=X)
+    for taken in (halving, inputs):
+        before = taken.read_bytes()
+        result = irloop("run", halving, "--inputs", inputs, "--outputs", taken)
+        assert result.exit_code == 2
+        assert "would be written over" in result.stderr
+        assert taken.read_bytes() == before

@@ -9,6 +9,7 @@ import numpy as np
 from irloop.dialects.loops import normal_axis
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
+from irloop.errors import UsageError
 from irloop.graph.clone import clone_into
 from irloop.graph.inference import Inference
 from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, ScanInput, ScanOutput
@@ -47,6 +48,11 @@ class Unroll(ModelPass):
     name = "unroll"
     trips: int = option(64, "the most iterations of a loop that is unrolled")
     nodes: int = option(20_000, "the most nodes that one loop may become")
+
+    def __post_init__(self) -> None:
+        if min(self.trips, self.nodes) < 0:
+            found = f"trips {self.trips}, nodes {self.nodes}"
+            raise UsageError("unroll has a limit below 0", expected="0 or more", found=found)
 
     def run_on_model(self, model: Model) -> bool:
         self._session = Session(model)

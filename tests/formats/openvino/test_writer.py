@@ -355,7 +355,7 @@ def test_a_name_that_would_come_to_stand_twice_stays_with_the_output(
     graph = Graph("g")
     x = graph.add_parameter("x", F32_2, ("x",))
     n = graph.add_node(Negative(), "n", (x,), 1, types=(F32_2,), names=(("y", "inner"),)).output
-    zero = graph.add_constant(ArrayTensor(np.float32(number), ElementType.F32), "c")
+    zero = graph.add_constant(ArrayTensor(np.array(number, np.float32), ElementType.F32), "c")
     y = graph.add_node(Add(), "y", (n, zero), 1, types=(F32_2,)).output
     graph.add_result(y, "r")
     root = written(graph, tmp_path)
