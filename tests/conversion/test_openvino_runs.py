@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper, numpy_helper
+from onnx import helper, numpy_helper, parser
 from onnx.backend.test import loader
 
 from irloop.conversion import pipelines
@@ -135,3 +135,35 @@ def test_eight_bits_wrap_around_and_truncate(dtype: str, tmp_path: Path) -> None
             np.savez(tmp_path / f"{names[-1]}.npz", x, y)
     for name, (found,) in run_in_openvino(tmp_path, names).items():
         np.testing.assert_array_equal(found, EIGHT_BITS[name.split("_")[0]](x, y), name)
+
+
+#: How often it runs is its count alone, which may be 0: OpenVINO keeps the shape of the last run.
+COUNTED = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[2] x, int64 count) => (float[n, 2] out) {
+  on = Constant <value = bool {1}> ()
+  last, all = Loop (count, on, x) <
+    body = step (int64 i, bool go, float[2] s) => (bool again, float[2] next, float[2] part) {
+      again = Identity (go) next = Add (s, x) part = Neg (next)
+    }>
+  out = Abs (all)
+}"""
+
+AGAIN = """
+import sys
+import numpy as np
+import openvino
+
+request = openvino.Core().compile_model(sys.argv[1], "CPU").create_infer_request()
+for count in (2, 0, 3, 0):
+    print(request.infer([np.ones(2, np.float32), np.array(count)])[0].shape[0])
+"""
+
+
+def test_a_run_without_iterations_joins_nothing_after_one_with_some(tmp_path: Path) -> None:
+    if importlib.util.find_spec("openvino") is None:
+        pytest.skip("OpenVINO is not installed")
+    proto = parser.parse_model(COUNTED)
+    writer.write(pipelines.to_openvino(reader.from_proto(proto))[0], tmp_path / "model.xml")
+    command = [sys.executable, "-c", AGAIN, str(tmp_path / "model.xml")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    assert done.stdout.split() == ["2", "0", "3", "0"], done.stderr[-2000:]
