@@ -151,3 +151,16 @@ def test_openvino_takes_them_for_compressed_weights(tmp_path: Path) -> None:
     marks, numbers = done.stdout.splitlines()[-2:]
     assert "decompression" in marks
     assert numbers == str([[8.0] * 8] * 2)
+
+
+def test_constants_of_one_name_get_casts_of_their_own() -> None:
+    b = Builder(Graph("g"))
+    x = b.parameter("x", TensorType(ElementType.F32, Shape.of(64, 64)), ("x",))
+    for _ in range(2):
+        tensor = ArrayTensor(np.eye(64, dtype=np.float32), ElementType.F32)
+        x = b(onnx_matmul.MatMul(), x, b.graph.add_constant(tensor, "anon"), name="product")
+    b.result(x, "y")
+    model = Model(b.graph, "onnx", 8, {"": 17})
+    assert Manager([CompressToFp16()]).run_passes(model)
+    casts = [node.name for node in model.graph.nodes if node.op.type == "Cast"]
+    assert len(casts) == len(set(casts)) == 2

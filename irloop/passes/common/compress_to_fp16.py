@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -86,6 +87,7 @@ class CompressToFp16(ModelPass):
         modified = False
         for graph in all_graphs(model.graph):
             rewriter = session.rewriter(graph)
+            self._names = Counter(node.name for node in graph.nodes)
             for node in graph.nodes:
                 if isinstance(node.op, Constant) and not self.transformation_callback(node):
                     self._compress(node, node.op.tensor, rewriter, model)
@@ -110,6 +112,9 @@ class CompressToFp16(ModelPass):
         if error > self.report.largest_error:
             self.report.largest_error, self.report.where = error, node.name
         rewriter.replace_node(node, back.outputs)
+        if self._names[node.name] > 1:
+            # Constants may share a name in ONNX Runtime, conversions may not.
+            rewriter.rename(back, rewriter.names.fresh(node.name))
 
 
 def _back(model: Model, element: ElementType) -> Op:
