@@ -9,6 +9,7 @@ ONNX project, not from here.
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -190,6 +191,21 @@ def check_import() -> Callable[..., None]:
         # Forms of several operations round more often than the one operation they stand for.
         tolerance = {"rtol": max(test.rtol, rtol), "atol": max(test.atol, 1e-6)}
         _compare(run_model(model, inputs), outputs, tolerance)
+
+    return check
+
+
+@pytest.fixture
+def check_import_or_refusal(
+    check_import: Callable[[str, int], None], refused: Callable[[Callable[[], None]], str]
+) -> Callable[[str, int, str], None]:
+    """As `check_import`; tests whose name holds the pattern have to be refused, with a reason."""
+
+    def check(name: str, opset: int, pattern: str) -> None:
+        if re.search(pattern, name):
+            assert refused(lambda: check_import(name, opset))
+            return
+        check_import(name, opset)
 
     return check
 

@@ -287,7 +287,7 @@ def import_pow(c: Conversion, op: onnx.Pow, base: Value, exponent: Value) -> Val
     """Both operands have one type in OpenVINO: integers to a power of floats become floats."""
     element, other = element_of(base), element_of(exponent)
     if element is other:
-        return wrapping_rule(lambda c, a, b: c(ov.Power(), a, b))(c, op, base, exponent)
+        return wrapping(c, lambda c, a, b: c(ov.Power(), a, b), base, exponent)
     if element.is_integer and other.is_float:
         wide = ov_forms.converted(c, base, other)
         return ov_forms.converted(c, c(ov.Power(), wide, exponent), element)

@@ -113,7 +113,7 @@ def needs_barrier(
 def shows_parameter(value: Value, parameters: AbstractSet[Value]) -> bool:
     """True when a joined value is the memory of one of these parameters.
 
-    What moves is overwritten before it is joined, and of what stays only one part is joined.
+    What moves is overwritten before it is joined; what stays is copied to be safe, not by measure.
     """
     return _viewed(value) in parameters
 
