@@ -1,8 +1,8 @@
 """Runs models in real engines, one job a line of JSON on stdin, one answer a line on stdout.
 
-A job: {"engine": "onnxruntime" | "openvino", "model": path, "inputs": npz, "outputs": npz}.
-Arrays are in0, in1, ... by position, or of the inputs whose "names" the job lists. A crash costs
-the caller only this process.
+A job: {"engine": "onnxruntime" | "openvino", "model": path, "inputs": [npz], "outputs": [npz]}.
+Each file of inputs is one inference of the same session or compiled model. Arrays are in0, in1, ...
+by position, or of the inputs whose "names" the job lists. A crash costs this process only.
 """
 
 from __future__ import annotations
@@ -119,22 +119,33 @@ def _in_order(inputs: Sequence[set[str]], arrays: list[Any], names: list[str]) -
     ]
 
 
-def run_onnxruntime(model: str, arrays: list[Any], names: list[str]) -> list[Any]:
+Infer = Callable[[list[Any]], list[Any]]
+
+
+def open_onnxruntime(model: str, names: list[str], *, optimised: bool = True) -> Infer:
     """ONNX Runtime's CPU; types that NumPy lacks go over by their bits."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
+    if not optimised:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    if names:
-        arrays = _in_order([{item.name} for item in session.get_inputs()], arrays, names)
-    given = {item.name: value for item, value in zip(session.get_inputs(), arrays, strict=True)}
-    shown = [item.type for item in (*session.get_inputs(), *session.get_outputs())]
-    if not any(name in kind for kind in shown for name in ORT_NAMES):
-        return list(session.run([item.name for item in session.get_outputs()], given))
-    values = {name: _as_value(value) for name, value in given.items()}
-    return [_from_value(item) for item in session.run_with_ort_values(None, values)]
+    inputs, outputs = session.get_inputs(), session.get_outputs()
+    kinds = [item.type for item in (*inputs, *outputs)]
+    bits = any(name in kind for kind in kinds for name in ORT_NAMES)
+
+    def infer(arrays: list[Any]) -> list[Any]:
+        if names:
+            arrays = _in_order([{item.name} for item in inputs], arrays, names)
+        given = {item.name: value for item, value in zip(inputs, arrays, strict=True)}
+        if not bits:
+            return list(session.run([item.name for item in outputs], given))
+        values = {name: _as_value(value) for name, value in given.items()}
+        return [_from_value(item) for item in session.run_with_ort_values(None, values)]
+
+    return infer
 
 
 def _as_value(array: Any) -> Any:
@@ -166,11 +177,8 @@ def _core() -> Any:
     return openvino.Core()
 
 
-def run_openvino(
-    model: str, arrays: list[Any], names: list[str], *, low_latency: bool = False
-) -> list[Any]:
+def open_openvino(model: str, names: list[str], *, low_latency: bool = False) -> Infer:
     """OpenVINO's CPU in f32, read through the frontend so that v10 keeps its types."""
-    import openvino
     from openvino.frontend import FrontEndManager
 
     framework = "onnx" if model.endswith(".onnx") else "ir"
@@ -182,15 +190,27 @@ def run_openvino(
         manager = Manager()
         manager.register_pass(LowLatency2(False))
         manager.run_passes(network)
-    if names:
-        known = [port.names | {port.node.get_friendly_name()} for port in network.inputs]
-        arrays = _in_order(known, arrays, names)
-    if any(port.get_partial_shape().rank.is_dynamic for port in network.inputs):
-        # The CPU plugin takes no input of unknown rank; the ranks of the data are what it gets.
-        network.reshape({at: list(value.shape) for at, value in enumerate(arrays)})
-    compiled = _core().compile_model(
-        network, "CPU", {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"}
-    )
+    known = [port.names | {port.node.get_friendly_name()} for port in network.inputs]
+    compiled: list[Any] = []
+
+    def infer(arrays: list[Any]) -> list[Any]:
+        if names:
+            arrays = _in_order(known, arrays, names)
+        if any(port.get_partial_shape().rank.is_dynamic for port in network.inputs):
+            # The CPU plugin takes no input of unknown rank; the ranks of the data are what it gets.
+            ranks = [[-1] * value.ndim for value in arrays]
+            network.reshape(dict(enumerate(ranks)))
+        if not compiled:
+            hints = {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"}
+            compiled.append(_core().compile_model(network, "CPU", hints))
+        return _inferred(compiled[0], arrays)
+
+    return infer
+
+
+def _inferred(compiled: Any, arrays: list[Any]) -> list[Any]:
+    import openvino
+
     request = compiled.create_infer_request()
     for at, value in enumerate(arrays):
         port = compiled.inputs[at]
@@ -223,11 +243,13 @@ def save_as_ir(model: str, xml: str) -> None:
     openvino.serialize(network, xml, version="IR_V10")
 
 
-#: By name. The last is OpenVINO after its own LowLatency2.
-ENGINES: dict[str, Callable[[str, list[Any], list[str]], list[Any]]] = {
-    "onnxruntime": run_onnxruntime,
-    "openvino": run_openvino,
-    "openvino-low-latency": partial(run_openvino, low_latency=True),
+#: By name: ONNX Runtime, also as it is without its optimisations, and OpenVINO, also after its own
+#: LowLatency2.
+ENGINES: dict[str, Callable[[str, list[str]], Infer]] = {
+    "onnxruntime": open_onnxruntime,
+    "onnxruntime-plain": partial(open_onnxruntime, optimised=False),
+    "openvino": open_openvino,
+    "openvino-low-latency": partial(open_openvino, low_latency=True),
 }
 
 
@@ -241,9 +263,9 @@ def main() -> None:
                 sys.stdout.write(json.dumps(answer) + "\n")
                 sys.stdout.flush()
                 continue
-            arrays = load_arrays(job["inputs"], "in")
-            run = ENGINES[job["engine"]]
-            store_arrays(job["outputs"], "out", run(job["model"], arrays, job.get("names", [])))
+            infer = ENGINES[job["engine"]](job["model"], job.get("names", []))
+            for given, made in zip(job["inputs"], job["outputs"], strict=True):
+                store_arrays(made, "out", infer(load_arrays(given, "in")))
         except Exception as error:  # an engine's refusal is an answer, not a failure of ours
             answer = {"ok": False, "error": f"{type(error).__name__}: {error}"[:2000]}
         sys.stdout.write(json.dumps(answer) + "\n")

@@ -16,7 +16,8 @@ from benchmarks.engine_worker import load_arrays, store_arrays
 
 __all__ = ["Child", "EngineError", "Engines", "check_onnx", "same_but_empty"]
 
-SECONDS = 60
+#: For one job: enough on a busy machine, since an engine that hangs is rare.
+SECONDS = 300
 
 
 class EngineError(Exception):
@@ -93,11 +94,28 @@ class Engines(Child):
         Raises:
             EngineError: with the engine's message, or "crash", or "time-out".
         """
-        given, made = folder / "job_in.npz", folder / "job_out.npz"
-        store_arrays(str(given), "in", inputs)
-        job = {"engine": engine, "model": str(model), "inputs": str(given), "outputs": str(made)}
+        return self.run_all(engine, model, [inputs], folder, names)[0]
+
+    def run_all(
+        self,
+        engine: str,
+        model: Path,
+        sets: Sequence[list[Any]],
+        folder: Path,
+        names: Sequence[str] = (),
+    ) -> list[list[Any]]:
+        """As `run`, for several sets of inputs: one inference after the other in one session.
+
+        Raises:
+            EngineError: with the engine's message, or "crash", or "time-out".
+        """
+        given = [str(folder / f"job_in_{at}.npz") for at in range(len(sets))]
+        made = [str(folder / f"job_out_{at}.npz") for at in range(len(sets))]
+        for path, arrays in zip(given, sets, strict=True):
+            store_arrays(path, "in", arrays)
+        job = {"engine": engine, "model": str(model), "inputs": given, "outputs": made}
         self.ask(job | {"names": list(names)})
-        return load_arrays(str(made), "out")
+        return [load_arrays(path, "out") for path in made]
 
     def save_as_ir(self, model: Path, xml: Path) -> None:
         """Let OpenVINO convert an ONNX file and save it as IR v10.

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -30,6 +31,15 @@ from irloop.graph.op import Constant
 
 OPCONF = Path(__file__).resolve().parents[1].parent / "shared" / "opconf" / "cases"
 Arrays = Sequence[Any]
+
+# The same examples on every machine, and no limit of time: a busy processor is no error.
+hypothesis.settings.register_profile(
+    "irloop",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("irloop")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

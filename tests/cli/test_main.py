@@ -107,24 +107,42 @@ def test_a_reader_that_leaves_is_no_traceback(recurrent: Path) -> None:
     assert (done.returncode, done.stderr) == (2, b"")
 
 
+#: The command with a clock of its own: the second that progress waits for passes while the model
+#: is validated, or not at all.
+OWN_CLOCK = """
+import sys, threading, irloop
+
+waiting = []
+
+class Timer:
+    def __init__(self, seconds, call):
+        assert seconds == 1
+        self.call = call
+
+    def start(self):
+        waiting.append(self)
+
+    def cancel(self):
+        waiting.remove(self)
+
+def validate(*arguments, check=irloop.validate, **options):
+    if sys.argv[2] == "long":
+        waiting[0].call()
+    return check(*arguments, **options)
+
+threading.Timer, irloop.validate = Timer, validate
+from irloop_cli.main import main
+main(["validate", sys.argv[1]], prog_name="irloop")
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
-@pytest.mark.parametrize(("seconds", "shown"), [(0, False), (2, True)])
-def test_progress_is_for_terminals_and_long_work(
-    recurrent: Path, tmp_path: Path, seconds: int, shown: bool
-) -> None:
-    slow = tmp_path / "slow.py"
-    slow.write_text(
-        "import sys, time, irloop\n"
-        "validate = irloop.validate\n"
-        f"irloop.validate = lambda *a, **k: time.sleep({seconds}) or validate(*a, **k)\n"
-        "from irloop_cli.main import main\n"
-        "main(['validate', sys.argv[1]], prog_name='irloop')\n",
-        "utf-8",
-    )
+@pytest.mark.parametrize("work", ["short", "long"])
+def test_progress_is_for_terminals_and_long_work(recurrent: Path, work: str) -> None:
     ours, theirs = os.openpty()
     try:
         done = subprocess.run(
-            [sys.executable, str(slow), str(recurrent)],
+            [sys.executable, "-c", OWN_CLOCK, str(recurrent), work],
             stdout=subprocess.PIPE,
             stderr=theirs,
             check=False,
@@ -138,5 +156,5 @@ def test_progress_is_for_terminals_and_long_work(
         os.close(theirs)
         os.close(ours)
     assert (done.returncode, done.stdout) == (0, b"no findings in 1 file\n")
-    assert (f"1 of 1: {recurrent}".encode() in seen) == shown
-    assert seen.endswith(b"\r\x1b[K!" if shown else b"!")
+    shown = f"\r\x1b[K1 of 1: {recurrent}\r\x1b[K".encode()
+    assert seen == (shown + b"!" if work == "long" else b"!")
