@@ -19,23 +19,21 @@ ROWS = (
     ("dialects",),
     ("drawing", "formats", "passes", "execution"),
     ("validation",),
+    ("engines",),
     ("conversion", "comparison"),
     ("irloop",),
     ("cli",),
 )
 FLOOR = {name: height for height, row in enumerate(ROWS) for name in row}
 
-#: Runs other engines in a process of its own.
-WORKER = "irloop/comparison/worker.py"
-
 #: Where an outside package may be imported; a folder stands for everything in it.
 HOMES = {
     "lxml": ("irloop/formats/openvino/", "irloop/validation/schema.py"),
-    "onnx": ("irloop/formats/onnx/", WORKER),
+    "onnx": ("irloop/formats/onnx/",),
     "google": ("irloop/formats/onnx/",),
     "click": ("cli/",),
-    "onnxruntime": (WORKER,),
-    "openvino": (WORKER,),
+    "onnxruntime": ("irloop/engines/onnxruntime_runner.py",),
+    "openvino": ("irloop/engines/openvino_runner.py",),
 }
 
 #: Reading and validating an IR must not load NumPy, so these do not import it as they load.

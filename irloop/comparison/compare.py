@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from irloop.comparison.divergence import Divergence, find_divergence
-from irloop.comparison.engines import ITERATIONS, Run, require, run_all
+from irloop.comparison.engines import ITERATIONS, Run, run_all
 from irloop.comparison.exercised import not_exercised
 from irloop.comparison.inputs import INTEGERS, TRIPS, Trial, made_trials, sizes_of, with_arrays
 from irloop.comparison.matching import converted, input_positions, output_positions, refined
 from irloop.comparison.measure import Tolerance, measure
 from irloop.comparison.report import Comparison, OutputReport, TrialReport
 from irloop.comparison.verdict import verdict_of
+from irloop.engines.catalogue import engine_of, require
 from irloop.errors import IrloopError, LimitError
 from irloop.execution.limits import Limits
 from irloop.execution.session import Session, output_names
@@ -62,7 +63,7 @@ def compare(
     """
     sides = (_Side.of(first, engines[0]), _Side.of(second, engines[1]))
     for side in sides:
-        require(side.engine, side.model)
+        require(engine_of(side.engine), side.model)
     judge = _Judge(sides, tolerance or Tolerance(), seconds, made=inputs is None)
     if inputs is None:
         trials = _made(sides, seeds, trips, sizes, seconds)

@@ -1,47 +1,32 @@
-"""The engines that models are run with.
+"""Running a model with the inputs of every trial, in any engine.
 
-`numpy` is irloop's own executor: it runs here, bounded by its limits. Every other engine runs
-in a child process of its own with a time limit, so that a crash or an endless loop of an engine
-is a finding and not the end.
+irloop's own executor runs here, bounded by its limits, and every other engine in a process of its
+own (see `irloop.engines`).
 """
 
 from __future__ import annotations
 
-import json
-import os
-import selectors
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from irloop.comparison.inputs import Trial
-from irloop.errors import IrloopError, UsageError
+from irloop.engines.catalogue import engine_of, require
+from irloop.engines.process import Process
+from irloop.errors import IrloopError
 from irloop.execution.limits import Limits
 from irloop.execution.loops import UNDEFINED
 from irloop.execution.session import Session
-from irloop.formats import npz
 from irloop.formats.onnx import writer as onnx_writer
 from irloop.formats.openvino import writer as ir_writer
 from irloop.graph.model import Model, Node
 
-__all__ = ["ENGINES", "Run", "require", "run_all"]
+__all__ = ["ITERATIONS", "Run", "run_all"]
 
-#: Each engine and the package it needs beside irloop itself.
-ENGINES = {
-    "numpy": None,
-    "onnxruntime": "onnxruntime",
-    "openvino": "openvino",
-    "onnx-reference": "onnx",
-}
 #: A loop that made-up inputs keep running for longer is taken for one without an end.
 ITERATIONS = 200_000
-
-_ONNX_ONLY = ("onnxruntime", "onnx-reference")
 
 
 @dataclass(slots=True)
@@ -56,26 +41,6 @@ class Run:
     undefined: bool = False
     counts: dict[Node, set[int]] = field(default_factory=dict)
     branches: dict[Node, set[str]] = field(default_factory=dict)
-
-
-def require(engine: str, model: Model) -> None:
-    """Make sure that an engine can be asked to run a model.
-
-    Raises:
-        UsageError: when there is no such engine, it is not installed, or the dialect is not its.
-    """
-    if engine not in ENGINES:
-        raise UsageError(f"no engine {engine!r}", expected=", ".join(ENGINES), found=engine)
-    package = ENGINES[engine]
-    if package is not None and find_spec(package) is None:
-        raise UsageError(f"the engine {engine!r} is not installed", fix=f"pip install {package}")
-    if engine in _ONNX_ONLY and model.dialect != "onnx":
-        raise UsageError(
-            f"{engine} runs ONNX models only",
-            expected="an ONNX model",
-            found=f"a model of {model.dialect}",
-            fix="convert it first, or take another engine",
-        )
 
 
 def run_all(
@@ -96,17 +61,17 @@ def run_all(
     Raises:
         UsageError: when the engine cannot run such a model.
     """
-    require(engine, model)
-    if engine == "numpy":
+    chosen = engine_of(engine)
+    require(chosen, model)
+    if chosen.name == "numpy":
         return _own(model, trials, seconds, widen)
-    with tempfile.TemporaryDirectory(prefix="irloop-") as folder:
-        place = Path(folder)
+    with Process(chosen) as process, tempfile.TemporaryDirectory(prefix="irloop-") as folder:
         try:
-            path = _file_of(model, place) if file is None else Path(file)
+            path = _file_of(model, Path(folder)) if file is None else Path(file)
         except IrloopError as error:
             reason = f"the model cannot be written for {engine}: {error.message}"
             return [Run(reason=reason) for _ in trials]
-        return _outside(_Worker(engine, path, place), trials, seconds)
+        return _outside(process, path, trials, seconds)
 
 
 def _own(model: Model, trials: Sequence[Trial], seconds: float, widen: bool | None) -> list[Run]:
@@ -135,75 +100,7 @@ def _file_of(model: Model, folder: Path) -> Path:
     return ir_writer.write(model, folder / "model.xml", version=11)[0]
 
 
-class _Worker:
-    """A child process that runs one model again and again; a new one after each failure."""
-
-    def __init__(self, engine: str, model: Path, folder: Path) -> None:
-        self._job = {"engine": engine, "model": str(model)}
-        self._folder = folder
-        self._child: subprocess.Popen[str] | None = None
-
-    def run(self, number: int, trial: Trial, seconds: float) -> Run:
-        given, made = self._folder / f"in{number}.npz", self._folder / f"out{number}.npz"
-        npz.write(given, {f"in{at}": value for at, value in enumerate(trial.arrays)})
-        job = {**self._job, "inputs": str(given), "outputs": str(made)}
-        line = self._ask(json.dumps(job), seconds)
-        if line is None:
-            self.stop()
-            return Run(reason=f"{self._job['engine']} took more than {seconds:g} seconds")
-        if not line:
-            code = self._ended()
-            return Run(reason=f"{self._job['engine']} crashed (exit code {code})")
-        answer = json.loads(line)
-        if "error" in answer:
-            return Run(reason=f"{self._job['engine']}: {answer['error']}")
-        values = npz.read(made)
-        return Run([values[f"out{at}"] for at in range(answer["count"])])
-
-    def stop(self) -> None:
-        """End the child process."""
-        if self._child is not None:
-            self._child.kill()
-            self._child.communicate()
-            self._child = None
-
-    def _ended(self) -> int:
-        assert self._child is not None
-        code = self._child.wait()
-        self.stop()
-        return code
-
-    def _ask(self, job: str, seconds: float) -> str | None:
-        """The answer; empty when the child died, None when it took too long."""
-        child = self._child or self._start()
-        assert child.stdin is not None
-        assert child.stdout is not None
-        try:
-            child.stdin.write(job + "\n")
-            child.stdin.flush()
-        except BrokenPipeError:
-            return ""
-        with selectors.DefaultSelector() as selector:
-            selector.register(child.stdout, selectors.EVENT_READ)
-            if not selector.select(seconds):
-                return None
-        return child.stdout.readline()
-
-    def _start(self) -> subprocess.Popen[str]:
-        environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
-        self._child = subprocess.Popen(
-            [sys.executable, "-m", "irloop.comparison.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=environment,
-        )
-        return self._child
-
-
-def _outside(worker: _Worker, trials: Sequence[Trial], seconds: float) -> list[Run]:
-    try:
-        return [worker.run(number, trial, seconds) for number, trial in enumerate(trials)]
-    finally:
-        worker.stop()
+def _outside(process: Process, model: Path, trials: Sequence[Trial], seconds: float) -> list[Run]:
+    process.load(model)
+    answers = [process.run(trial.arrays, seconds=seconds) for trial in trials]
+    return [Run(item.outputs, "" if item.failure is None else str(item)) for item in answers]

@@ -1,0 +1,99 @@
+"""Which engines there are, whether they are installed, and which formats they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+
+from irloop.errors import UsageError
+from irloop.graph.model import Model
+
+__all__ = ["ENGINES", "Engine", "engine_of", "require"]
+
+_BOTH = frozenset({"onnx", "openvino"})
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One engine. `package` is what it needs beside irloop, `dialects` are those it reads."""
+
+    name: str
+    package: str | None
+    dialects: frozenset[str]
+
+    @property
+    def installed(self) -> bool:
+        """Whether its package can be imported; nothing is imported to find out."""
+        return self.package is None or find_spec(self.package) is not None
+
+    @property
+    def version(self) -> str:
+        """The version of its package; empty where that is not known."""
+        try:
+            return metadata.version(self.package or "irloop")
+        except metadata.PackageNotFoundError:
+            # onnxruntime-gpu, for one, brings the package under another name.
+            return ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}".rstrip()
+
+
+#: Every engine that is known by name.
+ENGINES = {
+    item.name: item
+    for item in (
+        Engine("numpy", None, _BOTH),
+        Engine("onnxruntime", "onnxruntime", frozenset({"onnx"})),
+        Engine("openvino", "openvino", _BOTH),
+        Engine("onnx-reference", "onnx", frozenset({"onnx"})),
+    )
+}
+
+#: Other words for them.
+_ALIASES = {"irloop": "numpy", "onnx.reference": "onnx-reference"}
+
+
+def engine_of(name: str) -> Engine:
+    """The engine of a name: one of `ENGINES`, ``irloop``, ``onnx.reference``, or module:function.
+
+    Raises:
+        UsageError: when there is no such engine.
+    """
+    known = ENGINES.get(_ALIASES.get(name, name))
+    if known is not None:
+        return known
+    module, colon, function = name.partition(":")
+    parts = [*module.split("."), function]
+    if colon and all(part.isidentifier() for part in parts):
+        return Engine(name, module.split(".")[0], _BOTH)
+    raise UsageError(
+        f"no engine {name!r}",
+        expected=", ".join(_names()),
+        found=name,
+    )
+
+
+def require(engine: Engine, model: Model) -> None:
+    """Make sure that an engine can be asked to run a model.
+
+    Raises:
+        UsageError: when it is not installed, or does not read the format of the model.
+    """
+    if not engine.installed:
+        fix = f"pip install {engine.package}" if engine.name in ENGINES else "look at sys.path"
+        raise UsageError(f"the engine {engine.name!r} is not installed", fix=fix)
+    if model.dialect not in engine.dialects:
+        raise UsageError(
+            f"{engine.name} runs ONNX models only",
+            expected="an ONNX model",
+            found=f"a model of {model.dialect}",
+            fix="convert it first, or take another engine",
+        )
+
+
+def _names() -> Iterator[str]:
+    yield from ENGINES
+    yield "module:function"

@@ -1,0 +1,79 @@
+"""OpenVINO's CPU plugin as an engine. Imported in a child process only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import openvino
+import openvino.frontend
+
+from irloop.graph.tensor import pack, unpack
+from irloop.graph.types import ElementType
+
+__all__ = ["OpenVinoRunner"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_ov: Any = openvino  # its package does not say what it exports
+
+#: On CPUs with bf16 it computes in bf16 unless it is told not to.
+_HINTS = {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"}
+
+
+class OpenVinoRunner:
+    """A model compiled once for the CPU, and one request that every run uses.
+
+    `options` are properties of the plugin, such as ``LP_TRANSFORMS_MODE``: ``NO``.
+    """
+
+    def __init__(self, path: str, options: Mapping[str, str] | None = None) -> None:
+        # Core.read_model changes the types of inputs and outputs of v10 files; the frontend
+        # keeps them.
+        kind = "onnx" if path.endswith(".onnx") else "ir"
+        frontend = _ov.frontend.FrontEndManager().load_by_framework(kind)
+        model = frontend.convert(frontend.load(path))
+        compiled = _ov.Core().compile_model(model, "CPU", {**_HINTS, **(options or {})})
+        self._types = [port.get_element_type() for port in compiled.inputs]
+        self._outputs = len(compiled.outputs)
+        self._request = compiled.create_infer_request()
+
+    def reset(self) -> None:
+        """Forget the variables."""
+        self._request.reset_state()
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        """The outputs of one run."""
+        if len(values) != len(self._types):
+            raise TypeError(f"the model has {len(self._types)} inputs in OpenVINO")
+        for at, (type, value) in enumerate(zip(self._types, values, strict=True)):
+            if isinstance(value, list) or value is None:
+                raise TypeError("OpenVINO takes tensors only")
+            self._request.set_input_tensor(at, _tensor(type, value))
+        self._request.infer()
+        return [_array(self._request.get_output_tensor(at)) for at in range(self._outputs)]
+
+
+def _tensor(type: Any, value: Array) -> Any:
+    if type.is_dynamic():
+        return _ov.Tensor(np.ascontiguousarray(value))
+    tensor = _ov.Tensor(type, _ov.Shape(list(value.shape)))
+    if not value.size:
+        return tensor
+    if type == _ov.Type.string:
+        return _ov.Tensor(value.astype(str))
+    element = ElementType(type.get_type_name())
+    if value.dtype != element.numpy():
+        raise TypeError(f"{value.dtype.name} given for an input of {element}")
+    target = tensor.data.reshape(-1).view(np.uint8)
+    target[...] = np.frombuffer(pack(value, element), np.uint8)
+    return tensor
+
+
+def _array(tensor: Any) -> Array:
+    if tensor.get_element_type() == _ov.Type.string:
+        return np.asarray(tensor.str_data, dtype=object)
+    element = ElementType(tensor.get_element_type().get_type_name())
+    raw = np.array(tensor.data).reshape(-1).view(np.uint8)
+    return unpack(raw.tobytes(), element, tuple(tensor.get_shape()))

@@ -1,0 +1,193 @@
+"""A model in an engine in a child process: whatever happens to the engine is an answer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import IO, Any
+
+from irloop.engines import wire
+from irloop.engines.answer import Answer, Failure
+from irloop.engines.catalogue import Engine
+
+__all__ = ["Process"]
+
+#: Of what an engine printed, the end tells most.
+LAST_WORDS = 300
+
+
+class Process:
+    """One engine with one model that is loaded once and run again and again.
+
+    The child process starts at once and imports the engine, then loads the model as soon as it
+    is told which; neither is waited for before the first `run`. After a crash or a hang in a run
+    the next run starts a new process; a model that could not be loaded is not tried again.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        model: str | os.PathLike[str] | None = None,
+        *,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start the child process.
+
+        Args:
+            engine: which engine; see `catalogue.engine_of`.
+            model: the path of the model, if it is there already; else see `load`.
+            options: for ONNX Runtime ``optimization``: none or all; for OpenVINO properties of
+                its CPU plugin.
+        """
+        self._engine = engine
+        self._options = dict(options or {})
+        self._model: str | None = None
+        self._ready = False
+        self._failed: Answer | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+        self._log: IO[bytes] | None = None
+        self._start()
+        if model is not None:
+            self.load(model)
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def load(self, model: str | os.PathLike[str]) -> None:
+        """Have the child process load a model; returns before it has."""
+        self._model = os.fspath(model)
+        head = {"model": self._model, "options": self._options}
+        try:
+            wire.send(self._stdin, head)
+        except OSError:
+            # The child is dead; the run that reads its answer finds out.
+            return
+
+    def run(self, values: Sequence[Any], *, seconds: float, reset: bool = True) -> Answer:
+        """Run the model on inputs by position.
+
+        `seconds` bounds the run, and the loading of the model by itself before it. With `reset`
+        variables (ReadValue, Assign) start anew.
+        """
+        assert self._model is not None, "no model was loaded"
+        if self._failed is not None:
+            return self._failed
+        if self._child is None:
+            self._start()
+            self.load(self._model)
+        if not self._ready:
+            loaded, _ = self._exchange(None, (), seconds, Failure.REFUSED)
+            if loaded is not None:
+                self._failed = loaded
+                self.close()
+                return loaded
+            self._ready = True
+        failed, outputs = self._exchange({"reset": reset}, values, seconds, Failure.RAISED)
+        return failed or Answer(self._engine, outputs)
+
+    def close(self) -> None:
+        """End the child process."""
+        child, self._child, self._ready = self._child, None, False
+        if child is None:
+            return
+        child.kill()
+        for stream in (child.stdin, child.stdout, self._log):
+            _close(stream)
+        child.wait()
+
+    def _exchange(
+        self, head: dict[str, Any] | None, values: Sequence[Any], seconds: float, error: Failure
+    ) -> tuple[Answer | None, list[Any]]:
+        """The failure or the outputs that a message is answered with.
+
+        Killing the child makes both a write and a read that wait for it return.
+        """
+        child = self._child
+        assert child is not None
+        assert child.stdout is not None
+        late = threading.Event()
+
+        def stop() -> None:
+            late.set()
+            child.kill()
+
+        timer = threading.Timer(seconds, stop)
+        timer.start()
+        try:
+            if head is not None:
+                wire.send(self._stdin, head, values)
+            answer = wire.receive(child.stdout)
+        except OSError:
+            answer = None
+        finally:
+            timer.cancel()
+        if answer is None:
+            return self._died(f"more than {seconds:g} seconds" if late.is_set() else ""), []
+        if "error" in answer[0]:
+            return Answer(self._engine, None, error, answer[0]["error"]), []
+        return None, answer[1]
+
+    def _died(self, late: str) -> Answer:
+        assert self._child is not None
+        code = self._child.wait()
+        printed = self._printed()
+        self.close()
+        if late:
+            return Answer(self._engine, None, Failure.HUNG, late)
+        words = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+        words = f"{words}; it printed: {printed}" if printed else words
+        return Answer(self._engine, None, Failure.CRASHED, words)
+
+    def _printed(self) -> str:
+        """The end of what the child printed, in one line."""
+        assert self._log is not None
+        size = self._log.seek(0, os.SEEK_END)
+        self._log.seek(max(0, size - 4 * LAST_WORDS))
+        text = self._log.read().decode("utf-8", errors="replace")
+        return " ".join(text.split())[-LAST_WORDS:]
+
+    @property
+    def _stdin(self) -> IO[bytes]:
+        assert self._child is not None
+        assert self._child.stdin is not None
+        return self._child.stdin
+
+    def _start(self) -> None:
+        self._log = tempfile.TemporaryFile(prefix="irloop-")  # noqa: SIM115 (close ends it)
+        # The child imports from where this process does, and from nowhere else.
+        places = os.pathsep.join(place or os.getcwd() for place in sys.path)
+        self._child = subprocess.Popen(
+            [sys.executable, "-P", "-m", "irloop.engines.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env={**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONPATH": places},
+        )
+        try:
+            wire.send(self._stdin, {"engine": self._engine.name})
+        except OSError:
+            # The child is dead; the run that reads its answer finds out.
+            return
+
+
+def _close(stream: IO[bytes] | None) -> None:
+    try:
+        if stream is not None:
+            stream.close()
+    except OSError:
+        # What was not written yet cannot be written to a process that has ended.
+        return

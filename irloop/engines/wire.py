@@ -1,0 +1,83 @@
+"""How values pass between a process and its child: a header in JSON, then the arrays' bytes.
+
+A message is the length of its header (8 bytes, little-endian), the header, and the bytes of its
+arrays in order. Every NumPy and ml_dtypes type passes, and strings, sequences and None.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import IO, Any
+
+import ml_dtypes
+import numpy as np
+
+__all__ = ["receive", "send"]
+
+
+def send(stream: IO[bytes], head: dict[str, Any], values: Sequence[Any] = ()) -> None:
+    """Write one message and flush."""
+    blobs: list[Any] = []
+    described = [_describe(value, blobs) for value in values]
+    text = json.dumps({**head, "values": described}).encode()
+    stream.write(len(text).to_bytes(8, "little"))
+    stream.write(text)
+    for blob in blobs:
+        stream.write(blob)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> tuple[dict[str, Any], list[Any]] | None:
+    """The header and the values of the next message; None when the stream ends before it does."""
+    size = stream.read(8)
+    if len(size) < 8:
+        return None
+    text = stream.read(int.from_bytes(size, "little"))
+    try:
+        head = json.loads(text)
+        values = [_read(item, stream) for item in head.pop("values")]
+    except (ValueError, EOFError):
+        # The process at the other end died while it wrote.
+        return None
+    return head, values
+
+
+def _describe(value: Any, blobs: list[Any]) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, list | tuple):
+        return {"items": [_describe(item, blobs) for item in value]}
+    array = np.asarray(value)
+    shape = list(array.shape)
+    if array.dtype.kind in "OUS":
+        # Text is what strings are made of, whatever an engine calls them.
+        return {"shape": shape, "strings": [str(item) for item in array.reshape(-1)]}
+    native = array.dtype.newbyteorder("=") if array.dtype.kind in "iufc" else array.dtype
+    flat = np.ascontiguousarray(array, native).reshape(-1)
+    blobs.append(flat.view(np.uint8).data)
+    return {"shape": shape, "dtype": native.name}
+
+
+def _read(item: Any, stream: IO[bytes]) -> Any:
+    if item is None:
+        return None
+    if "items" in item:
+        return [_read(part, stream) for part in item["items"]]
+    shape = tuple(item["shape"])
+    if "strings" in item:
+        words = np.empty(len(item["strings"]), object)
+        words[:] = item["strings"]
+        return words.reshape(shape)
+    own = getattr(ml_dtypes, item["dtype"], None)
+    dtype = np.dtype(item["dtype"] if own is None else own)
+    array = np.empty(shape, dtype)
+    view = array.reshape(-1).view(np.uint8).data
+    at = 0
+    while at < len(view):
+        part = stream.read(len(view) - at)
+        if not part:
+            raise EOFError
+        view[at : at + len(part)] = part
+        at += len(part)
+    return array

@@ -1,0 +1,95 @@
+"""The child process in which an engine runs one model again and again.
+
+Messages come in through stdin and go out through stdout (see `wire`). The first names the engine,
+so that it can be imported while the model is not there yet; the second names the model; each
+further one carries the inputs of a run. The answer to all but the first is {} with the outputs,
+or {"error": text}.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any
+
+from irloop.engines import wire
+
+__all__ = ["main"]
+
+#: Engines explain themselves at length.
+LONGEST = 600
+
+Runner = Callable[[Sequence[Any]], Any]
+Maker = Callable[..., Runner]
+
+
+def main() -> None:
+    """Answer messages until the input ends."""
+    # What engines print must not get between the answers.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    requests = sys.stdin.buffer
+    first = wire.receive(requests)
+    if first is None:
+        return
+    try:
+        maker = _maker(first[0]["engine"])
+    except Exception as error:
+        wire.receive(requests)
+        wire.send(answers, {"error": _words(error)})
+        return
+    _serve(maker, requests, answers)
+
+
+def _serve(maker: Maker, requests: IO[bytes], answers: IO[bytes]) -> None:
+    model = wire.receive(requests)
+    if model is None:
+        return
+    head = model[0]
+    try:
+        runner = maker(head["model"], head["options"]) if head["options"] else maker(head["model"])
+    except Exception as error:
+        # Whatever an engine raises is its answer.
+        wire.send(answers, {"error": _words(error)})
+        return
+    wire.send(answers, {})
+    while (message := wire.receive(requests)) is not None:
+        head, values = message
+        try:
+            if head["reset"] and hasattr(runner, "reset"):
+                runner.reset()
+            outputs = list(runner(values))
+        except Exception as error:
+            wire.send(answers, {"error": _words(error)})
+            continue
+        wire.send(answers, {}, outputs)
+
+
+def _maker(engine: str) -> Maker:
+    if engine in _MAKERS:
+        module, function = _MAKERS[engine]
+    else:
+        module, _, function = engine.partition(":")
+        # The function is often in a file of the folder one is in.
+        sys.path.append(os.getcwd())
+    maker: Maker = getattr(importlib.import_module(module), function)
+    return maker
+
+
+def _words(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}"[:LONGEST]
+
+
+#: Where the runner of each engine is made. An engine is imported when its module is.
+_MAKERS: Mapping[str, tuple[str, str]] = {
+    "numpy": ("irloop.engines.numpy_runner", "NumpyRunner"),
+    "onnxruntime": ("irloop.engines.onnxruntime_runner", "OnnxRuntimeRunner"),
+    "openvino": ("irloop.engines.openvino_runner", "OpenVinoRunner"),
+    "onnx-reference": ("irloop.formats.onnx.evaluator", "reference_evaluator"),
+}
+
+if __name__ == "__main__":
+    main()
