@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from irloop.formats.openvino.integers import unsigned
 from irloop.formats.openvino.xml import Document, Layer, Net, Port
 from irloop.graph.op import UnknownOp
 from irloop.graph.types import ElementType, TensorType
@@ -73,7 +74,7 @@ class Context:
     @property
     def version(self) -> int | None:
         """The IR version the file declares."""
-        return values.unsigned(self.document.version)
+        return unsigned(self.document.version)
 
     @cached_property
     def nets(self) -> list[NetIndex]:

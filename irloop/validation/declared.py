@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from irloop.diagnostics import Location
+from irloop.formats.openvino.integers import unsigned
 from irloop.formats.openvino.xml import Layer
 from irloop.graph.types import ElementType, TensorType
 from irloop.validation import values
@@ -118,6 +119,6 @@ def constant_of(layer: Layer) -> Constant:
         layer,
         values.element_named(data.get("element_type")),
         values.static_shape(data.get("shape")),
-        values.unsigned(data.get("offset")),
-        values.unsigned(data.get("size")),
+        unsigned(data.get("offset")),
+        unsigned(data.get("size")),
     )

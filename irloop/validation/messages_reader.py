@@ -104,7 +104,7 @@ _STRUCTURE = (
     Message(
         _OV,
         r'node <(?P<tag>[\w-]+)> has attribute "(?P<name>[\w-]+)" = "(?P<text>[^"]*)" which is not '
-        r"an unsigned",
+        r"an? (?:un)?signed",
         "{name} of a <{tag}> is {text!r}, and has to be digits only",
         ("IRL104", "IRL623"),
         "irloop validate gives the line in place of the byte offset",

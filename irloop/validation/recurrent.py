@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from irloop.formats.openvino.integers import attribute_integer
 from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
 from irloop.validation.index import NetIndex
-from irloop.validation.values import signed
 
 __all__ = ["ACTIVATIONS", "Recurrent", "activations", "recurrent_layers"]
 
@@ -36,7 +36,7 @@ class Recurrent(NamedTuple):
     @property
     def hidden_size(self) -> int | None:
         """The attribute, or None when it is absent or no number."""
-        return signed(self.layer.data.get("hidden_size"))
+        return attribute_integer(self.layer.data.get("hidden_size", ""))
 
     @property
     def first_weight(self) -> int:

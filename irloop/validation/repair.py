@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from irloop.formats.openvino.integers import unsigned
 from irloop.formats.openvino.xml import Document, Edge, Layer, Net, Port
 from irloop.validation.index import NetIndex
 
@@ -57,7 +58,7 @@ def _net(context: Context, index: NetIndex) -> Net:
 
 
 def _is_broken(context: Context, index: NetIndex, layer: Layer) -> bool:
-    if layer.id is None or not layer.id.isdecimal() or layer.name is None or layer.type is None:
+    if unsigned(layer.id) is None or layer.name is None or layer.type is None:
         return True
     if context.errors.at(layer.element_path):
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from irloop.formats.openvino.integers import dim_integer, unsigned
 from irloop.graph.types import ElementType
 
 __all__ = [
@@ -13,13 +14,10 @@ __all__ = [
     "dim_problem",
     "element_named",
     "element_of",
-    "number_prefix",
     "read_dims",
     "shape_problem",
     "show_dims",
-    "signed",
     "static_shape",
-    "unsigned",
 ]
 
 Dims = tuple[int | None, ...]
@@ -47,32 +45,8 @@ PRECISIONS: dict[str, ElementType] = {
     "UNSPECIFIED": ElementType.DYNAMIC,
 }
 
-_INT_PREFIX = r"\s*[+-]?\d+"
-_DIM_PREFIX = r"\s*\d+"
-_LARGEST = 2**63 - 1
 #: No 64-bit number is longer; Python would spend quadratic time on a text of a million digits.
 MOST_DIGITS = 20
-
-
-def unsigned(text: str | None) -> int | None:
-    """An id, offset or size: decimal digits and nothing else; None when it is not one."""
-    if text is None or not text.isdecimal() or not text.isascii() or len(text) > MOST_DIGITS:
-        return None
-    return int(text)
-
-
-def signed(text: str | None) -> int | None:
-    """A signed attribute of a port map, read up to the first character that is no digit."""
-    match = re.match(_INT_PREFIX, text, re.ASCII) if text is not None else None
-    if match is None or len(match.group()) > MOST_DIGITS:
-        return None
-    return int(match.group())
-
-
-def number_prefix(text: str) -> str | None:
-    """What OpenVINO takes of a sloppy integer, as in "2" for "2.7"; None when nothing."""
-    match = re.match(_INT_PREFIX, text, re.ASCII)
-    return None if match is None else match.group().strip()
 
 
 def element_of(precision: str | None) -> ElementType | None:
@@ -88,16 +62,15 @@ def element_named(name: str | None) -> ElementType | None:
 
 
 def dim_problem(text: str) -> str | None:
-    """Why a `<dim>` cannot be read ("sloppy" when it can, but says something else)."""
-    if text.isdecimal() and text.isascii():
-        return None if len(text) <= MOST_DIGITS and int(text) <= _LARGEST else "too large"
-    if text == "-1":
-        return None
+    """Why a `<dim>` cannot be read ("sloppy" when only its beginning is read); None when it can."""
+    value = dim_integer(text)
+    if value is not None:
+        return None if re.fullmatch(r"\s*[+-]?\d+", text, re.ASCII) else "sloppy"
     if text == "":
         return "empty"
-    if re.match(_DIM_PREFIX, text, re.ASCII):
-        return "sloppy"
-    return "negative" if re.match(r"\s*-\d", text) else "no number"
+    if re.match(r"\s*-\d", text, re.ASCII):
+        return "negative"
+    return "too large" if re.match(r"\s*\+?\d", text, re.ASCII) else "no number"
 
 
 @lru_cache(maxsize=4096)
@@ -105,13 +78,10 @@ def read_dims(texts: tuple[str, ...]) -> Dims | None:
     """Declared dimensions, None for each that is dynamic; None when one is malformed."""
     dims: list[int | None] = []
     for text in texts:
-        if text == "-1":
-            dims.append(None)
-            continue
-        match = re.match(_DIM_PREFIX, text, re.ASCII)
-        if match is None or len(match.group()) > MOST_DIGITS:
+        value = dim_integer(text)
+        if value is None:
             return None
-        dims.append(int(match.group()))
+        dims.append(None if value == -1 else value)
     return tuple(dims)
 
 

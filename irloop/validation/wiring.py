@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from irloop.formats.openvino.integers import signed, unsigned
 from irloop.formats.openvino.xml import BackEdge, Layer, MapEntry, Port, PortMapSection
 from irloop.validation.index import LOOPS, NetIndex
-from irloop.validation.values import signed, unsigned
 
 __all__ = ["Entry", "Wiring", "mapped_again", "positions"]
 

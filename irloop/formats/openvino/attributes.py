@@ -14,6 +14,7 @@ from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+from irloop.formats.openvino.integers import attribute_integer, dim_integer, unsigned
 from irloop.graph.op import Op
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, DynamicDim, ElementType, Shape
 
@@ -28,10 +29,7 @@ __all__ = [
     "parse_shape",
     "precision_of",
     "shape_text",
-    "unsigned",
 ]
-
-_LARGEST = 2**63 - 1
 
 
 class AttributeProblem(ValueError):  # noqa: N818 (not an error that leaves: the reader places it)
@@ -86,39 +84,16 @@ def precision_of(element: ElementType) -> str | None:
 
 # --- numbers and shapes
 
-_INT = re.compile(r"\s*(-?\d+)", re.ASCII)
 _FLOAT = re.compile(
     r"\s*(-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan))", re.ASCII
 )
-_DIM = re.compile(r"\s*(-1|\d+)", re.ASCII)
 _RANGE = re.compile(r"(\d*)\.\.(\d*)", re.ASCII)
-
-
-def unsigned(text: str | None) -> int | None:
-    """An id, offset or size: decimal digits and nothing else; None when it is not one."""
-    if text is None or not text.isdecimal() or not text.isascii() or len(text) > 19:
-        return None
-    return int(text)
-
-
-def signed(text: str) -> int | None:
-    """A signed integer, read up to the first character that is not of it; None when none is."""
-    match = _INT.match(text)
-    if match is None or len(match.group(1)) > 20:
-        return None
-    value = int(match.group(1))
-    return value if -_LARGEST - 1 <= value <= _LARGEST else None
 
 
 def parse_dim(text: str) -> Dim | None:
     """The text of a `<dim>`: a number, -1 for a dimension not known; None when it is neither."""
-    match = _DIM.match(text)
-    if match is None or len(match.group(1)) > 19:
-        return None
-    value = int(match.group(1))
-    if value > _LARGEST:
-        return None
-    return UNKNOWN_DIM if value < 0 else value
+    value = dim_integer(text)
+    return UNKNOWN_DIM if value == -1 else value
 
 
 @lru_cache(maxsize=4096)
@@ -139,9 +114,8 @@ def parse_shape(text: str) -> Shape | None:
 def _shape_dim(text: str) -> Dim | None:
     if text in ("?", "-1"):
         return UNKNOWN_DIM
-    number = unsigned(text)
-    if number is not None:
-        return number if number <= _LARGEST else None
+    if text.isdecimal():
+        return unsigned(text)
     match = _RANGE.fullmatch(text)
     if match is None or max(map(len, match.groups())) > 19:
         return None
@@ -179,7 +153,7 @@ def _read_bool(text: str) -> Any:
 
 
 def _read_int(text: str) -> int:
-    value = signed(text)
+    value = attribute_integer(text)
     if value is None:
         raise AttributeProblem(
             "is no integer", expected="a decimal integer of 64 bits", found=repr(text)

@@ -44,7 +44,10 @@ class Extra:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Port:
-    """A declared `<port>`; `dims` are the texts of its `<dim>` children."""
+    """A declared `<port>`; `dims` are the texts of its `<dim>` children.
+
+    This and every other id in these records is canonical: `+07` is the id `7`.
+    """
 
     id: str | None
     precision: str | None

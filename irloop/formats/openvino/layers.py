@@ -14,8 +14,8 @@ from irloop.formats.openvino.attributes import (
     element_of_precision,
     parse_dim,
     parse_shape,
-    unsigned,
 )
+from irloop.formats.openvino.integers import dim_integer
 from irloop.formats.openvino.weights import Weights
 from irloop.formats.openvino.xml import Document, Layer
 from irloop.graph.op import Op, UnknownOp
@@ -40,6 +40,8 @@ _ONCE_EXPERIMENTAL = frozenset(
 )
 #: Spellings that are one of these for a reader, and nothing or a crash to OpenVINO.
 _EXACT = {"const": "Const", "constant": "Const", "parameter": "Parameter", "result": "Result"}
+#: Spelt so and not otherwise: "opset01" is no opset to OpenVINO.
+_OPSETS = {f"opset{number}": number for number in range(1, LAST_OPSET + 1)}
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -170,13 +172,13 @@ def _opset(version: str, type_name: str) -> int | None:
     """The number in ``opset7``; None for what is no opset of OpenVINO."""
     if version in ("experimental", "extension") and type_name.lower() in _ONCE_EXPERIMENTAL:
         return 6
-    number = unsigned(version.removeprefix("opset")) if version.startswith("opset") else None
-    return number if number is not None and 1 <= number <= LAST_OPSET else None
+    return _OPSETS.get(version)
 
 
 def _is_static(document: Document) -> bool:
     """True when no port and no Parameter of the root leaves a dimension open."""
-    if any("-1" in dims for dims in document.all_dims):
+    texts = (text for dims in document.all_dims for text in dims)
+    if any(not text.isdecimal() and dim_integer(text) == -1 for text in texts):
         return False
     shapes = (
         parse_shape(layer.data.get("shape", ""))

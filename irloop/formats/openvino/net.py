@@ -10,8 +10,8 @@ from irloop.formats.openvino.attributes import (
     AttributeProblem,
     element_of_name,
     parse_shape,
-    unsigned,
 )
+from irloop.formats.openvino.integers import unsigned
 from irloop.formats.openvino.layers import Shared
 from irloop.formats.openvino.markup import attributes_of_info, parse_names
 from irloop.formats.openvino.wiring import Wirer
@@ -59,8 +59,8 @@ class NetReader:
     def _index(self) -> None:
         layers, incoming = self.layers, self.incoming
         for layer in self.net.layers:
-            id = layer.id
-            if id is None or not id.isdecimal() or layer.type is None or layer.name is None:
+            id = layer.id or ""
+            if unsigned(id) is None or layer.type is None or layer.name is None:
                 raise self._bad_identity(layer)
             if layers.setdefault(id, layer) is not layer:
                 raise self.reader.error(

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
-from irloop.formats.openvino.attributes import unsigned
+from irloop.formats.openvino.integers import unsigned
 from irloop.formats.openvino.layers import Shared
 from irloop.formats.openvino.markup import text_of_extras
 from irloop.formats.openvino.net import NetReader

@@ -29,6 +29,7 @@ from irloop.formats.openvino.document import (
     Port,
     PortMapSection,
 )
+from irloop.formats.openvino.integers import canonical_id, unsigned
 from irloop.formats.openvino.recognise import recognised, refuse_references, refused
 from irloop.formats.regular import what_else
 
@@ -64,6 +65,14 @@ SECTIONS = ("rt_info", "meta_data", "statistics", "quantization_parameters", "pr
 _LABELS = {"": "body", "then_": "then", "else_": "else"}
 
 
+class _Ids(dict[str | None, str | None]):
+    """The canonical form of each id in the file, made once: `ids[text]`."""
+
+    def __missing__(self, text: str | None) -> str | None:
+        self[text] = found = None if text is None else canonical_id(text)
+        return found
+
+
 class _Builder:
     """Fills a `Net` from expat's events; each open element has a table of what may follow."""
 
@@ -81,6 +90,7 @@ class _Builder:
         self._stack: list[_Table] = [{"net": self._root}]
         self._owners: list[tuple[Net, Layer, int]] = []
         self._extras: list[Extra] = []
+        self._ids = _Ids()
         self._texts: list[str] = []
         self._dims: list[str] = []
         #: Every different list of dimensions, each kept once.
@@ -245,7 +255,8 @@ class _Builder:
         )
 
     def _refuse_old(self, version: str) -> None:
-        if not (version.isascii() and version.isdigit()) or not 0 < int(version[:9]) < 10:
+        number = unsigned(version)
+        if number is None or not 0 < number < 10:
             return
         raise ReadError(
             f"IR version {version} is not supported",
@@ -279,7 +290,7 @@ class _Builder:
         get = attributes.get
         net = self._current
         self._layer = layer = Layer(
-            get("id"),
+            self._ids[get("id")],
             get("name"),
             get("type"),
             get("version"),
@@ -305,7 +316,7 @@ class _Builder:
     def _new_port(self, attributes: dict[str, str]) -> Port:
         get = attributes.get
         line = self._parser.CurrentLineNumber
-        self._port = Port(get("id"), get("precision"), get("names"), (), line)
+        self._port = Port(self._ids[get("id")], get("precision"), get("names"), (), line)
         self._dims.clear()
         return self._port
 
@@ -323,6 +334,9 @@ class _Builder:
         return self._map
 
     def _map_entry(self, kind: str, attributes: dict[str, str]) -> _Table:
+        internal = attributes.get("internal_layer_id")
+        if internal is not None:
+            attributes["internal_layer_id"] = self._ids[internal] or ""
         entry = MapEntry(kind, attributes, self._parser.CurrentLineNumber)
         (self._section.inputs if kind == "input" else self._section.outputs).append(entry)
         return _SKIP
@@ -333,7 +347,8 @@ class _Builder:
         return self._back
 
     def _back_edge(self, attributes: dict[str, str]) -> _Table:
-        ends = attributes.get("from-layer"), attributes.get("to-layer")
+        ids = self._ids
+        ends = ids[attributes.get("from-layer")], ids[attributes.get("to-layer")]
         assert self._layer.back_edges is not None
         self._layer.back_edges.append(BackEdge(*ends, self._parser.CurrentLineNumber))
         return _SKIP
@@ -358,13 +373,13 @@ class _Builder:
         return self._net_table
 
     def _edge(self, attributes: dict[str, str]) -> _Table:
-        get = attributes.get
+        get, ids = attributes.get, self._ids
         self._current.edges.append(
             Edge(
-                get("from-layer"),
-                get("from-port"),
-                get("to-layer"),
-                get("to-port"),
+                ids[get("from-layer")],
+                ids[get("from-port")],
+                ids[get("to-layer")],
+                ids[get("to-port")],
                 self._parser.CurrentLineNumber,
             )
         )

@@ -34,7 +34,7 @@ class RootOrVersion(
         """At most one finding, at the root; the parser reports a root that is not net."""
         document = context.document
         place = at_net(document.net)
-        if document.version not in ("10", "11"):
+        if context.version not in (10, 11):
             old = context.version is not None and context.version < 10
             yield self.found(
                 place,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.validation import values
+from irloop.formats.openvino.integers import signed, unsigned
 from irloop.validation.context import Context
 from irloop.validation.index import NetIndex
 from irloop.validation.places import at_back_edge, at_data, at_edge, at_entry, at_layer, at_port
@@ -18,10 +18,10 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
 
     What it does:
         Checks ids of layers and ports, ends of edges and back edges, `offset` and `size` of
-        constants and every number of a port map. Ids, offsets and the axis of a sliced input
-        are unsigned: decimal digits only, without sign, spaces or `0x`.
+        constants and every number of a port map: digits with a sign if need be, nothing after
+        them, no `0x`. Ids, offsets and sizes are not negative.
     Why is this bad:
-        OpenVINO 2026.4 refuses the file, for most of them with the bare word "stoll".
+        OpenVINO 2026.4 and 2021.4 refuse the file, often with the bare word "stoll".
     Bad example:
         <layer id="-6" name="sum" type="Add" version="opset1">
     Good example:
@@ -37,7 +37,7 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
         for constant in context.constants:
             data = constant.layer.data
             for name in ("offset", "size"):
-                if name in data and values.unsigned(data[name]) is None:
+                if name in data and unsigned(data[name]) is None:
                     yield self._bad(at_data(constant.layer, name), name, data[name])
         for wiring in (*context.loops, *(w for _, _, both in context.branches for w in both)):
             yield from self._wiring(wiring)
@@ -48,10 +48,10 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
         ids_are_sound = _sound(index.layers.keys() | index.ports.ids)
         if not ids_are_sound:
             for layer in net.layers:
-                if layer.id is not None and values.unsigned(layer.id) is None:
+                if layer.id is not None and unsigned(layer.id) is None:
                     yield self._bad(at_layer(layer), "id", layer.id)
                 for port in (*layer.inputs, *layer.outputs):
-                    if port.id is not None and values.unsigned(port.id) is None:
+                    if port.id is not None and unsigned(port.id) is None:
                         yield self._bad(at_port(layer, port), "id", port.id)
         ports = {edge.from_port for edge in net.edges} | {edge.to_port for edge in net.edges}
         ends = index.incoming.keys() | index.outgoing.keys()
@@ -65,7 +65,7 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
                 "to-port": edge.to_port,
             }
             for name, text in texts.items():
-                if text is not None and values.unsigned(text) is None:
+                if text is not None and unsigned(text) is None:
                     yield self._bad(at_edge(index, edge), name, text)
 
     def _wiring(self, wiring: Wiring) -> Iterator[Diagnostic]:
@@ -74,7 +74,7 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
             for edge in owner.back_edges or ():
                 ends = {"from-layer": edge.from_layer, "to-layer": edge.to_layer}
                 for name, text in ends.items():
-                    if text is not None and values.unsigned(text) is None:
+                    if text is not None and unsigned(text) is None:
                         yield self._bad(at_back_edge(owner, edge), name, text)
         if section is None:
             return
@@ -82,15 +82,12 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
             place = at_entry(owner, section, entry)
             for name, text in entry.attributes.items():
                 if name == "internal_layer_id":
-                    sound = values.unsigned(text) is not None
+                    value = unsigned(text)
                 elif name in _SIGNED and (wiring.is_loop_op or name == "external_port_id"):
-                    sound = values.signed(text) is not None
+                    value = signed(text)
                 else:
                     continue
-                if sound and name == "axis" and entry.kind == "input":
-                    # A negative axis of an input is IRL623, with its own explanation.
-                    sound = values.unsigned(text.removeprefix("-")) is not None
-                if not sound:
+                if value is None:
                     yield self._bad(place, name, text)
 
     def _bad(self, place: Location, name: str, text: str) -> Diagnostic:
@@ -107,4 +104,4 @@ _SIGNED = frozenset({"external_port_id", "axis", "start", "end", "stride", "part
 
 
 def _sound(texts: Iterable[str | None]) -> bool:
-    return all(text is None or values.unsigned(text) is not None for text in texts)
+    return all(text is None or unsigned(text) is not None for text in texts)

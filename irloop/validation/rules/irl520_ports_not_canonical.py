@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.integers import unsigned
 from irloop.formats.openvino.xml import Layer, Port
-from irloop.validation import values
 from irloop.validation.context import Context
 from irloop.validation.places import at_port, describe
 from irloop.validation.rule import Rule
@@ -39,11 +39,11 @@ class PortsNotCanonical(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding a side of a layer."""
         for _, layer in context.layers("tensoriterator", "loop", "if"):
-            inputs = [values.unsigned(port.id) for port in layer.inputs]
+            inputs = [unsigned(port.id) for port in layer.inputs]
             if None not in inputs and inputs != list(range(len(inputs))):
                 wanted = f"input ports 0 to {len(inputs) - 1} in order"
                 yield self._wrong(layer, layer.inputs, "input", wanted)
-            outputs = [value for port in layer.outputs if (value := values.unsigned(port.id))]
+            outputs = [value for port in layer.outputs if (value := unsigned(port.id))]
             if outputs != sorted(outputs):
                 yield self._wrong(layer, layer.outputs, "output", "output ports in ascending order")
 

@@ -15,7 +15,7 @@ class PartSizeStride(
     code="IRL614",
     severity=Severity.ERROR,
     title="part_size and stride disagree",
-    requires=("IRL104", "IRL116"),
+    requires=("IRL104",),
 ):
     """`part_size` is not the absolute value of `stride`.
 

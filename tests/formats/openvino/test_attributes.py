@@ -18,7 +18,6 @@ from irloop.formats.openvino.attributes import (
     parse_shape,
     precision_of,
     shape_text,
-    unsigned,
 )
 from irloop.graph.op import Op, attribute
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, DynamicDim, ElementType, Shape
@@ -204,15 +203,6 @@ def test_dims(text: str, dim: object) -> None:
 @pytest.mark.parametrize("text", ["?", "", "-2", "x", "9" * 30])
 def test_no_dims(text: str) -> None:
     assert parse_dim(text) is None
-
-
-@pytest.mark.parametrize("text", ["-1", "0x10", "16abc", " 16 ", "1e1", "", "\u0663", None])
-def test_unsigned_is_strict(text: str | None) -> None:
-    assert unsigned(text) is None
-
-
-def test_unsigned_of_64_bits() -> None:
-    assert unsigned("5000000000") == 5_000_000_000
 
 
 @pytest.mark.parametrize(
