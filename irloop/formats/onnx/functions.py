@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import onnx
@@ -11,19 +11,14 @@ import onnx.inliner
 
 from irloop.errors import ReadError
 from irloop.formats.onnx.gradient import expand_gradients, is_gradient
+from irloop.formats.onnx.local_functions import all_nodes, expand_local_functions
 from irloop.formats.onnx.sequence_map import expand_sequence_maps, is_map
 from irloop.formats.onnx.versions import domain_of, schema_of
 
 __all__ = ["expand_functions", "inline", "is_function"]
 
-#: Nodes that functions may become; functions of functions multiply.
-NODE_LIMIT = 5_000_000
-
 #: Functions of the standard are made of functions that are made of primitive operations.
 DEPTH_LIMIT = 8
-
-_Key = tuple[str, str, str]
-
 
 #: A function of the standard whose bodies stand for parts of it: only written out it has them.
 _FLEXIBLE = ("FlexAttention", "ai.onnx.preview")
@@ -38,7 +33,7 @@ def inline(model: onnx.ModelProto, opsets: dict[str, int]) -> onnx.ModelProto:
         ReadError: for functions that call themselves, or that cannot be written out.
     """
     if model.functions:
-        model = _inline_local(model)
+        model = expand_local_functions(model)
     if any(is_map(node) for node in all_nodes(model.graph.node)):
         model = expand_sequence_maps(model, opsets.get("", 1))
     if any((node.op_type, node.domain) == _FLEXIBLE for node in all_nodes(model.graph.node)):
@@ -108,17 +103,6 @@ def _require_types(graph: onnx.GraphProto) -> None:
             )
 
 
-def all_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """All nodes of a graph and of the bodies in it."""
-    for node in nodes:
-        yield node
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from all_nodes(attribute.g.node)
-            for graph in attribute.graphs:
-                yield from all_nodes(graph.node)
-
-
 def is_function(type: str, opset: int, domain: str) -> bool:
     """True when the standard defines this operation by a function in this opset."""
     schema: Any = schema_of(type, opset, domain)
@@ -132,50 +116,5 @@ def _is_function(node: onnx.NodeProto, opsets: dict[str, int]) -> bool:
     return domain in opsets and is_function(node.op_type, opsets[domain], domain)
 
 
-def _inline_local(model: onnx.ModelProto) -> onnx.ModelProto:
-    functions = {(domain_of(f.domain), f.name, f.overload): f for f in model.functions}
-    _require_finite(model, functions)
-    try:
-        inlined = onnx.inliner.inline_local_functions(model)
-    except Exception as error:  # onnx has no common base of what it raises
-        raise _refused("the functions of the model", error) from None
-    for node in all_nodes(inlined.graph.node):
-        if _key(node) in functions:
-            raise ReadError(
-                f"the function {node.op_type!r} of the model cannot be written out",
-                cause="it was made for another opset than the model's",
-                fix="export the model with one opset for all of it",
-            )
-    return inlined
-
-
 def _refused(what: str, error: Exception) -> ReadError:
     return ReadError(f"{what} cannot be written out", found=str(error).strip()[:500])
-
-
-def _key(node: onnx.NodeProto) -> _Key:
-    return domain_of(node.domain), node.op_type, node.overload
-
-
-def _require_finite(model: onnx.ModelProto, functions: dict[_Key, onnx.FunctionProto]) -> None:
-    """Refuse functions that call themselves or become more nodes than a machine can hold."""
-    calls = {key: [_key(n) for n in all_nodes(f.node)] for key, f in functions.items()}
-    sizes: dict[_Key, int] = {}
-    for start in functions:
-        stack = [(start, iter(calls[start]))]
-        path = {start}
-        while stack:
-            key, rest = stack[-1]
-            callee = next((item for item in rest if item in functions and item not in sizes), None)
-            if callee is None:
-                sizes[key] = sum(sizes.get(item, 1) for item in calls[key])
-                path.discard(key)
-                stack.pop()
-            elif callee in path:
-                raise ReadError(f"the function {callee[1]!r} of the model calls itself")
-            else:
-                path.add(callee)
-                stack.append((callee, iter(calls[callee])))
-    total = sum(sizes.get(_key(node), 1) for node in all_nodes(model.graph.node))
-    if max(total, *sizes.values()) > NODE_LIMIT:
-        raise ReadError("the functions of the model become too many nodes", found=str(total))

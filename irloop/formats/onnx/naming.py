@@ -106,6 +106,8 @@ def names_in(graph: onnx.GraphProto) -> Iterator[str]:
         for attribute in node.attribute:
             if attribute.HasField("g"):
                 yield from names_in(attribute.g)
+            for inner in attribute.graphs:
+                yield from names_in(inner)
 
 
 class StemNames:

@@ -16,7 +16,16 @@ from irloop.errors import ReadError
 from irloop.formats.onnx.attributes import kind_of
 from irloop.formats.onnx.types import require_text
 
-__all__ = ["GraphSource", "NodeSource", "inside", "label_of", "order_of", "source_of", "step_into"]
+__all__ = [
+    "GraphSource",
+    "NodeSource",
+    "body_inputs",
+    "inside",
+    "label_of",
+    "order_of",
+    "source_of",
+    "step_into",
+]
 
 
 def label_of(proto: onnx.NodeProto) -> str:
@@ -131,7 +140,7 @@ def _node_source(proto: onnx.NodeProto) -> NodeSource:
         kind = kind_of(attribute)
         if kind == onnx.AttributeProto.GRAPH:
             try:
-                bodies[attribute.name] = source_of(attribute.g, _body_inputs(proto))
+                bodies[attribute.name] = source_of(attribute.g, body_inputs(proto))
             except ReadError as error:
                 raise inside(error, step_into(proto, attribute.name)) from None
         elif kind == onnx.AttributeProto.GRAPHS:
@@ -140,7 +149,7 @@ def _node_source(proto: onnx.NodeProto) -> NodeSource:
     return NodeSource(proto, bodies)
 
 
-def _body_inputs(proto: onnx.NodeProto) -> int | None:
+def body_inputs(proto: onnx.NodeProto) -> int | None:
     """How many inputs of its body a node gives something, None where nothing is known."""
     if proto.domain not in ("", "ai.onnx"):
         return None

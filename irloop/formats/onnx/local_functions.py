@@ -1,0 +1,379 @@
+"""Functions of the model are written out: each call becomes a copy of the function's nodes.
+
+onnx's own inliner leaves the old names on some outputs of bodies (an output that is an input of
+the body, an initializer, or an output already), so that the model it makes cannot be read. Here
+
+- every name that a function makes, in its bodies too, becomes a name that the model has nowhere
+  else; the inputs of the function become what the call passes, its outputs what the call gives;
+- an attribute that refers to one of the function becomes what the call, or else the function's
+  default, says, graphs included; without either it is left out;
+- names of dimensions become new ones too: two calls may come with different sizes.
+
+The work is bounded before it begins: functions that call each other twice double at every level.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, MutableMapping
+
+import onnx
+
+from irloop.errors import ReadError
+from irloop.formats.onnx.attributes import kind_of
+from irloop.formats.onnx.naming import names_in
+from irloop.formats.onnx.scopes import body_inputs, label_of, source_of
+from irloop.formats.onnx.signature import NEWEST
+from irloop.formats.onnx.types import require_text
+from irloop.formats.onnx.versions import domain_of, schema_of
+
+__all__ = ["all_nodes", "expand_local_functions"]
+
+#: How many more nodes than the functions themselves have their calls may become.
+NODE_LIMIT = 100_000
+
+#: How many more bytes than the functions themselves have their calls may become.
+BYTE_LIMIT = 1 << 28
+
+#: Bodies in each other; protobuf reads no more than 100 messages in each other, three a body.
+NESTING_LIMIT = 30
+
+#: Numbers are not counted further: they double with every function.
+_MANY = 1 << 62
+
+_Key = tuple[str, str, str]
+_Functions = dict[_Key, onnx.FunctionProto]
+_Names = ChainMap[str, str]
+
+
+def expand_local_functions(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy of the model without functions of its own.
+
+    Raises:
+        ReadError: for functions that call themselves, that become too many nodes, that read what
+            they do not make, or whose opsets contradict the model's.
+    """
+    functions: _Functions = {(domain_of(f.domain), f.name, f.overload): f for f in model.functions}
+    _require_few(model, functions)
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    del copy.functions[:]
+    _Expansion(copy, functions).expand(copy.graph, 0)
+    return copy
+
+
+def all_nodes(nodes: Iterator[onnx.NodeProto] | list[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """All nodes of a graph and of the bodies in it."""
+    for node in nodes:
+        yield node
+        for _, graph in _bodies(node):
+            yield from all_nodes(graph.node)
+
+
+def _bodies(node: onnx.NodeProto) -> Iterator[tuple[onnx.AttributeProto, onnx.GraphProto]]:
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute, attribute.g
+        for graph in attribute.graphs:
+            yield attribute, graph
+
+
+def _key(node: onnx.NodeProto) -> _Key:
+    return domain_of(node.domain), node.op_type, node.overload
+
+
+def _require_sound(function: onnx.FunctionProto) -> None:
+    """Refuse names that are no text, that are made twice, or that the function does not make."""
+    require_text([*function.input, *function.output], "a name of a function")
+    graph = onnx.GraphProto(name=function.name, node=function.node)
+    graph.input.extend(onnx.ValueInfoProto(name=name) for name in function.input)
+    graph.output.extend(onnx.ValueInfoProto(name=name) for name in function.output)
+    try:
+        source = source_of(graph)
+    except ReadError as error:
+        detail = error.diagnostics[0]
+        raise ReadError(
+            f"function {function.name!r} of the model: {error.message}",
+            expected=detail.expected,
+            found=detail.found,
+        ) from None
+    for name in source.captures:
+        raise ReadError(
+            f"function {function.name!r} of the model reads {name!r}, which it does not make",
+            expected="an input of the function, or an output of one of its nodes",
+            found=repr(name),
+        )
+
+
+def _require_few(model: onnx.ModelProto, functions: _Functions) -> None:
+    """Refuse functions that call themselves or become more nodes than a machine can hold."""
+    calls = {key: [_key(n) for n in all_nodes(f.node)] for key, f in functions.items()}
+    sizes: dict[_Key, tuple[int, int]] = {}
+    for start in functions:
+        stack = [(start, iter(calls[start]))]
+        path = {start}
+        while stack:
+            key, rest = stack[-1]
+            callee = next((item for item in rest if item in functions and item not in sizes), None)
+            if callee is None:
+                inner = [sizes[item] for item in calls[key] if item in functions]
+                own, size = len(calls[key]), functions[key].ByteSize()
+                # Calls count as well: each is work, even one of a function without nodes.
+                sizes[key] = (
+                    min(own + sum(n for n, _ in inner), _MANY),
+                    min(size + sum(b for _, b in inner), _MANY),
+                )
+                path.discard(key)
+                stack.pop()
+            elif callee in path:
+                raise ReadError(f"the function {callee[1]!r} of the model calls itself")
+            else:
+                path.add(callee)
+                stack.append((callee, iter(calls[callee])))
+    called = [_key(node) for node in all_nodes(model.graph.node)]
+    found = [sizes[key] for key in called if key in functions]
+    n_nodes, n_bytes = sum(n for n, _ in found), sum(b for _, b in found)
+    most_nodes = NODE_LIMIT + sum(map(len, calls.values()))
+    most_bytes = BYTE_LIMIT + sum(f.ByteSize() for f in functions.values())
+    if n_nodes <= most_nodes and n_bytes <= most_bytes:
+        return
+    biggest = sorted(sizes, key=lambda key: sizes[key], reverse=True)[:3]
+    raise ReadError(
+        "the functions of the model become too many nodes",
+        expected=f"at most {most_nodes} nodes and {most_bytes} bytes",
+        found=f"{n_nodes} nodes, {n_bytes} bytes",
+        cause="; ".join(f"each call of {key[1]!r} becomes {sizes[key][0]}" for key in biggest),
+        fix="let the functions call each other less often, or write them out in the exporter",
+    )
+
+
+class _Expansion:
+    """One model whose functions are written out, in place."""
+
+    def __init__(self, model: onnx.ModelProto, functions: _Functions) -> None:
+        self._model = model
+        self._functions = functions
+        self._opsets = {domain_of(item.domain): int(item.version) for item in model.opset_import}
+        self._taken = set(names_in(model.graph))
+        self._checked: set[_Key] = set()
+        self._calls = 0
+        self._pasted = 0
+
+    def expand(self, graph: onnx.GraphProto, depth: int) -> None:
+        """Write out the calls in a graph and in its bodies."""
+        if depth > NESTING_LIMIT:
+            raise ReadError(
+                "the functions of the model become bodies in each other",
+                expected=f"at most {NESTING_LIMIT}, as deep as an ONNX file can be",
+                found="more",
+            )
+        if not any(_key(node) in self._functions for node in graph.node):
+            for node in graph.node:
+                for _, body in _bodies(node):
+                    self.expand(body, depth + 1)
+            return
+        nodes: list[onnx.NodeProto] = []
+        # The next node is the last one: what a call becomes is looked through as well.
+        pending = list(reversed(graph.node))
+        while pending:
+            node = pending.pop()
+            function = self._functions.get(_key(node))
+            if function is not None:
+                pending += reversed(self._written_out(node, function, graph))
+                continue
+            for _, body in _bodies(node):
+                self.expand(body, depth + 1)
+            nodes.append(node)
+        del graph.node[:]
+        graph.node.extend(nodes)
+
+    def _written_out(
+        self, call: onnx.NodeProto, function: onnx.FunctionProto, graph: onnx.GraphProto
+    ) -> list[onnx.NodeProto]:
+        """The nodes that a call becomes; what is declared of their values goes to `graph`."""
+        key = _key(call)
+        if key not in self._checked:
+            self._checked.add(key)
+            _require_sound(function)
+            self._merge_opsets(function)
+        _require_fitting(call, function)
+        self._calls += 1
+        attributes = {item.name: item for item in function.attribute_proto}
+        attributes.update((item.name, item) for item in call.attribute)
+        copy = _Copy(self._calls, self._taken, attributes)
+        names = dict.fromkeys(function.input, "")
+        names.update(zip(function.input, call.input, strict=False))
+        after: list[onnx.NodeProto] = []
+        given = [*call.output, *[""] * (len(function.output) - len(call.output))]
+        for inner, outer in zip(function.output, given, strict=True):
+            if inner not in names:
+                names[inner] = outer or copy.fresh(inner)
+            elif outer and names[inner]:
+                # The function gives one of its inputs, or one value twice.
+                name = copy.fresh(f"{function.name}_{inner}")
+                after.append(onnx.helper.make_node("Identity", [names[inner]], [outer], name=name))
+        nodes = [onnx.NodeProto() for _ in function.node]
+        for node, original in zip(nodes, function.node, strict=True):
+            node.CopyFrom(original)
+        scope = ChainMap(names)
+        copy.define(nodes, names)
+        for node in nodes:
+            copy.rename(node, scope)
+        self._count(copy.pasted)
+        for item in function.value_info:
+            if names.get(item.name):
+                info = graph.value_info.add()
+                info.CopyFrom(item)
+                info.name = names[item.name]
+                copy.rename_dims(info.type)
+        return [*nodes, *after]
+
+    def _count(self, pasted: int) -> None:
+        self._pasted += pasted
+        if self._pasted > NODE_LIMIT:
+            raise ReadError(
+                "the graphs that are passed to functions of the model become too many nodes",
+                expected=f"at most {NODE_LIMIT}",
+                found=f"more than {NODE_LIMIT}",
+            )
+
+    def _merge_opsets(self, function: onnx.FunctionProto) -> None:
+        """Import what the function imports.
+
+        Raises:
+            ReadError: where an operation of the function means something else in the model.
+        """
+        for item in function.opset_import:
+            domain, version = domain_of(item.domain), int(item.version)
+            if domain not in self._opsets:
+                self._opsets[domain] = version
+                self._model.opset_import.add(domain=domain, version=version)
+            if self._opsets[domain] != version:
+                self._require_same(function, domain, version)
+
+    def _require_same(self, function: onnx.FunctionProto, domain: str, version: int) -> None:
+        for node in all_nodes(function.node):
+            if domain_of(node.domain) != domain or _key(node) in self._functions:
+                continue
+            schema = schema_of(node.op_type, version, domain)
+            other = schema_of(node.op_type, self._opsets[domain], domain)
+            known = domain or version <= NEWEST
+            same = schema and other and schema.since_version == other.since_version
+            if not known or not same:
+                raise ReadError(
+                    f"the function {function.name!r} of the model cannot be written out: "
+                    f"its {node.op_type} is of another opset than the model's",
+                    expected=f"opset {self._opsets[domain]} of {domain or 'ai.onnx'!r}",
+                    found=f"opset {version}",
+                    fix="export the model with one opset for all of it",
+                )
+
+
+def _require_fitting(call: onnx.NodeProto, function: onnx.FunctionProto) -> None:
+    inputs = list(call.input)
+    require_text([*inputs, *call.output], "a name of a node")
+    while len(inputs) > len(function.input) and not inputs[-1]:
+        inputs.pop()
+    if len(inputs) <= len(function.input) and len(call.output) <= len(function.output):
+        return
+    raise ReadError(
+        f"the call {label_of(call)!r} does not fit the function {function.name!r} of the model",
+        expected=f"at most {len(function.input)} inputs and {len(function.output)} outputs",
+        found=f"{len(inputs)} inputs and {len(call.output)} outputs",
+    )
+
+
+class _Copy:
+    """The names that one call brings into the model, and the attributes it passes."""
+
+    def __init__(
+        self, number: int, taken: set[str], attributes: Mapping[str, onnx.AttributeProto]
+    ) -> None:
+        self._number = number
+        self._taken = taken
+        self._attributes = attributes
+        self._dims: dict[str, str] = {}
+        #: Nodes of graphs that were passed as attributes.
+        self.pasted = 0
+
+    def fresh(self, name: str) -> str:
+        """A name that nothing in the model has."""
+        found = f"{name}__{self._number}"
+        while found in self._taken:
+            found += "_"
+        self._taken.add(found)
+        return found
+
+    def define(self, nodes: list[onnx.NodeProto], names: MutableMapping[str, str]) -> None:
+        """Give what nodes make new names, unless it has some."""
+        for node in nodes:
+            for name in node.output:
+                if name and name not in names:
+                    names[name] = self.fresh(name)
+
+    def rename(self, node: onnx.NodeProto, names: _Names) -> None:
+        """Rename a node and its bodies; attributes that refer to the function's get values."""
+        if node.name:
+            node.name = self.fresh(node.name)
+        node.input[:] = [names[name] if name else "" for name in node.input]
+        node.output[:] = [names[name] if name else "" for name in node.output]
+        limit = body_inputs(node)
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                self._rename_graph(attribute.g, names, limit)
+            for graph in attribute.graphs:
+                self._rename_graph(graph, names, None)
+        if any(item.ref_attr_name for item in node.attribute):
+            resolved = list(filter(None, map(self._resolved, node.attribute)))
+            del node.attribute[:]
+            node.attribute.extend(resolved)
+
+    def _resolved(self, attribute: onnx.AttributeProto) -> onnx.AttributeProto | None:
+        if not attribute.ref_attr_name:
+            return attribute
+        value = self._attributes.get(attribute.ref_attr_name)
+        if value is None:
+            return None
+        if kind_of(value) in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
+            for graph in (value.g, *value.graphs):
+                self.pasted += 1 + sum(1 for _ in all_nodes(graph.node))
+        else:
+            # A long list or a tensor weighs as much as some nodes.
+            self.pasted += value.ByteSize() // 4096
+        found = onnx.AttributeProto()
+        found.CopyFrom(value)
+        found.name = attribute.name
+        return found
+
+    def _rename_graph(self, graph: onnx.GraphProto, outer: _Names, limit: int | None) -> None:
+        constants = {item.name for item in graph.initializer}
+        constants.update(item.values.name for item in graph.sparse_initializer)
+        inputs = [item.name for item in graph.input if item.name not in constants][:limit]
+        own = {name: self.fresh(name) for name in (*constants, *inputs)}
+        self.define(list(graph.node), own)
+        names = outer.new_child(own)
+        for items in (graph.input, graph.output, graph.value_info):
+            for item in items:
+                item.name = names.get(item.name, item.name)
+                self.rename_dims(item.type)
+        for tensor in graph.initializer:
+            tensor.name = names[tensor.name]
+        for sparse in graph.sparse_initializer:
+            sparse.values.name = names[sparse.values.name]
+        for node in graph.node:
+            self.rename(node, names)
+
+    def rename_dims(self, type: onnx.TypeProto) -> None:
+        """Give the named dimensions of a type the names they have in this call."""
+        kind = type.WhichOneof("value")
+        if kind == "sequence_type":
+            self.rename_dims(type.sequence_type.elem_type)
+        elif kind == "optional_type":
+            self.rename_dims(type.optional_type.elem_type)
+        elif kind == "tensor_type":
+            for dim in type.tensor_type.shape.dim:
+                if dim.dim_param:
+                    dim.dim_param = self._dim(dim.dim_param)
+
+    def _dim(self, name: str) -> str:
+        return self._dims.setdefault(name, f"{name}__{self._number}")
