@@ -15,6 +15,7 @@ from irloop.execution.loops import Loop, Outcome, integer
 from irloop.execution.program import Context
 from irloop.execution.stack import empty_value, join, nothing_joined
 from irloop.graph.loops import Carried, LastValue, ScanInput, ScanOutput
+from irloop.graph.types import TensorType
 
 __all__ = ["BatchedScan", "OnnxLoop", "OnnxScan"]
 
@@ -41,7 +42,12 @@ class OnnxLoop(Loop):
 
     def initial(self, port: Carried, inputs: Sequence[Any]) -> Any:
         value = inputs[port.external]
-        return np.array(True) if port.external == 1 and value is None else value
+        if port.external != 1 or value is not None:
+            return value
+        # A condition that is omitted is true, of the shape that the body declares: () or [1].
+        type = self.body.parameters[port.parameter]
+        rank = type.shape.rank if isinstance(type, TensorType) else 0
+        return np.full((1,) * (rank or 0), True)
 
 
 class OnnxScan(Loop):

@@ -10,7 +10,13 @@ from irloop.graph.loops import Carried, Concatenated, ScanInput, Sliced
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.types import TensorType
 
-__all__ = ["condition_after", "trip_count"]
+__all__ = ["condition_after", "one_element", "trip_count"]
+
+
+def one_element(parameter: Value) -> tuple[int, ...]:
+    """The shape of a body's condition or iteration number: a scalar, or [1] where so declared."""
+    rank = parameter.type.shape.rank if isinstance(parameter.type, TensorType) else None
+    return (1,) if rank == 1 else ()
 
 
 def _number(inference: Inference, value: Value | None) -> int | None:

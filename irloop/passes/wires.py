@@ -2,12 +2,16 @@
 
 `LoopWires.of` reads a loop node, a pass edits the lists, `LoopWires.replace` makes a node of
 any loop operation of the dialect from them, numbers its ports, and puts it in the old one's place.
+
+Wires keep no copies of values. An end of a wire is a use: the input of a node that reads the
+value, as every other reader does. Whatever a rewriter replaces while a pass works, in the body or
+outside, the wires lead to the new value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
@@ -21,10 +25,10 @@ from irloop.graph.loops import (
     ScanInput,
     Sliced,
 )
-from irloop.graph.model import Body, Graph, Node, Value
+from irloop.graph.model import Body, Graph, Node, Use, Value, make_node
 from irloop.graph.op import Op
 from irloop.graph.rewriter import Rewriter
-from irloop.graph.types import ElementType, Shape, TensorType
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.passes.rewriter import MatchRewriter
 
 __all__ = ["LOOPS", "Entering", "Leaving", "LoopWires", "is_passed_on"]
@@ -36,7 +40,37 @@ _BOOLEAN = TensorType(ElementType.BOOLEAN, Shape(()))
 _NUMBER = TensorType(ElementType.I64, Shape(()))
 
 
-@dataclass(slots=True, eq=False)
+class _Held(Op, type="Held", inputs=1, outputs=0):
+    """Reads a value that a wire was given and that no node of a graph reads for it yet."""
+
+
+class _Ends:
+    """Makes ends for values that a pass gives to wires, until the new loop reads them itself."""
+
+    def __init__(self) -> None:
+        self._nodes: list[Node] = []
+
+    def hold(self, value: Value) -> Use:
+        """An end that reads `value`, made by a node in no graph."""
+        node = make_node(_Held(), "held", (value,), 0)
+        self._nodes.append(node)
+        return node, 0
+
+    def release(self) -> None:
+        """Forget what was held: these ends read nothing any more."""
+        for node in self._nodes:
+            Rewriter(Graph()).set_inputs(node, ())
+        self._nodes.clear()
+
+
+def _at(end: Use) -> Value:
+    """The value that an end reads now."""
+    node, position = end
+    value = node.inputs[position]
+    assert value is not None, "an end always reads a value"
+    return value
+
+
 class Entering:
     """An outer value and the body parameter that receives it.
 
@@ -44,13 +78,36 @@ class Entering:
     with in `result`.
     """
 
-    outer: Value
-    parameter: Value
-    port: InputPort
-    result: Value | None = None
+    __slots__ = ("_ends", "_outer", "_result", "parameter", "port")
+
+    def __init__(
+        self, ends: _Ends, outer: Use, parameter: Value, port: InputPort, result: Use | None = None
+    ) -> None:
+        self._ends = ends
+        self._outer = outer
+        self._result = result
+        self.parameter = parameter
+        self.port = port
+
+    @property
+    def outer(self) -> Value:
+        """What enters."""
+        return _at(self._outer)
+
+    @outer.setter
+    def outer(self, value: Value) -> None:
+        self._outer = self._ends.hold(value)
+
+    @property
+    def result(self) -> Value | None:
+        """The body value that the next iteration starts from; None where this is no state."""
+        return None if self._result is None else _at(self._result)
+
+    @result.setter
+    def result(self, value: Value | None) -> None:
+        self._result = None if value is None else self._ends.hold(value)
 
 
-@dataclass(slots=True, eq=False)
 class Leaving:
     """A body value and the output of the loop that shows it; `port` says how.
 
@@ -58,17 +115,37 @@ class Leaving:
     continue with one value.
     """
 
-    value: Value
-    output: Value
-    port: OutputPort
-    state: Entering | None = None
+    __slots__ = ("_ends", "_value", "output", "port", "state")
+
+    def __init__(
+        self,
+        ends: _Ends,
+        value: Use,
+        output: Value,
+        port: OutputPort,
+        state: Entering | None = None,
+    ) -> None:
+        self._ends = ends
+        self._value = value
+        self.output = output
+        self.port = port
+        self.state = state
+
+    @property
+    def value(self) -> Value:
+        """The body value that leaves."""
+        return _at(self._value)
+
+    @value.setter
+    def value(self, value: Value) -> None:
+        self._value = self._ends.hold(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
     """Wires by position: what a node of some operation is made of.
 
-    `shown` has the old outputs that each new output stands for.
+    `shown` has the old outputs that each new output replaces.
     """
 
     externals: tuple[Value | None, ...]
@@ -78,7 +155,6 @@ class Numbered:
     shown: list[list[Value]]
 
 
-@dataclass(slots=True, eq=False)
 class LoopWires:
     """Everything that goes into a loop body and comes out of it.
 
@@ -87,34 +163,34 @@ class LoopWires:
     receives an ONNX Loop's condition.
     """
 
-    node: Node
-    graph: Graph
-    trip: Value | None = None
-    starts: Value | None = None
-    goes_on: Value | None = None
-    iteration: Value | None = None
-    running: Value | None = None
-    inputs: list[Entering] = field(default_factory=list)
-    outputs: list[Leaving] = field(default_factory=list)
-    names: dict[Value, str] = field(default_factory=dict)
-    #: Nodes between the loop and what reads its outputs.
-    behind: list[Node] = field(default_factory=list)
+    def __init__(self, node: Node, graph: Graph) -> None:
+        self.node = node
+        self.graph = graph
+        self.iteration: Value | None = None
+        self.running: Value | None = None
+        self.inputs: list[Entering] = []
+        self.outputs: list[Leaving] = []
+        #: Nodes between the loop and what reads its outputs.
+        self.behind: list[Node] = []
+        self._ends = _Ends()
+        self._trip: Use | None = None
+        self._starts: Use | None = None
+        self._goes_on: Use | None = None
 
     @classmethod
     def of(cls, node: Node) -> LoopWires | None:
         """The wires of a loop; None when an input it needs is not connected."""
         body = node.body()
         ports, results = body.ports, body.graph.results
-        given = [result.inputs[0] for result in results]
-        values = [value for value in given if value is not None]
-        if len(values) != len(given):
+        if any(result.inputs[0] is None for result in results):
             return None
         wires = cls(node, body.graph)
-        wires.names = {value: result.name for value, result in zip(values, results, strict=True)}
         if isinstance(node.op, ov.Loop | onnx.Loop):
-            wires.trip, wires.starts = (*node.inputs[:2], None, None)[:2]
+            connected = [value is not None for value in node.inputs[:2]]
+            wires._trip = (node, 0) if connected[:1] == [True] else None
+            wires._starts = (node, 1) if connected[1:] == [True] else None
         if ports.condition is not None:
-            wires.goes_on = values[ports.condition]
+            wires._goes_on = results[ports.condition], 0
         if ports.iteration is not None:
             wires.iteration = body.graph.inputs[ports.iteration]
         for port in ports.inputs:
@@ -122,23 +198,50 @@ class LoopWires:
             if isinstance(node.op, onnx.Loop) and port.parameter == 1:
                 wires.running = parameter
                 continue
-            outer = node.inputs[port.external] if port.external < len(node.inputs) else None
-            if outer is None:
+            at = port.external
+            if at >= len(node.inputs) or node.inputs[at] is None:
                 return None
-            result = values[port.result] if isinstance(port, Carried) else None
-            wires.inputs.append(Entering(outer, parameter, port, result))
+            result = (results[port.result], 0) if isinstance(port, Carried) else None
+            wires.inputs.append(Entering(wires._ends, (node, at), parameter, port, result))
         mapped = {item.parameter for item in wires.inputs} | {wires.iteration, wires.running}
         if any(value not in mapped and value.is_used for value in body.graph.inputs):
             return None
-        starts: dict[int, Entering] = {}
+        states: dict[int, Entering] = {}
         for item in wires.states:
             assert isinstance(item.port, Carried)
-            starts.setdefault(item.port.result, item)
+            states.setdefault(item.port.result, item)
         for shown in sorted(ports.outputs, key=lambda port: port.external):
-            state = starts.get(shown.result) if isinstance(shown, LastValue) else None
-            output = node.outputs[shown.external]
-            wires.outputs.append(Leaving(values[shown.result], output, shown, state))
+            state = states.get(shown.result) if isinstance(shown, LastValue) else None
+            value, output = (results[shown.result], 0), node.outputs[shown.external]
+            wires.outputs.append(Leaving(wires._ends, value, output, shown, state))
         return wires
+
+    @property
+    def trip(self) -> Value | None:
+        """The trip count of a Loop; None where it is omitted."""
+        return None if self._trip is None else _at(self._trip)
+
+    @trip.setter
+    def trip(self, value: Value | None) -> None:
+        self._trip = None if value is None else self._ends.hold(value)
+
+    @property
+    def starts(self) -> Value | None:
+        """The condition that a Loop starts with; None where it is omitted."""
+        return None if self._starts is None else _at(self._starts)
+
+    @starts.setter
+    def starts(self, value: Value | None) -> None:
+        self._starts = None if value is None else self._ends.hold(value)
+
+    @property
+    def goes_on(self) -> Value | None:
+        """The body value that decides whether another iteration follows."""
+        return None if self._goes_on is None else _at(self._goes_on)
+
+    @goes_on.setter
+    def goes_on(self, value: Value | None) -> None:
+        self._goes_on = None if value is None else self._ends.hold(value)
 
     @property
     def states(self) -> list[Entering]:
@@ -155,20 +258,26 @@ class LoopWires:
         """What is the same in every iteration."""
         return [item for item in self.inputs if isinstance(item.port, Invariant)]
 
-    def enter(self, outer: Value, name: str, port: InputPort, type: TensorType) -> Value:
+    def enter(self, outer: Value, name: str, port: InputPort, type: ValueType) -> Value:
         """A new input of the loop; the body's view of it."""
         parameter = self.graph.add_parameter(name, type, location=self.node.location)
-        self.inputs.append(Entering(outer, parameter, port))
+        self.inputs.append(Entering(self._ends, self._ends.hold(outer), parameter, port))
         return parameter
+
+    def leave(
+        self, value: Value, output: Value, port: OutputPort, state: Entering | None = None
+    ) -> Leaving:
+        """A new output of the loop, read where `output` is read now."""
+        made = Leaving(self._ends, self._ends.hold(value), output, port, state)
+        self.outputs.append(made)
+        return made
 
     def capture(self, outer: Value, name: str) -> Value:
         """The body's view of an outer value that does not change."""
         for item in self.invariants:
             if item.outer is outer:
                 return item.parameter
-        parameter = self.graph.add_parameter(name, outer.type, location=self.node.location)
-        self.inputs.append(Entering(outer, parameter, Invariant(0, 0)))
-        return parameter
+        return self.enter(outer, name, Invariant(0, 0), outer.type)
 
     def number(self, name: str) -> Value:
         """The number of the iteration, in the type its parameter has (i64 where it is new)."""
@@ -221,6 +330,7 @@ class LoopWires:
     ) -> tuple[Node, list[list[Value]]]:
         """A node of `op` that takes the body over, and the old outputs for each of its own."""
         made = self.numbered(op)
+        self._ends.release()
         self.graph.parameters[:] = [value.producer for value in made.parameters]
         self._set_results(made.results)
         self.node.bodies = ()
@@ -357,11 +467,12 @@ class LoopWires:
     def _set_results(self, values: Sequence[Value]) -> None:
         """Leave exactly these results, in this order."""
         rewriter = Rewriter(self.graph)
+        names = {result.inputs[0]: result.name for result in self.graph.results}
         for result in list(self.graph.results):
             rewriter.erase_result(result)
         taken: set[str] = set()
         for value in values:
-            name = self.names.get(value, f"{value.producer.name}/out")
+            name = names.get(value, f"{value.producer.name}/out")
             while name in taken:
                 name += "_1"
             taken.add(name)

@@ -1,4 +1,4 @@
-"""States that continue with one and the same value stay apart when a loop is put together anew."""
+"""The wires of a loop: they follow what is replaced, and states that share a value stay apart."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from irloop.dialects.openvino import elementwise as ov_elementwise
 from irloop.execution.session import run
 from irloop.graph.builder import Builder
 from irloop.graph.loops import Carried, Invariant, LastValue, PortMap
-from irloop.graph.model import Body, Graph, Model
+from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.graph.verify import verify
+from irloop.graph.walk import all_graphs
 from irloop.passes import Manager, Pass
 from irloop.passes.common import CanonicalPorts, ChooseInitialStates, LowLatency
+from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.session import Session
+from irloop.passes.wires import LoopWires
 
 PAIR = TensorType(ElementType.F32, Shape.of(2))
 NUMBER = TensorType(ElementType.I64, Shape(()))
@@ -91,3 +95,93 @@ def test_states_with_one_next_value_keep_their_initial_values(
     after = run(model, given)
     for found in (before, after):
         assert [found[name].tolist() for name in ("last_a", "last_b")] == list(wanted)
+
+
+def opened(model: Model) -> tuple[LoopWires, MatchRewriter, MatchRewriter]:
+    """The wires of the loop, a rewriter of the graph around it, and one of its body."""
+    (node,) = [node for node in model.graph.nodes if node.bodies]
+    wires = LoopWires.of(node)
+    assert wires is not None
+    session = Session(model)
+    return wires, session.rewriter(model.graph), session.rewriter(wires.graph)
+
+
+def readers(model: Model) -> set[Node]:
+    """Every node that reads a value of the model, bodies included."""
+    found: set[Node] = set()
+    for graph in all_graphs(model.graph):
+        for node in (*graph.parameters, *graph.nodes):
+            found |= {user for value in node.outputs for user, _ in value.uses}
+    return found
+
+
+def negated(rewriter: MatchRewriter, value: Value, before: Node | None) -> Value:
+    op = ov_elementwise.Negative()
+    return rewriter.insert(op, (value,), before=before, name="negated").output
+
+
+def test_wires_follow_a_replacement_in_the_body() -> None:
+    wires, _, inner = opened(sharing("openvino"))
+    _, first, second = wires.states
+    added = first.result
+    assert added is not None
+    assert second.result is added
+    other = negated(inner, first.parameter, None)
+    inner.replace_value(added, other)
+    assert first.result is second.result is other
+    assert [leaving.value for leaving in wires.outputs] == [other, other]
+    # What a pass has given to a wire is followed as well.
+    given = negated(inner, second.parameter, None)
+    first.result = wires.outputs[0].value = wires.goes_on = given
+    inner.replace_value(given, other)
+    assert first.result is wires.outputs[0].value is wires.goes_on is other
+
+
+def test_wires_follow_a_replacement_outside() -> None:
+    model = sharing("openvino")
+    wires, outer, _ = opened(model)
+    trip, _, x, y = model.graph.inputs
+    entering = [item for item in wires.inputs if item.outer is x]
+    assert len(entering) == 2
+    minus = negated(outer, y, wires.node)
+    outer.replace_value(x, minus)
+    assert [item.outer for item in entering] == [minus, minus]
+    entering[0].outer = x
+    assert [item.outer for item in entering] == [x, minus]
+    outer.replace_value(x, y)
+    assert entering[0].outer is y
+    count = outer.insert(ov_elementwise.Abs(), (trip,), before=wires.node, name="count").output
+    wires.trip = trip
+    outer.replace_value(trip, count)
+    assert wires.trip is count
+
+
+def test_a_value_replaced_in_the_middle_of_a_pass_reaches_the_new_loop() -> None:
+    model = sharing("openvino")
+    wires, outer, inner = opened(model)
+    _, first, _ = wires.states
+    added = first.result
+    assert added is not None
+    first.result = negated(inner, added, None)
+    wires.outputs[0].value = first.result
+    # a, b = -(a + b), a + b;  then a + b becomes a * b, and -(a * b) becomes a * b itself.
+    product = inner.insert(
+        ov_elementwise.Multiply(), added.producer.inputs, before=added.producer, name="product"
+    ).output
+    inner.replace_value(added, product)
+    inner.replace_value(first.result, product)
+    inner.erase_unread([added.producer])
+    wires.replace(wires.node.op, outer)
+    verify(model.graph)
+    assert all(node.graph is not None for node in readers(model))
+    for trips, wanted in [(0, [[1, 2], [10, 20]]), (2, [[100, 1600], [100, 1600]])]:
+        pairs = (np.array(pair, np.float32) for pair in ([1, 2], [10, 20]))
+        found = run(model, [np.array(trips), np.array(True), *pairs])
+        assert [value.tolist() for value in found.values()] == wanted
+
+
+def test_reading_wires_leaves_no_trace() -> None:
+    model = sharing("onnx")
+    before = readers(model)
+    opened(model)
+    assert readers(model) == before

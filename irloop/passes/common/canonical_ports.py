@@ -43,14 +43,14 @@ class CanonicalPorts(LoopPass):
 
         TensorIterator(h, x):
           a: h, a' = a + p                 p: x[axis 1, -1..0, stride -1]   -> last a
-        (w stands where last b was read)
+        (what read last b reads w)
 
     Axes count from the front and whole ranges are written 0..-1 or -1..0. A part of a range is
     cut out before the loop: OpenVINO's CPU starts every slice at the end of the axis. Equal wires
     become one, states that never change become invariants or constants, parameters nobody reads
-    go. States stand first, then slices, then invariants; outputs keep their order. An axis of an
-    unknown rank stays as it is, and a state stays one where its outer value cannot take over the
-    name of a model output.
+    go, and so does a loop that is left without outputs. States come first, then slices, then
+    invariants; outputs keep their order. An axis of an unknown rank stays as it is, and a state
+    stays one where its outer value cannot take over the name of a model output.
     """
 
     name = "canonical_ports"
@@ -66,12 +66,18 @@ class CanonicalPorts(LoopPass):
         for leaving in wires.outputs:
             leaving.port = _output_form(node, wires, leaving)
         changed |= _settle_states(wires, rewriter, inner)
-        changed |= _merge_inputs(wires, inner)
+        while _merge_inputs(wires, inner):
+            # Where two states became one, values computed from them may have become one as well.
+            changed = True
         changed |= _merge_outputs(wires, rewriter)
         changed |= wires.drop_unread(node.op)
         order = {Carried: 0, Sliced: 1, ScanInput: 1, Invariant: 2}
         wires.inputs.sort(key=lambda item: order[type(item.port)])
         made = wires.numbered(node.op)
+        if not made.shown:
+            # Every output was one of the values that entered; what read it reads them now.
+            rewriter.erase(node)
+            return
         after = (made.externals, made.ports, made.parameters, made.results)
         if changed or before != after:
             wires.replace(node.op, rewriter)
@@ -151,7 +157,8 @@ def _may_go(output: Value) -> bool:
 
 
 def _merge_inputs(wires: LoopWires, inner: Rewriter) -> bool:
-    """One parameter for what enters twice in the same way."""
+    """One parameter for what enters twice in the same way; True if something did."""
+    before = len(wires.inputs)
     seen: dict[tuple[Value, InputPort, Value | None], Entering] = {}
     for item in list(wires.inputs):
         port = item.port
@@ -163,7 +170,7 @@ def _merge_inputs(wires: LoopWires, inner: Rewriter) -> bool:
         for leaving in wires.shown_by(item):
             leaving.state = first
         wires.inputs.remove(item)
-    return inner.modified
+    return len(wires.inputs) < before
 
 
 def _unplaced(port: Invariant | Sliced | ScanInput) -> InputPort:

@@ -16,7 +16,7 @@ from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.rewriter import MatchRewriter
-from irloop.passes.trips import trip_count
+from irloop.passes.trips import one_element, trip_count
 from irloop.passes.wires import LoopWires
 
 __all__ = ["LoopToScan"]
@@ -57,9 +57,10 @@ class LoopToScan(LoopPass):
         inner = self.session.rewriter(wires.graph)
         inside = Forms(self.model, inner, next(wires.graph.nodes, None), node.name)
         if wires.running is not None and wires.running.is_used:
-            truth = inside.constant(True, ElementType.BOOLEAN)
+            # A body may declare its condition as [1].
+            truth = inside.constant(np.ones(one_element(wires.running)), ElementType.BOOLEAN)
             inner.replace_value(wires.running, truth, keep_names=False)
-        if wires.iteration is not None:
+        if wires.iteration is not None and not one_element(wires.iteration):
             self._scan_gathered(wires, count, forms)
         number = wires.iteration
         if not wires.slices or (number is not None and number.is_used):
@@ -94,8 +95,9 @@ class LoopToScan(LoopPass):
                 inner.erase(index.producer)
 
     def _scan_numbers(self, wires: LoopWires, count: int, forms: Forms) -> None:
-        numbers = forms.constant(np.arange(count))
-        type = TensorType(ElementType.I64, Shape(()))
+        shape = () if wires.iteration is None else one_element(wires.iteration)
+        numbers = forms.constant(np.arange(count).reshape(count, *shape))
+        type = TensorType(ElementType.I64, Shape(shape))
         name = forms.names.fresh("iteration")
         number = wires.enter(numbers, name, ScanInput(0, 0), type)
         if wires.iteration is not None:

@@ -85,6 +85,5 @@ def _shown(item: Entering, wires: LoopWires) -> Leaving:
     if shown:
         return shown[0]
     assert item.result is not None
-    made = Leaving(item.result, Value(wires.node, len(wires.outputs)), LastValue(0, 0), item)
-    wires.outputs.append(made)
-    return made
+    output = Value(wires.node, len(wires.outputs))
+    return wires.leave(item.result, output, LastValue(0, 0), item)

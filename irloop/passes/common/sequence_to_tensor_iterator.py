@@ -17,7 +17,7 @@ from irloop.passes.base import MatcherPass
 from irloop.passes.forms import Forms
 from irloop.passes.pattern import Match, Pattern, wrap_type
 from irloop.passes.rewriter import MatchRewriter
-from irloop.passes.wires import Leaving, LoopWires
+from irloop.passes.wires import LoopWires
 
 __all__ = ["SequenceToTensorIterator"]
 
@@ -152,11 +152,9 @@ class _Sequence:
             item.result = value
         joined = body.unsqueezed(shown, 1)
         outputs = node.outputs
-        wires.outputs = [Leaving(joined, outputs[0], Concatenated(0, 0, 1, *how, 1))]
-        wires.outputs += [
-            Leaving(value, output, LastValue(0, 0))
-            for value, output in zip(new, outputs[1:], strict=False)
-        ]
+        wires.leave(joined, outputs[0], Concatenated(0, 0, 1, *how, 1))
+        for value, output in zip(new, outputs[1:], strict=False):
+            wires.leave(value, output, LastValue(0, 0))
         loop, _ = wires.insert(ov.TensorIterator(), self.rewriter, before=node)
         y, *lasts = loop.outputs
         return [self._reversed(y) if turned else y, *lasts]

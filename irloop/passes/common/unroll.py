@@ -22,7 +22,7 @@ from irloop.passes.forms import Forms
 from irloop.passes.options import option
 from irloop.passes.rewriter import MatchRewriter
 from irloop.passes.session import Session
-from irloop.passes.trips import trip_count
+from irloop.passes.trips import one_element, trip_count
 
 __all__ = ["FoldTrips", "Unroll"]
 
@@ -153,15 +153,18 @@ class _Copies:
 
     def _parameter(self, index: int, number: int) -> Value:
         ports = self.body.ports
-        type = self.body.graph.inputs[index].type
+        parameter = self.body.graph.inputs[index]
+        type = parameter.type
         assert isinstance(type, TensorType)
         if index == ports.iteration:
-            data = [number] if type.shape.rank == 1 else number
-            return self.forms.constant(data, type.element)
+            return self.forms.constant(np.full(one_element(parameter), number), type.element)
         port = ports.by_parameter.get(index)
         if isinstance(port, Carried):
             state = self.states.get(index)
-            return self.forms.constant(True, ElementType.BOOLEAN) if state is None else state
+            if state is None:
+                # An ONNX Loop without `cond`: its condition starts true.
+                return self.forms.constant(np.ones(one_element(parameter)), ElementType.BOOLEAN)
+            return state
         if port is None:
             return self.forms.constant(np.zeros(type.shape.static() or ()), type.element)
         outer = self.node.inputs[port.external]

@@ -31,7 +31,7 @@ from irloop.graph.types import ElementType, TensorType
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.rewriter import MatchRewriter
-from irloop.passes.trips import trip_count
+from irloop.passes.trips import one_element, trip_count
 from irloop.passes.wires import Entering, Leaving, LoopWires
 
 __all__ = ["VectorizeMapLoop"]
@@ -123,8 +123,9 @@ class _Whole:
         if wires.iteration is not None and wires.iteration.is_used:
             self._known[wires.iteration] = self._numbers(wires.iteration)
         if wires.running is not None:
-            truth = forms.constant(True, ElementType.BOOLEAN)
-            self._known[wires.running] = _All(truth, False, 0)
+            shape = one_element(wires.running)
+            truth = forms.constant(np.ones(shape), ElementType.BOOLEAN)
+            self._known[wires.running] = _All(truth, False, len(shape))
         needed = self._needed()
         for node in wires.graph.nodes:
             if node in needed:
