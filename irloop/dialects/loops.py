@@ -7,7 +7,7 @@ what its Loop does (operation specifications Loop-5, TensorIterator-1, If-8; ONN
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -129,11 +129,13 @@ def infer_loop(
     count_of: Callable[[Body], int | None],
     *,
     keep_element: bool = False,
+    steady: Collection[int] = (),
 ) -> list[ValueType]:
     """Output types of a loop whose body parameters start with `types`.
 
     `count_of` gives the number of iterations where it is known; it is asked after the body was
-    inferred once, since a constant condition of the body decides.
+    inferred once, since a constant condition of the body decides. Parameters in `steady` keep
+    their type, whatever is carried to them.
     """
     (body,) = args.bodies
     constants = _invariant_constants(args, body)
@@ -144,6 +146,8 @@ def infer_loop(
         if count is not None and count <= 1:
             break
         widened = _next_types(body, types, results, keep_element)
+        for at in steady:
+            widened[at] = types[at]
         if widened == types:
             break
         types = widened

@@ -6,7 +6,7 @@ runs once for each execution of the loop. Nodes that nothing reads are left out,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -165,13 +165,18 @@ class _Compiler:
         self._widen = widen
         self._types = types
 
-    def program(self, graph: Graph, body: Body | None = None) -> Program:
-        """The program of a graph, or of a loop's body when `body` says how it is wired."""
+    def program(
+        self, graph: Graph, body: Body | None = None, steady: Collection[int] = ()
+    ) -> Program:
+        """The program of a graph, or of a loop's body when `body` says how it is wired.
+
+        `steady` are parameters with the same value in every iteration, whatever is wired to them.
+        """
         frame = _Frame()
         fixed: set[int] = set()
         for index, value in enumerate(graph.inputs):
             slot = frame.new(value)
-            if body is not None and _stays(body, index):
+            if body is not None and (index in steady or _stays(body, index)):
                 fixed.add(slot)
         prologue: list[Step] = []
         steps: list[Step] = []
@@ -230,7 +235,11 @@ class _Compiler:
             bodies = {body.label: self.program(body.graph) for body in node.bodies}
             return Branches(node, bodies)
         (body,) = node.bodies
-        program = self.program(body.graph, body)
+        steady = []
+        if isinstance(node.op, onnx_flow.Loop):
+            # An iteration begins only when the condition is true: it has no other value.
+            steady = [port.parameter for port in body.ports.carried if port.external == 1]
+        program = self.program(body.graph, body, steady)
         results = body.graph.outputs
         types = tuple(map(self._type, results))
         parameters = tuple(map(self._type, body.graph.inputs))

@@ -26,7 +26,8 @@ class OnnxLoop(Loop):
     """Loop-1 ... Loop-25.
 
     The specification lets a loop without `cond` ignore what its body says about going on; all
-    engines obey the body, and so does this.
+    engines obey the body, and so does this. In the body the condition is true and has the rank
+    that the body declares, whatever was given and whatever the body gives: as in ONNX Runtime.
     """
 
     def __call__(self, context: Context, *inputs: Any) -> Any:
@@ -42,12 +43,13 @@ class OnnxLoop(Loop):
 
     def initial(self, port: Carried, inputs: Sequence[Any]) -> Any:
         value = inputs[port.external]
-        if port.external != 1 or value is not None:
+        if port.external != 1:
             return value
-        # A condition that is omitted is true, of the shape that the body declares: () or [1].
         type = self.body.parameters[port.parameter]
-        rank = type.shape.rank if isinstance(type, TensorType) else 0
-        return np.full((1,) * (rank or 0), True)
+        rank = type.shape.rank if isinstance(type, TensorType) else None
+        if rank is None:
+            rank = np.ndim(value) if value is not None else 0
+        return np.full((1,) if rank else (), True)
 
 
 class OnnxScan(Loop):

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from onnx import TensorProto, helper
 
 from irloop.execution.session import Session
 from irloop.formats.onnx import reader
@@ -136,3 +137,61 @@ def test_random_loops(seed: int) -> None:
             assert value.shape == wanted.shape
             finite = np.abs(wanted) < 1e6
             np.testing.assert_allclose(value[finite], wanted[finite], rtol=1e-3, atol=1e-4)
+
+
+#: What ONNX Runtime accepts: the condition that is given (None: omitted), the one that the body
+#: declares (None: no rank), and the one that the body gives.
+CONDITIONS = [
+    (given, declared, made)
+    for given, declared in [
+        ((), ()),
+        ((), None),
+        ((1,), (1,)),
+        ((1,), None),
+        ((1, 1), None),
+        ((1, 1), (1, 1)),
+        (None, ()),
+        (None, (1,)),
+        (None, (1, 1)),
+    ]
+    for made in (
+        "Identity (c)",
+        "Constant <value = bool {1}> ()",
+        "Constant <value = bool[1] {1}> ()",
+    )
+]
+
+
+@pytest.mark.parametrize(("given", "declared", "made"), CONDITIONS)
+def test_conditions_of_one_element(
+    given: tuple[int, ...] | None, declared: tuple[int, ...] | None, made: str
+) -> None:
+    """A body sees a condition of the rank it declares; what it gives has the rank it has."""
+    text = f"""<ir_version: 8, opset_import: ["" : 17]>
+    g (int64 n, bool[1] go, float[2] x)
+        => (float[2] y, bool[?] first, bool[?] next) {{
+      y, first, next = Loop <body = b (int64 i, bool[1] c, float[2] a)
+          => (bool[1] d, float[2] r, bool[1] shown, bool[1] also)
+          {{ d = {made}  shown = Not (c)  also = Not (d)  r = Neg (a) }}> (n, COND, x)
+    }}""".replace("COND", "go" if given is not None else '""')
+    proto = onnx.parser.parse_model(text)
+    graph = proto.graph.node[0].attribute[0].g
+    for item in (graph.input[1], *proto.graph.output[1:], graph.output[0], *graph.output[2:]):
+        item.type.tensor_type.ClearField("shape")
+    if declared is not None:
+        graph.input[1].type.CopyFrom(helper.make_tensor_type_proto(TensorProto.BOOL, declared))
+    proto.graph.input[1].type.CopyFrom(helper.make_tensor_type_proto(TensorProto.BOOL, given or ()))
+    inputs = {
+        "n": np.array(3),
+        "go": np.full(given or (), True),
+        "x": np.array([1, -2], np.float32),
+    }
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    engine = ort.InferenceSession(
+        proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    found = Session(reader.from_proto(proto)).run(inputs)
+    for one, other in zip(engine.run(None, inputs), found.values(), strict=True):
+        assert one.shape == other.shape
+        np.testing.assert_array_equal(one, other)

@@ -19,7 +19,7 @@ from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.loops import Carried, ScanInput
 from irloop.graph.model import Body
-from irloop.graph.types import UNKNOWN_DIM, Dim, Shape, TensorType, ValueType
+from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
 
 __all__ = ["If", "Loop", "Scan", "Scan8"]
 
@@ -37,8 +37,13 @@ class Loop(OnnxOp, type="Loop", since=1, inputs=(2, None), outputs=None):
     """
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        types = loops.parameter_types(args, args.bodies[0])
-        return loops.infer_loop(args, types, lambda body: _trips(args, body))
+        (body,) = args.bodies
+        declared = [value.type for value in body.graph.inputs]
+        types = loops.parameter_types(args, body)
+        conditions = [port.parameter for port in body.ports.carried if port.external == 1]
+        for at in conditions:
+            types[at] = _condition_type(declared[at], types[at])
+        return loops.infer_loop(args, types, lambda body: _trips(args, body), steady=conditions)
 
 
 class Scan(OnnxOp, type="Scan", since=9, inputs=(1, None), outputs=None):
@@ -80,6 +85,15 @@ class If(OnnxOp, type="If", since=1, inputs=(1, None), outputs=None):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return loops.infer_branches(args)
+
+
+def _condition_type(declared: ValueType, given: ValueType) -> ValueType:
+    """The type of the condition in a body: as ONNX Runtime, a scalar or [1] as declared."""
+    element = given.element if isinstance(given, TensorType) else ElementType.BOOLEAN
+    for type in (declared, given):
+        if isinstance(type, TensorType) and type.shape.rank is not None:
+            return TensorType(element, Shape((1,) if type.shape.rank else ()))
+    return given
 
 
 def _known(dim: Dim) -> int | None:
