@@ -26,6 +26,7 @@ COMMANDS = (
     "convert",
     "validate",
     "check",
+    "conformance",
     "diff",
     "reduce",
     "run",

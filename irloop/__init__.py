@@ -15,7 +15,7 @@ neither NumPy nor the onnx package. Only the exceptions of `irloop.errors` leave
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from irloop.comparison.compare import Comparison as Comparison
     from irloop.comparison.diff import ModelDiff as ModelDiff
     from irloop.comparison.reduce import Reduced as Reduced
+    from irloop.conformance.table import Conformance as Conformance
     from irloop.conversion.coverage import Coverage as Coverage
     from irloop.diagnostics import Diagnostic as Diagnostic
     from irloop.diagnostics import Location as Location
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 #: Where each public class lives; loaded when it is first asked for.
 _CLASSES = {
     "Comparison": "irloop.comparison.compare",
+    "Conformance": "irloop.conformance.table",
     "Coverage": "irloop.conversion.coverage",
     "Diagnostic": "irloop.diagnostics",
     "ExecutionError": "irloop.errors",
@@ -93,6 +95,7 @@ _CLASSES = {
 
 __all__ = [
     "Comparison",
+    "Conformance",
     "Coverage",
     "Diagnostic",
     "ExecutionError",
@@ -122,6 +125,7 @@ __all__ = [
     "WriteError",
     "__version__",
     "compare",
+    "conform",
     "convert",
     "diff",
     "draw",
@@ -542,6 +546,50 @@ def compare(
         sizes=sizes,
         tolerance=Tolerance(relative, absolute),
         seconds=seconds,
+    )
+
+
+def conform(
+    engine: str,
+    *,
+    features: Sequence[str] = (),
+    names: Sequence[str] = (),
+    programs: int = 0,
+    seed: int = 0,
+    seconds: float = 30.0,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Conformance:
+    """Run the conformance suite for loops on an engine and count what is right, by feature.
+
+    Each case has a process of its own, so that a crash of the engine is an outcome.
+
+    Args:
+        engine: "onnxruntime", "openvino", "onnx.reference", "irloop", or "module:function", a
+            function from the path of a model to a callable from a list of arrays, the inputs by
+            position, to the outputs.
+        features: only cases of features whose name contains one of these texts.
+        names: only these cases.
+        programs: how many generated programs to run as well, in each format the engine reads.
+        seed: the seed of the first program.
+        seconds: the limit of one inference.
+        jobs: how many cases run at a time.
+        progress: called with the number of cases done and the number of all cases.
+
+    Raises:
+        UsageError: when there is no such engine or case, or the engine is not installed.
+    """
+    from irloop.conformance import conform as conformance
+
+    return conformance.conform(
+        engine,
+        features=features,
+        names=names,
+        programs=programs,
+        seed=seed,
+        seconds=seconds,
+        jobs=jobs,
+        progress=progress,
     )
 
 

@@ -20,7 +20,7 @@ ROWS = (
     ("drawing", "formats", "passes", "execution"),
     ("validation",),
     ("engines",),
-    ("conversion", "comparison"),
+    ("conversion", "comparison", "conformance"),
     ("irloop",),
     ("cli",),
 )

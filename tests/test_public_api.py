@@ -15,6 +15,7 @@ FIXTURES = Path(__file__).parent / "fixtures" / "models"
 
 FUNCTIONS = {
     "compare",
+    "conform",
     "convert",
     "diff",
     "draw",
@@ -46,6 +47,7 @@ ERRORS = {
 }
 CLASSES = {
     "Comparison",
+    "Conformance",
     "Coverage",
     "Diagnostic",
     "Graph",

@@ -1,0 +1,137 @@
+"""``irloop conformance``: what an engine gets right and wrong about loops."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from irloop.errors import UsageError
+
+from . import report_conformance
+from .console import common_options, console_of
+from .exits import Exit
+from .files import write_whole
+
+if TYPE_CHECKING:
+    from irloop import Conformance
+
+__all__ = ["command"]
+
+EPILOG = """\
+\b
+Examples:
+  irloop conformance onnxruntime
+  irloop conformance openvino -o report.html -o junit.xml
+  irloop conformance onnx.reference --feature scan
+  irloop conformance my_runtime:load --programs 500 --seed 7
+
+\b
+ENGINE is onnxruntime, openvino, onnx.reference, irloop, or module:function: a function that
+takes the path of a model and returns a callable from a list of arrays, the inputs by
+position, to the outputs.
+
+\b
+Exit status: 0 when every case is right, 1 when one is not, 2 when the engine cannot be asked.
+"""
+
+_WRITERS: dict[str, Callable[[Conformance], str]] = {
+    ".html": report_conformance.html,
+    ".json": report_conformance.json,
+    ".md": report_conformance.markdown,
+    ".xml": report_conformance.junit,
+}
+
+
+@click.command("conformance", epilog=EPILOG, short_help="What an engine gets wrong about loops.")
+@click.argument("engine")
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(dir_okay=False),
+    help="Also write a report; .html, .json, .md, or .xml for JUnit.",
+)
+@click.option(
+    "--feature",
+    "features",
+    metavar="TEXT",
+    multiple=True,
+    help="Only features whose name contains this text.",
+)
+@click.option("--case", "names", metavar="NAME", multiple=True, help="Only this case.")
+@click.option(
+    "--programs",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="How many generated programs to run as well.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="The first program.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=30.0,
+    show_default=True,
+    help="What one inference may take.",
+)
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=min(4, os.cpu_count() or 1),
+    help="How many cases run at a time.",
+)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+)
+@common_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    engine: str,
+    outputs: Sequence[str],
+    features: Sequence[str],
+    names: Sequence[str],
+    style: str,
+    **options: Any,
+) -> None:
+    """Run a suite of small models with loops on ENGINE and compare with worked-out results.
+
+    Each case has a process of its own, and may have several inferences of one compiled model.
+    """
+    from irloop import conform
+
+    console = console_of(ctx)
+    writers = [(_writer(file), file) for file in outputs]
+
+    def progress(done: int, total: int) -> None:
+        console.progress(f"{engine}: {done} of {total} cases")
+
+    found = conform(engine, features=features, names=names, progress=progress, **options)
+    console.done()
+    for write, file in writers:
+        write_whole(file, write(found))
+    text = report_conformance.text if style == "text" else report_conformance.json
+    click.echo(text(found))
+    ctx.exit(Exit.FINDINGS if found.faults else Exit.FINE)
+
+
+def _writer(file: str) -> Callable[[Conformance], str]:
+    writer = _WRITERS.get(Path(file).suffix.lower())
+    if writer is None:
+        raise UsageError(
+            f"{file}: reports are written as {', '.join(sorted(_WRITERS))}",
+            expected="a name that ends in one of them",
+        )
+    return writer

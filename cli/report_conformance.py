@@ -1,0 +1,168 @@
+"""The outcomes of `irloop conformance` as text, JSON, JUnit, Markdown and HTML."""
+
+from __future__ import annotations
+
+import html as html_escapes
+import json as json_module
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape, quoteattr
+
+from .console import clean
+
+if TYPE_CHECKING:
+    from irloop import Conformance
+
+__all__ = ["html", "json", "junit", "markdown", "text"]
+
+#: What came instead may be a long list of numbers.
+LONGEST = 300
+
+_STYLE = """\
+:root { color-scheme: light dark; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: auto; padding: 1rem; }
+table { border-collapse: collapse; margin: 1rem 0; }
+th, td { border-bottom: 1px solid #8884; padding: .3rem .8rem; text-align: left; }
+td { vertical-align: top; }
+td.number { text-align: right; }
+.wrong, .crashed, .hung { color: #cf222e; }
+.refused { color: #9a6700; }
+code { overflow-wrap: anywhere; }
+"""
+
+
+def _head(found: Conformance) -> str:
+    whole = found.rows[-1]
+    right = whole.total - len(found.faults)
+    return f"{found.title}: {right} of {whole.total} cases are right"
+
+
+def _columns(found: Conformance) -> list[str]:
+    return [verdict.value for verdict in found.rows[-1].counts]
+
+
+def _counts(found: Conformance) -> list[tuple[str, list[int]]]:
+    return [(row.feature, list(row.counts.values())) for row in found.rows]
+
+
+def _short(detail: str) -> str:
+    flat = clean(" ".join(detail.split()))
+    return flat if len(flat) <= LONGEST else f"{flat[:LONGEST]}..."
+
+
+def text(found: Conformance) -> str:
+    """A table by feature, then every case that is not right."""
+    columns = _columns(found)
+    rows = _counts(found)
+    width = max(len(name) for name, _ in rows)
+    lines = [_head(found), "", " " * width + "".join(f"{name:>9}" for name in columns)]
+    for name, numbers in rows:
+        cells = "".join(f"{number or '-':>9}" for number in numbers)
+        lines.append(f"{name:<{width}}{cells}")
+    for outcome in found.faults:
+        case = outcome.case
+        lines += [
+            "",
+            f"{case.name}: {outcome.verdict.value}",
+            f"  {_short(outcome.detail)}",
+            f"  {case.source}: {case.text}",
+        ]
+    return "\n".join(lines)
+
+
+def json(found: Conformance) -> str:
+    """Everything, with a list of cases and the counts by feature."""
+    columns = _columns(found)
+    document = {
+        "engine": found.engine.name,
+        "version": found.engine.version,
+        "features": [
+            {"feature": name, **dict(zip(columns, numbers, strict=True))}
+            for name, numbers in _counts(found)
+        ],
+        "cases": [
+            {
+                "name": item.case.name,
+                "feature": item.case.feature,
+                "format": item.case.format,
+                "verdict": item.verdict.value,
+                "detail": item.detail,
+                "source": item.case.source,
+                "text": item.case.text,
+            }
+            for item in found.outcomes
+        ],
+    }
+    return json_module.dumps(document, indent=2)
+
+
+def junit(found: Conformance) -> str:
+    """One test case a case; what is not right is a failure."""
+    counts = f'tests="{len(found.outcomes)}" failures="{len(found.faults)}" errors="0" skipped="0"'
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f"<testsuite name={quoteattr(f'irloop conformance {found.title}')} {counts}>",
+    ]
+    for item in found.outcomes:
+        place = f"classname={quoteattr(item.case.feature)} name={quoteattr(item.case.name)}"
+        if item.verdict.value == "right":
+            lines.append(f"  <testcase {place}/>")
+            continue
+        message = quoteattr(f"{item.verdict.value}: {_short(item.detail)}")
+        lines += [
+            f"  <testcase {place}>",
+            f"    <failure message={message}>{escape(item.case.text)}</failure>",
+            "  </testcase>",
+        ]
+    return "\n".join([*lines, "</testsuite>"])
+
+
+def markdown(found: Conformance) -> str:
+    """A table by feature and a table of the cases that are not right."""
+    lines = [f"## {found.title}", "", f"{_head(found)}.", ""]
+    lines += _markdown_table(
+        ["feature", *_columns(found)],
+        ([name, *(str(number or "") for number in numbers)] for name, numbers in _counts(found)),
+    )
+    if found.faults:
+        lines += ["", "What is not right:", ""]
+        lines += _markdown_table(
+            ["case", "verdict", "what came"],
+            (
+                [f"`{item.case.name}`", item.verdict.value, f"`{_short(item.detail)}`"]
+                for item in found.faults
+            ),
+        )
+    return "\n".join(lines)
+
+
+def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    return lines
+
+
+def html(found: Conformance) -> str:
+    """One page without scripts or links to other hosts."""
+    head = "".join(f"<th>{name}</th>" for name in ("feature", *_columns(found)))
+    rows = "".join(
+        f"<tr><td>{html_escapes.escape(name)}</td>"
+        + "".join(f'<td class="number">{number or ""}</td>' for number in numbers)
+        + "</tr>\n"
+        for name, numbers in _counts(found)
+    )
+    faults = "".join(
+        f"<tr><td><code>{html_escapes.escape(item.case.name)}</code></td>"
+        f'<td class="{item.verdict.value}">{item.verdict.value}</td>'
+        f"<td><code>{html_escapes.escape(_short(item.detail))}</code></td>"
+        f"<td>{html_escapes.escape(f'{item.case.source}: {item.case.text}')}</td></tr>\n"
+        for item in found.faults
+    )
+    title = html_escapes.escape(_head(found))
+    what = "<tr><th>case</th><th>verdict</th><th>what came</th><th>specification</th></tr>"
+    listed = f"<h2>Not right</h2><table>{what}{faults}</table>" if faults else ""
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{_STYLE}</style></head>\n<body><h1>{title}</h1>\n"
+        f"<table><tr>{head}</tr>\n{rows}</table>\n{listed}</body></html>"
+    )

@@ -1,0 +1,33 @@
+"""All cases of the suite, in the order of the table."""
+
+from __future__ import annotations
+
+from irloop.conformance.case import Case
+from irloop.conformance.cases import (
+    branch,
+    element_types,
+    loop,
+    nesting,
+    openvino_if,
+    openvino_loop,
+    scan,
+    scan8,
+    sequences,
+    tensor_iterator,
+)
+
+__all__ = ["CASES"]
+
+#: Every case; names are unique, and cases of one feature follow one another.
+CASES: tuple[Case, ...] = (
+    *loop.CASES,
+    *scan.CASES,
+    *scan8.CASES,
+    *branch.CASES,
+    *nesting.CASES,
+    *element_types.CASES,
+    *sequences.CASES,
+    *tensor_iterator.CASES,
+    *openvino_loop.CASES,
+    *openvino_if.CASES,
+)

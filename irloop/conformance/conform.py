@@ -1,0 +1,65 @@
+"""Chooses cases and an engine, runs the ones on the other, and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from irloop.conformance.case import Case
+from irloop.conformance.catalogue import CASES
+from irloop.conformance.programs.cases import program_cases
+from irloop.conformance.suite import run_cases
+from irloop.conformance.table import Conformance
+from irloop.engines.catalogue import engine_of
+from irloop.errors import UsageError
+
+__all__ = ["conform"]
+
+#: The formats of cases, in the order of the table.
+FORMATS = ("onnx", "openvino")
+
+
+def conform(
+    engine: str,
+    *,
+    features: Sequence[str] = (),
+    names: Sequence[str] = (),
+    programs: int = 0,
+    seed: int = 0,
+    seconds: float = 30.0,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Conformance:
+    """Run the cases that an engine can read; see `irloop.conform`."""
+    chosen = engine_of(engine)
+    if not chosen.installed:
+        fix = f"pip install {chosen.package}"
+        raise UsageError(f"the engine {engine!r} is not installed", fix=fix)
+    if programs < 0:
+        raise UsageError(f"the number of programs is negative: {programs}")
+    cases = [case for case in CASES if case.format in chosen.dialects]
+    for form in FORMATS:
+        if form in chosen.dialects:
+            cases += program_cases(programs, seed, form)
+    cases = _wanted(cases, features, names)
+    outcomes = run_cases(chosen, cases, seconds=seconds, jobs=jobs, progress=progress)
+    return Conformance(chosen, tuple(outcomes))
+
+
+def _wanted(cases: list[Case], features: Sequence[str], names: Sequence[str]) -> list[Case]:
+    known = {case.name for case in cases}
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"no case is called {name!r}",
+                expected="a name that the report of all cases lists, in a format the engine reads",
+            )
+    texts = [text.casefold() for text in features]
+    wanted = [
+        case
+        for case in cases
+        if (not names or case.name in names)
+        and (not texts or any(text in case.feature.casefold() for text in texts))
+    ]
+    if not wanted:
+        raise UsageError("no case fits", fix="leave out --feature or --case")
+    return wanted

@@ -1,0 +1,184 @@
+"""A program: statements over vectors of two floats, and what they compute, in plain NumPy.
+
+The meaning of a program is defined here, statement by statement, by nothing but Python's own loops
+and NumPy's arithmetic, so that expected outputs come from no engine and not from irloop's executor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "OPERATIONS",
+    "Block",
+    "Choose",
+    "Compute",
+    "Program",
+    "Repeat",
+    "Statement",
+    "Walk",
+    "evaluate",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Values = dict[str, Array]
+
+#: What a `Compute` may do with its operands, each a vector of two floats.
+OPERATIONS: dict[str, Callable[..., Array]] = {
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Max": np.maximum,
+    "Min": np.minimum,
+    "Neg": np.negative,
+    "Abs": np.abs,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """`name` is an operation on earlier values."""
+
+    name: str
+    operation: str
+    operands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Statements, and the values that leave them."""
+
+    statements: tuple[Statement, ...]
+    results: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A loop that runs `count` times, or until `limit` is passed.
+
+    The body sees its states by the names in `states` (the values they start from beside them) and
+    every value around the loop. Its first results are the next values of the states, the others are
+    stacked. `count` names an i64 input; None means no limit. With `limit` the body runs again only
+    while the largest element of the first state's next value is less than `limit`. `number` is the
+    name under which the body sees the number of the iteration as a vector.
+    """
+
+    names: tuple[str, ...]
+    states: tuple[tuple[str, str], ...]
+    body: Block
+    count: str | None
+    limit: float | None
+    number: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A loop over the rows of a matrix: a Scan or a TensorIterator; `row` names the current one."""
+
+    names: tuple[str, ...]
+    rows: str
+    row: str
+    backwards: bool
+    states: tuple[tuple[str, str], ...]
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """One of two blocks: the first where the sum of `by` is more than 0."""
+
+    names: tuple[str, ...]
+    by: str
+    then: Block
+    other: Block
+
+
+Statement = Compute | Repeat | Walk | Choose
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Inputs by kind, statements, outputs, and the feeds of its inferences."""
+
+    vectors: tuple[str, ...]
+    counts: tuple[str, ...]
+    matrices: tuple[str, ...]
+    block: Block
+    #: The results that are matrices of stacked vectors.
+    stacked: frozenset[str]
+    feeds: tuple[Mapping[str, Any], ...]
+
+    def expected(self) -> list[list[Array]]:
+        """The outputs of each inference, in order."""
+        return [
+            evaluate(self.block, {name: _array(value) for name, value in feed.items()})
+            for feed in self.feeds
+        ]
+
+
+def _array(value: Any) -> Array:
+    return np.asarray(value, np.int64 if isinstance(value, int) else np.float32)
+
+
+def evaluate(block: Block, values: Values) -> list[Array]:
+    """The results of a block, given the values around it."""
+    scope = dict(values)
+    for statement in block.statements:
+        scope.update(_step(statement, scope))
+    return [scope[name] for name in block.results]
+
+
+def _step(statement: Statement, scope: Values) -> Values:
+    match statement:
+        case Compute(name, operation, operands):
+            return {name: OPERATIONS[operation](*(scope[item] for item in operands))}
+        case Choose(names, by, then, other):
+            chosen = then if scope[by].sum() > 0 else other
+            return dict(zip(names, evaluate(chosen, scope), strict=True))
+        case Repeat():
+            return _repeat(statement, scope)
+        case Walk():
+            return _walk(statement, scope)
+
+
+def _repeat(loop: Repeat, scope: Values) -> Values:
+    states = [scope[initial] for _, initial in loop.states]
+    parts: list[list[Array]] = [[] for _ in loop.body.results[len(states) :]]
+    number = 0
+    while loop.count is None or number < scope[loop.count]:
+        inner = {**scope, **_held(loop.states, states)}
+        if loop.number is not None:
+            inner[loop.number] = np.full(2, number, np.float32)
+        results = evaluate(loop.body, inner)
+        states = results[: len(states)]
+        for kept, value in zip(parts, results[len(states) :], strict=True):
+            kept.append(value)
+        number += 1
+        if loop.limit is not None and not states[0].max() < loop.limit:
+            break
+    return _named(loop.names, states, parts)
+
+
+def _walk(loop: Walk, scope: Values) -> Values:
+    states = [scope[initial] for _, initial in loop.states]
+    parts: list[list[Array]] = [[] for _ in loop.body.results[len(states) :]]
+    rows = scope[loop.rows]
+    for row in rows[::-1] if loop.backwards else rows:
+        inner = {**scope, **_held(loop.states, states)}
+        results = evaluate(loop.body, {**inner, loop.row: row})
+        states = results[: len(states)]
+        for kept, value in zip(parts, results[len(states) :], strict=True):
+            kept.append(value)
+    return _named(loop.names, states, parts)
+
+
+def _held(declared: tuple[tuple[str, str], ...], values: list[Array]) -> Values:
+    return {name: value for (name, _), value in zip(declared, values, strict=True)}
+
+
+def _named(names: Sequence[str], states: list[Array], parts: list[list[Array]]) -> Values:
+    stacks = [np.stack(kept) if kept else np.zeros((0, 2), np.float32) for kept in parts]
+    return dict(zip(names, [*states, *stacks], strict=True))

@@ -1,0 +1,163 @@
+"""Runs the cases on an engine, each in a process of its own, and judges what comes back."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from irloop.conformance.case import Case, Empty, Run
+from irloop.engines.answer import Answer, Failure
+from irloop.engines.catalogue import Engine
+from irloop.engines.process import Process
+from irloop.formats.onnx.text import from_text
+from irloop.formats.openvino.writer import write as write_ir
+from irloop.graph.model import Graph, Model, Value
+from irloop.graph.types import ElementType, TensorType, ValueType
+
+__all__ = ["Outcome", "Verdict", "arrays_of", "judge", "run_cases", "write_case"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: How far a float may be from the exact result, relative to it, by bytes of an element. Cases use
+#: few additions and products of small numbers, and exponentials of type f32.
+NEARNESS = {1: 0.0, 2: 1e-2, 4: 1e-5, 8: 1e-12}
+
+
+class Verdict(Enum):
+    """What became of a case; the value is the column of the table."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    REFUSED = "refused"
+    CRASHED = "crashed"
+    HUNG = "hung"
+
+
+_FAILURES = {
+    Failure.REFUSED: Verdict.REFUSED,
+    Failure.RAISED: Verdict.REFUSED,
+    Failure.CRASHED: Verdict.CRASHED,
+    Failure.HUNG: Verdict.HUNG,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One case on one engine; `detail` tells what came instead of the right outputs."""
+
+    case: Case
+    verdict: Verdict
+    detail: str = ""
+
+
+def run_cases(
+    engine: Engine,
+    cases: Sequence[Case],
+    *,
+    seconds: float = 30.0,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Outcome]:
+    """Run cases on an engine; a crash or a hang of the engine ends one case only.
+
+    Args:
+        engine: the engine, which reads the format of every case.
+        cases: what to run, in this order.
+        seconds: the limit of each inference, and of loading a model.
+        jobs: how many processes run at a time.
+        progress: called with the number of cases that are done and the number of all.
+    """
+    outcomes: list[Outcome] = []
+    with (
+        tempfile.TemporaryDirectory(prefix="irloop-") as folder,
+        ThreadPoolExecutor(max_workers=jobs) as pool,
+    ):
+        work = (pool.submit(_run_case, engine, case, Path(folder), seconds) for case in cases)
+        for job in list(work):
+            outcomes.append(job.result())
+            if progress is not None:
+                progress(len(outcomes), len(cases))
+    return outcomes
+
+
+def _run_case(engine: Engine, case: Case, folder: Path, seconds: float) -> Outcome:
+    model, path = write_case(case, folder)
+    with Process(engine, path) as process:
+        for number, item in enumerate(case.runs):
+            feeds = arrays_of(item.inputs, model.graph.inputs)
+            answer = process.run(feeds, seconds=seconds)
+            if answer.failure is not None:
+                return Outcome(case, _FAILURES[answer.failure], _where(case, number, answer.words))
+            wrong = judge(answer, item, model.graph)
+            if wrong:
+                return Outcome(case, Verdict.WRONG, _where(case, number, wrong))
+    return Outcome(case, Verdict.RIGHT)
+
+
+def write_case(case: Case, folder: Path) -> tuple[Model, Path]:
+    """Write the model of a case into a folder; the model and its file."""
+    if isinstance(case.model, str):
+        return from_text(case.model, folder / f"{case.name}.onnx")
+    model = case.model()
+    return model, write_ir(model, folder / f"{case.name}.xml", version=11)[0]
+
+
+def _where(case: Case, number: int, text: str) -> str:
+    return text if len(case.runs) == 1 else f"inference {number + 1} of {len(case.runs)}: {text}"
+
+
+def arrays_of(values: Iterable[Any], declared: Iterable[Value]) -> list[Array]:
+    """Values of a case as arrays of the types that a model declares."""
+    return [_array(value, item.type) for value, item in zip(values, declared, strict=True)]
+
+
+def _array(value: Any, type: ValueType) -> Array:
+    assert isinstance(type, TensorType)
+    dtype = type.element.numpy()
+    if isinstance(value, Empty):
+        return np.zeros(value.shape, dtype)
+    return np.array(value, dtype)
+
+
+def judge(answer: Answer, wanted: Run, graph: Graph) -> str:
+    """What is wrong with the outputs of one inference; empty when nothing is."""
+    outputs = answer.outputs or []
+    if len(outputs) != len(wanted.outputs):
+        return f"{len(outputs)} outputs, expected {len(wanted.outputs)}"
+    for found, value, declared in zip(outputs, wanted.outputs, graph.outputs, strict=True):
+        if value is None:
+            continue
+        assert isinstance(declared.type, TensorType)
+        expected = _array(value, declared.type)
+        wrong = _difference(np.asarray(found), expected, declared.type.element)
+        if wrong:
+            return f"output {declared.name!r} {wrong}"
+    return ""
+
+
+def _difference(found: Array, expected: Array, element: ElementType) -> str:
+    if element is ElementType.STRING:
+        same = found.shape == expected.shape and [str(item) for item in found.ravel()] == [
+            str(item) for item in expected.ravel()
+        ]
+        return "" if same else f"is {found.tolist()}, expected {expected.tolist()}"
+    if found.dtype != expected.dtype:
+        return f"has element type {found.dtype}, expected {expected.dtype}"
+    if found.shape != expected.shape:
+        return f"has shape {list(found.shape)}, expected {list(expected.shape)}"
+    if element.is_float:
+        exact = expected.astype(np.float64)
+        near = NEARNESS[expected.dtype.itemsize] * np.maximum(np.abs(exact), 1.0)
+        with np.errstate(invalid="ignore"):
+            # What an engine left unwritten may be NaN, which is near to nothing.
+            same = bool(np.all(np.abs(found.astype(np.float64) - exact) <= near))
+    else:
+        same = np.array_equal(found, expected)
+    return "" if same else f"is {found.tolist()}, expected {expected.tolist()}"

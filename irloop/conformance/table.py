@@ -1,0 +1,59 @@
+"""What the cases came to: counts by feature, and the list of cases that are not right."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irloop.conformance.suite import Outcome, Verdict
+from irloop.engines.catalogue import Engine
+
+__all__ = ["Conformance", "Row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One feature: how many of its cases had each verdict."""
+
+    feature: str
+    counts: dict[Verdict, int]
+
+    @property
+    def total(self) -> int:
+        """How many cases the feature has."""
+        return sum(self.counts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    """The outcomes of the suite on one engine."""
+
+    engine: Engine
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def title(self) -> str:
+        """The engine and its version; the built-in executor goes by the name of irloop."""
+        name = "irloop" if self.engine.package is None else self.engine.name
+        return f"{name} {self.engine.version}".rstrip()
+
+    @property
+    def rows(self) -> list[Row]:
+        """A row for each feature, in the order of the cases, then one for all of them."""
+        features = dict.fromkeys(outcome.case.feature for outcome in self.outcomes)
+        rows = [
+            _row(name, [item for item in self.outcomes if item.case.feature == name])
+            for name in features
+        ]
+        return [*rows, _row("all", self.outcomes)]
+
+    @property
+    def faults(self) -> list[Outcome]:
+        """The outcomes that are not right."""
+        return [item for item in self.outcomes if item.verdict is not Verdict.RIGHT]
+
+
+def _row(feature: str, outcomes: Sequence[Outcome]) -> Row:
+    counted = Counter(item.verdict for item in outcomes)
+    return Row(feature, {verdict: counted[verdict] for verdict in Verdict})

@@ -1,0 +1,61 @@
+"""The cases themselves: unique, valid for the checker of onnx, and right in the executor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from irloop.conformance.case import Case
+from irloop.conformance.catalogue import CASES
+from irloop.conformance.programs.cases import program_cases
+from irloop.conformance.suite import arrays_of, judge, write_case
+from irloop.engines.answer import Answer
+from irloop.engines.catalogue import engine_of
+from irloop.execution.session import Session
+
+PROGRAMS = [
+    *program_cases(15, 1000, "onnx"),
+    *program_cases(15, 2000, "openvino"),
+]
+
+
+def test_names_are_unique_and_features_are_together() -> None:
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names) >= 100
+    features = [case.feature for case in CASES]
+    runs = [feature for at, feature in enumerate(features) if features[at - 1 : at] != [feature]]
+    assert len(set(runs)) == len(runs)
+
+
+def test_cases_name_the_sentence_that_they_follow() -> None:
+    for case in CASES:
+        assert case.source.startswith(("ONNX ", "OpenVINO "))
+        assert len(case.text) > 20
+        assert case.runs
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if isinstance(case.model, str)], ids=lambda case: case.name
+)
+def test_the_checker_of_onnx_accepts(case: Case, tmp_path: Path) -> None:
+    _, path = write_case(case, tmp_path)
+    onnx.checker.check_model(str(path), full_check=True)
+
+
+@pytest.mark.parametrize("case", [*CASES, *PROGRAMS], ids=lambda case: f"{case.name}-{case.format}")
+def test_the_executor_is_right(case: Case, tmp_path: Path) -> None:
+    model, _ = write_case(case, tmp_path)
+    session = Session(model)
+    for item in case.runs:
+        outputs = session.run(arrays_of(item.inputs, model.graph.inputs))
+        answer = Answer(engine_of("irloop"), list(outputs.values()))
+        assert judge(answer, item, model.graph) == ""
+
+
+def test_a_program_is_that_of_its_seed() -> None:
+    first, again = (next(program_cases(1, 7, "onnx")) for _ in range(2))
+    assert first.model == again.model
+    assert first.runs == again.runs
+    assert next(program_cases(1, 8, "onnx")).model != first.model
