@@ -122,7 +122,8 @@ def nothing_joined(port: Concatenated | ScanOutput, type: ValueType) -> Array:
 def empty_value(type: ValueType) -> Array:
     """Zeros of a declared shape; unknown dimensions are 0."""
     dims = type.shape.dims if isinstance(type, TensorType) else None
-    return np.zeros([dim if isinstance(dim, int) else 0 for dim in dims or (0,)], _dtype(type))
+    known = (0,) if dims is None else dims
+    return np.zeros([dim if isinstance(dim, int) else 0 for dim in known], _dtype(type))
 
 
 def _dtype(type: ValueType) -> np.dtype[Any]:

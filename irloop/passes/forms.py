@@ -27,7 +27,7 @@ from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType
 from irloop.passes.rewriter import MatchRewriter
 
-__all__ = ["Emitter", "Forms"]
+__all__ = ["Emitter", "Forms", "selected"]
 
 #: A bound past the first element, for slices that walk backwards.
 PAST_THE_FIRST = -(2**31 - 1)
@@ -54,6 +54,20 @@ class Emitter:
         return self.rewriter.insert(
             op, inputs, before=self.before, name=f"{self.stem}/{op.type}"
         ).output
+
+
+def selected(c: Emitter, condition: Value, then: Value, otherwise: Value) -> Value:
+    """Elements of `then` where the condition holds, else of `otherwise`, in OpenVINO.
+
+    Booleans are chosen by logic. OpenVINO's CPU computes booleans as u8, but not those of a Select
+    whose condition they are, and refuses a Select of both.
+    """
+    if element_of(then) is not ElementType.BOOLEAN:
+        return c.emit(ov_comparison.Select(), condition, then, otherwise)
+    opposite = c.emit(ov_comparison.LogicalNot(), condition)
+    first = c.emit(ov_comparison.LogicalAnd(), condition, then)
+    second = c.emit(ov_comparison.LogicalAnd(), opposite, otherwise)
+    return c.emit(ov_comparison.LogicalOr(), first, second)
 
 
 class Forms(Emitter):
@@ -190,8 +204,9 @@ class Forms(Emitter):
 
     def chosen(self, condition: Value, then: Value, otherwise: Value) -> Value:
         """Elements of `then` where the condition holds, else of `otherwise`."""
-        op = onnx_comparison.Where() if self.onnx else ov_comparison.Select()
-        return self.emit(op, condition, then, otherwise)
+        if self.onnx:
+            return self.emit(onnx_comparison.Where(), condition, then, otherwise)
+        return selected(self, condition, then, otherwise)
 
     def converted(self, value: Value, element: ElementType) -> Value:
         """`value` in another element type; itself where that is its own."""

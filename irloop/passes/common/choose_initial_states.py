@@ -6,7 +6,7 @@ from irloop.dialects.openvino import comparison, shape
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
-from irloop.passes.forms import Emitter
+from irloop.passes.forms import Emitter, selected
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.rewriter import MatchRewriter
 from irloop.passes.wires import Entering, Leaving, LoopWires
@@ -85,10 +85,20 @@ def _can_choose(leaving: Leaving, item: Entering) -> bool:
 
 
 def _is_chosen(leaving: Leaving, item: Entering) -> bool:
-    """True when every reader of the output is such a Select already."""
-    return all(
-        isinstance(user.op, comparison.Select) and user.inputs[2] is item.outer
-        for user, _ in leaving.output.uses
+    """True when every reader of the output chooses between it and the initial value already."""
+    return all(_chooses(user, item.outer) for user, _ in leaving.output.uses)
+
+
+def _chooses(node: Node, initial: Value) -> bool:
+    if isinstance(node.op, comparison.Select):
+        return node.inputs[2] is initial
+    if not isinstance(node.op, comparison.LogicalAnd):
+        return False
+    # Booleans: (runs and last) or (not runs and initial).
+    either = [user for user, _ in node.output.uses if isinstance(user.op, comparison.LogicalOr)]
+    others = [value.producer for user in either for value in user.inputs[1:] if value is not None]
+    return any(
+        isinstance(other.op, comparison.LogicalAnd) and initial in other.inputs for other in others
     )
 
 
@@ -110,7 +120,7 @@ def _runs(c: Emitter, wires: LoopWires, doubtful: list[Value]) -> Value:
 def _choose(c: Emitter, runs: Value, last: Value, initial: Value) -> None:
     """Let the readers of `last` read it or, where the loop does not run, `initial`."""
     readers = last.uses
-    picked = c.emit(comparison.Select(), runs, last, initial)
+    picked = selected(c, runs, last, initial)
     for user, position in readers:
         c.rewriter.set_input(user, position, picked)
     picked.names, last.names = last.names, ()

@@ -31,7 +31,8 @@ class HoistInvariants(ModelPass):
         Loop: invariant p;   s' = s + p
 
     Inner loops first, so that a value may leave several loops. What is moved is also computed
-    when the loop never runs; operations with a state or random results stay.
+    when the loop never runs. Operations with a state or random results stay, and so does the one
+    that makes a result of the body.
     """
 
     name = "hoist_invariants"
@@ -87,6 +88,9 @@ class _Hoist:
         if not any(value in self.equal for value in given):
             return False
         if not all(self._is_fixed(value) for value in given):
+            return False
+        if any(user.op.type == "Result" for value in node.outputs for user, _ in value.uses):
+            # The body would return a parameter as it is: engines lose such a value, or refuse it.
             return False
         inputs = tuple(None if value is None else self._outside(value) for value in node.inputs)
         new = self.outer.insert(

@@ -35,9 +35,10 @@ class LoopToTensorIterator(LoopPass):
         TensorIterator(y, Const [0,1,2,3,4], h):
           p: y[axis 0]   i: [0,1,2,3,4][axis 0]   s: h, s' = s + p * i   -> last s
 
-    The iteration number becomes a slice of a constant. A Loop stays when its number of iterations
-    is not known or 0, when a TensorIterator stands directly around or in it (OpenVINO allows none),
-    when nothing would count its iterations, or when the length of what it slices is not known.
+    The iteration number becomes a slice of a constant; slices that the body does not read go. A
+    Loop stays when its number of iterations is not known or 0, directly in or around another
+    TensorIterator (OpenVINO allows none), when nothing would count its iterations, or when the
+    length of what it slices is not known.
     """
 
     name = "loop_to_tensor_iterator"
@@ -49,12 +50,16 @@ class LoopToTensorIterator(LoopPass):
         fed = any(item.parameter.is_used for item in wires.inputs)
         if not count or not fed or _beside_another(node):
             return
+        # OpenVINO drops slices that the body does not read, so they cannot count iterations.
+        unread = [item for item in wires.slices if not item.parameter.is_used]
+        read = [item for item in wires.slices if item not in unread]
         counted = wires.iteration is not None and wires.iteration.is_used
         joins = any(isinstance(item.port, Concatenated) for item in wires.outputs)
-        if not (wires.slices or counted or joins or count == 1):
+        if not (read or counted or joins or count == 1):
             return
         if not all(_is_long_enough(item, count) for item in wires.slices):
             return
+        wires.inputs = [item for item in wires.inputs if item not in unread]
         forms = Forms(self.model, rewriter, node, node.name)
         _drop_condition(wires)
         for item in wires.slices:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irloop.dialects.openvino import comparison, control_flow, shape
+from irloop.dialects.openvino import control_flow, shape
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.clone import clone_into
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.walk import all_nodes
 from irloop.passes.base import MatcherPass
-from irloop.passes.forms import Emitter
+from irloop.passes.forms import Emitter, selected
 from irloop.passes.pattern import Match, Pattern, wrap_type
 from irloop.passes.rewriter import MatchRewriter
 from irloop.passes.trips import trip_count
@@ -30,7 +30,8 @@ class SelectBranches(MatcherPass):
         y = Select(c, x + 1, x * 2)
 
     OpenVINO knows If since opset8; this is how older runtimes get there, at the price of
-    computing what is not taken. An If stays whose outputs differ in type or shape between the
+    computing what is not taken. Booleans are chosen by logical operations: the CPU refuses some
+    Selects of booleans. An If stays whose outputs differ in type or shape between the
     branches or are not static, or whose branches hold what must not run unasked: a state, random
     numbers, a loop whose number of iterations is not constant.
     """
@@ -67,9 +68,7 @@ class SelectBranches(MatcherPass):
             {port.external: made[port.result] for port in body.ports.outputs}
             for body, made in zip(bodies, results, strict=True)
         ]
-        values = [
-            c.emit(comparison.Select(), chosen, *(side[at] for side in sides)) for at in places
-        ]
+        values = [selected(c, chosen, *(side[at] for side in sides)) for at in places]
         rewriter.replace_node(node, values)
         return True
 
