@@ -37,7 +37,7 @@ def export_loop(c: Conversion, op: ov.Loop, *inputs: Value | None) -> list[Value
     trip, condition = inputs[0], inputs[1]
     assert trip is not None
     assert condition is not None
-    plan = LoopPlan.of(c.node.body(), has_condition=True)
+    plan = LoopPlan.of(c, has_condition=True)
     if c.converter.options.get("prefer") == "scan" and _is_pure_scan(c, plan, inputs):
         return export_as_scan(c, plan, inputs)
     return export_as_loop(c, plan, inputs, _limit(c, trip), scalar(c, condition))

@@ -7,13 +7,14 @@ last values without a state, joined outputs. `OnnxLoop` and `OnnxScan` assemble 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import overload
+from dataclasses import dataclass, field, replace
+from typing import TypeVar, overload
 
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion import onnx_shape_forms as shape_forms
 from irloop.conversion.axis_forms import filled, merge_axes
 from irloop.conversion.framework import Conversion, Converted
+from irloop.dialects.loops import from_front
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
@@ -30,6 +31,8 @@ from irloop.graph.loops import (
 )
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+
+PortWithAxis = TypeVar("PortWithAxis", Sliced, Concatenated)
 
 __all__ = [
     "BOOL_SCALAR",
@@ -105,6 +108,7 @@ class LoopPlan:
     """The wires of an OpenVINO loop body by what they become in ONNX."""
 
     body: Body
+    c: Conversion
     carried: list[Carried] = field(default_factory=list)
     invariant: list[Invariant] = field(default_factory=list)
     sliced: list[Sliced] = field(default_factory=list)
@@ -117,16 +121,21 @@ class LoopPlan:
     always_true: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, body: Body, *, has_condition: bool) -> LoopPlan:
-        """Sort the port map of `body`."""
-        plan = cls(body)
+    def of(cls, c: Conversion, *, has_condition: bool) -> LoopPlan:
+        """Sort the port map of the node that `c` converts.
+
+        Raises:
+            RefusedError: when an axis counts from the end of a tensor of unknown rank.
+        """
+        plan = cls(c.node.body(), c)
+        body = plan.body
         lasts = [port for port in body.ports.outputs if isinstance(port, LastValue)]
         shown = {port.result for port in lasts}
         for port in body.ports.inputs:
             if isinstance(port, Invariant):
                 plan.invariant.append(port)
             elif isinstance(port, Sliced):
-                plan.sliced.append(port)
+                plan.sliced.append(plan._slice(port, is_loop=has_condition))
             elif isinstance(port, Carried):
                 is_condition = (
                     has_condition and port.external == 1 and port.result == body.ports.condition
@@ -141,8 +150,30 @@ class LoopPlan:
                 plan.extra.append(out)
             else:
                 plan.last[out.external] = state
-        plan.joined = [port for port in body.ports.outputs if isinstance(port, Concatenated)]
+        plan.joined = [
+            plan._counted(port, shape_of(body.graph.outputs[port.result]).rank)
+            for port in body.ports.outputs
+            if isinstance(port, Concatenated)
+        ]
         return plan
+
+    def _slice(self, port: Sliced, *, is_loop: bool) -> Sliced:
+        value = given(self.c, self.c.node.inputs, port.external)
+        port = self._counted(port, shape_of(value).rank)
+        if not is_loop:
+            return port
+        # A Loop begins at an end of the axis, whatever start and end are.
+        whole = (0, -1) if port.stride > 0 else (-1, 0)
+        return replace(port, start=whole[0], end=whole[1])
+
+    def _counted(self, port: PortWithAxis, rank: int | None) -> PortWithAxis:
+        found = from_front(port, rank)
+        if found.axis >= 0:
+            return found
+        raise self.c.refuse(
+            f"axis {port.axis} of a port map counts from the end, and the rank is not known",
+            "count the axis from the front",
+        )
 
     def _state_of(self, out: LastValue) -> int | None:
         made = self.result_type(out.result)

@@ -30,7 +30,7 @@ def export_tensor_iterator(
     c: Conversion, op: ov.TensorIterator, *inputs: Value | None
 ) -> list[Value | None]:
     """TensorIterator -> Scan over its slices; Loop where there is nothing to scan."""
-    plan = LoopPlan.of(c.node.body(), has_condition=False)
+    plan = LoopPlan.of(c, has_condition=False)
     if not plan.sliced or not can_scan(plan, inputs):
         return export_as_loop(
             c, plan, inputs, _trip_count(c, plan, inputs), c.constant(True, ElementType.BOOLEAN)

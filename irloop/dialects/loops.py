@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from irloop.errors import InferenceError
 from irloop.graph.inference import Arguments
 from irloop.graph.loops import (
     Carried,
     Concatenated,
+    InputPort,
     Invariant,
     LastValue,
+    OutputPort,
     ScanInput,
     ScanOutput,
     Sliced,
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 __all__ = [
+    "from_front",
     "infer_branches",
     "infer_loop",
     "is_consistent",
@@ -49,10 +53,29 @@ __all__ = [
     "sliced_count",
 ]
 
+Port = TypeVar("Port", bound=InputPort | OutputPort)
+
 
 def normal_axis(axis: int, rank: int | None) -> int:
     """`axis` counted from the front; unchanged when the rank is not known."""
     return axis + rank if axis < 0 and rank is not None else axis
+
+
+def from_front(port: Port, rank: int | None) -> Port:
+    """`port` with an axis that is counted from the front, if it has one.
+
+    `rank` is that of the outer tensor of an input, or of the body result of an output; where it
+    is not known, a negative axis stays.
+    """
+    if not isinstance(port, Sliced | ScanInput | Concatenated | ScanOutput) or port.axis >= 0:
+        return port
+    if rank is None:
+        return port
+    if isinstance(port, ScanOutput):
+        rank += 1
+    elif isinstance(port, Concatenated):
+        rank = max(rank, 1)  # scalars are joined to a vector
+    return replace(port, axis=port.axis + rank)
 
 
 def is_consistent(port: Sliced) -> bool:
@@ -198,24 +221,32 @@ def _output_types(
             outputs[port.external] = result
         elif isinstance(result, TensorType):
             outputs[port.external] = TensorType(
-                result.element, _joined_shape(port, result.shape, count)
+                result.element, _joined_shape(args, port, result.shape, count)
             )
     return outputs
 
 
-def _joined_shape(port: Concatenated | ScanOutput, shape: Shape, count: int | None) -> Shape:
+def _joined_shape(
+    args: Arguments, port: Concatenated | ScanOutput, shape: Shape, count: int | None
+) -> Shape:
     if shape.dims is None:
         return UNKNOWN_SHAPE
     rank = len(shape.dims)
+    axis = from_front(port, rank).axis
+    if not 0 <= axis < (rank + 1 if isinstance(port, ScanOutput) else max(rank, 1)):
+        raise args.error(
+            f"output {port.external} has no axis {port.axis} to join the iterations along",
+            f"an axis of a body result of rank {rank}",
+            str(shape),
+        )
+    length: Dim = UNKNOWN_DIM if count is None else count
     if isinstance(port, ScanOutput):
-        axis = normal_axis(port.axis, rank + 1)
-        length: Dim = UNKNOWN_DIM if count is None else count
         return Shape((*shape.dims[:axis], length, *shape.dims[axis:]))
     if rank == 0:
-        return Shape((UNKNOWN_DIM if count is None else count,))
-    part = shape.dims[normal_axis(port.axis, rank)]
+        return Shape((length,))
+    part = shape.dims[axis]
     joined = part * count if isinstance(part, int) and count is not None else UNKNOWN_DIM
-    return shape.with_dim(port.axis, joined)
+    return shape.with_dim(axis, joined)
 
 
 def infer_branches(args: Arguments) -> list[ValueType]:

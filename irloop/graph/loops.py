@@ -55,7 +55,8 @@ class Sliced(Record):
     """Slices of input `external` along `axis`, which they keep.
 
     `start` and `end` bound the range as OpenVINO counts it: a negative value v means
-    N + 1 + v, so 0..-1 is everything. A negative `stride` walks from the end.
+    N + 1 + v, so 0..-1 is everything. A negative `stride` walks from the end. A Loop does not look
+    at the range: its slices begin at an end of the axis.
     """
 
     external: int

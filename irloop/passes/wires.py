@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from irloop.dialects.loops import from_front
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.builder import shape_of
 from irloop.graph.loops import (
     Carried,
     InputPort,
@@ -199,10 +201,12 @@ class LoopWires:
                 wires.running = parameter
                 continue
             at = port.external
-            if at >= len(node.inputs) or node.inputs[at] is None:
+            outer = node.inputs[at] if at < len(node.inputs) else None
+            if outer is None:
                 return None
             result = (results[port.result], 0) if isinstance(port, Carried) else None
-            wires.inputs.append(Entering(wires._ends, (node, at), parameter, port, result))
+            entering = from_front(port, shape_of(outer).rank)
+            wires.inputs.append(Entering(wires._ends, (node, at), parameter, entering, result))
         mapped = {item.parameter for item in wires.inputs} | {wires.iteration, wires.running}
         if any(value not in mapped and value.is_used for value in body.graph.inputs):
             return None
@@ -213,7 +217,8 @@ class LoopWires:
         for shown in sorted(ports.outputs, key=lambda port: port.external):
             state = states.get(shown.result) if isinstance(shown, LastValue) else None
             value, output = (results[shown.result], 0), node.outputs[shown.external]
-            wires.outputs.append(Leaving(wires._ends, value, output, shown, state))
+            leaving = from_front(shown, shape_of(body.graph.outputs[shown.result]).rank)
+            wires.outputs.append(Leaving(wires._ends, value, output, leaving, state))
         return wires
 
     @property

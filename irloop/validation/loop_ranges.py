@@ -25,14 +25,13 @@ __all__ = [
 
 def is_sound(entry: Entry) -> bool:
     """True when axis, stride and part size are such that a range makes sense at all."""
-    axis = entry.axis
-    return axis is not None and axis >= 0 and entry.stride != 0 and entry.part_size > 0
+    return entry.axis is not None and entry.stride != 0 and entry.part_size > 0
 
 
 def axis_size(context: Context, wiring: Wiring, entry: Entry) -> int | None:
     """The size of the sliced axis of an outer input, or None when it is not known."""
     dims = context.external(wiring, entry.position).dims
-    if dims is None or entry.axis is None or not 0 <= entry.axis < len(dims):
+    if dims is None or entry.axis is None or not -len(dims) <= entry.axis < len(dims):
         return None
     return dims[entry.axis]
 

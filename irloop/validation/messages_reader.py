@@ -105,7 +105,7 @@ _STRUCTURE = (
         _OV,
         r'node <(?P<tag>[\w-]+)> has attribute "(?P<name>[\w-]+)" = "(?P<text>[^"]*)" which is not '
         r"an? (?:un)?signed",
-        "{name} of a <{tag}> is {text!r}, and has to be digits only",
+        "{name} of a <{tag}> is {text!r}; digits are wanted, and nothing after them",
         ("IRL104", "IRL623"),
         "irloop validate gives the line in place of the byte offset",
     ),

@@ -50,7 +50,7 @@ def _slices(args: Arguments, body: Body) -> int | None:
     sliced = [port for port in body.ports.inputs if isinstance(port, Sliced)]
     for port in sliced:
         shape = args.shape(port.external)
-        size = None if shape.dims is None else shape.dims[port.axis]
+        size = shape.dim(loops.normal_axis(port.axis, shape.rank))
         if isinstance(size, int):
             count = loops.sliced_count(port, size)
             if count is None:

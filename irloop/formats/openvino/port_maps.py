@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from irloop.dialects.loops import from_front
 from irloop.errors import WriteError
 from irloop.graph.loops import (
     Carried,
@@ -149,18 +150,14 @@ class _Planner:
             return ""
         if not isinstance(port, Sliced) or self.type == "If":
             raise self._error(f"an input {port}", "what an IR can say")
-        return _range(port, port.axis)
+        return _range(from_front(port, _rank(self.given[port.external])))
 
     def _output_range(self, body: Body, port: OutputPort) -> str:
         if isinstance(port, LastValue):
             return ""
         if not isinstance(port, Concatenated) or self.type == "If":
             raise self._error(f"an output {port}", "what an IR can say")
-        axis = port.axis
-        value = body.graph.results[port.result].inputs[0]
-        if axis < 0 and value is not None and isinstance(value.type, TensorType):
-            axis += value.type.shape.rank or 0
-        return _range(port, axis)
+        return _range(from_front(port, _rank(body.graph.results[port.result].inputs[0])))
 
     def _back_edges(self, body: Body) -> Iterator[str]:
         carried = body.ports.carried
@@ -186,8 +183,13 @@ def _ids(external: int, internal: int) -> str:
     return f' external_port_id="{external}" internal_layer_id="{internal}"'
 
 
-def _range(port: Sliced | Concatenated, axis: int) -> str:
+def _rank(value: Value | None) -> int | None:
+    type = None if value is None else value.type
+    return type.shape.rank if isinstance(type, TensorType) else None
+
+
+def _range(port: Sliced | Concatenated) -> str:
     return (
-        f' axis="{axis}" start="{port.start}" end="{port.end}" '
+        f' axis="{port.axis}" start="{port.start}" end="{port.end}" '
         f'stride="{port.stride}" part_size="{port.part_size}"'
     )

@@ -138,9 +138,9 @@ class Wirer:
         self, entry: MapEntry, external: int, parameter: int, states: dict[int, int]
     ) -> InputPort:
         if self.iterates and "axis" in entry.attributes:
-            axis = unsigned(entry.attributes["axis"])
+            axis = signed(entry.attributes["axis"])
             if axis is None:
-                raise self._number_error(entry, "axis", "IRL623", "an axis counted from the front")
+                raise self._number_error(entry, "axis", "IRL104", "an axis")
             return Sliced(external, parameter, axis, *self._range(entry))
         if parameter in states:
             return Carried(external, parameter, states[parameter])

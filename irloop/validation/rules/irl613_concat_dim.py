@@ -40,7 +40,7 @@ class ConcatDim(
         for wiring in context.loops:
             for entry in wiring.concatenated:
                 inner, axis = entry.inner, entry.axis
-                if inner is None or inner.type != "Result" or axis is None or axis < 0:
+                if inner is None or inner.type != "Result" or axis is None:
                     continue
                 dims = context.confirmed_result(wiring, inner).dims
                 if dims is None or not _differs(dims, entry):
@@ -60,6 +60,6 @@ class ConcatDim(
 
 def _differs(dims: tuple[int | None, ...] | None, entry: Entry) -> bool:
     axis = entry.axis
-    if not dims or axis is None or axis >= len(dims) or entry.part_size <= 0:
+    if not dims or axis is None or not -len(dims) <= axis < len(dims) or entry.part_size <= 0:
         return False
     return dims[axis] not in (None, entry.part_size)

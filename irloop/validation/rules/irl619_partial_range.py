@@ -45,7 +45,7 @@ class PartialRange(
                 if loop_ranges.is_full(entry, size):
                     continue
                 if wiring.is_iterator and not _counts(entry, size):
-                    continue  # IRL618 and IRL620 are errors about the same entry
+                    continue  # IRL618 and IRL620 report the same entry
                 assert wiring.section is not None
                 yield self.found(
                     at_entry(wiring.owner, wiring.section, entry.entry),

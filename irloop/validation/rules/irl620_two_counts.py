@@ -15,7 +15,7 @@ from irloop.validation.wiring import Entry, Wiring
 class TwoCounts(
     Rule,
     code="IRL620",
-    severity=Severity.ERROR,
+    severity=Severity.WARNING,
     title="range that OpenVINO counts in two ways",
     requires=("IRL104",),
 ):
@@ -26,8 +26,9 @@ class TwoCounts(
         end >= 0; in every other form the shape inference counts the borders differently from the
         CPU plugin. Only valid ranges of TensorIterators are judged.
     Why is this bad:
-        The output gets one size and the loop another number of iterations; OpenVINO 2026.4 fails
-        when it compiles the model.
+        Where the iterations are joined, the output gets one size and the loop another number of
+        iterations, and OpenVINO 2026.4 fails when it compiles the model. Without a joined output
+        it runs as often as the CPU plugin counts, and so does irloop everywhere.
     Bad example:
         start="1" end="4" over 5 elements: 3 iterations, or 4
     Good example:

@@ -10,7 +10,6 @@ from irloop.validation.context import Context
 from irloop.validation.declared import UNKNOWN
 from irloop.validation.places import at_entry
 from irloop.validation.rule import Rule
-from irloop.validation.wiring import Entry
 
 
 class AxisRange(
@@ -45,7 +44,10 @@ class AxisRange(
                 elif entry.inner is not None and entry.inner.type == "Result":
                     declared = context.result(wiring, entry.inner)
                 rank, axis = declared.rank, entry.axis
-                if rank is None or axis is None or axis < (max(rank, 1) if _out(entry) else rank):
+                if rank is None or axis is None:
+                    continue
+                count = max(rank, 1) if entry.entry.kind == "output" else rank
+                if -count <= axis < count:
                     continue
                 assert wiring.section is not None
                 yield self.found(
@@ -55,7 +57,3 @@ class AxisRange(
                     found=f'axis="{axis}"',
                     fix="name an axis of the tensor, counted from 0",
                 )
-
-
-def _out(entry: Entry) -> bool:
-    return entry.entry.kind == "output"

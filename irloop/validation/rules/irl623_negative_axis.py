@@ -1,4 +1,4 @@
-"""IRL623: axis is negative."""
+"""IRL623: axis counts from the end."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ from irloop.validation.rule import Rule
 
 
 class NegativeAxis(
-    Rule, code="IRL623", severity=Severity.ERROR, title="axis is negative", requires=("IRL104",)
+    Rule,
+    code="IRL623",
+    severity=Severity.WARNING,
+    title="axis counts from the end",
+    requires=("IRL104",),
 ):
-    """The `axis` of an entry is negative.
+    """The `axis` of an entry is negative, and so counts from the end.
 
     What it does:
         Checks the sign of `axis` of each sliced input and concatenated output.
     Why is this bad:
-        On an input OpenVINO 2026.4 refuses the file ("not an unsigned 64 bit integer"); on an
-        output it reads it, and the CPU plugin fails.
+        TensorIterator-1 and Loop-5 allow any integer, and irloop reads it. OpenVINO 2026.4 and
+        2021.4 refuse the file when an input has it ("not an unsigned 64 bit integer"); on an
+        output they read it, and the CPU plugin fails.
     Bad example:
         axis="-1"
     Good example:
@@ -37,7 +42,7 @@ class NegativeAxis(
                 assert wiring.section is not None
                 yield self.found(
                     at_entry(wiring.owner, wiring.section, entry.entry),
-                    "the axis is negative",
+                    "the axis counts from the end, which OpenVINO does not run",
                     expected="an axis counted from 0",
                     found=f'axis="{entry.axis}"',
                     fix="add the rank of the tensor",
