@@ -23,7 +23,9 @@ class BranchResultShared(
         Looks for names that stand twice among the outputs of then_branch or of else_branch.
     Why is this bad:
         The specification allows it. ONNX Runtime writes only the last of
-        these results; the others are zeros or what the memory held, without any message.
+        these results; the others are zeros or what the memory held, without any message. Where the
+        condition is a constant, it refuses the model ("Failed to find node output or a constant
+        initializer producing output").
     Bad example:
         then_branch () => (a, a) { a = Abs (x) }
     Good example:

@@ -1,0 +1,58 @@
+"""ONX313: a Loop joins one tensor of strings more than once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.graph.types import ElementType
+from irloop.validation.onnx_context import OnnxContext, at_node, element_of
+from irloop.validation.rule import FILE, OnnxRule
+
+
+class StringsJoinedTwice(
+    OnnxRule,
+    code="ONX313",
+    severity=Severity.WARNING,
+    title="a Loop joins one tensor of strings more than once",
+    requires=("ONX101",),
+    scope=FILE,
+):
+    """A scan output of a Loop collects strings that the body did not make for it alone.
+
+    What it does:
+        Looks for scan outputs of strings that are an input of the body, directly or through
+        Identity, or that are two scan outputs.
+    Why is this bad:
+        The specification allows it. ONNX Runtime moves the strings of each part into the joined
+        tensor: of a part that it joins twice, or of a state that is passed on, the second and all
+        later copies are empty strings. There is no message.
+    Bad example:
+        Loop body (i, go, words) => (go, words, words)
+    Good example:
+        Loop body (i, go, words) => (go, words, copy) {
+          shape = Shape(words) copy = Reshape(words, shape)
+        }
+    Fix:
+        Return a Reshape of the strings to their own shape (an Identity shares the tensor of a
+        state): irloop transform --pass separate_results.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding for each such scan output."""
+        for node, body in context.loops():
+            joined = body.outputs[len(body.inputs) - 1 :]
+            for index, name in enumerate(joined):
+                if element_of(body.type_of(name)) is not ElementType.STRING:
+                    continue
+                passed = context.source(body, name) in body.inputs
+                if passed or name in joined[:index]:
+                    yield self.found(
+                        at_node(node),
+                        f"the body of Loop {node.label!r} joins the strings {name!r}, "
+                        + ("which enter it" if passed else "which it joins already"),
+                        expected="strings that the body makes for each scan output",
+                        found=f"{name!r} as scan output {index}",
+                        cause="ONNX Runtime gives empty strings from the second copy on",
+                        fix=f"return a Reshape of {name!r} to its own shape",
+                    )
