@@ -130,8 +130,8 @@ MEANINGS = {
     "refuses to compile it.",
     "CNV102": "An ONNX Loop omits its condition input while the body computes a condition. By the "
     "specification that condition is ignored; every engine honours it, and so does irloop.",
-    "CNV103": "A loop appends tensors of unknown shape to a sequence. In an IR, where they are "
-    "joined, all of them must have the same shape.",
+    "CNV103": "A loop inserts tensors into a sequence of which only running the model tells the "
+    "shape. In an IR one tensor holds them all, so they must all have the same shape.",
     "CNV104": "Two inputs or outputs of the model have the same name, so one was renamed.",
     "CNV105": "A newer ONNX opset than the default one is written, since something in the model "
     "has no form in the default one. Name an opset to be told what instead.",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from irloop.conversion.framework import Conversion, Converted, exports, imports, takes_virtual
 from irloop.conversion.loop_parts import scalar
+from irloop.conversion.stacks import as_stack
 from irloop.conversion.virtual import Items, Maybe, Stacked
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
@@ -13,7 +14,7 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Invariant, LastValue, PortMap
 from irloop.graph.model import Body, Value
 from irloop.graph.op import Constant
-from irloop.graph.types import ElementType
+from irloop.graph.types import ElementType, OptionalType, ValueType
 
 __all__ = ["export_if", "import_if"]
 
@@ -164,16 +165,36 @@ def _shape(value: Converted) -> str:
     return f"{value}{inside}"
 
 
+def _agree(c: Conversion, branches: list[_Branch], index: int, type: ValueType) -> None:
+    """Let both branches give an output in the same form: sequences of any lengths as tensors."""
+    left, right = (_shape(branch.gives[index]) for branch in branches)
+    if left == right:
+        return
+    for branch in branches:
+        branch.gives[index] = _stack(branch.inner, branch.gives[index], type)
+    left, right = (_shape(branch.gives[index]) for branch in branches)
+    if left != right:
+        raise c.refuse(f"output {index} is {left} in one branch and {right} in the other")
+
+
+def _stack(inner: Conversion, value: Converted, type: ValueType) -> Converted:
+    """A value of a branch with the items of a sequence in one tensor."""
+    if isinstance(value, Items):
+        return as_stack(inner, value, type)
+    if isinstance(value, Maybe) and isinstance(value.item, Items):
+        held = type.item if isinstance(type, OptionalType) else type
+        return Maybe(as_stack(inner, value.item, held))
+    return value
+
+
 def _emit(
     c: Conversion, op: ov.If | onnx.If, condition: Value, inputs: tuple[Converted | None, ...]
 ) -> list[Converted | None]:
     captured: dict[Value, int] = {}
     move = isinstance(op, ov.If)
     branches = [_Branch(c, body, inputs, captured, move_constants=move) for body in c.node.bodies]
-    kinds = [[_shape(given) for given in branch.gives] for branch in branches]
-    for index, (left, right) in enumerate(zip(*kinds, strict=True)):
-        if left != right:
-            raise c.refuse(f"output {index} is {left} in one branch and {right} in the other")
+    for index, value in enumerate(c.node.outputs):
+        _agree(c, branches, index, value.type)
     bodies = tuple(branch.finish() for branch in branches)
     made = c.graph.add_node(
         op,

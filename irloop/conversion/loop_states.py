@@ -1,25 +1,31 @@
 """The states of an ONNX loop as states of an OpenVINO loop, sequences included.
 
-A sequence of known length becomes one state an item; one that the body only appends to becomes
-a concatenated output, and after the loop a tensor whose first axis counts the items.
+A sequence of a length that no iteration changes becomes one state an item. One that the body only
+appends to becomes a concatenated output, and after the loop a tensor whose first axis counts the
+items; any other one is such a tensor from the start, which grows and shrinks. An optional is what
+it holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from irloop.conversion import openvino_shape_forms as shape_forms
-from irloop.conversion.framework import Conversion, Converted, RefusedError
+from irloop.conversion.framework import Converted, RefusedError
+from irloop.conversion.loop_bounds import with_bounds_of
 from irloop.conversion.openvino_loops import OpenVinoLoop, Scanned
+from irloop.conversion.stacks import as_items, as_stack, joined, stack_type, stacked
 from irloop.conversion.virtual import Growing, Items, Maybe, Stacked
 from irloop.dialects.onnx.control_flow import source_parameter
-from irloop.graph.builder import shape_of
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Carried
-from irloop.graph.model import Body, Node, Value
-from irloop.graph.types import TensorType
+from irloop.graph.model import Body, Value
+from irloop.graph.types import OptionalType, SequenceType, Shape, TensorType, ValueType, widen_types
 
-__all__ = ["LoopStates", "enter", "stacked"]
+__all__ = ["LoopStates", "enter"]
 
 
 def enter(loop: OpenVinoLoop, value: Converted) -> Converted:
@@ -37,18 +43,13 @@ def enter(loop: OpenVinoLoop, value: Converted) -> Converted:
     raise RefusedError(f"{value} cannot enter a loop")
 
 
-def stacked(c: Conversion, items: Sequence[Value]) -> Value:
-    """Tensors of one shape along a new first axis."""
-    return shape_forms.concat(c, [shape_forms.unsqueeze(c, item, [0]) for item in items], 0)
-
-
 @dataclass(slots=True)
 class _State:
-    """What one state of the source was before the loop, and how many results it takes."""
+    """What one state of the source was before the loop, and what its body sees of it."""
 
     before: Converted
-    results: int
-    grows: bool = False
+    view: Converted
+    type: ValueType
     #: The body returns it as it came: no state at all.
     stays: bool = False
 
@@ -65,108 +66,151 @@ class LoopStates:
     def enter(self, before: Converted, body: Body, port: Carried) -> Converted:
         """The body's view of a state that starts from `before`."""
         parameter = body.graph.parameters[port.parameter]
+        type = parameter.outputs[0].type
         if source_parameter(body, port.result) == port.parameter:
             # OpenVINO would take the loop apart and give the output the name of the input.
-            self._states.append(_State(before, 0, stays=True))
-            return enter(self._loop, before)
-        view = self._view(before, parameter)
-        grows = isinstance(view, Growing)
-        count = len(before.values) if isinstance(before, Items) else 1
-        self._states.append(_State(before, 0 if grows else count, grows))
+            view = enter(self._loop, before)
+            self._states.append(_State(before, view, type, stays=True))
+            return view
+        joins = isinstance(before, Items | Stacked) and _can_be_joined(type)
+        appends = joins and _only_appends(body, port)
+        view = Growing() if appends else self._view(before, type, parameter.name)
+        if isinstance(view, Growing | Stacked) and not _share_a_shape(type):
+            self._loop.c.warn(
+                "CNV103",
+                "the loop inserts tensors into a sequence of which only running the model tells "
+                "the shape: in IR they must all have the same",
+            )
+        self._states.append(_State(before, view, type))
         return view
 
-    def _view(self, before: Converted, parameter: Node) -> Converted:
-        loop, name = self._loop, parameter.name
+    def _view(self, before: Converted, type: ValueType, name: str) -> Converted:
+        loop = self._loop
         if isinstance(before, Value):
-            return loop.state(before, parameter.outputs[0].type, name)
-        if isinstance(before, Stacked):
-            return Stacked(loop.state(before.tensor, before.tensor.type, name))
-        if not isinstance(before, Items):
-            raise RefusedError(f"the loop carries {before}")
-        if _only_appends(parameter):
-            return Growing()
-        return Items(tuple(loop.state(item, item.type, name) for item in before.values))
+            return loop.state(before, type, name)
+        if isinstance(before, Maybe):
+            item = None if before.item is None else self._view(before.item, _inside(type), name)
+            assert item is None or isinstance(item, Value | Items | Stacked)
+            return Maybe(item)
+        length = type.length if isinstance(type, SequenceType) else None
+        if isinstance(before, Items) and length == len(before.values):
+            return Items(
+                tuple(loop.state(item, _item_type(item, type), name) for item in before.values)
+            )
+        before, wanted = as_stack(loop.c, before, type), stack_type(type)
+        return Stacked(loop.state(before.tensor, wanted, name))
 
     def leave(self, results: Sequence[Converted]) -> None:
         """Take the body's results, one for each state, in order."""
         for state, result in zip(self._states, results, strict=True):
             if state.stays:
                 continue
-            if state.grows:
+            if isinstance(state.view, Growing):
                 self._append(result)
-                continue
-            values = _values(result)
-            if len(values) != state.results:
+            else:
+                self.results += self._values(state.view, result, state.type)
+
+    def _values(self, view: Converted, result: Converted, type: ValueType) -> list[Value]:
+        """The tensors of a result, as many as the state has."""
+        inner = self._loop.inner
+        if isinstance(view, Items):
+            return as_items(inner, result, len(view.values))
+        if isinstance(view, Stacked):
+            return [as_stack(inner, result, type).tensor]
+        if isinstance(view, Maybe):
+            held = result.item if isinstance(result, Maybe) else result
+            if (held is None) != (view.item is None):
                 raise RefusedError(
-                    f"the loop carries a sequence whose length changes ({result})",
-                    "only appending to a sequence that is read after the loop can be said",
+                    "the loop carries an optional that holds something in some iterations only",
+                    "carry a tensor, and a boolean that says whether it counts",
                 )
-            self.results += values
+            if held is None or view.item is None:
+                return []
+            return self._values(view.item, held, _inside(type))
+        if not isinstance(result, Value):
+            raise RefusedError(f"the loop carries a tensor that becomes {result}")
+        return [result]
 
     def _append(self, result: Converted) -> None:
         if not isinstance(result, Growing) or result.appended is None:
             raise RefusedError("the loop does not append to its sequence in every iteration")
         item = result.appended
         inner = self._loop.inner
-        if not isinstance(item.type, TensorType) or not item.type.shape.is_static:
-            inner.warn(
-                "CNV103",
-                "the loop appends tensors whose shape is not known: in IR they must all have "
-                "the same",
-            )
         self.appended.append(Scanned(shape_forms.unsqueeze(inner, item, [0]), 0))
 
     def after(self, lasts: Sequence[Value], joined: Sequence[Value]) -> list[Converted]:
         """What the states are after the loop, from its outputs."""
+        last, join = iter(lasts), iter(joined)
         found: list[Converted] = []
-        last, join = list(lasts), list(joined)
         for state in self._states:
             if state.stays:
                 found.append(state.before)
-                continue
-            if state.grows:
-                found.append(Stacked(self._joined(state, join.pop(0))))
-                continue
-            values = tuple(last.pop(0) for _ in range(state.results))
-            found.append(_as_before(state.before, values))
+            elif isinstance(state.view, Growing):
+                found.append(Stacked(self._behind(state, next(join))))
+            else:
+                found.append(_filled(state.view, last))
         return found
 
-    def _joined(self, state: _State, value: Value) -> Value:
-        assert isinstance(state.before, Items)
-        if not state.before.values:
-            return value
-        c = self._loop.c
-        return shape_forms.concat(c, [stacked(c, state.before.values), value], 0)
+    def _behind(self, state: _State, appended: Value) -> Value:
+        """What the loop appended, behind what was there before."""
+        c, before, shape = self._loop.c, state.before, shape_of(appended)
+        if self._loop.ran is not None and shape.dims and not Shape(shape.dims[1:]).is_static:
+            # What OpenVINO joins without an iteration has dimensions of another inference.
+            nothing = c.constant(np.zeros((0,) * len(shape.dims)), element_of(appended))
+            appended = with_bounds_of(c, appended, nothing, self._loop.ran)
+        if isinstance(before, Stacked):
+            return joined(c, [before.tensor, appended])
+        assert isinstance(before, Items)
+        return joined(c, [stacked(c, before.values), appended]) if before.values else appended
 
 
-def _values(value: Converted) -> list[Value]:
-    if isinstance(value, Value):
-        return [value]
-    if isinstance(value, Stacked):
-        return [value.tensor]
-    if isinstance(value, Items):
-        return list(value.values)
-    raise RefusedError(f"the loop carries {value}")
+def _filled(view: Converted, values: Iterator[Value]) -> Converted:
+    """The view of a state with the next values in place of its tensors."""
+    if isinstance(view, Items):
+        return Items(tuple(next(values) for _ in view.values))
+    if isinstance(view, Stacked):
+        return Stacked(next(values))
+    if isinstance(view, Maybe):
+        item = None if view.item is None else _filled(view.item, values)
+        assert item is None or isinstance(item, Value | Items | Stacked)
+        return Maybe(item)
+    return next(values)
 
 
-def _as_before(before: Converted, values: tuple[Value, ...]) -> Converted:
-    if isinstance(before, Items):
-        return Items(values)
-    return Stacked(values[0]) if isinstance(before, Stacked) else values[0]
+def _inside(type: ValueType) -> ValueType:
+    return type.item if isinstance(type, OptionalType) else type
 
 
-def _only_appends(parameter: Node) -> bool:
+def _item_type(item: Value, type: ValueType) -> ValueType:
+    """The type of an item that each iteration may replace by one of another shape."""
+    return widen_types(item.type, type.item) if isinstance(type, SequenceType) else item.type
+
+
+def _can_be_joined(type: ValueType) -> bool:
+    """True where a concatenated output is as good as a state that grows.
+
+    OpenVINO 2026.4 joins parts of different shapes to arbitrary values, while its Concat refuses
+    them. Without a known rank there is no state to choose.
+    """
+    mixed = isinstance(type, SequenceType) and type.mixed
+    item = type.item if isinstance(type, SequenceType) else type
+    no_rank = isinstance(item, TensorType) and item.shape.dims is None
+    return not mixed and (no_rank or _share_a_shape(type))
+
+
+def _share_a_shape(type: ValueType) -> bool:
+    """True when all items are known to have one shape, by numbers or by names of dimensions."""
+    item = type.item if isinstance(type, SequenceType) and not type.mixed else None
+    dims = item.shape.dims if isinstance(item, TensorType) else None
+    return dims is not None and all(isinstance(dim, int) or dim.symbol is not None for dim in dims)
+
+
+def _only_appends(body: Body, port: Carried) -> bool:
     """True when the body does nothing with a sequence but append one item to it."""
-    uses = parameter.outputs[0].uses
+    uses = body.graph.inputs[port.parameter].uses
     if len(uses) != 1:
         return False
     node, position = uses[0]
     if node.op.type != "SequenceInsert" or position != 0 or len(node.inputs) > 2:
         return False
-    return all(user.op.type == "Result" for user, _ in node.outputs[0].uses)
-
-
-def ranks_agree(values: Sequence[Value]) -> bool:
-    """True when all tensors are known to have one static shape."""
-    shapes = {shape_of(value) for value in values}
-    return len(shapes) == 1 and next(iter(shapes)).is_static
+    return [user for user, _ in node.outputs[0].uses] == [body.graph.results[port.result]]

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from irloop.conversion import openvino_forms as forms
 from irloop.conversion import openvino_shape_forms as shape_forms
 from irloop.conversion.framework import Conversion
+from irloop.conversion.loop_bounds import runs_at_all, with_bounds_of
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.comparison import LogicalAnd, LogicalOr
 from irloop.dialects.openvino.elementwise import Maximum
@@ -79,6 +80,8 @@ class OpenVinoLoop:
         self._invariants: dict[Value, Value] = {}
         self._states = 0
         self._iteration: Value | None = None
+        #: Whether the Loop had any iteration, a list of one boolean; None where that is certain.
+        self.ran: Value | None = None
 
     def iteration(self, shape: Shape = SCALAR) -> Value:
         """The iteration number as i64, a scalar or of shape [1]; only a Loop has one."""
@@ -130,7 +133,13 @@ class OpenVinoLoop:
         self._inputs = [self._forward(item) for item in self._inputs]
         forward = [replace(scan, reverse=False) for scan in scans]
         node = self._make(ov.Loop(), [trip, starts], [condition], states, forward, runs=runs)
-        last, joined = node.outputs[: len(states)], node.outputs[len(states) :]
+        last, joined = list(node.outputs[: len(states)]), node.outputs[len(states) :]
+        if not runs:
+            self.ran = runs_at_all(self.c, trip, starts)
+            initial = [item.external for item in self._inputs if item.state is not None]
+            last = [
+                with_bounds_of(self.c, *pair, self.ran) for pair in zip(last, initial, strict=True)
+            ]
         # Measured for Loops that their count alone ends; others stay as OpenVINO gives them.
         counted = bool(scans) and self.inner.constant_of(condition) is not None
         most = self._most_joined(trip, starts) if counted else None

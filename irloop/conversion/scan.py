@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from irloop.conversion import onnx_forms, onnx_shape_forms
 from irloop.conversion import openvino_forms as forms
 from irloop.conversion import openvino_shape_forms as shape_forms
-from irloop.conversion.framework import Conversion, Converted, exports, imports
+from irloop.conversion.framework import Conversion, Converted, exports, imports, takes_virtual
 from irloop.conversion.loop import part_of, without_iterations
 from irloop.conversion.loop_export import export_as_loop
 from irloop.conversion.loop_parts import LoopPlan, given
-from irloop.conversion.loop_states import LoopStates
+from irloop.conversion.loop_states import LoopStates, enter
 from irloop.conversion.openvino_loops import OpenVinoLoop, Scanned
 from irloop.conversion.scan_export import can_scan, export_as_scan
 from irloop.dialects.loops import normal_axis, sliced_count
@@ -59,9 +59,15 @@ def _trip_count(c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...])
     return c.i64(1)
 
 
+@takes_virtual
 @imports(onnx.Scan)
-def import_scan(c: Conversion, op: onnx.Scan, *inputs: Value | None) -> Sequence[Converted | None]:
-    """Scan -> TensorIterator; -> Loop where the length may be 0 or a TensorIterator is around."""
+def import_scan(
+    c: Conversion, op: onnx.Scan, *inputs: Converted | None
+) -> Sequence[Converted | None]:
+    """Scan -> TensorIterator; -> Loop where the length may be 0 or a TensorIterator is around.
+
+    Its states and what it scans are tensors; what its body captures may be a sequence.
+    """
     body = c.node.body()
     length = _length(c, body, inputs)
     if length == 0:
@@ -73,15 +79,15 @@ def import_scan(c: Conversion, op: onnx.Scan, *inputs: Value | None) -> Sequence
     bound: list[Converted] = []
     for index, node in enumerate(body.graph.parameters):
         port = body.ports.by_parameter[index]
-        value = given(c, inputs, port.external)
         if isinstance(port, Carried):
-            bound.append(states.enter(value, body, port))
+            bound.append(states.enter(given(c, inputs, port.external), body, port))
         elif isinstance(port, ScanInput):
+            value = _tensor(c, inputs, port.external)
             axis = _axis(c, port.axis, shape_of(value).rank)
             piece = loop.sliced(value, axis, port.reverse, node.name)
             bound.append(shape_forms.squeeze(loop.inner, piece, [axis]))
         else:
-            bound.append(loop.invariant(value))
+            bound.append(enter(loop, given(c, inputs, port.external)))
     scans = _run_body(loop, body, bound, states)
     made_of = [*states.results, *(scan.value for scan in scans)]
     if as_loop or not loop.reads_slices(made_of):
@@ -109,9 +115,16 @@ def _scanned(body: Body) -> list[ScanInput]:
     return [port for port in body.ports.inputs if isinstance(port, ScanInput)]
 
 
-def _length(c: Conversion, body: Body, inputs: tuple[Value | None, ...]) -> int | None:
+def _tensor(c: Conversion, inputs: tuple[Converted | None, ...], external: int) -> Value:
+    value = given(c, inputs, external)
+    if not isinstance(value, Value):
+        raise c.refuse(f"{value} cannot be scanned")
+    return value
+
+
+def _length(c: Conversion, body: Body, inputs: tuple[Converted | None, ...]) -> int | None:
     for port in _scanned(body):
-        value = given(c, inputs, port.external)
+        value = _tensor(c, inputs, port.external)
         shape = shape_of(value)
         if shape.dims is not None:
             dim = shape.dims[normal_axis(port.axis, len(shape.dims))]
@@ -120,12 +133,12 @@ def _length(c: Conversion, body: Body, inputs: tuple[Value | None, ...]) -> int 
     return None
 
 
-def _scan_length(c: Conversion, body: Body, inputs: tuple[Value | None, ...]) -> Value:
+def _scan_length(c: Conversion, body: Body, inputs: tuple[Converted | None, ...]) -> Value:
     known = _length(c, body, inputs)
     if known is not None:
         return c.i64(known)
     port = _scanned(body)[0]
-    value = given(c, inputs, port.external)
+    value = _tensor(c, inputs, port.external)
     axis = _axis(c, port.axis, shape_of(value).rank)
     return shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64(axis), 0)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from irloop.conversion import openvino_forms as forms
 from irloop.conversion import openvino_shape_forms as shape_forms
 from irloop.conversion.framework import Conversion, Converted, RefusedError, imports, takes_virtual
-from irloop.conversion.loop_states import ranks_agree, stacked
+from irloop.conversion.stacks import as_stack, erased, inserted
 from irloop.conversion.virtual import Growing, Items, Maybe, Stacked, Virtual
 from irloop.dialects.onnx import sequence as onnx
 from irloop.dialects.onnx.generate import ConstantOfShape
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Value
-from irloop.graph.types import ElementType
+from irloop.graph.types import UNKNOWN_TYPE, ElementType, ValueType
 
 __all__: list[str] = []
 
@@ -22,6 +22,12 @@ def _index(c: Conversion, position: Converted | None) -> int | None:
     """A constant position, None for one that is computed."""
     known = c.constant_of(position) if isinstance(position, Value) else None
     return None if known is None else int(known.reshape(-1)[0])
+
+
+def _type_of_sequence(c: Conversion) -> ValueType:
+    """The type in the source of the sequence that is read."""
+    sequence = c.node.inputs[0]
+    return UNKNOWN_TYPE if sequence is None else sequence.type
 
 
 def _items(value: Converted | None, action: str) -> Items:
@@ -54,20 +60,24 @@ def insert(
     op: onnx.SequenceInsert,
     sequence: Converted,
     item: Converted,
-    position: Converted | None = None,
+    position: Value | None = None,
 ) -> Converted:
     """One item more, in the list or as what a loop appends."""
     if not isinstance(item, Value):
         raise c.refuse("a sequence of sequences has no form in tensors")
     if isinstance(sequence, Growing) and position is None and sequence.appended is None:
         return Growing(item)
-    if isinstance(sequence, Stacked) and position is None:
-        more = shape_forms.unsqueeze(c, item, [0])
-        return Stacked(shape_forms.concat(c, [sequence.tensor, more], 0))
-    values = list(_items(sequence, "inserting into").values)
-    at = len(values) if position is None else _index(c, position)
-    if at is None or not -len(values) <= at <= len(values):
-        raise c.refuse(f"inserting at a position that is not a constant would need {DYNAMIC}")
+    at = None if position is None else _index(c, position)
+    if isinstance(sequence, Items) and (position is None or at is not None):
+        return _inserted(c, sequence, item, len(sequence.values) if at is None else at)
+    stack = as_stack(c, sequence, c.node.outputs[0].type)
+    return Stacked(inserted(c, stack.tensor, item, position))
+
+
+def _inserted(c: Conversion, sequence: Items, item: Value, at: int) -> Items:
+    values = list(sequence.values)
+    if not -len(values) <= at <= len(values):
+        raise c.refuse(f"position {at} is outside {sequence}")
     values.insert(at if at >= 0 else at + len(values), item)
     return Items(tuple(values))
 
@@ -75,13 +85,16 @@ def insert(
 @takes_virtual
 @imports(onnx.SequenceErase)
 def erase(
-    c: Conversion, op: onnx.SequenceErase, sequence: Converted, position: Converted | None = None
-) -> Items:
+    c: Conversion, op: onnx.SequenceErase, sequence: Converted, position: Value | None = None
+) -> Items | Stacked:
     """One item less."""
-    values = list(_items(sequence, "erasing from").values)
     at = -1 if position is None else _index(c, position)
-    if at is None or not -len(values) <= at < len(values):
-        raise c.refuse(f"erasing at a position that is not a constant would need {DYNAMIC}")
+    if not isinstance(sequence, Items) or at is None:
+        stack = as_stack(c, sequence, c.node.outputs[0].type)
+        return Stacked(erased(c, stack.tensor, position))
+    values = list(sequence.values)
+    if not -len(values) <= at < len(values):
+        raise c.refuse(f"position {at} is outside {sequence}")
     del values[at]
     return Items(tuple(values))
 
@@ -90,18 +103,14 @@ def erase(
 @imports(onnx.SequenceAt)
 def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: Value) -> Value:
     """An item of the list, or a slice of the stacked items."""
-    if isinstance(sequence, Stacked):
-        return shape_forms.gather(c, sequence.tensor, shape_forms.as_scalar(c, position), 0)
-    values = _items(sequence, "reading").values
     index = _index(c, position)
-    if index is not None:
+    if isinstance(sequence, Items) and index is not None:
+        values = sequence.values
         if not -len(values) <= index < len(values):
             raise c.refuse(f"position {index} is outside {sequence}")
         return values[index]
-    if not ranks_agree(values):
-        raise c.refuse("a computed position in a sequence of tensors of different shapes")
-    at = shape_forms.as_scalar(c, position)
-    return shape_forms.gather(c, stacked(c, values), at, 0)
+    stack = as_stack(c, sequence, _type_of_sequence(c))
+    return shape_forms.gather(c, stack.tensor, shape_forms.as_scalar(c, position), 0)
 
 
 @takes_virtual

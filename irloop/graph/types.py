@@ -29,6 +29,7 @@ __all__ = [
     "ValueType",
     "broadcast_dims",
     "broadcast_shapes",
+    "differ_in_shape",
     "element_type_of",
     "widen_types",
 ]
@@ -371,9 +372,15 @@ class TensorType:
 
 @dataclass(frozen=True, slots=True)
 class SequenceType:
-    """An ONNX sequence of values of one type."""
+    """An ONNX sequence of values of one type.
+
+    `length` is the number of items where inference finds it out; `mixed` is true where it finds
+    that the shapes of two items contradict each other. A file declares neither.
+    """
 
     item: ValueType
+    length: int | None = None
+    mixed: bool = False
 
     def __str__(self) -> str:
         return f"seq({self.item})"
@@ -401,10 +408,34 @@ def widen_types(left: ValueType, right: ValueType) -> ValueType:
         element = left.element if left.element is right.element else ElementType.DYNAMIC
         return TensorType(element, left.shape.widen(right.shape))
     if isinstance(left, SequenceType) and isinstance(right, SequenceType):
-        return SequenceType(widen_types(left.item, right.item))
+        return _widen_sequences(left, right)
     if isinstance(left, OptionalType) and isinstance(right, OptionalType):
         return OptionalType(widen_types(left.item, right.item))
     return UNKNOWN_TYPE
+
+
+def _widen_sequences(left: SequenceType, right: SequenceType) -> SequenceType:
+    length = left.length if left.length == right.length else None
+    mixed = left.mixed or right.mixed
+    for empty, other in ((left, right), (right, left)):
+        if empty.length == 0 and _same_element(empty.item, other.item):
+            # What has no items has none of another shape.
+            return SequenceType(other.item, length, mixed)
+    item = widen_types(left.item, right.item)
+    return SequenceType(item, length, mixed or differ_in_shape(left.item, right.item))
+
+
+def _same_element(left: ValueType, right: ValueType) -> bool:
+    if not isinstance(left, TensorType) or not isinstance(right, TensorType):
+        return False
+    return left.element is right.element
+
+
+def differ_in_shape(left: ValueType, right: ValueType) -> bool:
+    """True for tensors whose shapes contradict each other."""
+    if not isinstance(left, TensorType) or not isinstance(right, TensorType):
+        return False
+    return left.shape.refine(right.shape) is None
 
 
 def broadcast_dims(left: Dim, right: Dim) -> Dim | None:

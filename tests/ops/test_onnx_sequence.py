@@ -36,6 +36,7 @@ from irloop.graph.types import (
     Shape,
     TensorType,
     ValueType,
+    widen_types,
 )
 
 FAMILY = {
@@ -127,13 +128,14 @@ def inferred(op: Op, *types: ValueType | list[int] | int | None) -> ValueType:
     return node.output.type
 
 
-def sequence(*dims: int | None, element: ElementType = ElementType.F32) -> SequenceType:
-    return SequenceType(TensorType(element, Shape.of(*dims)))
+def sequence(*dims: int | None, length: int | None = None, mixed: bool = False) -> SequenceType:
+    return SequenceType(TensorType(ElementType.F32, Shape.of(*dims)), length, mixed)
 
 
 def test_construct_widens_its_items() -> None:
     other = TensorType(ElementType.F32, Shape.of(3, 6))
-    assert inferred(SequenceConstruct(), F32, other) == sequence(None, 6)
+    assert inferred(SequenceConstruct(), F32, F32) == sequence(2, 6, length=2)
+    assert inferred(SequenceConstruct(), F32, other) == sequence(None, 6, length=2, mixed=True)
     with pytest.raises(InferenceError, match="differ in element type"):
         inferred(SequenceConstruct(), F32, TensorType(ElementType.I64, Shape.of(2)))
 
@@ -144,7 +146,21 @@ def test_items_go_in_and_come_out() -> None:
     assert inferred(SequenceAt(), sequence(2, 6), 0) == F32
     assert inferred(SequenceLength(), sequence(2, 6)) == TensorType(ElementType.I64, Shape.of())
     empty = inferred(SequenceEmpty(ElementType.I32))
-    assert empty == SequenceType(TensorType(ElementType.I32, Shape(None)))
+    assert empty == SequenceType(TensorType(ElementType.I32, Shape(None)), 0)
+
+
+def test_lengths_and_shapes_are_counted_along() -> None:
+    three = sequence(2, 6, length=3)
+    assert inferred(SequenceInsert(), three, F32) == sequence(2, 6, length=4)
+    assert inferred(SequenceErase(), three) == sequence(2, 6, length=2)
+    longer = TensorType(ElementType.F32, Shape.of(2, 7))
+    assert inferred(SequenceInsert(), three, longer) == sequence(2, None, length=4, mixed=True)
+    # An item that comes into an empty sequence tells the shape of all.
+    empty = SequenceType(TensorType(ElementType.F32, Shape(None)), 0)
+    assert inferred(SequenceInsert(), empty, F32) == sequence(2, 6, length=1)
+    # One iteration or branch may give it as it was, another one with more items.
+    assert widen_types(empty, three) == widen_types(three, empty) == sequence(2, 6)
+    assert widen_types(three, sequence(2, 7, length=3)) == sequence(2, None, length=3, mixed=True)
 
 
 def test_what_is_no_sequence_is_refused() -> None:
@@ -156,18 +172,18 @@ def test_what_is_no_sequence_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "parts", "dims"),
+    ("op", "parts", "expected"),
     [
-        (SplitToSequence(axis=1), None, (2, 1)),
-        (SplitToSequence(axis=-1, keepdims=0), None, (2,)),
-        (SplitToSequence(axis=1, keepdims=0), 3, (2, 3)),
-        (SplitToSequence(axis=1), 4, (2, None)),
-        (SplitToSequence(axis=1), [2, 2, 2], (2, 2)),
-        (SplitToSequence(axis=1), [1, 5], (2, None)),
+        (SplitToSequence(axis=1), None, sequence(2, 1, length=6)),
+        (SplitToSequence(axis=-1, keepdims=0), None, sequence(2, length=6)),
+        (SplitToSequence(axis=1, keepdims=0), 3, sequence(2, 3, length=2)),
+        (SplitToSequence(axis=1), 4, sequence(2, None, length=2, mixed=True)),
+        (SplitToSequence(axis=1), [2, 2, 2], sequence(2, 2, length=3)),
+        (SplitToSequence(axis=1), [1, 5], sequence(2, None, length=2, mixed=True)),
     ],
 )
-def test_parts_of_a_split(op: Op, parts: Any, dims: tuple[int | None, ...]) -> None:
-    assert inferred(op, F32, parts) == sequence(*dims)
+def test_parts_of_a_split(op: Op, parts: Any, expected: SequenceType) -> None:
+    assert inferred(op, F32, parts) == expected
 
 
 def test_a_split_that_does_not_fit_is_refused() -> None:

@@ -23,6 +23,7 @@ from irloop.graph.types import (
     Shape,
     TensorType,
     ValueType,
+    differ_in_shape,
     widen_types,
 )
 
@@ -44,17 +45,17 @@ _LENGTH = TensorType(ElementType.I64, Shape(()))
 _TRUTH = TensorType(ElementType.BOOLEAN, Shape(()))
 
 
-def _item(args: Arguments, position: int = 0) -> ValueType:
-    """The type of the items of a sequence input.
+def _sequence(args: Arguments, position: int = 0) -> SequenceType:
+    """The type of a sequence input.
 
     Raises:
         InferenceError: when the input is known to be none.
     """
     type = args.type(position)
     if isinstance(type, SequenceType):
-        return type.item
+        return type
     if type == UNKNOWN_TYPE:
-        return UNKNOWN_TYPE
+        return SequenceType(UNKNOWN_TYPE)
     raise args.error(f"input {position} is not a sequence", "a sequence", str(type))
 
 
@@ -77,6 +78,13 @@ def _joined(args: Arguments, left: ValueType, right: ValueType) -> ValueType:
     return widen_types(left, right)
 
 
+def _as_element(item: ValueType, joined: ValueType) -> ValueType:
+    """`item` with the element type of `joined`."""
+    if not isinstance(item, TensorType) or not isinstance(joined, TensorType):
+        return item
+    return TensorType(joined.element, item.shape)
+
+
 def _require_scalar(args: Arguments, position: int) -> None:
     if not args.has(position):
         return
@@ -89,10 +97,12 @@ class SequenceConstruct(OnnxOp, type="SequenceConstruct", since=11, inputs=(1, N
     """A sequence of its inputs (SequenceConstruct-11)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        item = args.type(0)
+        item, mixed = args.type(0), False
         for position in range(1, len(args)):
-            item = _joined(args, item, args.type(position))
-        return [SequenceType(item)]
+            other = args.type(position)
+            mixed = mixed or differ_in_shape(item, other)
+            item = _joined(args, item, other)
+        return [SequenceType(item, len(args), mixed)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.sequence.construct
@@ -104,7 +114,7 @@ class SequenceEmpty(OnnxOp, type="SequenceEmpty", since=11, inputs=0):
     dtype: ElementType = ElementType.F32
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return [SequenceType(TensorType(self.dtype, UNKNOWN_SHAPE))]
+        return [SequenceType(TensorType(self.dtype, UNKNOWN_SHAPE), 0)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.sequence.empty
@@ -114,8 +124,12 @@ class SequenceLength(OnnxOp, type="SequenceLength", since=11, inputs=1):
     """The number of items of a sequence (SequenceLength-11)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        _item(args)
+        _sequence(args)
         return [_LENGTH]
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        length = _sequence(args).length
+        return None if length is None else (length,)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.sequence.length
@@ -126,7 +140,7 @@ class SequenceAt(OnnxOp, type="SequenceAt", since=11, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _require_scalar(args, 1)
-        return [_item(args)]
+        return [_sequence(args).item]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.sequence.at
@@ -137,7 +151,14 @@ class SequenceInsert(OnnxOp, type="SequenceInsert", since=11, inputs=(2, 3)):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _require_scalar(args, 2)
-        return [SequenceType(_joined(args, _item(args), args.type(1)))]
+        given, item = _sequence(args), args.type(1)
+        length = None if given.length is None else given.length + 1
+        joined = _joined(args, given.item, item)
+        if given.length == 0:
+            # Without items there is no shape that the first one could contradict.
+            return [SequenceType(_as_element(item, joined), length)]
+        mixed = given.mixed or differ_in_shape(given.item, item)
+        return [SequenceType(joined, length, mixed)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.sequence.insert
@@ -148,7 +169,9 @@ class SequenceErase(OnnxOp, type="SequenceErase", since=11, inputs=(1, 2)):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _require_scalar(args, 1)
-        return [SequenceType(_item(args))]
+        given = _sequence(args)
+        length = None if given.length is None else max(given.length - 1, 0)
+        return [SequenceType(given.item, length, given.mixed)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.sequence.erase
@@ -167,30 +190,38 @@ class SplitToSequence(OnnxOp, type="SplitToSequence", since=11, inputs=(1, 2)):
     def infer(self, args: Arguments) -> list[ValueType]:
         type = args.tensor(0)
         if type.shape.dims is None:
-            return [SequenceType(type)]
+            return [SequenceType(TensorType(type.element, UNKNOWN_SHAPE))]
         rank = len(type.shape.dims)
         if not -rank <= self.axis < rank:
             raise args.error("axis is out of range", f"{-rank}..{rank - 1}", str(self.axis))
         axis = self.axis % rank
+        total = type.shape.dims[axis]
         if not args.has(1) and not self.keepdims:
             dims = (*type.shape.dims[:axis], *type.shape.dims[axis + 1 :])
-            return [SequenceType(TensorType(type.element, Shape(dims)))]
-        part = self._part(args, type.shape.dims[axis])
-        return [SequenceType(TensorType(type.element, type.shape.with_dim(axis, part)))]
+            length = total if isinstance(total, int) else None
+            return [SequenceType(TensorType(type.element, Shape(dims)), length)]
+        part, length, mixed = self._parts(args, total)
+        item = TensorType(type.element, type.shape.with_dim(axis, part))
+        return [SequenceType(item, length, mixed)]
 
-    def _part(self, args: Arguments, total: Dim) -> Dim:
-        """The size of every part; unknown when they differ."""
+    def _parts(self, args: Arguments, total: Dim) -> tuple[Dim, int | None, bool]:
+        """The size of every part, unknown when they differ; how many; whether they differ."""
         if not args.has(1):
-            return 1
+            return 1, total if isinstance(total, int) else None, False
         sizes = args.ints(1)
         if sizes is None:
-            return UNKNOWN_DIM
+            many = args.shape(1).count() if args.rank(1) == 1 else None
+            return UNKNOWN_DIM, many, False
         if args.rank(1) == 0:
-            fits = sizes[0] > 0 and isinstance(total, int) and total % sizes[0] == 0
-            return sizes[0] if fits else UNKNOWN_DIM
+            if sizes[0] < 1 or not isinstance(total, int):
+                return UNKNOWN_DIM, None, False
+            whole, rest = divmod(total, sizes[0])
+            mixed = bool(rest and whole)
+            return UNKNOWN_DIM if rest else sizes[0], whole + bool(rest), mixed
         if isinstance(total, int) and (sum(sizes) != total or min(sizes, default=0) < 0):
             raise args.error("the parts do not make up the axis", str(total), str(list(sizes)))
-        return sizes[0] if len(set(sizes)) == 1 else UNKNOWN_DIM
+        differ = len(set(sizes)) > 1
+        return sizes[0] if sizes and not differ else UNKNOWN_DIM, len(sizes), differ
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return partial(kernels.sequence.split, axis=self.axis, keepdims=bool(self.keepdims))
@@ -203,7 +234,7 @@ class ConcatFromSequence(OnnxOp, type="ConcatFromSequence", since=11, inputs=1):
     new_axis: int = 0
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        item = _item(args)
+        item = _sequence(args).item
         if not isinstance(item, TensorType):
             raise args.error("the items are not tensors", "a sequence of tensors", str(item))
         if item.shape.dims is None:

@@ -125,7 +125,12 @@ class _Copies:
             known = isinstance(type, TensorType) and type.shape.is_static
             if self.count == 0 and not known and not self._is_state(out.result):
                 return False
-        return all(isinstance(item.type, TensorType) for item in self.body.graph.inputs)
+        # A sequence or an optional is carried or captured, and nothing has to be made for it.
+        return all(
+            isinstance(item.type, TensorType)
+            or isinstance(ports.by_parameter.get(at), Carried | Invariant)
+            for at, item in enumerate(self.body.graph.inputs)
+        )
 
     def _is_state(self, result: int) -> bool:
         return any(port.result == result for port in self.body.ports.carried)
@@ -154,10 +159,6 @@ class _Copies:
     def _parameter(self, index: int, number: int) -> Value:
         ports = self.body.ports
         parameter = self.body.graph.inputs[index]
-        type = parameter.type
-        assert isinstance(type, TensorType)
-        if index == ports.iteration:
-            return self.forms.constant(np.full(one_element(parameter), number), type.element)
         port = ports.by_parameter.get(index)
         if isinstance(port, Carried):
             state = self.states.get(index)
@@ -165,8 +166,13 @@ class _Copies:
                 # An ONNX Loop without `cond`: its condition starts true.
                 return self.forms.constant(np.ones(one_element(parameter)), ElementType.BOOLEAN)
             return state
+        type = parameter.type
         if port is None:
-            return self.forms.constant(np.zeros(type.shape.static() or ()), type.element)
+            assert isinstance(type, TensorType)
+            made = np.full(one_element(parameter), number)
+            if index != ports.iteration:
+                made = np.zeros(type.shape.static() or ())
+            return self.forms.constant(made, type.element)
         outer = self.node.inputs[port.external]
         assert outer is not None
         if isinstance(port, Invariant):
