@@ -22,7 +22,6 @@ class Job(NamedTuple):
     weights: str | None
     select: tuple[str, ...]
     ignore: tuple[str, ...]
-    engines: tuple[str, ...] = ()
 
 
 class Outcome(NamedTuple):
@@ -104,9 +103,7 @@ def _done(job: Job) -> Outcome:
     from irloop import validate
 
     try:
-        report = validate(
-            job.model, job.weights, select=job.select, ignore=job.ignore, engines=job.engines
-        )
+        report = validate(job.model, job.weights, select=job.select, ignore=job.ignore)
     except ReadError as error:
         return Outcome([item.in_file(job.model) for item in error.diagnostics], [])
     return Outcome(

@@ -20,7 +20,7 @@ from irloop.graph.walk import all_nodes
 from irloop.passes import Manager
 from irloop.passes.common import Unroll
 
-__all__ = ["drawn", "picture"]
+__all__ = ["picture"]
 
 _FORMATS = {"onnx": "ONNX", "openvino": "OpenVINO IR"}
 
@@ -46,11 +46,6 @@ def picture(request: str) -> str:
     return f'<div class="pictures">{"".join(parts)}</div>'
 
 
-def drawn(model: Model) -> str:
-    """The picture of a model whose types are inferred, as HTML of one block."""
-    return f'<div class="pictures">{_captioned(model)}</div>'
-
-
 def _model(name: str) -> Model:
     model = EXAMPLES[name]()
     irloop.infer(model)
@@ -65,11 +60,11 @@ def _converted(model: Model, target: str, prefer: str) -> Model:
 
 
 def _captioned(model: Model, caption: str = "") -> str:
-    image = _OWN_COLOURS.sub("", svg(model.graph, Style(types=False)))
+    drawn = _OWN_COLOURS.sub("", svg(model.graph, Style(types=False)))
     words = caption or _FORMATS[model.dialect]
     told = f"{words}: {', '.join(_operations(model))}"
     opening = f'<svg class="picture" role="img" aria-label="{told}" '
-    lines = image.replace("<svg ", opening, 1).replace("\n", "")
+    lines = drawn.replace("<svg ", opening, 1).replace("\n", "")
     return f"<figure><figcaption>{words}</figcaption>{lines}</figure>"
 
 

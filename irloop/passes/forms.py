@@ -32,6 +32,14 @@ __all__ = ["Emitter", "Forms", "selected"]
 #: A bound past the first element, for slices that walk backwards.
 PAST_THE_FIRST = -(2**31 - 1)
 
+#: Elements that ONNX Runtime has no Where for, and those that hold them; booleans take logic.
+WITHOUT_WHERE = {
+    ElementType.I16: ElementType.I32,
+    ElementType.U16: ElementType.I32,
+    ElementType.U64: ElementType.I64,
+    ElementType.BF16: ElementType.F32,
+}
+
 
 class Emitter:
     """Emits operations before a node of a graph."""
@@ -204,9 +212,19 @@ class Forms(Emitter):
 
     def chosen(self, condition: Value, then: Value, otherwise: Value) -> Value:
         """Elements of `then` where the condition holds, else of `otherwise`."""
-        if self.onnx:
-            return self.emit(onnx_comparison.Where(), condition, then, otherwise)
-        return selected(self, condition, then, otherwise)
+        if not self.onnx:
+            return selected(self, condition, then, otherwise)
+        element = element_of(then)
+        if element is ElementType.BOOLEAN:
+            rest = self.emit(
+                onnx_comparison.And(), self.emit(onnx_comparison.Not(), condition), otherwise
+            )
+            first = self.emit(onnx_comparison.And(), condition, then)
+            return self.emit(onnx_comparison.Or(), first, rest)
+        wide = WITHOUT_WHERE.get(element, element)
+        values = (self.converted(value, wide) for value in (then, otherwise))
+        made = self.emit(onnx_comparison.Where(), condition, *values)
+        return self.converted(made, element)
 
     def converted(self, value: Value, element: ElementType) -> Value:
         """`value` in another element type; itself where that is its own."""

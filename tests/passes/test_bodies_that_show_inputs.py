@@ -202,3 +202,62 @@ def test_openvino_runs_either_kind_of_loop(
     for _ in range(2):
         found = request.infer(given)
         assert [np.asarray(value).tolist() for value in found.values()] == wanted
+
+
+ENDS_EARLY = """<ir_version: 8, opset_import: ["" : 8]>
+g (int64[2] lengths, ELEMENT[2, 1] h, ELEMENT[2, 2, 1] x) => (ELEMENT[2, 1] l, ELEMENT[2, 2, 1] y) {
+  l, y = Scan <num_scan_inputs: int = 1, body = b (ELEMENT[1] a, ELEMENT[1] e)
+               => (ELEMENT[1] n, ELEMENT[1] m) {
+    n = Identity (e)
+    m = Identity (a)
+  }> (lengths, h, x)
+}"""
+
+
+@pytest.mark.parametrize(
+    ("element", "kind"),
+    [("bool", "bool"), ("int16", "i2"), ("uint16", "u2"), ("uint64", "u8"), ("float16", "f2")],
+)
+def test_a_batch_ends_early_in_every_element_type(element: str, kind: str, tmp_path: Path) -> None:
+    """ONNX Runtime has no Where for most of these."""
+    source, target = tmp_path / "model.onnx", tmp_path / "changed.onnx"
+    text = ENDS_EARLY.replace("ELEMENT", element)
+    source.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    model, _ = irloop.transform(source, ["scan8_to_scan9"], verify=True)
+    irloop.save_model(model, target)
+    onnxruntime = pytest.importorskip("onnxruntime")
+    session = onnxruntime.InferenceSession(target, providers=["CPUExecutionProvider"])
+    h, x = np.array([[1], [1]], kind), np.array([[[0], [1]], [[1], [1]]], kind)
+    for lengths, last, joined in [
+        ([2, 1], [[1], [1]], [[[1], [0]], [[1], [0]]]),
+        ([1, 2], [[0], [1]], [[[1], [0]], [[1], [1]]]),
+    ]:
+        feeds = {"lengths": np.array(lengths), "h": h, "x": x}
+        for found in (list(run(model, feeds).values()), session.run(None, feeds)):
+            assert [value.tolist() for value in found] == [last, joined]
+            assert {value.dtype for value in found} == {h.dtype}
+
+
+#: The only state never changes; the loop joins what it computes of it.
+ONE_STATE = """<ir_version: 8, opset_import: ["" : OPSET]>
+g (int64 n, bool k, float[2] x) => (float[m, 2] z) {
+  y, z = Loop <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] a, float[2] r) {
+    d = Identity (c)
+    r = Neg (a)
+  }> (n, k, x)
+}"""
+
+
+@pytest.mark.parametrize(("opset", "stays"), [(8, True), (11, False)])
+def test_a_loop_keeps_a_state_where_the_opset_wants_one(
+    opset: int, stays: bool, tmp_path: Path
+) -> None:
+    source = tmp_path / "model.onnx"
+    text = ONE_STATE.replace("OPSET", str(opset))
+    source.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    model, profile = irloop.transform(source, ["canonical_ports"], verify=True)
+    assert profile.modified is not stays
+    irloop.save_model(model, tmp_path / "changed.onnx")
+    for count in (2, 0):
+        found = run(model, [np.array(count), np.array(True), PAIR])
+        assert [value.tolist() for value in found.values()] == [[[-1, -2]] * count]

@@ -189,3 +189,41 @@ def test_slices_that_nobody_reads_count_no_iterations(tmp_path: Path) -> None:
         "  loop.1 joins following, axis 0, 0..3, 1, 1\n"
         "-> loop.0, loop.1"
     )
+
+
+def test_a_loop_of_invariants_stays() -> None:
+    """OpenVINO crashes when it folds a TensorIterator whose invariants are constants."""
+
+    def build(b: Builder, _: Value) -> Value:
+        inner = b.nested("body")
+        fixed = inner.parameter("w", TensorType(F32, Shape.of(1)))
+        inner.result(inner.constant(True, BOOL), "go")
+        inner.result(inner(elementwise.Add(), fixed, fixed), "twice")
+        ports = PortMap((Invariant(2, 0),), (Concatenated(1, 0, 0, 0, -1, 1, 1),), None, 0)
+        body = Body("body", inner.graph, ports)
+        first = (b.i64(3), b.constant(True, BOOL), b.constant([2], F32))
+        return b.emit(control_flow.Loop(), *first, n_outputs=1, bodies=(body,)).output
+
+    assert not Manager([LoopToTensorIterator()]).run_passes(model_of(build, (F32, ())))
+
+
+def test_a_branch_with_a_loop_that_never_runs_stays() -> None:
+    """OpenVINO refuses to fold such a loop where all that enters is constant."""
+
+    def build(b: Builder, c: Value) -> Value:
+        bodies = []
+        for label in ("then", "else"):
+            inner = b.nested(label)
+            loop = inner.nested("body")
+            state = loop.parameter("s", TensorType(F32, Shape(())))
+            loop.result(loop.constant(True, BOOL), "go")
+            loop.result(loop(elementwise.Add(), state, state), "next")
+            ports = PortMap((Carried(2, 0, 1),), (LastValue(1, 0),), None, 0)
+            body = Body("body", loop.graph, ports)
+            given = (inner.i64(3), inner.constant(label == "then", BOOL), inner.constant(1, F32))
+            made = inner.emit(control_flow.Loop(), *given, n_outputs=1, bodies=(body,))
+            inner.result(made.output, f"{label}/out")
+            bodies.append(Body(label, inner.graph, PortMap((), (LastValue(0, 0),))))
+        return b.emit(control_flow.If(), c, n_outputs=1, bodies=tuple(bodies)).output
+
+    assert not Manager([SelectBranches()]).run_passes(model_of(build, (BOOL, ())))

@@ -126,7 +126,7 @@ class _Writer:
         self._nodes(graph, model.graph, scope)
         for name, value in zip(outputs, model.graph.outputs, strict=True):
             if scope.names[value] != name:
-                self._identity(graph, scope.names[value], name)
+                self._identity(graph, model.graph, scope.names[value], name)
             self._value_info(graph.output.add(), name, value)
         self._declare(graph, model.graph, scope, outputs)
         return proto
@@ -280,15 +280,18 @@ class _Writer:
             if result_value.producer in folded.captures:
                 # A body must not give an outer value itself (ONNX Runtime refuses it).
                 name = scope.fresh(result.name)
-                self._identity(proto, scope.names[result_value], name)
+                self._identity(proto, graph, scope.names[result_value], name)
             self._value_info(proto.output.add(), name, result_value)
             outputs.append(name)
         self._declare(proto, graph, scope, outputs)
 
-    def _identity(self, proto: onnx.GraphProto, source: str, name: str) -> None:
+    def _identity(self, proto: onnx.GraphProto, graph: Graph, source: str, name: str) -> None:
         if "" not in self._model.opsets:
             raise WriteError(f"{name!r} needs an Identity, but the model names no opset of ai.onnx")
-        proto.node.add(op_type="Identity", name=name, input=[source], output=[name])
+        # ONNX Runtime refuses two nodes of one name, but takes nodes without a name.
+        taken = any(node.name == name for node in graph.nodes)
+        own = "" if taken else name
+        proto.node.add(op_type="Identity", name=own, input=[source], output=[name])
 
     def _declare(
         self, proto: onnx.GraphProto, graph: Graph, scope: Scope, outputs: list[str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irloop.dialects.loops import normal_axis, sliced_count
+from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
@@ -49,8 +50,9 @@ class CanonicalPorts(LoopPass):
     cut out before the loop: OpenVINO's CPU starts every slice at the end of the axis. Equal wires
     become one, states that never change become invariants or constants, parameters nobody reads
     go, and so does a loop that is left without outputs. States come first, then slices, then
-    invariants; outputs keep their order. An axis of an unknown rank stays as it is, and a state
-    stays one where its outer value cannot take over the name of a model output.
+    invariants; outputs keep their order. An axis of an unknown rank stays as it is. A state stays
+    one where its outer value cannot take over the name of a model output, and where it is the only
+    one of a Loop of an opset below 11.
     """
 
     name = "canonical_ports"
@@ -65,7 +67,9 @@ class CanonicalPorts(LoopPass):
             item.port = _input_form(node, item, forms)
         for leaving in wires.outputs:
             leaving.port = _output_form(node, wires, leaving)
-        changed |= _settle_states(wires, rewriter, inner)
+        # Before opset 11 an ONNX Loop has a state at least.
+        wants_state = isinstance(node.op, onnx.Loop) and self.model.opsets.get("", 0) < 11
+        changed |= _settle_states(wires, rewriter, inner, wants_state=wants_state)
         while _merge_inputs(wires, inner):
             # Where two states became one, values computed from them may have become one as well.
             changed = True
@@ -114,7 +118,9 @@ def _output_form(node: Node, wires: LoopWires, leaving: Leaving) -> OutputPort:
     return replace(port, start=start, end=end)
 
 
-def _settle_states(wires: LoopWires, rewriter: MatchRewriter, inner: Rewriter) -> bool:
+def _settle_states(
+    wires: LoopWires, rewriter: MatchRewriter, inner: Rewriter, *, wants_state: bool
+) -> bool:
     """States that never change become invariants, or constants where they start from one."""
     changed = False
     for item in list(wires.states):
@@ -125,6 +131,8 @@ def _settle_states(wires: LoopWires, rewriter: MatchRewriter, inner: Rewriter) -
             continue
         shown = wires.shown_by(item)
         if not all(_may_go(leaving.output) for leaving in shown):
+            continue
+        if wants_state and len(wires.states) == 1 and len(wires.outputs) > len(shown):
             continue
         for leaving in shown:
             rewriter.replace_value(leaving.output, item.outer)

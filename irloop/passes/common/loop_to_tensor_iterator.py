@@ -37,8 +37,8 @@ class LoopToTensorIterator(LoopPass):
 
     The iteration number becomes a slice of a constant; slices that the body does not read go. A
     Loop stays when its number of iterations is not known or 0, directly in or around another
-    TensorIterator (OpenVINO allows none), when nothing would count its iterations, or when the
-    length of what it slices is not known.
+    TensorIterator (OpenVINO allows none), when nothing would count its iterations, when only
+    invariants enter, or when the length of what it slices is not known.
     """
 
     name = "loop_to_tensor_iterator"
@@ -55,7 +55,9 @@ class LoopToTensorIterator(LoopPass):
         read = [item for item in wires.slices if item not in unread]
         counted = wires.iteration is not None and wires.iteration.is_used
         joins = any(isinstance(item.port, Concatenated) for item in wires.outputs)
-        if not (read or counted or joins or count == 1):
+        # OpenVINO crashes when it folds a TensorIterator that has constant invariants only.
+        held = _held(wires) and (joins or count == 1)
+        if not (read or counted or held):
             return
         if not all(_is_long_enough(item, count) for item in wires.slices):
             return
@@ -100,12 +102,22 @@ def _is_long_enough(item: Entering, count: int) -> bool:
     return isinstance(size, int) and size >= count * port.part_size
 
 
+def _held(wires: LoopWires) -> list[Entering]:
+    """The states of a loop, without a condition that nothing but the loop reads."""
+    return [
+        item
+        for item in wires.states
+        if item.outer is not wires.starts
+        or item.result is not wires.goes_on
+        or wires.shown_by(item)
+        or item.parameter.is_used
+    ]
+
+
 def _drop_condition(wires: LoopWires) -> None:
     """Leave out the condition, which is true in every iteration; where it is read it is a state."""
-    for item in wires.states:
-        condition = item.outer is wires.starts and item.result is wires.goes_on
-        if condition and not wires.shown_by(item) and not item.parameter.is_used:
-            wires.inputs.remove(item)
+    held = _held(wires)
+    wires.inputs = [item for item in wires.inputs if item.result is None or item in held]
     wires.goes_on = wires.trip = wires.starts = None
 
 

@@ -33,7 +33,7 @@ class SelectBranches(MatcherPass):
     computing what is not taken. Booleans are chosen by logical operations: the CPU refuses some
     Selects of booleans. An If stays whose outputs differ in type or shape between the
     branches or are not static, or whose branches hold what must not run unasked: a state, random
-    numbers, a loop whose number of iterations is not constant.
+    numbers, a loop whose number of iterations is not constant or 0.
     """
 
     name = "select_branches"
@@ -99,7 +99,8 @@ def _is_harmless(body: Body, rewriter: MatchRewriter) -> bool:
     """True when nothing happens but numbers if a branch is computed without being taken."""
     for node in all_nodes(body.graph):
         is_loop = isinstance(node.op, control_flow.Loop)
-        if is_loop and trip_count(node, rewriter.inference) is None:
+        if is_loop and not trip_count(node, rewriter.inference):
+            # Where it never runs and all it reads is constant, OpenVINO refuses to fold it.
             return False
         if not node.bodies and not node.op.pure:
             return False

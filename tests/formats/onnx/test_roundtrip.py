@@ -17,6 +17,7 @@ from irloop.errors import ReadError, WriteError
 from irloop.formats.onnx import reader, writer
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant
+from irloop.graph.rewriter import Rewriter
 from irloop.graph.verify import verify
 
 CORPUS = Path(__file__).resolve().parents[3].parent / "shared" / "corpus"
@@ -172,3 +173,19 @@ def same_value(left: Any, right: Any) -> None:
         return
     np.testing.assert_array_equal(left, right)
     assert np.asarray(left).dtype == np.asarray(right).dtype
+
+
+def test_an_output_may_be_called_as_a_node(tmp_path: Path) -> None:
+    """The second output needs an Identity; ONNX Runtime refuses two nodes of one name."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+      g (float[2] x) => (float[2] y, float[2] z) { [z] y = Neg (x) z = Identity (y) }"""
+    proto = onnx.parser.parse_model(text)
+    assert proto.graph.node[0].name == "z"
+    model = reader.from_proto(proto)
+    node, identity = model.graph.nodes
+    Rewriter(model.graph).replace_node(identity, node.outputs)
+    writer.write(model, tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    found = session.run(None, {"x": np.array([1, -2], np.float32)})
+    assert [value.tolist() for value in found] == [[-1, 2], [-1, 2]]
