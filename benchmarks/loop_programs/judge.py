@@ -36,13 +36,21 @@ FINDINGS = ("died", "hung", "crashed", "invalid", "wrong", "stale", "engine refu
 
 #: What an engine says of models that it cannot run, whoever wrote them; and why.
 LIMITS = {
+    "src_prc: string": "OpenVINO's CPU plugin computes nothing on strings and moves few of them",
+    "string precision": "OpenVINO's CPU plugin computes nothing on strings and moves few of them",
+    "non-string numpy arrays": "ONNX Runtime's Python interface takes no strings beside odd types",
     "dynamic rank": "OpenVINO's CPU plugin runs no loop over values of unknown rank",
     "Could not find an implementation": "ONNX Runtime has no kernel for the element type",
     "Subgraph must have the shape set": "ONNX Runtime stacks no results of unknown rank",
 }
 
 #: What irloop refuses for the lack of it in the other format: a part of the message, and why.
-NOT_EXPRESSED: dict[str, str] = {}
+NOT_EXPRESSED = {
+    "empty optional": "an IR has no optionals",
+    "OpenVINO compares no strings": "OpenVINO has no operations on strings",
+    "OpenVINO computes nothing on strings": "OpenVINO has no operations on strings",
+    "found: string": "OpenVINO has no operations on strings",
+}
 
 
 @dataclass
@@ -218,7 +226,9 @@ def judge_ir(case: Case, program: IrProgram, random: Random) -> None:
     _valid(case, "validate the source", source)
     found = case.stage("run the source", lambda: _irloop(source, sets))
     case.compare("run the source", found, wanted)
-    opset = random.choice([None, None, 13, 17, 21])
+    # What rounds to 8-bit floats has no form in older opsets.
+    narrow = any(feature.startswith("to f8") for feature in program.features)
+    opset = random.choice([None, None, 21] if narrow else [None, None, 13, 17, 21])
     if not case.stage("convert to ONNX", lambda: _convert(source, there, random, opset)):
         return
     _valid(case, "validate the ONNX", there)

@@ -381,8 +381,9 @@ def twin(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 def _make_safe(graph: onnx.GraphProto, depth: int) -> None:
     for info in (*graph.input, *graph.output, *graph.value_info):
-        tensor = info.type.tensor_type
-        tensor.elem_type = _WIDER.get(tensor.elem_type, tensor.elem_type)
+        if info.type.HasField("tensor_type"):
+            tensor = info.type.tensor_type
+            tensor.elem_type = _WIDER.get(tensor.elem_type, tensor.elem_type)
     nodes = list(graph.node)
     del graph.node[:]
     for node in nodes:
