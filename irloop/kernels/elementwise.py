@@ -66,10 +66,20 @@ Function = Callable[..., Any]
 add: Function = np.add
 subtract: Function = np.subtract
 multiply: Function = np.multiply
-maximum: Function = np.maximum
-minimum: Function = np.minimum
 negative: Function = np.negative
 absolute: Function = np.abs
+
+
+def maximum(left: Array, right: Array) -> Any:
+    """The larger operand, numpy broadcast; 4-bit integers stay what they are."""
+    made = np.maximum(left, right)
+    return made if made.dtype == left.dtype else made.astype(left.dtype)
+
+
+def minimum(left: Array, right: Array) -> Any:
+    """The smaller operand, numpy broadcast; 4-bit integers stay what they are."""
+    made = np.minimum(left, right)
+    return made if made.dtype == left.dtype else made.astype(left.dtype)
 
 
 def align_pdpd(array: Array, rank: int, axis: int) -> Array:

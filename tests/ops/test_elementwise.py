@@ -169,3 +169,11 @@ def test_partly_known_shape_arithmetic(builder: Builder) -> None:
 def test_contradictions(builder: Builder, op: Any, left: Any, right: Any) -> None:
     with pytest.raises(InferenceError):
         builder(op, value(builder, *left), value(builder, *right))
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.int4, ml_dtypes.uint4])
+def test_extremes_of_4_bit_integers_have_4_bits(dtype: type) -> None:
+    left, right = np.array([1, 2, 3]).astype(dtype), np.array([3, 2, 1]).astype(dtype)
+    larger, smaller = kernels.maximum(left, right), kernels.minimum(left, right)
+    assert (larger.dtype, smaller.dtype) == (dtype, dtype)
+    assert (larger.tolist(), smaller.tolist()) == ([3, 2, 3], [1, 2, 1])
