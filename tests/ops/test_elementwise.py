@@ -173,7 +173,8 @@ def test_contradictions(builder: Builder, op: Any, left: Any, right: Any) -> Non
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.int4, ml_dtypes.uint4])
 def test_extremes_of_4_bit_integers_have_4_bits(dtype: type) -> None:
-    left, right = np.array([1, 2, 3]).astype(dtype), np.array([3, 2, 1]).astype(dtype)
+    left: Any = np.array([1, 2, 3]).astype(dtype)
+    right: Any = np.array([3, 2, 1]).astype(dtype)
     larger, smaller = kernels.maximum(left, right), kernels.minimum(left, right)
     assert (larger.dtype, smaller.dtype) == (dtype, dtype)
     assert (larger.tolist(), smaller.tolist()) == ([3, 2, 3], [1, 2, 1])
