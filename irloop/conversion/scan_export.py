@@ -16,14 +16,19 @@ from irloop.conversion.loop_parts import (
 )
 from irloop.dialects.loops import is_consistent
 from irloop.graph.builder import shape_of
+from irloop.graph.clone import clone_graph
+from irloop.graph.inference import Inference
 from irloop.graph.loops import Concatenated, LastValue, Sliced
 from irloop.graph.model import Value
-from irloop.graph.types import TensorType
+from irloop.graph.types import Shape, TensorType, ValueType
 
 __all__ = ["can_scan", "export_as_scan"]
 
 #: A slice bound past every end, as ONNX writes it.
 TO_THE_END = 2**63 - 1
+
+#: A dimension that no model is likely to have.
+SOME_LENGTH = 7919
 
 
 def can_scan(plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
@@ -40,7 +45,49 @@ def can_scan(plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
         made = plan.result_type(state.result)
         if not isinstance(made, TensorType) or shape_of(value).refine(made.shape) is None:
             return False
-    return True
+    return not _some_state_widens(plan) and not _some_state_grows(plan)
+
+
+def _some_state_widens(plan: LoopPlan) -> bool:
+    """True when a dimension is known of an initial state, and not of the state later on."""
+    node = plan.body.graph.owner
+    assert node is not None
+    for port in plan.carried:
+        initial, held = node.inputs[port.external], plan.parameter_type(port.parameter)
+        if initial is None or not isinstance(held, TensorType):
+            continue
+        pairs = zip(shape_of(initial).dims or (), held.shape.dims or (), strict=False)
+        if any(isinstance(first, int) and first != later for first, later in pairs):
+            return True
+    return False
+
+
+def _some_state_grows(plan: LoopPlan) -> bool:
+    """True when a state of unknown dimensions leaves an iteration with others.
+
+    The body is inferred as if every unknown dimension were `SOME_LENGTH`. A state that then has
+    another known dimension is one that grows or shrinks.
+    """
+    types = [_of_some_length(value.type) for value in plan.body.graph.inputs]
+    states = [types[port.parameter] for port in plan.carried]
+    if states == [plan.parameter_type(port.parameter) for port in plan.carried]:
+        return False
+    body = clone_graph(plan.body.graph)
+    Inference(tolerant=True).run(body, types)
+    for port in plan.carried:
+        held, made = types[port.parameter], body.outputs[port.result].type
+        if not isinstance(held, TensorType) or not isinstance(made, TensorType):
+            continue
+        if held.shape.refine(made.shape) is None:
+            return True
+    return False
+
+
+def _of_some_length(type: ValueType) -> ValueType:
+    if not isinstance(type, TensorType) or type.shape.dims is None:
+        return type
+    dims = (dim if isinstance(dim, int) else SOME_LENGTH for dim in type.shape.dims)
+    return TensorType(type.element, Shape(tuple(dims)))
 
 
 def export_as_scan(

@@ -20,6 +20,7 @@ import irloop
 from irloop.dialects.openvino.comparison import LogicalXor
 from irloop.dialects.openvino.control_flow import If, Loop, TensorIterator
 from irloop.dialects.openvino.elementwise import Add
+from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.builder import Builder
 from irloop.graph.loops import (
     Carried,
@@ -286,3 +287,35 @@ def test_what_branches_return(around: str, opset: int | None, tmp_path: Path) ->
         if found:
             wrong[names] = found
     assert not wrong
+
+
+@pytest.mark.parametrize("loops", ["keep", "scan"])
+@pytest.mark.parametrize("length", [1, UNKNOWN_DIM])
+@pytest.mark.parametrize("grows", [True, False])
+def test_a_state_that_grows_is_no_state_of_a_scan(
+    grows: bool, length: Any, loops: Form, tmp_path: Path
+) -> None:
+    """A TensorIterator appends each slice to its state, or adds it."""
+    b = Builder(Graph("growing"))
+    x = b.parameter("x", TensorType(ElementType.F32, Shape.of(UNKNOWN_DIM)))
+    state = b.parameter("a", TensorType(ElementType.F32, Shape.of(length)))
+    inner = b.nested("body")
+    part = inner.parameter("p", TensorType(ElementType.F32, Shape.of(1)))
+    held = inner.parameter("s", TensorType(ElementType.F32, Shape.of(UNKNOWN_DIM)))
+    inner.result(inner(Concat(0), held, part) if grows else inner(Add(), held, part), "next")
+    ports = PortMap((Sliced(0, 0, 0), Carried(1, 1, 0)), (LastValue(0, 0),))
+    body = Body("body", inner.graph, ports)
+    node = b.emit(TensorIterator(), x, state, n_outputs=1, bodies=(body,), name="loop")
+    b.result(node.output, "out")
+    _convert(Model(b.graph, "openvino", 11), None, loops, tmp_path / "model.onnx")
+    feeds: list[dict[str, Array]] = [
+        {"x": np.arange(count, dtype=np.float32), "a": np.array([5], np.float32)}
+        for count in (3, 1, 4)
+    ]
+    wanted = [
+        [np.concatenate([feed["a"], feed["x"]]) if grows else feed["a"] + feed["x"].sum()]
+        for feed in feeds
+    ]
+    assert not _check(tmp_path / "model.onnx", feeds, wanted)
+    nodes = irloop.read_model(tmp_path / "model.onnx").graph.nodes
+    assert ("Scan" in [node.op.type for node in nodes]) is not grows
