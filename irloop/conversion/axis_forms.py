@@ -71,8 +71,7 @@ def _reshaped(
         # One -1 is no riddle while no other dimension is 0.
         return shape_forms.reshape(c, value, [dim if isinstance(dim, int) else -1 for dim in dims])
     pattern = _computed(c, value, axis, replaced, part)
-    # Before 14 a 0 can only copy the dimension at its own place: wrong for empty tensors alone.
-    return shape_forms.reshape_to(c, value, pattern, special_zero=c.opset < 14)
+    return shape_forms.reshape_to(c, value, pattern, special_zero=False)
 
 
 def _computed(c: Conversion, value: Value, axis: int, replaced: int, part: int | None) -> Value:

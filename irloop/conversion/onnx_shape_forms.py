@@ -9,13 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irloop.conversion.framework import Conversion
-from irloop.dialects.onnx import convert, generate, padding, search, slicing
+from irloop.dialects.onnx import (
+    comparison,
+    convert,
+    elementwise,
+    generate,
+    padding,
+    reduction,
+    search,
+    slicing,
+)
 from irloop.dialects.onnx import gather as gathers
 from irloop.dialects.onnx import shape as shapes
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.tensor import ArrayTensor
-from irloop.graph.types import ElementType
+from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType
 
 __all__ = [
     "as_i64",
@@ -39,6 +48,25 @@ __all__ = [
     "unsqueeze",
 ]
 
+
+#: The element types of ConstantOfShape in the opsets before 14.
+FILLED = frozenset(
+    ElementType(name)
+    for name in (
+        "f16",
+        "f32",
+        "f64",
+        "i8",
+        "i16",
+        "i32",
+        "i64",
+        "u8",
+        "u16",
+        "u32",
+        "u64",
+        "boolean",
+    )
+)
 
 #: Ends that ONNX Runtime does not clamp.
 _OPEN_ENDS = (2**31 - 1, 2**63 - 1)
@@ -88,13 +116,53 @@ def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: boo
     """The elements in the shape of an i64 list; 0 copies a dimension with `special_zero`.
 
     Raises:
-        RefusedError: when 0 means an empty dimension and the opset cannot say that.
+        RefusedError: when 0 means an empty dimension, and neither the opset nor operations of it
+            have that for the element type.
     """
     if c.opset >= 14:
         return c(shapes.Reshape14(allowzero=not special_zero), value, pattern)
-    if not special_zero:
+    known = c.constant_of(pattern)
+    if special_zero or (known is not None and 0 not in known):
+        return c(shapes.Reshape(), value, pattern)
+    if element_of(value) not in FILLED:
         raise c.refuse("a dimension of 0 in a shape needs opset 14", opset=14)
-    return c(shapes.Reshape(), value, pattern)
+    if known is not None:
+        # There is nothing in it, so any tensor of that shape is the same.
+        return constant_of_shape(
+            c, c.i64([max(0, int(dim)) for dim in known]), 0, element_of(value)
+        )
+    return _reshape_or_empty(c, value, pattern)
+
+
+def _reshape_or_empty(c: Conversion, value: Value, pattern: Value) -> Value:
+    """Reshape where a computed dimension may be 0, before opset 14.
+
+    Given value [0, 4] and pattern [2, 0]: one element is appended, [1 * 2] is given the shape
+    [2, 1], and of that [0:2, 0:0] is taken. Nothing is appended or cut where no dimension is 0.
+    """
+    zero, one = c.i64([0]), c.i64([1])
+    size = c(shapes.Reshape(), c(shapes.Size(), value), one)
+    is_rest = c(comparison.Less(), pattern, zero)
+    others = _product(c, c(comparison.Where(), is_rest, one, pattern))
+    divisor = c(comparison.Where(), c(comparison.Equal(), others, zero), one, others)
+    rest = c(elementwise.Div(), size, divisor)
+    wanted = c(comparison.Where(), is_rest, rest, pattern)
+    safe = c(comparison.Where(), c(comparison.Equal(), wanted, zero), one, wanted)
+    missing = c(elementwise.Sub(), _product(c, safe), size)
+    filler = constant_of_shape(c, missing, 0, element_of(value))
+    filled = concat(c, [reshape(c, value, [-1]), filler], 0)
+    starts = c(elementwise.Mul(), wanted, zero)
+    made = slice_by(c, c(shapes.Reshape(), filled, safe), starts, wanted)
+    dims = c.inference.dims(pattern)
+    if dims is not None:
+        shape = Shape(tuple(dim if dim != -1 else UNKNOWN_DIM for dim in dims))
+        c.inference.hint(made, TensorType(element_of(value), shape))
+        c.inference.visit(made.producer)
+    return made
+
+
+def _product(c: Conversion, numbers: Value) -> Value:
+    return c(reduction.ReduceProd1(axes=(0,), keepdims=True), numbers)
 
 
 def transpose(c: Conversion, value: Value, order: Sequence[int]) -> Value:

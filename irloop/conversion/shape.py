@@ -13,7 +13,7 @@ from irloop.dialects.onnx.gather import Compress
 from irloop.dialects.openvino import shape as ov
 from irloop.dialects.openvino.search import CumSum
 from irloop.dialects.slices import TO_THE_END
-from irloop.graph.builder import element_of, shape_of
+from irloop.graph.builder import shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
@@ -58,16 +58,13 @@ def export_reshape(c: Conversion, op: ov.Reshape, data: Value, pattern: Value) -
     if op.special_zero or (known is not None and 0 not in known):
         return onnx_forms.reshape_to(c, data, target)
     if known is None:
-        # Before 14 a dimension that becomes 0 while the model runs cannot be said.
-        if c.opset < 14 and 0 in (shape_of(data).dims or ()):
-            raise c.refuse("an empty tensor in a computed shape needs opset 14", opset=14)
-        return onnx_forms.reshape_to(c, data, target, special_zero=c.opset < 14)
+        # Before 14 a dimension that becomes 0 while the model runs takes many operations, which
+        # only a tensor that is known to be empty is worth.
+        empty = 0 in (shape_of(data).dims or ())
+        return onnx_forms.reshape_to(c, data, target, special_zero=c.opset < 14 and not empty)
     if -1 in known:
         known[known.index(-1)] = 0
         target = c.i64(known)
-    if c.opset < 14:
-        # There is nothing in it, so any tensor of that shape is the same.
-        return onnx_forms.constant_of_shape(c, target, 0, element_of(data))
     return onnx_forms.reshape_to(c, data, target, special_zero=False)
 
 
