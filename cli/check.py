@@ -12,24 +12,23 @@ from irloop.errors import UsageError
 from . import report_json
 from .console import clean, common_options, console_of
 from .exits import Exit
-from .options import comparison_options
+from .options import comparison_options, engines_option
 
 if TYPE_CHECKING:
     from irloop import Comparison, Model
 
-__all__ = ["command", "comparison_text"]
+__all__ = ["command", "comparison_text", "exit_of"]
 
 EPILOG = """\
 \b
 Examples:
   irloop check model.xml model.onnx
   irloop check model.xml model.onnx --inputs a.npz --inputs b.npz
-  irloop check model.xml model.onnx --engine-b onnxruntime --seeds 5
+  irloop check model.xml model.onnx --engines numpy --seeds 5
+  irloop check model.onnx model.onnx --engine-b onnxruntime
   irloop check old.onnx new.onnx --rtol 1e-3 --atol 1e-5 --format json
   irloop check model.xml model.onnx --dim batch=4 --dim ?=16
 """
-
-ENGINES = ("numpy", "onnxruntime", "openvino", "onnx-reference")
 
 
 def sizes_of(
@@ -54,14 +53,13 @@ def sizes_of(
 @click.option(
     "--bin-b", metavar="FILE", type=click.Path(exists=True, dir_okay=False), help="Weights of B."
 )
+@engines_option
 @click.option(
     "--engine-a",
-    type=click.Choice(ENGINES),
-    default="numpy",
-    show_default=True,
-    help="What runs A; numpy is built in, the others must be installed.",
+    metavar="NAME",
+    help="Instead of --engines: what runs A. Default: numpy, where --engine-b is given.",
 )
-@click.option("--engine-b", type=click.Choice(ENGINES), default="numpy", show_default=True)
+@click.option("--engine-b", metavar="NAME", help="What runs B, likewise.")
 @click.option(
     "-i",
     "--inputs",
@@ -99,9 +97,10 @@ def sizes_of(
 def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> None:
     """Run A and B with the same inputs and compare every output.
 
-    Either may be OpenVINO IR or ONNX. Inputs respect types, indices and trip counts; loops run
+    Either may be OpenVINO IR or ONNX. Both run in the built-in executor, and each in the engine of
+    its format, where that is installed. Inputs respect types, indices and trip counts; loops run
     0, 1, 2 and more times. Where the two part, the first node, iteration and element that differ
-    are named. The exit status is 1 when they are not equal.
+    are named. The exit status is 1 when they are not equal, 2 when nothing could be compared.
     """
     from irloop import compare
 
@@ -111,7 +110,9 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
         _model(first, options["bin_a"]),
         _model(second, options["bin_b"]),
         inputs=_inputs(options["inputs"]),
-        engines=(options["engine_a"], options["engine_b"]),
+        engines=options["engines"],
+        engine_a=options["engine_a"],
+        engine_b=options["engine_b"],
         seeds=range(options["first_seed"], options["first_seed"] + options["seeds"]),
         trips=_trips(options["trips"]),
         sizes=options["sizes"],
@@ -127,7 +128,13 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
     else:
         click.echo(comparison_text(comparison))
     if not comparison.equal:
-        ctx.exit(Exit.FINDINGS)
+        ctx.exit(exit_of(comparison))
+
+
+def exit_of(comparison: Comparison) -> Exit:
+    """The exit status: to have compared nothing is not to have looked."""
+    exits = {"equal": Exit.FINE, "different": Exit.FINDINGS}
+    return exits.get(comparison.outcome, Exit.COULD_NOT_LOOK)
 
 
 def comparison_text(comparison: Comparison) -> str:

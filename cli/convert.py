@@ -14,11 +14,11 @@ from irloop.diagnostics import Diagnostic, Severity
 from irloop.errors import IrloopError, UsageError, VerifyError, WriteError
 
 from . import report_json, report_text
-from .check import comparison_text
+from .check import comparison_text, exit_of
 from .console import Console, common_options, console_of
 from .exits import Exit
 from .files import require_free, weight_files
-from .options import weights_option
+from .options import engines_option, weights_option
 
 if TYPE_CHECKING:
     from irloop import Comparison, Model
@@ -87,6 +87,7 @@ def lengths_of(
 )
 @weights_option("weights_file")
 @click.option("--check", is_flag=True, help="Run both models and compare before writing.")
+@engines_option
 @click.option("--opset", type=click.IntRange(min=1), help="The ai.onnx opset to write.")
 @click.option(
     "--ir-version",
@@ -149,22 +150,27 @@ def command(ctx: click.Context, /, source: str, output: str, **options: Any) -> 
     .xml to .onnx and .onnx to .xml translate; .xml to .xml and .onnx to .onnx write the model
     again. INPUT is validated first, everything that cannot be converted is named at once, and
     OUTPUT is written whole or not at all. Inputs and outputs keep their order and names.
+
+    With --check both models run in the built-in executor, and each in the engine of its format
+    where that is installed. The exit status is 1 when the result computes something else, 2 when
+    nothing could be compared; nothing is written then.
     """
     job = _Job(source, output, console_of(ctx), **options)
     try:
         files = job.run()
     except _Refusal as refusal:
         job.report(refusal.findings, ())
-        ctx.exit(Exit.FINDINGS)
+        ctx.exit(refusal.status)
     job.report(job.notes, files)
 
 
 class _Refusal(Exception):  # noqa: N818  it is the answer, not a failure
-    """The input is invalid, cannot be converted, or the result is not equal to it."""
+    """The input is invalid, cannot be converted, or the result was not found equal to it."""
 
-    def __init__(self, findings: Iterable[Diagnostic] = ()) -> None:
+    def __init__(self, findings: Iterable[Diagnostic] = (), status: Exit = Exit.FINDINGS) -> None:
         super().__init__()
         self.findings = list(findings)
+        self.status = status
 
 
 class _Job:
@@ -178,6 +184,7 @@ class _Job:
         *,
         weights_file: str | None,
         check: bool,
+        engines: str,
         opset: int | None,
         ir_version: str | None,
         target: str | None,
@@ -195,6 +202,7 @@ class _Job:
         self.console = console
         self.weights_file = weights_file
         self.check = check
+        self.engines = engines
         self.opset = opset
         self.ir_version = None if ir_version is None else int(ir_version)
         self.target = target
@@ -339,12 +347,16 @@ class _Job:
         from irloop import compare, read_model
 
         self.console.progress(f"running {self.source} and the result")
-        # Read again: what converting might do to the model must not be hidden by it.
-        changed = bool(self.shapes or self.lengths)
-        first = source if changed else read_model(self.source, self.weights_file)
-        self.comparison = compare(first, result)
+        # Read again: what converting might do to the model must not be hidden by it. The file
+        # itself is what its engine is to run.
+        first: Model | str = self.source
+        if self.shapes or self.lengths:
+            first = source
+        elif self.weights_file is not None:
+            first = read_model(self.source, self.weights_file)
+        self.comparison = compare(first, result, engines=self.engines)
         if not self.comparison.equal:
-            raise _Refusal
+            raise _Refusal(status=exit_of(self.comparison))
 
     def _write(self, model: Model, path: str) -> tuple[str, ...]:
         from irloop import save_model

@@ -11,7 +11,7 @@ from .console import Command
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["comparison_options", "weights_option"]
+__all__ = ["comparison_options", "engines_option", "weights_option"]
 
 
 def weights_option(name: str = "weights") -> Callable[[Command], Command]:
@@ -49,3 +49,15 @@ def comparison_options(command: Command) -> Command:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def engines_option(command: Command) -> Command:
+    """Which engines take part in a comparison, as parameter `engines`."""
+    return click.option(
+        "--engines",
+        metavar="auto|NAME,NAME,...",
+        default="auto",
+        show_default=True,
+        help="What runs the models: numpy (built in), onnxruntime, openvino, onnx-reference, "
+        "module:function. auto: numpy and each installed engine on its own format.",
+    )(command)

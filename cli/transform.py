@@ -11,11 +11,10 @@ import click
 from irloop.errors import IrloopError, UsageError
 
 from . import report_json
-from .check import comparison_text
+from .check import comparison_text, exit_of
 from .console import Console, clean, common_options, console_of
-from .exits import Exit
 from .files import require_free, weight_files, write_whole
-from .options import weights_option
+from .options import engines_option, weights_option
 
 if TYPE_CHECKING:
     from irloop import Comparison, Model, PassRecord, Profile
@@ -83,6 +82,7 @@ def _moments(
     is_flag=True,
     help="Verify the graph after each pass; run INPUT and the result and compare.",
 )
+@engines_option
 @click.option("--profile", is_flag=True, help="Show time, matches and changes of each pass.")
 @click.option("--profile-csv", metavar="FILE", help="Write them as CSV.")
 @click.option(
@@ -129,8 +129,9 @@ def _moments(
 def command(ctx: click.Context, /, source: str, **options: Any) -> None:
     """Run passes on INPUT in the order given; 'irloop passes' lists them.
 
-    The exit status is 1 when --check finds that the result computes something else; OUTPUT is
-    not written then, and the first pass after which it does is named.
+    The exit status is 1 when --check finds that the result computes something else, and 2 when
+    nothing could be compared; OUTPUT is not written then. The first pass after which the result
+    is another is named.
     """
     _require_sensible(source, options)
     from irloop import read_model, transform
@@ -152,7 +153,9 @@ def command(ctx: click.Context, /, source: str, **options: Any) -> None:
     comparison = guilty = None
     if options["check"]:
         console.progress(f"running {source} and the result")
-        comparison, guilty = _compared(original, result, watcher.steps)
+        # The file itself is what its engine is to run.
+        first = original if options["weights"] else source
+        comparison, guilty = _compared(first, result, watcher.steps, options["engines"])
     console.done()
     proved = comparison is None or comparison.equal
     written = list(watcher.files)
@@ -169,8 +172,8 @@ def command(ctx: click.Context, /, source: str, **options: Any) -> None:
             click.echo(clean(line))
     for file in written:
         console.note(f"wrote {file}")
-    if not proved:
-        ctx.exit(Exit.FINDINGS)
+    if comparison is not None and not proved:
+        ctx.exit(exit_of(comparison))
 
 
 def _require_sensible(source: str, options: dict[str, Any]) -> None:
@@ -312,16 +315,16 @@ def _paths(model: Model) -> dict[str, str]:
 
 
 def _compared(
-    original: Model, result: Model, steps: list[tuple[str, Model]]
+    original: Model | str, result: Model, steps: list[tuple[str, Model]], engines: str
 ) -> tuple[Comparison, str | None]:
     """Whether the two compute the same, and the first pass after which they do not."""
     from irloop import compare
 
-    comparison = compare(original, result)
-    if comparison.equal:
+    comparison = compare(original, result, engines=engines)
+    if comparison.outcome != "different":
         return comparison, None
     for name, model in steps:
-        if not compare(original, model).equal:
+        if compare(original, model, engines=engines).outcome == "different":
             return comparison, name
     return comparison, None
 

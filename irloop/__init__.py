@@ -505,7 +505,9 @@ def compare(
     second: Model | Path,
     *,
     inputs: Any = None,
-    engines: tuple[str, str] = ("numpy", "numpy"),
+    engines: str | Sequence[str] = "auto",
+    engine_a: str | None = None,
+    engine_b: str | None = None,
     seeds: Sequence[int] = (0, 1),
     trips: Sequence[int] = (5, 2, 1, 0),
     sizes: Mapping[str, int] | None = None,
@@ -519,8 +521,12 @@ def compare(
         first: a model, or the path of one; its element types and shapes make the inputs.
         second: the other one, of any format, too.
         inputs: arrays by name or by position, or a list of such; made where None.
-        engines: one for each model: numpy (built in), onnxruntime, openvino, onnx-reference. All
-            but the first run in a child process.
+        engines: "auto": irloop's own executor (numpy), and each installed engine that was made
+            for the format of a model (onnxruntime for ONNX, openvino for IR); or names of
+            engines, in a list or with commas between, onnx-reference and module:function among
+            them. All but numpy run in processes of their own.
+        engine_a: the engine of the first model alone, instead; numpy where only the other is given.
+        engine_b: that of the second.
         seeds: one set of numbers is made for each.
         trips: what inputs that are trip counts are set to.
         sizes: sizes of dimensions that are not known, by name ("?": those without one).
@@ -541,6 +547,8 @@ def compare(
         second,
         inputs=inputs,
         engines=engines,
+        engine_a=engine_a,
+        engine_b=engine_b,
         seeds=seeds,
         trips=trips,
         sizes=sizes,

@@ -27,20 +27,27 @@ def assert_equivalent(
     b: Model | Path,
     *,
     inputs: Any = None,
-    engines: tuple[str, str] = ("numpy", "numpy"),
+    engines: str | Sequence[str] = "auto",
+    engine_a: str | None = None,
+    engine_b: str | None = None,
     tolerance: float | tuple[float, float] | None = None,
     seeds: Sequence[int] = (0, 1),
     trips: Sequence[int] = (5, 2, 1, 0),
     sizes: Mapping[str, int] | None = None,
     seconds: float = 60.0,
 ) -> Comparison:
-    """Run two models with the same inputs; every output has to agree in every run.
+    """Run two models with the same inputs; every output has to agree in every run and engine.
 
     Args:
         a: a model, or the path of one; its element types and shapes make the inputs.
         b: the other one, of any format, too.
         inputs: arrays by name or by position, or a list of such; made where None.
-        engines: one for each model: numpy (built in), onnxruntime, openvino, onnx-reference.
+        engines: "auto": irloop's own executor (numpy), and each installed engine that was made
+            for the format of a model (onnxruntime for ONNX, openvino for IR); or names of
+            engines, in a list or with commas between, onnx-reference and module:function among
+            them. All but numpy run in processes of their own.
+        engine_a: the engine of `a` alone, instead; numpy where only the other is given.
+        engine_b: that of `b`.
         tolerance: one number for the relative and the absolute tolerance, or the two;
             |x - y| may be absolute + relative * |x|. By default as fits each element type.
         seeds: one set of numbers is made for each.
@@ -52,8 +59,8 @@ def assert_equivalent(
         The comparison: how far apart the outputs are, and what no run exercised.
 
     Raises:
-        AssertionError: with the report of the comparison, when the models differ, or one of
-            them does not run.
+        AssertionError: with the report of the comparison, when the models differ, one of them
+            does not run, or nothing could be compared.
         UsageError: for an engine that is missing or cannot run such a model, or inputs that do
             not fit it.
         ReadError: when a file is not the model it claims to be.
@@ -68,6 +75,8 @@ def assert_equivalent(
         b,
         inputs=inputs,
         engines=engines,
+        engine_a=engine_a,
+        engine_b=engine_b,
         seeds=seeds,
         trips=trips,
         sizes=sizes,
@@ -76,7 +85,8 @@ def assert_equivalent(
         seconds=seconds,
     )
     if not found.equal:
-        raise AssertionError(f"{_called(a)} and {_called(b)} are not equivalent\n{found}")
+        words = "are not equivalent" if found.outcome == "different" else "could not be compared"
+        raise AssertionError(f"{_called(a)} and {_called(b)} {words}\n{found}")
     return found
 
 

@@ -65,7 +65,7 @@ def test_inputs_of_the_test() -> None:
 
 def test_wrong_usage_is_no_failed_assertion() -> None:
     with pytest.raises(irloop.UsageError):
-        assert_equivalent(SOURCE, SOURCE, engines=("numpy", "abacus"))
+        assert_equivalent(SOURCE, SOURCE, engines="numpy,abacus")
 
 
 def test_pytest_shows_the_line_of_the_test(tmp_path: Path) -> None:

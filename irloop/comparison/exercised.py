@@ -1,45 +1,115 @@
-"""What the trials of a comparison did not reach."""
+"""What the trials of a comparison reached in loops and branches, and what they did not."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from irloop.comparison.engines import Run
-from irloop.graph.model import Model, Node
+from irloop.comparison.runs import Run
+from irloop.graph.model import Model, Node, Value
+from irloop.graph.op import Constant
 from irloop.graph.walk import all_nodes, node_path
 
-__all__ = ["not_exercised"]
+__all__ = ["exercised", "not_exercised", "reachable", "reached"]
+
+#: One way through a loop or a branch: the node, and "zero", "one", "many", "stop" or a branch.
+Way = tuple[Node, str]
+
+_WORDS = {
+    "zero": "zero iterations",
+    "one": "one iteration",
+    "many": "more than one iteration",
+    "stop": "an early stop",
+}
+
+
+def reached(runs: Iterable[Run]) -> set[Way]:
+    """The ways that runs of the NumPy engine went, which alone tells what it did."""
+    found: set[Way] = set()
+    for run in runs:
+        for node, counts in run.counts.items():
+            found |= {(node, ("zero", "one")[count] if count < 2 else "many") for count in counts}
+        found |= {(node, "stop") for node in run.stopped}
+        found |= {(node, label) for node, labels in run.branches.items() for label in labels}
+    return found
+
+
+def reachable(model: Model) -> list[Way]:
+    """The ways that there are: those that a constant or the kind of a loop rules out left away."""
+    return [(node, way) for node in all_nodes(model.graph) if node.bodies for way in _ways_of(node)]
+
+
+def exercised(model: Model, runs: Sequence[Run]) -> list[str]:
+    """A line for each loop and branch that was reached: how often it ran, which branches."""
+    found = reached(runs)
+    lines = []
+    for node in all_nodes(model.graph):
+        path = node_path(node)
+        taken = [body.label for body in node.bodies if (node, body.label) in found]
+        counts = {count for run in runs for count in run.counts.get(node, ())}
+        if node.op.type == "If" and taken:
+            lines.append(f"branch {' and '.join(taken)} of {path}")
+        elif counts:
+            stop = ", with an early stop" if (node, "stop") in found else ""
+            lines.append(f"loop {path}: ran {_listed(counts)} times{stop}")
+    return lines
 
 
 def not_exercised(model: Model, runs: Sequence[Run]) -> list[str]:
-    """Branches never taken, and loops that never ran zero, one or many times.
-
-    `runs` are those of the NumPy engine, which alone tells what it did.
-    """
+    """Branches never taken, loops that never ran zero, one or many times or never stopped early."""
     nodes = [node for node in all_nodes(model.graph) if node.bodies]
     if nodes and not any(run.outputs is not None for run in runs):
         return ["loops and branches: irloop's own executor could not run the model"]
-    return [item for node in nodes for item in _missed(node, runs)]
+    found = reached(runs)
+    return [item for node in nodes for item in _missed(node, runs, found)]
 
 
-def _missed(node: Node, runs: Sequence[Run]) -> list[str]:
+def _missed(node: Node, runs: Sequence[Run], found: set[Way]) -> Iterator[str]:
     path = node_path(node)
+    missed = [way for way in _ways_of(node, even_if_constant=True) if (node, way) not in found]
     if node.op.type == "If":
-        taken = {label for run in runs for label in run.branches.get(node, ())}
-        return [f"branch {label} of {path}" for label in ("then", "else") if label not in taken]
+        yield from (f"branch {label} of {path}" for label in missed)
+        return
     counts = {count for run in runs for count in run.counts.get(node, ())}
     if not counts:
-        return [f"loop {path}: never reached"]
+        yield f"loop {path}: never reached"
+    elif missed:
+        words = ", ".join(_WORDS[way] for way in missed)
+        yield f"loop {path}: {words} (ran {_listed(counts)} times)"
+
+
+def _ways_of(node: Node, *, even_if_constant: bool = False) -> Iterator[str]:
+    if node.op.type == "If":
+        if even_if_constant or not _is_constant(node.inputs[0]):
+            yield from ("then", "else")
+        return
     if node.op.type in ("TensorIterator", "Scan"):
-        return []
-    missed = [
-        word
-        for count, word in ((0, "zero iterations"), (1, "one iteration"))
-        if count not in counts
-    ]
-    if max(counts) < 2:
-        missed.append("more than one iteration")
-    return [f"loop {path}: {', '.join(missed)} (ran {_listed(counts)} times)"] if missed else []
+        return
+    stops = _can_stop(node)
+    if even_if_constant or not _is_constant(node.inputs[0]):
+        yield from ("zero", "one", "many")
+    elif stops:
+        yield from ("one", "many")
+    if stops:
+        yield "stop"
+
+
+def _is_constant(value: Value | None) -> bool:
+    return value is None or (value.producer is not None and isinstance(value.producer.op, Constant))
+
+
+def _can_stop(node: Node) -> bool:
+    """Whether the body computes its condition, rather than passing on one or a constant."""
+    (body,) = node.bodies
+    if body.ports.condition is None:
+        return False
+    value = body.graph.results[body.ports.condition].inputs[0]
+    while value is not None and value.producer is not None:
+        node = value.producer
+        if node.op.type in ("Identity", "Squeeze", "Unsqueeze", "Reshape") and node.inputs:
+            value = node.inputs[0]
+            continue
+        return not isinstance(node.op, Constant) and bool(node.inputs)
+    return False
 
 
 def _listed(counts: set[int]) -> str:

@@ -7,8 +7,8 @@ counts are 0, 1, 2 and more, conditions true and false. The same seed gives the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,17 @@ from irloop.graph.types import (
     ValueType,
 )
 
-__all__ = ["SIZES", "TRIPS", "Trial", "made_trials", "sizes_of", "with_arrays"]
+__all__ = [
+    "SIZES",
+    "TRIPS",
+    "Sizes",
+    "Trial",
+    "made_trials",
+    "other_sizes",
+    "other_trials",
+    "sizes_of",
+    "with_arrays",
+]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -39,9 +49,18 @@ INTEGERS = ((-8, 9), (1, 4), (0, 1))
 #: What unknown dimensions are tried with, in this order, until the model runs.
 SIZES = (2, 3, 1, 4, 5, 7, 8, 16, 32, 64, 224)
 
-#: The rank of inputs whose rank is unknown, likewise; and the key it has among the sizes.
+#: The same for the height, width and depth of images, whose batch then stays small.
+IMAGE_SIZES = (2, 1, 8, 32, 64, 224, 640)
+BATCHES = (2, 1)
+
+#: The rank of inputs whose rank is unknown, likewise.
 RANKS = (2, 1, 3, 4, 0)
+
+#: The keys that the unknown rank, and unknown sizes of images without a name, have among the sizes.
 RANK = 0
+IMAGE = -1
+
+Sizes = Mapping[DynamicDim | int, int]
 
 #: Larger inputs than these are not made: NumPy has no more dimensions, computers no such memory.
 MOST_DIMS = 64
@@ -56,16 +75,18 @@ class Trial:
     """One set of inputs, in the order of the first model, and the words that describe it.
 
     `idle` is set where loops are told not to run: states then rightly keep their first value.
+    Variables start anew where `reset` is set, else they keep what the trial before left.
     """
 
     label: str
     arrays: tuple[Any, ...]
     idle: bool = False
+    reset: bool = True
 
 
 def made_trials(
     model: Model,
-    sizes: Mapping[DynamicDim | int, int],
+    sizes: Sizes,
     *,
     seeds: Sequence[int],
     trips: Sequence[int],
@@ -77,12 +98,59 @@ def made_trials(
     """
     found = roles(model)
     types = [value.type for value in model.graph.inputs]
-    plans = list(_plans(found, types, seeds, trips, integers))
+    return _trials(types, found, sizes, _plans(found, types, seeds, trips, integers))
+
+
+def other_trials(model: Model, sizes: Sizes, seed: int) -> list[Trial]:
+    """Further trials, to reach what those of `made_trials` do not: other numbers and conditions."""
+    found = roles(model)
+    types = [value.type for value in model.graph.inputs]
+    plan = _Plan(f"seed {seed}", seed, TRIPS[0], True, 1.0, INTEGERS[0])
+    chances = (
+        [
+            replace(plan, label=f"seed {seed + at}, any conditions", seed=seed + at, condition=None)
+            for at in (1, 2, 3)
+        ]
+        if any(role.condition for role in found)
+        else []
+    )
+    signs = [
+        replace(
+            plan,
+            label=f"seed {seed}, {word} numbers, {spread:g} times as large",
+            spread=spread,
+            sign=sign,
+        )
+        for spread in (1.0, 20.0)
+        for sign, word in ((1, "positive"), (-1, "negative"))
+    ]
+    spreads = [
+        replace(plan, label=f"seed {seed}, numbers {spread:g} times as large", spread=spread)
+        for spread in (0.0, 0.05, 300.0)
+    ]
+    whole = [
+        replace(plan, label=f"seed {seed}, integers from {low} to {high - 1}", integers=(low, high))
+        for low, high in (*INTEGERS[1:], (-100, 0), (5, 100))
+    ]
+    floats = any(isinstance(item, TensorType) and item.element.is_float for item in types)
+    integers = any(isinstance(item, TensorType) and item.element.is_integer for item in types)
+    plans = [
+        *chances,
+        *(signs if floats else ()),
+        *(spreads if floats else ()),
+        *(whole if integers else ()),
+    ]
+    return _trials(types, found, sizes, plans)
+
+
+def _trials(
+    types: Sequence[ValueType], found: Sequence[Role], sizes: Sizes, plans: Iterable[_Plan]
+) -> list[Trial]:
     return [
         Trial(
             plan.label,
             tuple(_arrays(types, found, sizes, plan)),
-            idle=plan.trip <= 0 or not plan.condition,
+            idle=plan.trip <= 0 or plan.condition is False,
         )
         for plan in plans
     ]
@@ -129,14 +197,15 @@ def _positional(model: Model, given: Any) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How one trial is made."""
+    """How one trial is made. A `condition` of None is drawn, and so are signs where `sign` is 0."""
 
     label: str
     seed: int
     trip: int
-    condition: bool
+    condition: bool | None
     spread: float
     integers: tuple[int, int]
+    sign: int = 0
 
 
 def _plans(
@@ -179,7 +248,7 @@ def _is_condition(role: Role, type: ValueType) -> bool:
 def _arrays(
     types: Sequence[ValueType],
     found: Sequence[Role],
-    sizes: Mapping[DynamicDim | int, int],
+    sizes: Sizes,
     plan: _Plan,
 ) -> Iterator[Any]:
     random = np.random.default_rng(plan.seed)
@@ -190,7 +259,7 @@ def _arrays(
 def _value(
     type: ValueType,
     role: Role,
-    sizes: Mapping[DynamicDim | int, int],
+    sizes: Sizes,
     plan: _Plan,
     random: np.random.Generator,
 ) -> Any:
@@ -201,7 +270,8 @@ def _value(
     shape = _shape(type, sizes)
     element = ElementType.F32 if type.element is ElementType.DYNAMIC else type.element
     if element is ElementType.BOOLEAN:
-        return np.full(shape, plan.condition) if role.condition else random.random(shape) < 0.5
+        told = role.condition and plan.condition is not None
+        return np.full(shape, plan.condition) if told else random.random(shape) < 0.5
     if element is ElementType.STRING:
         words: Array = random.integers(0, 100, shape).astype(str).astype(object)
         return words
@@ -210,6 +280,7 @@ def _value(
     if element.is_integer:
         return _integers(element, role, shape, sizes, plan, random)
     numbers = random.standard_normal(shape) * plan.spread
+    numbers = plan.sign * np.abs(numbers) if plan.sign else numbers
     if element in (ElementType.C64, ElementType.C128):
         return (numbers + 1j * random.standard_normal(shape)).astype(element.numpy())
     if element is ElementType.NF4:
@@ -221,7 +292,7 @@ def _integers(
     element: ElementType,
     role: Role,
     shape: tuple[int, ...],
-    sizes: Mapping[DynamicDim | int, int],
+    sizes: Sizes,
     plan: _Plan,
     random: np.random.Generator,
 ) -> Array:
@@ -250,12 +321,16 @@ def _parts(total: int, count: int) -> Array:
     return lengths
 
 
-def _shape(type: TensorType, sizes: Mapping[DynamicDim | int, int]) -> tuple[int, ...]:
+def _shape(type: TensorType, sizes: Sizes) -> tuple[int, ...]:
     rank = sizes.get(RANK, 1)
     dims: tuple[Dim, ...] = type.shape.dims or ()
     if type.shape.dims is None:
         dims = (DynamicDim(),) * rank
-    shape = tuple(dim if isinstance(dim, int) else sizes[dim] for dim in dims)
+    image = image_axes(type)
+    shape = tuple(
+        dim if isinstance(dim, int) else sizes[_key(dim, at in image)]
+        for at, dim in enumerate(dims)
+    )
     if len(shape) > MOST_DIMS or math.prod(shape) > MOST_ELEMENTS:
         raise UsageError(
             "no input is made for a tensor as large as this",
@@ -266,6 +341,21 @@ def _shape(type: TensorType, sizes: Mapping[DynamicDim | int, int]) -> tuple[int
     return shape
 
 
+def image_axes(type: TensorType) -> range:
+    """The axes of height, width and depth, where a tensor may be a batch of images or volumes."""
+    dims = type.shape.dims or ()
+    if len(dims) not in (4, 5):
+        return range(0)
+    channels = [isinstance(dim, int) and dim <= 4 for dim in dims]
+    last = channels[-1] and not channels[1]
+    return range(1, len(dims) - 1) if last else range(2, len(dims))
+
+
+def _key(dim: DynamicDim, image: bool) -> DynamicDim | int:
+    """A size of an image that has neither name nor bounds is none of the other unknown ones."""
+    return IMAGE if image and dim == DynamicDim() else dim
+
+
 def sizes_of(
     models: Sequence[Model], given: Mapping[str, int] | None = None
 ) -> Iterator[dict[DynamicDim | int, int]]:
@@ -274,14 +364,46 @@ def sizes_of(
     `given` fixes dimensions by their name; "?" stands for those without one.
     """
     named = dict(given or {})
-    unknown = {dim for model in models for dim in _unknown(model)}
+    unknown = dict.fromkeys(pair for model in models for pair in _unknown(model))
+    images = {key for key, image in unknown if image}
+    others = {key for key, _ in unknown} - images
     ranks = RANKS if any(_has_unknown_rank(model) for model in models) else RANKS[:1]
+    pairs = [(size, size) for size in (SIZES if others else SIZES[:1])]
+    if images:
+        batches = BATCHES if others else BATCHES[:1]
+        pairs = [(batch, size) for size in IMAGE_SIZES for batch in batches] + pairs[2:]
+    seen = []
     for rank in ranks:
-        for size in SIZES if unknown else SIZES[:1]:
-            yield {RANK: rank, **{dim: _sized(dim, size, named) for dim in unknown}}
+        for other, image in pairs:
+            found = {RANK: rank, **{key: _sized(key, other, named) for key in others}}
+            found |= {key: _sized(key, image, named) for key in images}
+            if found not in seen:
+                seen.append(found)
+                yield found
 
 
-def _sized(dim: DynamicDim, size: int, named: Mapping[str, int]) -> int:
+def other_sizes(
+    sizes: Sizes, given: Mapping[str, int] | None = None
+) -> Iterator[dict[DynamicDim | int, int]]:
+    """Assignments that differ from `sizes`, those first in which every dimension is another."""
+    named = dict(given or {})
+    keys = [key for key in sizes if key != RANK]
+    steps = [
+        {key: sizes[key] + 1 + at for at, key in enumerate(keys)},
+        {key: sizes[key] + 1 for key in keys},
+        {key: sizes[key] * 2 for key in keys},
+        {key: sizes[key] * 2 if key == IMAGE else sizes[key] for key in keys},
+    ]
+    seen = [dict(sizes)]
+    for step in steps:
+        found = dict(sizes) | {key: _sized(key, size, named) for key, size in step.items()}
+        if found not in seen:
+            seen.append(found)
+            yield found
+
+
+def _sized(key: DynamicDim | int, size: int, named: Mapping[str, int]) -> int:
+    dim = key if isinstance(key, DynamicDim) else DynamicDim()
     wanted = named.get(dim.symbol or "?", size)
     wanted = max(wanted, dim.low)
     return wanted if dim.high is None else min(wanted, dim.high)
@@ -292,13 +414,15 @@ def _has_unknown_rank(model: Model) -> bool:
     return any(isinstance(item, TensorType) and item.shape.dims is None for item in types)
 
 
-def _unknown(model: Model) -> Iterator[DynamicDim]:
+def _unknown(model: Model) -> Iterator[tuple[DynamicDim | int, bool]]:
+    """The key of each unknown dimension of the inputs, and whether it is a size of an image."""
     for value in model.graph.inputs:
         item: ValueType = value.type
         while isinstance(item, SequenceType | OptionalType):
             item = item.item
         if item.shape.dims is None:
-            yield DynamicDim()
-        for dim in item.shape.dims or ():
+            yield DynamicDim(), False
+        image = image_axes(item)
+        for at, dim in enumerate(item.shape.dims or ()):
             if isinstance(dim, DynamicDim):
-                yield dim
+                yield _key(dim, at in image), at in image

@@ -35,6 +35,11 @@ class Tolerance:
     relative: float | None = None
     absolute: float | None = None
 
+    @property
+    def is_given(self) -> bool:
+        """Whether one of the two was chosen, rather than taken from the type."""
+        return self.relative is not None or self.absolute is not None
+
     def of(self, dtype: np.dtype[Any]) -> tuple[float, float]:
         """The relative and absolute tolerance for arrays of a type."""
         relative, absolute = DEFAULT.get(dtype.name, (0.0, 0.0))

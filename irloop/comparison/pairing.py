@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from irloop.comparison.engines import ITERATIONS
 from irloop.comparison.measure import Tolerance, measure
+from irloop.comparison.runs import ITERATIONS
 from irloop.errors import IrloopError
 from irloop.execution.limits import Limits
 from irloop.execution.session import Session

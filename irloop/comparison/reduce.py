@@ -95,6 +95,7 @@ class _Reduction:
         return compare(
             *pair.models,
             inputs=list(pair.arrays[0]),
+            engines="numpy",
             tolerance=self._tolerance,
             seconds=self._seconds,
         )
@@ -121,7 +122,7 @@ class _Reduction:
             found = self.judge(pair)
         except IrloopError:
             return False
-        return found.compared and not found.equal
+        return found.compared and found.outcome == "different"
 
     def _accept(self, old: _Pair, new: _Pair, how: str) -> _Pair:
         """The new pair when it still differs, else the old one."""

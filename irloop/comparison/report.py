@@ -9,12 +9,15 @@ from irloop.comparison.divergence import Divergence
 from irloop.comparison.measure import Difference
 from irloop.comparison.verdict import Verdict
 
-__all__ = ["Comparison", "OutputReport", "TrialReport"]
+__all__ = ["Comparison", "EngineReport", "OutputReport", "TrialReport"]
 
 
 @dataclass(frozen=True, slots=True)
 class OutputReport:
-    """One output in the trial in which it differs most. `detail` is empty where it is equal."""
+    """One output in the trial in which it differs most. `detail` is empty where it is equal.
+
+    `engine` is the one that gave it, and `model` the model that it ran: first or second.
+    """
 
     name: str
     other: str
@@ -24,10 +27,14 @@ class OutputReport:
     difference: Difference | None
     verdict: Verdict | None = None
     detail: str = ""
+    engine: str = "numpy"
+    model: str = "second"
 
     def __str__(self) -> str:
         name = self.name if self.name == self.other else f"{self.name} / {self.other}"
         text = f"{name} {self.type}: {'equal' if self.equal else 'DIFFERENT'}"
+        if not self.equal and (self.engine, self.model) != ("numpy", "second"):
+            text += f" in the {self.model} model in {self.engine}"
         if self.difference is not None:
             found = self.difference
             text += f", max abs {found.absolute:.3g}, max rel {found.relative:.3g}"
@@ -41,49 +48,125 @@ class OutputReport:
 
 @dataclass(frozen=True, slots=True)
 class TrialReport:
-    """One set of inputs: whether all outputs agreed, or why a model did not run."""
+    """One set of inputs: whether all outputs agreed, or why a model did not run.
+
+    It is `compared` where at least two runs gave outputs.
+    """
 
     label: str
     equal: bool
     problem: str = ""
+    compared: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class EngineReport:
+    """One of the two models in one engine: in how many of the trials it ran and agreed.
+
+    In `excused` of them it agreed only but for what `Comparison.notes` tells. `worst` is the
+    largest difference to what it was compared with.
+    """
+
+    engine: str
+    version: str
+    model: str
+    tried: int
+    ran: int
+    agreed: int
+    excused: int = 0
+    worst: float = 0.0
+
+    def __str__(self) -> str:
+        name = self.engine if self.engine == "numpy" else f"{self.engine} {self.version}".rstrip()
+        if not self.ran:
+            return f"{name} (did not run)"
+        if self.agreed < self.ran:
+            return f"{name} (differs)"
+        if self.ran < self.tried:
+            return f"{name} (ran {self.ran} times)"
+        return f"{name} (see notes)" if self.excused else name
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result of `compare`. `equal` holds when every output agreed in every trial."""
+    """The result of `compare`. `equal` holds when every output agreed in every trial.
 
-    equal: bool
+    `outcome` is "equal", "different", or "inconclusive": then nothing could be compared, and
+    `problems` tells why. `runs` tells about each model in each engine, `missing` names engines
+    that are not installed, `notes` tells what is known about differences that do not count,
+    `not_compared` and `not_exercised` what no trial has shown.
+    """
+
+    outcome: str
     engines: tuple[str, str]
     outputs: tuple[OutputReport, ...]
     trials: tuple[TrialReport, ...]
     divergence: Divergence | None
     problems: tuple[str, ...]
     not_exercised: tuple[str, ...]
+    exercised: tuple[str, ...] = ()
+    not_compared: tuple[str, ...] = ()
+    runs: tuple[EngineReport, ...] = ()
+    missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def equal(self) -> bool:
+        """True when something was compared and nothing differs."""
+        return self.outcome == "equal"
 
     @property
     def compared(self) -> bool:
         """True when at least one trial ran on both sides; else nothing is known."""
-        return any(not item.problem for item in self.trials)
+        return any(item.compared for item in self.trials)
 
     def __str__(self) -> str:
-        ran = sum(not trial.problem for trial in self.trials)
-        words = "equal" if self.equal else "NOT equal"
-        lines = [
-            f"{words}: {ran} of {len(self.trials)} trials ran, {' against '.join(self.engines)}"
-        ]
-        lines += [f"  {item}" for item in self.outputs]
+        ran = sum(trial.compared for trial in self.trials)
+        words = {"different": "NOT equal"}.get(self.outcome, self.outcome)
+        lines = [f"{words}: {ran} of {len(self.trials)} trials ran, {self._who()}"]
+        # That two values without a number are alike is no news.
+        lines += [f"  {item}" for item in self.outputs if self.outcome != "inconclusive"]
         lines += [f"  {item}" for item in self.problems]
         if self.divergence is not None:
             lines.append(f"  {self.divergence}")
+        lines += [f"  note: {item}" for item in self.notes]
+        lines += [f"  exercised: {'; '.join(self.exercised)}"] if self.exercised else []
         lines += [f"  not exercised: {item}" for item in self.not_exercised]
+        lines += [f"  not compared: {item}" for item in self.not_compared]
         return "\n".join(lines)
+
+    def _who(self) -> str:
+        """Which engines proved what, and which could not."""
+        sides = [
+            [item for item in self.runs if item.model == model] for model in ("first", "second")
+        ]
+        if not all(sides):
+            return " against ".join(self.engines)
+        text = " against ".join(", ".join(map(str, items)) for items in sides)
+        if self.missing:
+            text += f"; not installed: {', '.join(self.missing)}"
+        return text
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain data, for JSON."""
         return {
             "equal": self.equal,
+            "outcome": self.outcome,
             "compared": self.compared,
             "engines": list(self.engines),
+            "runs": [
+                {
+                    "engine": item.engine,
+                    "version": item.version,
+                    "model": item.model,
+                    "trials_run": item.ran,
+                    "trials_equal": item.agreed,
+                    "trials_excused": item.excused,
+                    "max_abs": item.worst,
+                }
+                for item in self.runs
+            ],
+            "not_installed": list(self.missing),
             "outputs": [_output_dict(item) for item in self.outputs],
             "trials": [
                 {"inputs": item.label, "equal": item.equal, "problem": item.problem}
@@ -92,7 +175,10 @@ class Comparison:
             "divergence": None if self.divergence is None else str(self.divergence),
             "verdict": None if self.divergence is None else self.divergence.verdict.name.lower(),
             "problems": list(self.problems),
+            "notes": list(self.notes),
+            "exercised": list(self.exercised),
             "not_exercised": list(self.not_exercised),
+            "not_compared": list(self.not_compared),
         }
 
 
@@ -104,6 +190,8 @@ def _output_dict(item: OutputReport) -> dict[str, Any]:
         "equal": item.equal,
         "type": item.type,
         "inputs": item.trial,
+        "engine": item.engine,
+        "model": item.model,
         "max_abs": None if found is None else found.absolute,
         "max_rel": None if found is None else found.relative,
         "ulp": None if found is None else found.ulp,

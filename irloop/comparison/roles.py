@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from irloop.dialects.onnx import control_flow as onnx_flow
 from irloop.dialects.openvino import control_flow as openvino_flow
@@ -36,6 +36,31 @@ _TRANSPARENT = frozenset(
         "Transpose",
         "Unsqueeze",
         "Where",
+    }
+)
+
+#: Operations that compute one trip count or condition from another.
+_COUNTING = frozenset(
+    {
+        "Add",
+        "And",
+        "Div",
+        "Divide",
+        "Gather",
+        "LogicalAnd",
+        "LogicalNot",
+        "LogicalOr",
+        "Min",
+        "Minimum",
+        "Mul",
+        "Multiply",
+        "Not",
+        "Or",
+        "ReduceMax",
+        "ReduceMin",
+        "ReduceSum",
+        "Sub",
+        "Subtract",
     }
 )
 
@@ -95,7 +120,6 @@ class Role:
     size: bool = False
     parts: bool = False
     bound: int | None = None
-    loops: list[Node] = field(default_factory=list)
 
     def limit(self, size: object) -> None:
         """The input has to stay below `size`, where that is known."""
@@ -110,15 +134,24 @@ def roles(model: Model) -> list[Role]:
 
 def _role(value: Value) -> Role:
     role = Role()
-    for node, position in _readers(value):
-        if isinstance(node.op, _LOOPS):
-            role.trip |= position == 0
-            role.condition |= position == 1
-            role.loops.append(node)
-        elif isinstance(node.op, _BRANCHES):
-            role.condition |= position == 0
+    for node, position in _readers(value, _TRANSPARENT):
+        _steer(role, node, position)
         _classify(role, node, position)
+    if role == Role():
+        # Of what nothing else is known, an input that a trip count is computed from is one.
+        for node, position in _readers(value, _TRANSPARENT | _COUNTING):
+            _steer(role, node, position)
+        if not isinstance(value.type, TensorType) or not value.type.element.is_integer:
+            role.trip = False
     return role
+
+
+def _steer(role: Role, node: Node, position: int) -> None:
+    if isinstance(node.op, _LOOPS):
+        role.trip |= position == 0
+        role.condition |= position == 1
+    elif isinstance(node.op, _BRANCHES):
+        role.condition |= position == 0
 
 
 def _classify(role: Role, node: Node, position: int) -> None:
@@ -161,20 +194,20 @@ def _size(value: Value | None, axis: int) -> int | None:
     return dim if isinstance(dim, int) else None
 
 
-def _readers(value: Value) -> Iterator[tuple[Node, int]]:
-    """The nodes that read a value, through what does not change it and into bodies."""
+def _readers(value: Value, through: frozenset[str]) -> Iterator[tuple[Node, int]]:
+    """The nodes that read a value, through operations of some types and into bodies."""
     pending, seen = [value], {value}
     while pending:
         for node, position in pending.pop().uses:
             yield node, position
-            for next_value in _onward(node, position):
+            for next_value in _onward(node, position, through):
                 if next_value not in seen:
                     seen.add(next_value)
                     pending.append(next_value)
 
 
-def _onward(node: Node, position: int) -> Iterator[Value]:
-    if node.op.type in _TRANSPARENT:
+def _onward(node: Node, position: int, through: frozenset[str]) -> Iterator[Value]:
+    if node.op.type in through:
         yield from node.outputs
     for body in node.bodies:
         for port in body.ports.inputs:

@@ -8,20 +8,26 @@ from importlib import metadata
 from importlib.util import find_spec
 
 from irloop.errors import UsageError
-from irloop.graph.model import Model
 
 __all__ = ["ENGINES", "Engine", "engine_of", "require"]
 
+_ONNX = frozenset({"onnx"})
 _BOTH = frozenset({"onnx", "openvino"})
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """One engine. `package` is what it needs beside irloop, `dialects` are those it reads."""
+    """One engine. `package` is what it needs beside irloop, `dialects` are those it reads.
+
+    `own` are the dialects it was made for: OpenVINO imports ONNX, too, but what goes wrong there
+    tells about its importer. `usual` marks engines that take part in a check unasked.
+    """
 
     name: str
     package: str | None
     dialects: frozenset[str]
+    own: frozenset[str]
+    usual: bool = False
 
     @property
     def installed(self) -> bool:
@@ -45,10 +51,10 @@ class Engine:
 ENGINES = {
     item.name: item
     for item in (
-        Engine("numpy", None, _BOTH),
-        Engine("onnxruntime", "onnxruntime", frozenset({"onnx"})),
-        Engine("openvino", "openvino", _BOTH),
-        Engine("onnx-reference", "onnx", frozenset({"onnx"})),
+        Engine("numpy", None, _BOTH, _BOTH, usual=True),
+        Engine("onnxruntime", "onnxruntime", _ONNX, _ONNX, usual=True),
+        Engine("openvino", "openvino", _BOTH, frozenset({"openvino"}), usual=True),
+        Engine("onnx-reference", "onnx", _ONNX, _ONNX),
     )
 }
 
@@ -68,7 +74,7 @@ def engine_of(name: str) -> Engine:
     module, colon, function = name.partition(":")
     parts = [*module.split("."), function]
     if colon and all(part.isidentifier() for part in parts):
-        return Engine(name, module.split(".")[0], _BOTH)
+        return Engine(name, module.split(".")[0], _BOTH, _BOTH)
     raise UsageError(
         f"no engine {name!r}",
         expected=", ".join(_names()),
@@ -76,20 +82,20 @@ def engine_of(name: str) -> Engine:
     )
 
 
-def require(engine: Engine, model: Model) -> None:
-    """Make sure that an engine can be asked to run a model.
+def require(engine: Engine, dialect: str) -> None:
+    """Make sure that an engine can be asked to run a model of a dialect.
 
     Raises:
-        UsageError: when it is not installed, or does not read the format of the model.
+        UsageError: when it is not installed, or does not read that format.
     """
     if not engine.installed:
         fix = f"pip install {engine.package}" if engine.name in ENGINES else "look at sys.path"
         raise UsageError(f"the engine {engine.name!r} is not installed", fix=fix)
-    if model.dialect not in engine.dialects:
+    if dialect not in engine.dialects:
         raise UsageError(
             f"{engine.name} runs ONNX models only",
             expected="an ONNX model",
-            found=f"a model of {model.dialect}",
+            found=f"a model of {dialect}",
             fix="convert it first, or take another engine",
         )
 

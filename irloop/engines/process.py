@@ -77,11 +77,19 @@ class Process:
             # The child is dead; the run that reads its answer finds out.
             return
 
-    def run(self, values: Sequence[Any], *, seconds: float, reset: bool = True) -> Answer:
+    def run(
+        self,
+        values: Sequence[Any],
+        *,
+        seconds: float,
+        loading: float | None = None,
+        reset: bool = True,
+    ) -> Answer:
         """Run the model on inputs by position.
 
-        `seconds` bounds the run, and the loading of the model by itself before it. With `reset`
-        variables (ReadValue, Assign) start anew.
+        `seconds` bounds the run, and `loading` what is left of importing the engine and loading
+        the model (by default `seconds`, too). With `reset` variables (ReadValue, Assign) start
+        anew.
         """
         assert self._model is not None, "no model was loaded"
         if self._failed is not None:
@@ -90,7 +98,7 @@ class Process:
             self._start()
             self.load(self._model)
         if not self._ready:
-            loaded, _ = self._exchange(None, (), seconds, Failure.REFUSED)
+            loaded, _ = self._exchange(None, (), loading or seconds, Failure.REFUSED)
             if loaded is not None:
                 self._failed = loaded
                 self.close()

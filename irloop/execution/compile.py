@@ -18,7 +18,7 @@ from irloop.dialects.onnx import control_flow as onnx_flow
 from irloop.dialects.openvino import control_flow as openvino_flow
 from irloop.errors import UnsupportedError
 from irloop.execution.branch import Branches
-from irloop.execution.half import widened, widened_op, widened_type
+from irloop.execution.half import NONE, Wider, widened, widened_op, widened_type
 from irloop.execution.loops import Loop, LoopBody
 from irloop.execution.memory import expands, room_needed, value_bytes
 from irloop.execution.onnx_loops import BatchedScan, OnnxLoop, OnnxScan
@@ -48,11 +48,11 @@ _LOOPS: dict[type, type[Loop]] = {
 _BRANCHES = (openvino_flow.If, onnx_flow.If)
 
 
-def compile_graph(graph: Graph, *, hoist: bool = True, widen: bool = False) -> Program:
+def compile_graph(graph: Graph, *, hoist: bool = True, wider: Wider = NONE) -> Program:
     """The program of a graph and everything below it.
 
     Without `hoist` every node of a body runs in every iteration, which is what a trace shows.
-    With `widen` half precision is computed in single precision.
+    `wider` tells which element types are computed in which others.
 
     Raises:
         UnsupportedError: naming every operation that cannot be run, its count and its places.
@@ -61,7 +61,7 @@ def compile_graph(graph: Graph, *, hoist: bool = True, widen: bool = False) -> P
     if findings:
         names = ", ".join(item.found for item in findings)
         raise UnsupportedError(f"operations that cannot be run: {names}", diagnostics=findings)
-    return _Compiler(hoist, widen, body_types(graph)).program(graph)
+    return _Compiler(hoist, wider, body_types(graph)).program(graph)
 
 
 def missing(graph: Graph) -> list[Diagnostic]:
@@ -160,9 +160,9 @@ class _Frame:
 
 
 class _Compiler:
-    def __init__(self, hoist: bool, widen: bool, types: Mapping[Value, ValueType]) -> None:
+    def __init__(self, hoist: bool, wider: Wider, types: Mapping[Value, ValueType]) -> None:
         self._hoist = hoist
-        self._widen = widen
+        self._wider = wider
         self._types = types
 
     def program(
@@ -222,7 +222,7 @@ class _Compiler:
             return Step(self._control(node), (CONTEXT, *ins), outs, (), node, 0)
         if node.op.type in STATEFUL:
             return Step(stateful_kernel(node), (CONTEXT, *ins), outs, (), node, 0)
-        op = widened_op(node.op) if self._widen else node.op
+        op = widened_op(node.op, self._wider) if self._wider else node.op
         kernel = _decoding(node, op.kernel(len(node.outputs)))
         size = value_bytes(self._types, node.outputs)
         if size is None and inside and expands(node):
@@ -247,13 +247,11 @@ class _Compiler:
 
     def _type(self, value: Value) -> ValueType:
         found = self._types.get(value, value.type)
-        return widened_type(found) if self._widen else found
+        return widened_type(found, self._wider)
 
     def _constant(self, node: Node) -> Array:
         assert isinstance(node.op, Constant)
-        array = node.op.tensor.numpy()
-        if self._widen:
-            array = widened(array)
+        array: Array = widened(node.op.tensor.numpy(), self._wider)
         # A window at an odd offset would be copied by every operation that reads it.
         return array if array.flags.aligned else array.copy()
 

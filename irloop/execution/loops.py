@@ -186,6 +186,8 @@ class Loop:
         if not ended and count != trip:
             raise self._stopped(context, feeds, count, slices)
         context.counted(self.node, count)
+        if ended and count != trip:
+            context.stopped_early(self.node)
         gathered = {external: stack.parts(count) for external, stack in stacks.items()}
         return Outcome([slots[slot] for slot in self.program.outputs], count, gathered)
 

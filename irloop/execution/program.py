@@ -59,6 +59,7 @@ class Context:
     iterations: list[int] = field(default_factory=list)
     counts: dict[Node, set[int]] = field(default_factory=dict)
     branches: dict[Node, set[str]] = field(default_factory=dict)
+    stopped: set[Node] = field(default_factory=set)
     live: int = 0
     deadline: float | None = None
 
@@ -70,6 +71,10 @@ class Context:
     def counted(self, loop: Node, count: int) -> None:
         """Remember how often a loop ran."""
         self.counts.setdefault(loop, set()).add(count)
+
+    def stopped_early(self, loop: Node) -> None:
+        """Remember that its condition ended a loop before its trip count did."""
+        self.stopped.add(loop)
 
     def took(self, node: Node, label: str) -> None:
         """Remember which branch was taken."""

@@ -12,7 +12,7 @@ from irloop.diagnostics import Diagnostic, Location
 from irloop.errors import ExecutionError, UsageError
 from irloop.execution.compile import compile_graph
 from irloop.execution.failure import StepError
-from irloop.execution.half import rounded, widened
+from irloop.execution.half import DOUBLE, NONE, SINGLE, rounded, widened
 from irloop.execution.limits import Limits
 from irloop.execution.program import Context
 from irloop.execution.trace import Tracer
@@ -63,23 +63,34 @@ def run(
 class Session:
     """A compiled model and the variables that it keeps from run to run."""
 
-    def __init__(self, model: Model, *, hoist: bool = True, widen: bool | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        *,
+        hoist: bool = True,
+        widen: bool | None = None,
+        double: bool = False,
+    ) -> None:
         """Compile `model`; without `hoist` each node runs where it stands (for a trace).
 
         With `widen` half precision is computed in single precision: by default for OpenVINO,
-        whose CPU does so, and not for ONNX.
+        whose CPU does so, and not for ONNX. With `double` all floating point is computed in
+        double precision, and what leaves is not rounded to the declared type.
 
         Raises:
             UnsupportedError: naming every operation that cannot be run.
         """
         self._graph = model.graph
-        self._widen = model.dialect == "openvino" if widen is None else widen
-        self._program = compile_graph(model.graph, hoist=hoist, widen=self._widen)
+        single = model.dialect == "openvino" if widen is None else widen
+        self._double = double
+        self._wider = DOUBLE if double else SINGLE if single else NONE
+        self._program = compile_graph(model.graph, hoist=hoist, wider=self._wider)
         self._outputs = output_names(model.graph)
         self._variables: dict[str, Array] = {}
         self.notes: tuple[Diagnostic, ...] = ()
         self.counts: dict[Node, set[int]] = {}
         self.branches: dict[Node, set[str]] = {}
+        self.stopped: set[Node] = set()
 
     def reset(self) -> None:
         """Forget the variables."""
@@ -88,15 +99,15 @@ class Session:
     def run(
         self, inputs: Inputs, *, limits: Limits | None = None, trace: Tracer | None = None
     ) -> dict[str, Any]:
-        """The outputs by name; `notes`, `counts` and `branches` tell about this run.
+        """The outputs by name; `notes`, `counts`, `branches` and `stopped` tell about this run.
 
         Raises:
             UsageError: for an input that is missing, unknown, or of another type or shape.
             ExecutionError: naming the node and the iteration in which running went wrong.
         """
         arguments = _bound(self._graph, inputs)
-        if self._widen:
-            arguments = [widened(value) for value in arguments]
+        if self._wider:
+            arguments = [widened(value, self._wider) for value in arguments]
         context = Context(limits or Limits(), trace, self._variables)
         context.start()
         try:
@@ -109,9 +120,11 @@ class Session:
             raise ExecutionError("bodies are nested too deeply to be run") from error
         self.notes = tuple(context.notes)
         self.counts, self.branches = context.counts, context.branches
-        if self._widen:
+        self.stopped = context.stopped
+        if self._wider and not self._double:
             types = [value.type for value in self._graph.outputs]
-            results = list(map(rounded, results, types))
+            pairs = zip(results, types, strict=True)
+            results = [rounded(value, type, self._wider) for value, type in pairs]
         return dict(zip(self._outputs, map(_output, results), strict=True))
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +37,7 @@ def reversed_model(recurrent: Path, tmp_path: Path) -> Path:
 
 
 def test_equal_models(irloop: Irloop, recurrent: Path, onnx: Path) -> None:
-    result = irloop("check", recurrent, onnx)
+    result = irloop("check", recurrent, onnx, "--engines", "numpy")
     assert (result.exit_code, result.stderr) == (0, "")
     first, *rest = result.stdout.splitlines()
     assert first == "equal: 3 of 3 trials ran, numpy against numpy"
@@ -42,17 +45,61 @@ def test_equal_models(irloop: Irloop, recurrent: Path, onnx: Path) -> None:
     assert rest[1].startswith("  last_state float32[1, 4]: equal")
 
 
+def test_every_installed_engine_takes_part(irloop: Irloop, recurrent: Path, onnx: Path) -> None:
+    result = irloop("check", recurrent, onnx)
+    assert (result.exit_code, result.stderr) == (0, "")
+    first, *_ = result.stdout.splitlines()
+    openvino, onnxruntime = version("openvino"), version("onnxruntime")
+    assert first == (
+        f"equal: 3 of 3 trials ran, numpy, openvino {openvino} against numpy, "
+        f"onnxruntime {onnxruntime}"
+    )
+
+
+def test_nothing_compared_is_neither_equal_nor_different(
+    irloop: Irloop, recurrent: Path, onnx: Path
+) -> None:
+    """A ten-thousandth of a second is over before anything has run."""
+    for options in ((), ("--engines", "numpy")):
+        result = irloop("check", recurrent, onnx, "--seconds", "0.0000001", *options)
+        assert result.exit_code == 2
+        assert result.stdout.startswith("inconclusive: 0 of 0 trials ran")
+        assert "the time limit of 1e-07 seconds is over" in result.stdout
+
+
+#: Runs the command line where no engine is installed.
+HIDDEN = """
+import sys
+sys.modules["openvino"] = sys.modules["onnxruntime"] = None
+from irloop_cli.main import main
+sys.argv[0] = "irloop"
+main()
+"""
+
+
+def test_without_any_engine(recurrent: Path, tmp_path: Path) -> None:
+    output = tmp_path / "m.onnx"
+    command = [sys.executable, "-c", HIDDEN, "convert", str(recurrent), "-o", str(output)]
+    done = subprocess.run([*command, "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    first, *_ = done.stdout.splitlines()
+    assert first == (
+        "equal: 3 of 3 trials ran, numpy against numpy; not installed: onnxruntime, openvino"
+    )
+    assert output.exists()
+
+
 def test_different_models_and_where_they_part(
     irloop: Irloop, recurrent: Path, reversed_model: Path
 ) -> None:
-    result = irloop("check", recurrent, reversed_model)
+    result = irloop("check", recurrent, reversed_model, "--engines", "numpy")
     assert result.exit_code == 1
     assert result.stdout.startswith("NOT equal")
     assert "first divergence: `rnn/body/" in result.stdout
 
 
 def test_json_says_the_same(irloop: Irloop, recurrent: Path, reversed_model: Path) -> None:
-    result = irloop("check", recurrent, reversed_model, "--format", "json")
+    result = irloop("check", recurrent, reversed_model, "--engines", "numpy", "--format", "json")
     assert result.exit_code == 1
     report = json.loads(result.stdout)
     assert (report["schema"], report["command"]) == ("irloop-report/1", "check")
@@ -65,7 +112,9 @@ def test_json_says_the_same(irloop: Irloop, recurrent: Path, reversed_model: Pat
 def test_a_tolerance_wide_enough_passes(
     irloop: Irloop, recurrent: Path, reversed_model: Path
 ) -> None:
-    assert irloop("check", recurrent, reversed_model, "--atol", 2).exit_code == 0
+    assert (
+        irloop("check", recurrent, reversed_model, "--engines", "numpy", "--atol", 2).exit_code == 0
+    )
 
 
 def test_given_inputs_and_several_of_them(
@@ -74,7 +123,7 @@ def test_given_inputs_and_several_of_them(
     files = [tmp_path / "a.npz", tmp_path / "b.npz"]
     np.savez(files[0], x=np.ones((1, 6, 3), np.float32))
     np.savez(files[1], in0=np.zeros((1, 6, 3), np.float32))
-    result = irloop("check", recurrent, onnx, "-i", files[0], "-i", files[1])
+    result = irloop("check", recurrent, onnx, "--engines", "numpy", "-i", files[0], "-i", files[1])
     assert result.exit_code == 0
     assert result.stdout.startswith("equal: 2 of 2 trials ran")
 
@@ -92,7 +141,7 @@ def test_weights_elsewhere(irloop: Irloop, recurrent: Path, onnx: Path, tmp_path
     lonely = tmp_path / "lonely.xml"
     lonely.write_bytes(recurrent.read_bytes())
     weights = recurrent.with_suffix(".bin")
-    assert irloop("check", lonely, onnx, "--bin-a", weights).exit_code == 0
+    assert irloop("check", lonely, onnx, "--engines", "numpy", "--bin-a", weights).exit_code == 0
     assert irloop("check", onnx, lonely, "--bin-b", weights).exit_code == 0
 
 
@@ -101,6 +150,9 @@ def test_weights_elsewhere(irloop: Irloop, recurrent: Path, onnx: Path, tmp_path
     [
         ["--engine-a", "abacus"],
         ["--engine-a", "onnxruntime"],
+        ["--engines", "abacus"],
+        ["--engines", ""],
+        ["--engines", "numpy", "--engine-b", "onnxruntime"],
         ["--seeds", "0"],
         ["--trips", "many"],
         ["--dim", "batch"],
@@ -114,7 +166,7 @@ def test_wrong_usage(irloop: Irloop, recurrent: Path, onnx: Path, options: list[
 
 
 def test_models_that_do_not_fit_together(irloop: Irloop, halving: Path, onnx: Path) -> None:
-    result = irloop("check", halving, onnx)
+    result = irloop("check", halving, onnx, "--engines", "numpy")
     assert result.exit_code == 1
     assert "NOT equal: 0 of" in result.stdout
 

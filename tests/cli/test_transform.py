@@ -23,7 +23,9 @@ def test_a_loop_is_unrolled_proved_and_written(
     irloop: Irloop, recurrent: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "flat.xml"
-    result = irloop("transform", recurrent, "-o", output, "--pass", "unroll=8", "--check")
+    result = irloop(
+        "transform", recurrent, "-o", output, "--pass", "unroll=8", "--check", "--engines", "numpy"
+    )
     assert result.exit_code == 0
     first, verdict, *_ = result.stdout.splitlines()
     assert first == "changed by unroll"
@@ -36,7 +38,7 @@ def test_a_loop_is_unrolled_proved_and_written(
 
 def test_options_are_heard(irloop: Irloop, recurrent: Path) -> None:
     for text in ("unroll=5", "unroll:trips=5", "unroll:nodes=20:trips=9"):
-        result = irloop("transform", recurrent, "--pass", text, "--check")
+        result = irloop("transform", recurrent, "--pass", text, "--check", "--engines", "numpy")
         assert result.stdout.startswith("no pass changed the model\nequal: ")
 
 
@@ -142,7 +144,17 @@ def test_dumps_are_numbered_models(irloop: Irloop, recurrent: Path, tmp_path: Pa
 def test_the_report_as_json(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.xml"
     result = irloop(
-        "transform", recurrent, "-o", output, "--pass", "unroll", "--check", "--format", "json"
+        "transform",
+        recurrent,
+        "-o",
+        output,
+        "--pass",
+        "unroll",
+        "--check",
+        "--engines",
+        "numpy",
+        "--format",
+        "json",
     )
     report = json.loads(result.stdout)
     assert (report["command"], report["files"]) == ("transform", [str(recurrent)])
@@ -188,7 +200,7 @@ def test_a_wrong_pass_is_found_out_and_nothing_is_written(
     monkeypatch.syspath_prepend(str(tmp_path))
     output = tmp_path / "out.xml"
     passes = ("--pass", "unroll", "--pass", "wrong", "--pass", "dead_code")
-    result = irloop("transform", recurrent, "-o", output, *passes, "--check")
+    result = irloop("transform", recurrent, "-o", output, *passes, "--check", "--engines", "numpy")
     assert result.exit_code == 1
     assert "the first pass that changes what is computed: wrong" in result.stdout
     assert not output.exists()

@@ -1,0 +1,249 @@
+"""Why an engine gives other numbers where the conversion need not be wrong.
+
+What is looked for, in this order: rounding, measured against a run in double precision; OpenVINO's
+int8 kernels; what an inference left for the next; and faults with loops that a twin of the model
+is free of.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from irloop.comparison.inputs import Trial
+from irloop.comparison.judge import Judge
+from irloop.comparison.lanes import NUMPY, Lane, Lanes, Side
+from irloop.comparison.runs import ITERATIONS, Run, run_outside, written
+from irloop.comparison.twin import TWIN_OPTIONS, safe_twin
+from irloop.engines.process import Process
+from irloop.errors import IrloopError
+from irloop.execution.limits import Limits
+from irloop.execution.session import Session
+from irloop.graph.walk import all_nodes
+
+__all__ = ["Explainer", "Reason"]
+
+#: An error beyond this part of the largest value is no rounding, whatever others do.
+ROUNDING = 0.02
+
+#: An engine may be so many times as far from double precision as the others are.
+TIMES = 4.0
+
+#: The same bound for OpenVINO's int8 kernels.
+INT8 = 0.05
+
+_QUANTIZED = ("DequantizeLinear", "FakeQuantize", "QuantizeLinear")
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why one output differs. Where it is `harmless` the conversion is not to blame."""
+
+    words: str
+    harmless: bool = True
+
+
+@dataclass(slots=True)
+class Explainer:
+    """Looks for reasons; whatever takes a run is done once and kept.
+
+    `trials` are those of the first and of the second model, `runs` what every lane gave.
+    """
+
+    sides: tuple[Side, Side]
+    lanes: Lanes
+    judge: Judge
+    trials: tuple[Sequence[Trial], Sequence[Trial]]
+    runs: Mapping[Lane, Sequence[Run]]
+    seconds: float
+    _sessions: dict[str, Session | None] = field(default_factory=dict)
+    _exact: dict[tuple[str, int], list[Any] | None] = field(default_factory=dict)
+    _others: dict[tuple[Lane, str], list[Run]] = field(default_factory=dict)
+    _reasons: dict[tuple[Lane, int, int], Reason | None] = field(default_factory=dict)
+
+    def reason(self, lane: Lane, number: int, place: int, wanted: Any) -> Reason | None:
+        """Why an output of a trial is not what is `wanted`; None where there is no telling."""
+        key = (lane, number, place)
+        if key not in self._reasons:
+            self._reasons[key] = self._found(lane, number, place, wanted)
+        return self._reasons[key]
+
+    def _found(self, lane: Lane, number: int, place: int, wanted: Any) -> Reason | None:
+        found = self.judge.ordered(lane, self.runs[lane][number])[place]
+        looks = [self._rounding]
+        if lane.engine != NUMPY:
+            looks += [self._int8, self._alone, self._twin]
+        for look in looks:
+            reason = look(lane, number, place, wanted, found)
+            if reason is not None:
+                return reason
+        return None
+
+    def _rounding(
+        self, lane: Lane, number: int, place: int, wanted: Any, found: Any
+    ) -> Reason | None:
+        if not _are_floats(wanted, found) or self.judge.tolerance.is_given:
+            return None
+        if not self.trials[0][number].reset:
+            # Its variables hold what the trial before left.
+            return None
+        exact = self._double("double", number)
+        if exact is None:
+            return None
+        own = _error(found, exact[place])
+        if own is None or own > ROUNDING:
+            return None
+        best, who = 0.0, ""
+        for other, values in self._rivals(lane, number, place):
+            error = _error(values, exact[place])
+            if error is not None and best < error <= ROUNDING:
+                best, who = error, other
+        if not best or own > TIMES * best:
+            return None
+        return Reason(
+            f"rounding: {own:.2g} of the largest value away from double precision, {who} {best:.2g}"
+        )
+
+    def _rivals(self, lane: Lane, number: int, place: int) -> list[tuple[str, Any]]:
+        """The same output by others, whose own error tells how hard it is to compute."""
+        values = [
+            (f"the {other.model} model in {other.engine.name} is", self.judge.ordered(other, run))
+            for other, runs in self.runs.items()
+            if other != lane and (run := runs[number]).outputs is not None
+        ]
+        plain = self._double("as declared", number)
+        if plain is not None:
+            values.append(("numpy in the declared precision is", plain))
+        return [(name, outputs[place]) for name, outputs in values]
+
+    def _double(self, how: str, number: int) -> list[Any] | None:
+        """The outputs of the first model in double precision, or in the declared one."""
+        key = (how, number)
+        if key not in self._exact:
+            trial = self.trials[0][number]
+            try:
+                if how not in self._sessions:
+                    double = how == "double"
+                    self._sessions[how] = Session(self.sides[0].model, widen=False, double=double)
+                session = self._sessions[how]
+                if session is not None:
+                    session.reset()
+                limits = Limits(iterations=ITERATIONS, seconds=self.seconds)
+                done = None if session is None else session.run(trial.arrays, limits=limits)
+                self._exact[key] = None if done is None else list(done.values())
+            except IrloopError:
+                self._sessions.setdefault(how, None)
+                self._exact[key] = None
+        return self._exact[key]
+
+    def _int8(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
+        if lane.engine.name != "openvino" or not _are_floats(wanted, found):
+            return None
+        graph = self.sides[lane.side].model.graph
+        if not any(node.op.type in _QUANTIZED for node in all_nodes(graph)):
+            return None
+        run = self._again(lane, "f32 kernels", {"LP_TRANSFORMS_MODE": "NO"})[number]
+        if run.outputs is None:
+            return None
+        plain = self.judge.ordered(lane, run)[place]
+        error = _error(found, plain)
+        if error is None or not self.judge.agree(wanted, plain):
+            return None
+        apart = float(np.abs(found.astype(np.float64) - plain.astype(np.float64)).max())
+        return Reason(
+            f"OpenVINO's int8 kernels differ by {apart:.2g} from its own f32, which agrees "
+            "(LP_TRANSFORMS_MODE: NO)",
+            harmless=error <= INT8,
+        )
+
+    def _alone(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
+        """A run of this trial alone, with nothing left of an earlier one."""
+        if number == 0 or not self.trials[0][number].reset:
+            return None
+        key = (lane, f"alone {number}")
+        if key not in self._others:
+            file = self.lanes.file(lane.side, self.sides[lane.side])
+            if isinstance(file, IrloopError):
+                return None
+            with Process(lane.engine, file) as process:
+                trials = [self.trials[lane.side][number]]
+                self._others[key] = run_outside(process, trials, self.seconds)
+        (run,) = self._others[key]
+        if run.outputs is None:
+            return None
+        if not self.judge.agree(wanted, self.judge.ordered(lane, run)[place]):
+            return None
+        return Reason(
+            f"{lane.engine} gives the right value in the first inference of a compiled model, and "
+            "here what an earlier inference left",
+            harmless=lane.side == 0,
+        )
+
+    def _twin(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
+        """A run of the first model with a copy of all that its bodies return."""
+        if lane.side == 1:
+            return None
+        run = self._again(lane, "twin", TWIN_OPTIONS.get(lane.engine.name, {}))[number]
+        if run.outputs is None:
+            return None
+        if not self.judge.agree(wanted, self.judge.ordered(lane, run)[place]):
+            return None
+        return Reason(
+            f"a known fault of {lane.engine} with loops: it gives the right value once each body "
+            "copies what it returns and takes its slices itself"
+        )
+
+    def _again(self, lane: Lane, how: str, options: dict[str, str]) -> list[Run]:
+        """All trials in a new process: with options, for "twin" of the twin of the model."""
+        key = (lane, how)
+        if key not in self._others:
+            with tempfile.TemporaryDirectory(prefix="irloop-") as folder:
+                self._others[key] = self._run_again(lane, how, options, Path(folder))
+        return self._others[key]
+
+    def _run_again(self, lane: Lane, how: str, options: dict[str, str], folder: Path) -> list[Run]:
+        side = self.sides[lane.side]
+        nothing = [Run() for _ in self.trials[lane.side]]
+        file = self.lanes.file(lane.side, side)
+        if how == "twin":
+            try:
+                twin = safe_twin(side.model)
+                file = file if twin is None else written(twin, folder)
+            except IrloopError:
+                return nothing
+            if twin is None:
+                return nothing
+        if isinstance(file, IrloopError):
+            return nothing
+        with Process(lane.engine, file, options=options) as process:
+            return run_outside(process, self.trials[lane.side], self.seconds)
+
+
+def _are_floats(x: Any, y: Any) -> bool:
+    if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
+        return False
+    return x.shape == y.shape and x.size > 0 and x.dtype == y.dtype and x.dtype.kind in "fV"
+
+
+def _error(value: Any, exact: Any) -> float | None:
+    """The largest error as a part of the largest value; None where there is none to take."""
+    if not isinstance(value, np.ndarray) or not isinstance(exact, np.ndarray):
+        return None
+    if value.shape != exact.shape or value.dtype.kind in "OSUbiuc":
+        return None
+    a, b = value.astype(np.float64), exact.astype(np.float64)
+    known = np.isfinite(b)
+    if not known.any() or (np.isfinite(a) != known).any():
+        return None
+    scale = float(np.abs(b[known]).max())
+    error = float(np.abs(a[known] - b[known]).max())
+    if not scale:
+        return 0.0 if not error else None
+    return error / scale

@@ -1,0 +1,93 @@
+"""Whether outputs agree: one value, and all outputs of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from irloop.comparison.inputs import Trial
+from irloop.comparison.lanes import NUMPY, Lane
+from irloop.comparison.measure import Tolerance, measure
+from irloop.comparison.report import OutputReport
+from irloop.comparison.runs import Run
+from irloop.comparison.verdict import verdict_of
+
+__all__ = ["Judge", "is_worse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """What counts as equal, and what the outputs of the two models are called.
+
+    `places` tells for each output of the first model which one of the second it is.
+    """
+
+    tolerance: Tolerance
+    names: tuple[tuple[str, ...], tuple[str, ...]]
+    places: tuple[int, ...]
+
+    def ordered(self, lane: Lane, run: Run) -> list[Any]:
+        """The outputs of a run in the order of the first model."""
+        assert run.outputs is not None
+        if lane.side == 0:
+            return run.outputs
+        return [run.outputs[at] for at in self.places]
+
+    def outputs(
+        self, trial: Trial, wanted: Sequence[Any], lane: Lane, found: Sequence[Any]
+    ) -> list[OutputReport]:
+        """A report for each output, both in the order of the first model."""
+        names = self.names[0]
+        others = names if lane.side == 0 else [self.names[1][at] for at in self.places]
+        return [
+            self._judged(OutputReport(name, other, trial.label, True, _kind(x), None), trial, x, y)
+            for name, other, x, y in zip(names, others, wanted, found, strict=True)
+        ]
+
+    def agree(self, x: Any, y: Any) -> bool:
+        """Whether two values agree."""
+        blank = OutputReport("", "", "", True, "", None)
+        return self._judged(blank, Trial("", (), idle=True), x, y).equal
+
+    def _judged(self, report: OutputReport, trial: Trial, x: Any, y: Any) -> OutputReport:
+        if isinstance(x, list) and isinstance(y, list) and len(x) == len(y):
+            items = [self._judged(report, trial, *pair) for pair in zip(x, y, strict=True)]
+            worst = next((item for item in items if not item.equal), None)
+            return replace(worst or report, type=f"sequence of {len(x)}")
+        if x is None and y is None:
+            return report
+        both = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
+        if both and x.dtype == y.dtype and x.shape == y.shape:
+            difference = measure(x, y, self.tolerance)
+            if difference.equal:
+                return replace(report, difference=difference)
+            starts = () if trial.idle else trial.arrays
+            verdict, detail = verdict_of(x, y, self.tolerance, starts)
+            return replace(
+                report, equal=False, difference=difference, verdict=verdict, detail=detail
+            )
+        verdict, detail = verdict_of(x, y, self.tolerance)
+        return replace(report, equal=False, verdict=verdict, detail=detail)
+
+
+def is_worse(item: OutputReport, than: OutputReport) -> bool:
+    """Whether one report of an output tells of a larger difference than another.
+
+    Of two engines that both differ irloop's own is named, since it can tell more.
+    """
+    if item.equal != than.equal:
+        return than.equal
+    if not item.equal and item.engine != than.engine:
+        return item.engine == NUMPY.name
+    if item.difference is None or than.difference is None:
+        return than.difference is not None and item.engine == than.engine
+    return item.difference.smallest > than.difference.smallest
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.name}{list(value.shape)}"
+    return "nothing" if value is None else "sequence"

@@ -1,0 +1,157 @@
+"""Which engine runs which of the two models, and the processes in which they do."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from irloop.comparison.inputs import Trial
+from irloop.comparison.runs import Run, run_outside, written
+from irloop.engines.catalogue import ENGINES, Engine, engine_of, require
+from irloop.engines.process import Process
+from irloop.errors import IrloopError, UsageError
+from irloop.graph.model import Model
+
+__all__ = ["AUTO", "NUMPY", "Engines", "Lane", "Lanes", "Side", "lanes_of"]
+
+AUTO = "auto"
+NUMPY = ENGINES["numpy"]
+
+#: What `compare` takes for its engines: "auto", names with commas between, or a list of names.
+Engines = str | Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One of the two models (0 or 1) in one engine."""
+
+    side: int
+    engine: Engine
+
+    @property
+    def model(self) -> str:
+        """How a report calls the model."""
+        return ("first", "second")[self.side]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two models, and the file it came from (None: it is in memory only)."""
+
+    model: Model
+    file: str | None
+
+
+def lanes_of(
+    engines: Engines, pair: tuple[str | None, str | None], dialects: tuple[str, str]
+) -> tuple[list[Lane], list[Engine]]:
+    """Who runs what, and the usual engines that are missing for it.
+
+    Args:
+        engines: "auto" for irloop's own executor and each installed engine that was made for the
+            format of a model; or names: each runs the models in formats it was made for.
+        pair: an engine for the first and one for the second model, instead.
+        dialects: those of the two models.
+
+    Raises:
+        UsageError: for an engine that there is not, is not installed, or was made for neither.
+    """
+    if any(pair):
+        if engines != AUTO:
+            raise UsageError("the engines are given twice: as a list, and one for a model")
+        chosen = [engine_of(name or "numpy") for name in pair]
+        for engine, dialect in zip(chosen, dialects, strict=True):
+            require(engine, dialect)
+        return [Lane(side, engine) for side, engine in enumerate(chosen)], []
+    if engines == AUTO:
+        usual = [item for item in ENGINES.values() if item.usual and item.own & {*dialects}]
+        missing = [item for item in usual if not item.installed]
+        return _own_lanes([item for item in usual if item.installed], dialects), missing
+    names = engines.split(",") if isinstance(engines, str) else engines
+    asked = list(dict.fromkeys(engine_of(name.strip()) for name in names))
+    if not asked:
+        raise UsageError("no engine is named", expected=f"{AUTO}, or {', '.join(ENGINES)}")
+    for engine in asked:
+        if not engine.own & {*dialects}:
+            raise UsageError(
+                f"{engine.name} was made for neither model",
+                expected=f"a model of {' or '.join(sorted(engine.own))}",
+                found=" and ".join(dict.fromkeys(dialects)),
+            )
+        require(engine, next(dialect for dialect in dialects if dialect in engine.own))
+    return _own_lanes(asked, dialects), []
+
+
+def _own_lanes(engines: Sequence[Engine], dialects: tuple[str, str]) -> list[Lane]:
+    return [
+        Lane(side, engine)
+        for engine in engines
+        for side, dialect in enumerate(dialects)
+        if dialect in engine.own
+    ]
+
+
+class Lanes:
+    """The processes of all lanes but those of irloop's own executor, started at once."""
+
+    def __init__(self, lanes: Sequence[Lane]) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="irloop-")
+        self._files: dict[int, Path | IrloopError] = {}
+        self._processes = {lane: Process(lane.engine) for lane in lanes if lane.engine != NUMPY}
+        self._pool = ThreadPoolExecutor(max(1, len(self._processes)))
+
+    def __enter__(self) -> Lanes:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for process in self._processes.values():
+            process.close()
+        self._pool.shutdown()
+        self._folder.cleanup()
+
+    def load(self, sides: tuple[Side, Side]) -> None:
+        """Have every process load its model; returns before they have."""
+        for lane, process in self._processes.items():
+            path = self.file(lane.side, sides[lane.side])
+            if not isinstance(path, IrloopError):
+                process.load(path)
+
+    def file(self, number: int, side: Side) -> Path | IrloopError:
+        """The file of a model; it is written where it is in memory only."""
+        if side.file is not None:
+            return Path(side.file)
+        if number not in self._files:
+            folder = Path(self._folder.name, str(number))
+            folder.mkdir()
+            try:
+                self._files[number] = written(side.model, folder)
+            except IrloopError as error:
+                self._files[number] = error
+        return self._files[number]
+
+    def start(
+        self, trials: Mapping[int, Sequence[Trial]], seconds: float
+    ) -> dict[Lane, Future[list[Run]]]:
+        """Run the trials of each side in all processes at the same time."""
+        return {
+            lane: self._pool.submit(self._run, lane, process, trials[lane.side], seconds)
+            for lane, process in self._processes.items()
+        }
+
+    def _run(
+        self, lane: Lane, process: Process, trials: Sequence[Trial], seconds: float
+    ) -> list[Run]:
+        refused = self._files.get(lane.side)
+        if isinstance(refused, IrloopError):
+            reason = f"the model cannot be written for {lane.engine}: {refused.message}"
+            return [Run(reason=reason) for _ in trials]
+        return run_outside(process, trials, seconds)

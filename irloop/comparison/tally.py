@@ -1,0 +1,262 @@
+"""The verdict over all trials and engines.
+
+What is wanted is what irloop's own executor gives for the first model, or else the first engine
+that runs it. Every other run is held against that. Two engines that agree with each other, one for
+each model, are right about the models, whatever the executor gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from irloop.comparison.explain import Explainer
+from irloop.comparison.inputs import Trial
+from irloop.comparison.judge import Judge, is_worse
+from irloop.comparison.lanes import NUMPY, Lane
+from irloop.comparison.report import EngineReport, OutputReport, TrialReport
+from irloop.comparison.runs import Run
+from irloop.comparison.trials import is_telling
+
+__all__ = ["Tally"]
+
+#: An engine that is given less seconds than this and does not come back need not hang.
+HANG = 1.0
+
+
+class Tally:
+    """Goes through the trials one by one; the methods tell what came of it."""
+
+    def __init__(
+        self,
+        judge: Judge,
+        explainer: Explainer,
+        runs: Mapping[Lane, Sequence[Run]],
+        trials: Sequence[Trial],
+        *,
+        seconds: float,
+        made: bool,
+    ) -> None:
+        self._judge = judge
+        self._explainer = explainer
+        self._runs = runs
+        self._trials = trials
+        self._seconds = seconds
+        self._made = made
+        self._worst: dict[str, OutputReport] = {}
+        self._shown: set[int] = set()
+        self._agreed: dict[Lane, int] = dict.fromkeys(runs, 0)
+        self._ran: dict[Lane, int] = dict.fromkeys(runs, 0)
+        self._apart: dict[Lane, float] = dict.fromkeys(runs, 0.0)
+        self._excused: dict[Lane, set[int]] = {}
+        self._notes: dict[str, list[str]] = {}
+        self._problems: dict[str, list[str]] = {}
+        #: One report for each trial that the first model ran.
+        self.reports: list[TrialReport] = []
+        self._skipped: dict[str, list[str]] = {}
+        #: The number of the first trial in which an output differs.
+        self.failed: int | None = None
+
+    def count(self) -> None:
+        """Look at every trial."""
+        for number, trial in enumerate(self._trials):
+            wanted = self._reference(number)
+            if wanted is None:
+                self._without_reference(number, trial)
+            else:
+                self._tried(number, trial, wanted)
+
+    def outcome(self) -> str:
+        """equal, different or inconclusive."""
+        if any(not item.equal for item in self.reports):
+            return "different"
+        return "equal" if self._shown or (self.reports and not self._names()) else "inconclusive"
+
+    def outputs(self) -> tuple[OutputReport, ...]:
+        """Each output in the trial and the engine in which it differs most."""
+        return tuple(self._worst[name] for name in self._names() if name in self._worst)
+
+    def problems(self) -> Iterator[str]:
+        """Each problem once, with the trials it happened in."""
+        yield from _grouped(self._problems)
+        if self._problems or self._shown:
+            return
+        if not self.reports:
+            why = next(iter(self.skipped()), "")
+            yield f"no inputs could be found to run with{why and '; '}{why}"
+        elif self._names():
+            yield "nothing was compared: every output was empty or all NaN in every trial"
+
+    def notes(self) -> Iterator[str]:
+        """What is known about differences that do not count."""
+        yield from _grouped(self._notes)
+
+    def skipped(self) -> Iterator[str]:
+        """Why trials show nothing."""
+        yield from _grouped(self._skipped)
+
+    def not_compared(self) -> Iterator[str]:
+        """Outputs that no trial has shown, where others were."""
+        if not self._shown:
+            return
+        for at, name in enumerate(self._names()):
+            if at not in self._shown:
+                yield f"{name} was empty or all NaN in every trial"
+
+    def engines(self) -> Iterator[EngineReport]:
+        """How each lane did."""
+        for lane in self._runs:
+            engine = lane.engine
+            yield EngineReport(
+                engine.name,
+                engine.version,
+                lane.model,
+                len(self._trials),
+                self._ran[lane],
+                self._agreed[lane],
+                len(self._excused.get(lane, ())),
+                self._apart[lane],
+            )
+
+    def _names(self) -> tuple[str, ...]:
+        return self._judge.names[0]
+
+    def _reference(self, number: int) -> Lane | None:
+        """Who tells what is wanted in a trial."""
+        lanes = [lane for lane in self._runs if lane.side == 0]
+        return next((lane for lane in lanes if self._runs[lane][number].outputs is not None), None)
+
+    def _without_reference(self, number: int, trial: Trial) -> None:
+        """A trial in which the first model ran nowhere."""
+        runs = [(lane, item[number]) for lane, item in self._runs.items()]
+        reason = next((run.reason for lane, run in runs if lane.side == 0), "no engine")
+        ran = any(run.outputs is not None for lane, run in runs if lane.side == 1)
+        if ran and not self._made:
+            problem = f"the first model did not run: {reason}"
+            self._problems.setdefault(problem, []).append(trial.label)
+            self.reports.append(TrialReport(trial.label, False, problem, compared=False))
+            return
+        # Inputs that the first model does not take say nothing about a difference.
+        self._skip(f"the first model does not run: {reason}", trial)
+
+    def _tried(self, number: int, trial: Trial, reference: Lane) -> None:
+        wanted = self._judge.ordered(reference, self._runs[reference][number])
+        problem = ""
+        found: list[OutputReport] = []
+        others = [lane for lane in self._runs if lane != reference]
+        self._ran[reference] += 1
+        self._agreed[reference] += 1
+        for lane in others:
+            if self._runs[lane][number].outputs is None:
+                problem = problem or self._failure(number, trial, lane)
+                continue
+            self._ran[lane] += 1
+            reports = self._outputs(number, trial, lane, wanted)
+            self._agreed[lane] += all(item.equal for item in reports)
+            found += reports
+        for item in found:
+            if item.name not in self._worst or is_worse(item, self._worst[item.name]):
+                self._worst[item.name] = item
+        equal = not problem and all(item.equal for item in found)
+        compared = any(self._runs[lane][number].outputs is not None for lane in others)
+        if not compared and not problem:
+            return
+        self.reports.append(TrialReport(trial.label, equal, problem, compared))
+        if compared:
+            types = [value.type for value in self._explainer.sides[0].model.graph.outputs]
+            pairs = enumerate(zip(wanted, types, strict=True))
+            self._shown |= {at for at, (value, type) in pairs if is_telling(value, type)}
+        wrong = [item for item in found if not item.equal]
+        if self.failed is None and any(self._is_traced(item) for item in wrong):
+            self.failed = number
+
+    def _is_traced(self, report: OutputReport) -> bool:
+        """Whether irloop's own executor, which alone can be traced, may show the difference too."""
+        return report.engine == NUMPY.name or Lane(1, NUMPY) not in self._runs
+
+    def _failure(self, number: int, trial: Trial, lane: Lane) -> str:
+        """The problem that a lane did not run, empty where that is only worth a note."""
+        reason = self._runs[lane][number].reason
+        peers = [other for other in self._runs if other.side == 0 and other.engine != NUMPY]
+        if lane.side == 0:
+            self._note(f"the first model does not run: {reason}", trial)
+            return ""
+        failed = [peer for peer in peers if self._runs[peer][number].outputs is None]
+        if lane.engine != NUMPY and peers and len(failed) == len(peers):
+            self._note(f"neither model runs in its engine: {reason}", trial)
+            return ""
+        if self._runs[lane][number].late and (lane.engine == NUMPY or self._seconds < HANG):
+            self._skip(f"the second model does not run: {reason}", trial)
+            return ""
+        problem = f"the second model did not run: {reason}"
+        self._problems.setdefault(problem, []).append(trial.label)
+        return problem
+
+    def _outputs(
+        self, number: int, trial: Trial, lane: Lane, wanted: Sequence[Any]
+    ) -> list[OutputReport]:
+        """The outputs of one lane in one trial; what is known not to count is equal."""
+        found = self._judge.ordered(lane, self._runs[lane][number])
+        undefined = any(runs[number].undefined for runs in self._runs.values())
+        reports = []
+        for place, item in enumerate(self._judge.outputs(trial, wanted, lane, found)):
+            report = replace(item, engine=lane.engine.name, model=lane.model)
+            if report.difference is not None and report.equal:
+                self._apart[lane] = max(self._apart[lane], report.difference.absolute)
+            if report.equal:
+                reports.append(report)
+            elif undefined:
+                if lane.side == 1 and lane.engine == NUMPY:
+                    self._skip(f"{report.name} has no value there", trial)
+            elif not self._is_excused(number, trial, lane, place, report.name, wanted[place]):
+                reports.append(self._detailed(number, lane, place, report, wanted[place]))
+        return reports
+
+    def _is_excused(
+        self, number: int, trial: Trial, lane: Lane, place: int, name: str, wanted: Any
+    ) -> bool:
+        """Whether a difference has a reason that is no conversion's; then it gets a note."""
+        if lane.engine != NUMPY and self._is_shared(number, lane, place):
+            words = "both models give the same in their engines, numpy does not"
+        else:
+            reason = self._explainer.reason(lane, number, place, wanted)
+            if reason is None or not reason.harmless:
+                return False
+            words = reason.words
+        self._note(f"{name} of the {lane.model} model in {lane.engine}: {words}", trial)
+        self._excused.setdefault(lane, set()).add(number)
+        return True
+
+    def _detailed(
+        self, number: int, lane: Lane, place: int, report: OutputReport, wanted: Any
+    ) -> OutputReport:
+        """A report of a difference with all that is known about it."""
+        reason = self._explainer.reason(lane, number, place, wanted)
+        words = "" if reason is None else reason.words
+        if lane.engine != NUMPY and Lane(1, NUMPY) in self._runs:
+            words = words or "irloop's own executor runs both models alike"
+        return replace(report, detail="; ".join(part for part in (report.detail, words) if part))
+
+    def _is_shared(self, number: int, lane: Lane, place: int) -> bool:
+        """Whether an engine of the other model gives the same."""
+        mine = self._judge.ordered(lane, self._runs[lane][number])[place]
+        return any(
+            self._judge.agree(mine, self._judge.ordered(other, runs[number])[place])
+            for other, runs in self._runs.items()
+            if other.side != lane.side and other.engine != NUMPY
+            if runs[number].outputs is not None
+        )
+
+    def _skip(self, text: str, trial: Trial) -> None:
+        self._skipped.setdefault(text, []).append(trial.label)
+
+    def _note(self, text: str, trial: Trial) -> None:
+        self._notes.setdefault(text, []).append(trial.label)
+
+
+def _grouped(found: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Each text once, with the trials it is about."""
+    for text, labels in found.items():
+        more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
+        yield f"{text} ({labels[0]}{more})"

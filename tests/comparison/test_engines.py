@@ -1,0 +1,312 @@
+"""Comparisons in several engines: who takes part, who is to blame, what was shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from irloop.comparison.compare import compare
+from irloop.engines import catalogue
+from irloop.errors import UsageError
+from irloop.formats.onnx import reader
+from irloop.graph.model import Model
+
+HEADER = '<ir_version: 8, opset_import: ["" : 16]>'
+
+
+def model(text: str) -> Model:
+    return reader.from_proto(onnx.parser.parse_model(HEADER + text))
+
+
+def own_engine(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> str:
+    """The name of an engine of one's own: `run(values, number)`, the number counting from 1."""
+    text = f"import numpy as np\nimport os\ndef run(values, number):\n{body}\n"
+    text += """
+def make(path):
+    count = [0]
+    def numbered(values):
+        count[0] += 1
+        return run(values, count[0])
+    return numbered
+"""
+    (folder / "an_engine.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder))
+    return "an_engine:make"
+
+
+def test_each_model_runs_in_the_engines_of_its_format() -> None:
+    text = "m (float[n,3] x) => (float[n,3] y) { a = Tanh (x) y = Add (a, x) }"
+    found = compare(model(text), model(text))
+    assert found.equal, str(found)
+    assert [(run.engine, run.model) for run in found.runs] == [
+        ("numpy", "first"),
+        ("numpy", "second"),
+        ("onnxruntime", "first"),
+        ("onnxruntime", "second"),
+    ]
+    assert all(run.ran == run.tried == run.agreed == len(found.trials) for run in found.runs)
+    assert not found.missing
+
+
+def test_engines_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "find_spec", lambda _: None)
+    subject = model("m (float[2] x) => (float[2] y) { y = Abs (x) }")
+    found = compare(subject, subject)
+    assert found.equal
+    assert found.missing == ("onnxruntime",)
+    assert str(found).splitlines()[0].endswith("numpy against numpy; not installed: onnxruntime")
+    with pytest.raises(UsageError, match="the engine 'onnxruntime' is not installed"):
+        compare(subject, subject, engines="numpy,onnxruntime")
+
+
+def test_engines_are_named_in_a_list_or_one_for_a_model() -> None:
+    subject = model("m (float[2] x) => (float[2] y) { y = Abs (x) }")
+    assert compare(subject, subject, engines=["numpy"]).engines == ("numpy", "numpy")
+    with pytest.raises(UsageError, match="openvino was made for neither model"):
+        compare(subject, subject, engines="openvino")
+    with pytest.raises(UsageError, match="given twice"):
+        compare(subject, subject, engines="numpy", engine_b="onnxruntime")
+
+
+def test_an_engine_alone_that_differs_is_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = own_engine(tmp_path, monkeypatch, "    return [np.abs(values[0]) * np.float32(1.01)]")
+    subject = model("m (float[2] x) => (float[2] y) { y = Abs (x) }")
+    found = compare(subject, subject, engines=["numpy", engine])
+    # Both models give the same there, so the models are the same all the same.
+    assert found.equal
+    assert "both models give the same in their engines, numpy does not" in found.notes[0]
+    alone = compare(subject, subject, engine_b=engine)
+    assert alone.outcome == "different"
+    assert "DIFFERENT in the second model in an_engine:make" in str(alone)
+
+
+def test_an_engine_that_crashes_is_a_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = own_engine(tmp_path, monkeypatch, "    os.abort()")
+    subject = model("m (float[2] x) => (float[2] y) { y = Abs (x) }")
+    found = compare(subject, subject, engine_b=engine, seeds=(0,))
+    assert found.outcome == "different"
+    assert found.problems[0].startswith(
+        "the second model did not run: an_engine:make crashed: SIGABRT"
+    )
+
+
+def test_what_an_earlier_inference_left_is_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = "    return [np.abs(values[0]) if number == 1 else values[0] * 0 + 7]"
+    engine = own_engine(tmp_path, monkeypatch, body)
+    subject = model("m (float[2] x) => (float[2] y) { y = Abs (x) }")
+    found = compare(subject, subject, engine_b=engine)
+    assert found.outcome == "different"
+    assert [trial.equal for trial in found.trials] == [True, False, False]
+    assert "gives the right value in the first inference of a compiled model" in str(found)
+    # In the model that things are compared with, it is the engine's fault alone.
+    first = compare(subject, subject, engines=["numpy", engine])
+    assert first.equal
+
+
+def test_rounding_is_measured_against_double_precision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In f32, x + 10000 - 10000 is x to three digits; an engine that gives x is the better one."""
+    text = """
+    m (float[8] x) => (float[8] y) {
+       k = Constant <value_float = 10000.0> ()
+       a = Add (x, k)
+       y = Sub (a, k)
+    }
+    """
+    exact = own_engine(tmp_path, monkeypatch, "    return [values[0]]")
+    found = compare(model(text), model(text), engine_b=exact)
+    assert found.equal, str(found)
+    assert "rounding: 0 of the largest value away from double precision" in found.notes[0]
+    (tmp_path / "worse.py").write_text(
+        "def make(path):\n    return lambda values: [values[0] * type(values[0][0])(1.01)]\n",
+        encoding="utf-8",
+    )
+    assert compare(model(text), model(text), engine_b="worse:make").outcome == "different"
+
+
+def test_a_fault_of_the_engine_of_the_first_model_is_told_from_a_wrong_conversion() -> None:
+    """ONNX Runtime 1.31 joins what the body is given to garbage; the second model copies it."""
+    text = """
+    m (float[3,2] x) => (float[?,2] y) {
+       y = Scan <num_scan_inputs = 1, body = f (float[2] row) => (float[2] OUT) { BODY }> (x)
+    }
+    """
+    first = model(text.replace("OUT", "row").replace("BODY", ""))
+    second = model(text.replace("OUT", "out").replace("BODY", "out = Mul (row, row)"))
+    good = model(text.replace("OUT", "out").replace("BODY", "n = Neg (row) out = Neg (n)"))
+    found = compare(first, good)
+    assert found.equal, str(found)
+    assert any("a known fault of onnxruntime" in note for note in found.notes), found.notes
+    assert compare(first, second).outcome == "different"
+
+
+@pytest.mark.parametrize(
+    "body", ["a = Abs (x) b = Neg (a) y = Log (b)", "c = Greater (x, k) y = Compress (x, c)"]
+)
+def test_nothing_but_nan_or_nothing_at_all_is_inconclusive(body: str) -> None:
+    text = f"m (float[4] x) => (float[?] y) {{ k = Constant <value_float = 1e9> () {body} }}"
+    found = compare(model(text), model(text), engines="numpy")
+    assert found.outcome == "inconclusive"
+    assert not found.equal
+    assert found.problems == (
+        "nothing was compared: every output was empty or all NaN in every trial",
+    )
+    assert str(found).startswith("inconclusive: 3 of 3 trials ran")
+
+
+def test_an_output_that_no_trial_shows_is_named() -> None:
+    text = """m (float[2] x) => (float[2] y, float[2] z) {
+        a = Abs (x) b = Neg (a) y = Log (b) z = Neg (x) }"""
+    found = compare(model(text), model(text), engines="numpy")
+    assert found.equal
+    assert found.not_compared == ("y was empty or all NaN in every trial",)
+
+
+def test_images_become_large_enough_for_their_outputs() -> None:
+    """Three poolings of 3x3, stride 3, leave nothing of an image below 27."""
+    text = "m (float[N,3,height,width] x) => (float[N,3] y) {"
+    for source, made in (("x", "a"), ("a", "b"), ("b", "c")):
+        text += f"{made} = MaxPool <kernel_shape = [3,3], strides = [3,3]> ({source})\n"
+    text += "y = ReduceMean <axes = [2,3], keepdims = 0> (c) }"
+    found = compare(model(text), model(text), engines="numpy")
+    assert found.equal, str(found)
+    assert found.outputs[0].type == "float32[2, 3]"
+    assert not found.not_compared
+
+
+def test_a_second_inference_has_other_sizes() -> None:
+    text = "m (float[n,k] x, float[n,k] w) => (float[n,k] y) { y = Mul (x, w) }"
+    found = compare(model(text), model(text), engines="numpy")
+    labels = [trial.label for trial in found.trials]
+    assert labels == [
+        "seed 0",
+        "seed 0, other sizes",
+        "seed 1",
+        "seed 0, numbers 20 times as large",
+    ]
+
+
+def test_sizes_that_the_model_rules_out_are_left_out() -> None:
+    text = "m (float[n,k] x, float[5,2] w) => (float[n,2] y) { y = MatMul (x, w) }"
+    found = compare(model(text), model(text), engines="numpy")
+    assert found.equal, str(found)
+    assert not found.not_exercised
+
+
+def test_trip_counts_that_are_computed_are_exercised() -> None:
+    text = """
+    m (int64 n, float[2] x) => (float[2] y) {
+       one = Constant <value_int = 1> ()
+       more = Add (n, one)
+       less = Sub (more, one)
+       [loop] y = Loop (less, , x)
+          <body = f (int64 i, bool c, float[2] s) => (bool c, float[2] t) { t = Add (s, s) }>
+    }
+    """
+    found = compare(model(text), model(text), engines="numpy")
+    assert found.exercised == ("loop loop: ran 0, 1, 2, 5 times",)
+    assert not found.not_exercised
+
+
+def test_both_branches_of_a_computed_condition_and_an_early_stop_are_looked_for() -> None:
+    text = """
+    m (float[2] x) => (float[2] y, float[2] z) {
+       zero = Constant <value_float = 0.0> ()
+       low = ReduceMin <keepdims = 0> (x)
+       some = Greater (low, zero)
+       [choice] y = If (some) <then_branch = t () => (float[2] p) { p = Neg (x) },
+          else_branch = e () => (float[2] q) { q = Abs (x) }>
+       trip = Constant <value_int = 4> ()
+       [loop] z = Loop (trip, , x)
+          <body = f (int64 i, bool c, float[2] s) => (bool on, float[2] n) {
+             far = Constant <value_float = 500.0> ()
+             n = Add (s, s)
+             top = ReduceMax <keepdims = 0> (n)
+             on = Less (top, far)
+          }>
+    }
+    """
+    found = compare(model(text), model(text), engines="numpy")
+    assert found.equal
+    assert found.exercised[0] == "branch then and else of choice"
+    assert found.exercised[1].startswith("loop loop: ran ")
+    assert found.exercised[1].endswith(", with an early stop")
+    assert not any("choice" in item for item in found.not_exercised)
+
+
+STATEFUL = """<?xml version="1.0"?>
+<net name="m" version="11">
+  <layers>
+    <layer id="0" name="x" type="Parameter" version="opset1">
+      <data shape="2" element_type="f32"/>
+      <output><port id="0" precision="FP32"><dim>2</dim></port></output>
+    </layer>
+    <layer id="1" name="read" type="ReadValue" version="opset6">
+      <data variable_id="v" variable_type="f32" variable_shape="2"/>
+      <input><port id="0" precision="FP32"><dim>2</dim></port></input>
+      <output><port id="1" precision="FP32"><dim>2</dim></port></output>
+    </layer>
+    <layer id="2" name="sum" type="Add" version="opset1">
+      <input>
+        <port id="0" precision="FP32"><dim>2</dim></port>
+        <port id="1" precision="FP32"><dim>2</dim></port>
+      </input>
+      <output><port id="2" precision="FP32"><dim>2</dim></port></output>
+    </layer>
+    <layer id="3" name="keep" type="Assign" version="opset6">
+      <data variable_id="v"/>
+      <input><port id="0" precision="FP32"><dim>2</dim></port></input>
+      <output><port id="1" precision="FP32"><dim>2</dim></port></output>
+    </layer>
+    <layer id="4" name="y" type="Result" version="opset1">
+      <input><port id="0" precision="FP32"><dim>2</dim></port></input>
+    </layer>
+  </layers>
+  <edges>
+    <edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>
+    <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>
+    <edge from-layer="0" from-port="0" to-layer="2" to-port="1"/>
+    <edge from-layer="SOURCE" from-port="PORT" to-layer="3" to-port="0"/>
+    <edge from-layer="2" from-port="2" to-layer="4" to-port="0"/>
+  </edges>
+</net>
+"""
+
+
+def test_models_with_variables_are_compared_over_several_steps(tmp_path: Path) -> None:
+    """The two differ in what they keep, which the first step does not show."""
+    paths = []
+    for name, source, port in (("sum", "2", "2"), ("old", "1", "1")):
+        path = tmp_path / f"{name}.xml"
+        path.write_text(STATEFUL.replace("SOURCE", source).replace("PORT", port), "utf-8")
+        path.with_suffix(".bin").write_bytes(b"")
+        paths.append(path)
+    same = compare(paths[0], paths[0], seeds=(0,))
+    assert same.equal, str(same)
+    assert [trial.label for trial in same.trials[:3]] == [
+        f"seed 0, step {step} of 3" for step in (1, 2, 3)
+    ]
+    found = compare(*paths, seeds=(0,))
+    assert found.outcome == "different"
+    assert [trial.equal for trial in found.trials[:3]] == [True, False, False]
+
+
+def test_plain_data_names_every_engine() -> None:
+    subject = model("m (float[2] x) => (float[2] y) { y = Abs (x) }")
+    found = compare(subject, subject, engines="numpy", inputs=[np.ones(2, np.float32)]).to_dict()
+    assert found["outcome"] == "equal"
+    assert [(run["engine"], run["model"], run["trials_run"]) for run in found["runs"]] == [
+        ("numpy", "first", 1),
+        ("numpy", "second", 1),
+    ]
+    assert found["not_installed"] == []
