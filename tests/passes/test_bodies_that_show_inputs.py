@@ -261,3 +261,27 @@ def test_a_loop_keeps_a_state_where_the_opset_wants_one(
     for count in (2, 0):
         found = run(model, [np.array(count), np.array(True), PAIR])
         assert [value.tolist() for value in found.values()] == [[[-1, -2]] * count]
+
+
+def test_a_state_that_grows_stays_in_a_loop(tmp_path: Path) -> None:
+    """OpenVINO gives another shape, or none, where a TensorIterator carries it."""
+    text = """
+    g (float[2] x) => (float[k] l, int64[j] y) {
+      n = Constant <value_int = 3> ()
+      one = Constant <value_floats = [1.0]> ()
+      l, y = Loop <body = q (int64 i, bool c, float[m] a) => (bool d, float[p] r, int64 s) {
+        d = Identity (c)
+        s = Identity (i)
+        r = Concat <axis = 0> (a, one)
+      }> (n, "", x)
+    }"""
+    source, target = tmp_path / "model.onnx", tmp_path / "model.xml"
+    source.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())
+    model, _ = irloop.convert(source, "openvino", loops="scan")
+    assert {node.op.type for node in all_nodes(model.graph) if node.bodies} == {"Loop"}
+    irloop.save_model(model, target)
+    openvino = pytest.importorskip("openvino")
+    request = openvino.Core().compile_model(target, "CPU").create_infer_request()
+    for first in ([1, 2], [5, 6]):
+        found = request.infer([np.array(first, np.float32)]).values()
+        assert [np.asarray(value).tolist() for value in found] == [[*first, 1, 1, 1], [0, 1, 2]]

@@ -38,7 +38,8 @@ class LoopToTensorIterator(LoopPass):
     The iteration number becomes a slice of a constant; slices that the body does not read go. A
     Loop stays when its number of iterations is not known or 0, directly in or around another
     TensorIterator (OpenVINO allows none), when nothing would count its iterations, when only
-    invariants enter, or when the length of what it slices is not known.
+    invariants enter, when a state changes its shape, or when the length of what it slices is not
+    known.
     """
 
     name = "loop_to_tensor_iterator"
@@ -60,6 +61,8 @@ class LoopToTensorIterator(LoopPass):
         if not (read or counted or held):
             return
         if not all(_is_long_enough(item, count) for item in wires.slices):
+            return
+        if any(_grows(item) for item in wires.states):
             return
         wires.inputs = [item for item in wires.inputs if item not in unread]
         forms = Forms(self.model, rewriter, node, node.name)
@@ -100,6 +103,14 @@ def _is_long_enough(item: Entering, count: int) -> bool:
         return False
     size = dims[normal_axis(port.axis, len(dims))]
     return isinstance(size, int) and size >= count * port.part_size
+
+
+def _grows(item: Entering) -> bool:
+    """True for a state whose shape changes: a TensorIterator of OpenVINO keeps the first one."""
+    first, later = shape_of(item.outer).dims, shape_of(item.parameter).dims
+    if first is None or later is None or len(first) != len(later):
+        return True
+    return any(isinstance(dim, int) and dim != seen for dim, seen in zip(first, later, strict=True))
 
 
 def _held(wires: LoopWires) -> list[Entering]:
