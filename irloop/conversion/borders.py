@@ -26,6 +26,7 @@ __all__ = [
     "own_producer",
     "refuse_new_elements",
     "refuse_not_tensors",
+    "refuse_unknown_elements",
     "require_known_ranks",
     "require_known_types",
     "set_input_shapes",
@@ -129,6 +130,17 @@ def refuse_new_elements(source: Graph, converter: Converter) -> None:
         )
 
 
+def refuse_unknown_elements(source: Graph, converter: Converter) -> None:
+    """Refuse inputs and outputs of element types that IR has no name for."""
+    sides = [("input", node, node.outputs[0]) for node in source.parameters]
+    sides += [("output", node, value) for node in source.results if (value := node.inputs[0])]
+    for side, node, value in sides:
+        if element_of(value) not in ov_forms.UNKNOWN_TO_OPENVINO:
+            continue
+        what = f"model {side} {node.name!r} is of type {value.type}"
+        converter.refusals.append(_unknown_element(what, node))
+
+
 def refuse_not_tensors(source: Graph, results: Sequence[Converted], converter: Converter) -> None:
     """Refuse inputs that are sequences or optionals, and outputs that hold no known tensors."""
     for node in source.parameters:
@@ -177,13 +189,7 @@ def require_known_types(graph: Graph) -> None:
         UnsupportedError: naming each of them.
     """
     found = [
-        Diagnostic(
-            "CNV003",
-            Severity.ERROR,
-            f"{value.name!r} is of type {value.type}; OpenVINO IR has no such element type",
-            Location(line=node.location.line, path=node_path(node)),
-            fix="convert to another element type in the ONNX model",
-        )
+        _unknown_element(f"{value.name!r} is of type {value.type}", node)
         for inner in all_graphs(graph)
         for node in (*inner.parameters, *inner.nodes)
         for value in node.outputs
@@ -191,6 +197,16 @@ def require_known_types(graph: Graph) -> None:
     ]
     if found:
         raise UnsupportedError(f"{len(found)} values cannot be converted", diagnostics=found)
+
+
+def _unknown_element(what: str, node: Node) -> Diagnostic:
+    return Diagnostic(
+        "CNV003",
+        Severity.ERROR,
+        f"{what}; OpenVINO IR has no such element type",
+        Location(line=node.location.line, path=node_path(node)),
+        fix="convert to another element type in the ONNX model",
+    )
 
 
 def require_known_ranks(graph: Graph) -> None:

@@ -10,6 +10,7 @@ from irloop.conversion.borders import (
     outputs_of,
     refuse_new_elements,
     refuse_not_tensors,
+    refuse_unknown_elements,
     require_known_ranks,
     require_known_types,
 )
@@ -104,6 +105,8 @@ class Translate(ModelPass):
         converter.source.run(source)
         if converter.rules is EXPORTS:
             refuse_new_elements(source, converter)
+        else:
+            refuse_unknown_elements(source, converter)
         target = Conversion(Graph(source.name), converter)
         for name in names.taken:
             target.names.reserve(name)

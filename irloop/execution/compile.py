@@ -16,7 +16,7 @@ from irloop import kernels
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.onnx import control_flow as onnx_flow
 from irloop.dialects.openvino import control_flow as openvino_flow
-from irloop.errors import UnsupportedError
+from irloop.errors import ExecutionError, UnsupportedError
 from irloop.execution.branch import Branches
 from irloop.execution.half import NONE, Wider, widened, widened_op, widened_type
 from irloop.execution.loops import Loop, LoopBody
@@ -56,11 +56,15 @@ def compile_graph(graph: Graph, *, hoist: bool = True, wider: Wider = NONE) -> P
 
     Raises:
         UnsupportedError: naming every operation that cannot be run, its count and its places.
+        ExecutionError: naming every body parameter that is read and gets no value.
     """
     findings = missing(graph)
     if findings:
         names = ", ".join(item.found for item in findings)
         raise UnsupportedError(f"operations that cannot be run: {names}", diagnostics=findings)
+    unfed = without_value(graph)
+    if unfed:
+        raise ExecutionError(unfed[0].message, diagnostics=unfed)
     return _Compiler(hoist, wider, body_types(graph)).program(graph)
 
 
@@ -85,6 +89,32 @@ def missing(graph: Graph) -> list[Diagnostic]:
         )
         for label, nodes in places.items()
     ]
+
+
+def without_value(graph: Graph) -> list[Diagnostic]:
+    """One finding for each body parameter that is read, but that no port map feeds.
+
+    OpenVINO reads memory there that nothing was written to.
+    """
+    found = []
+    for node in all_nodes(graph):
+        for body in node.bodies:
+            ports = body.ports
+            found += [
+                Diagnostic(
+                    "RUN001",
+                    Severity.ERROR,
+                    f"body parameter {node_path(parameter)!r} is read, but gets no value",
+                    parameter.location,
+                    expected="an input of the port map for it (rule IRL512, in branches IRL708)",
+                    found="none",
+                )
+                for index, parameter in enumerate(body.graph.parameters)
+                if parameter.outputs[0].is_used
+                and index not in ports.by_parameter
+                and index != ports.iteration
+            ]
+    return found
 
 
 def _refusal(node: Node) -> str | None:

@@ -700,3 +700,37 @@ def test_a_condition_of_several_values_is_refused() -> None:
     subject = counting(condition=t(BOOL, None))
     with pytest.raises(ExecutionError, match="is not one value"):
         run(subject, np.array(2), np.array([True, True]), X)
+
+
+@pytest.mark.parametrize("op", [Loop(), TensorIterator()])
+def test_a_body_parameter_without_a_value_is_named(op: Op) -> None:
+    """OpenVINO reads unwritten memory there (Loop) or refuses the file; neither is a value."""
+    subject = model(
+        op,
+        [t(I64), t(BOOL)],
+        [t(F32, 2), t(F32, 2)],
+        lambda builder, values: [
+            builder.constant(True, BOOL),
+            builder(Concat(0), values[0], values[1]),
+        ],
+        [],
+        [LastValue(1, 0)],
+        condition=0,
+    )
+    with pytest.raises(ExecutionError, match="is read, but gets no value") as caught:
+        Session(subject)
+    assert {item.code for item in caught.value.diagnostics} == {"RUN001"}
+
+
+def test_a_body_parameter_that_nobody_reads_needs_no_value() -> None:
+    subject = model(
+        Loop(),
+        [t(I64), t(BOOL), t(F32, 2)],
+        [t(F32, 2), t(F32, 2)],
+        lambda builder, values: [builder.constant(True, BOOL), add_one(builder, values[:1])],
+        [Carried(2, 0, 1)],
+        [LastValue(1, 0)],
+        condition=0,
+    )
+    (found,) = run(subject, np.array(2), np.array(True), np.array([1, 2], np.float32))
+    np.testing.assert_array_equal(found, [3, 4])
