@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArrayTensor",
+    "BytesTensor",
     "MappedFile",
     "MappedTensor",
     "ReshapedTensor",
@@ -198,6 +199,29 @@ class ArrayTensor(Tensor):
 
     def numpy(self) -> Array:
         return self._array
+
+
+class BytesTensor(Tensor):
+    """A constant held as the bytes that a file would store; making one takes no NumPy."""
+
+    __slots__ = ("_bytes",)
+
+    def __init__(self, data: bytes, element: ElementType, shape: tuple[int, ...]) -> None:
+        self._bytes = data
+        self.element = element
+        self.shape = shape
+
+    @classmethod
+    def of_integers(cls, *values: int) -> BytesTensor:
+        """A vector of i64."""
+        data = b"".join(value.to_bytes(8, "little", signed=True) for value in values)
+        return cls(data, ElementType.I64, (len(values),))
+
+    def raw(self) -> memoryview:
+        return memoryview(self._bytes)
+
+    def numpy(self) -> Array:
+        return unpack(self._bytes, self.element, self.shape)
 
 
 class ReshapedTensor(Tensor):

@@ -205,7 +205,9 @@ class Analysis:
     def _pair(self, context: Context, graph: Graph, index: NetIndex) -> None:
         layers = index.layers
         for node in (*graph.parameters, *graph.nodes, *graph.results):
-            layer = layers[node.location.layer_id or ""]
+            if node.location.layer_id is None:
+                continue  # the reader added it to an older form
+            layer = layers[node.location.layer_id]
             self.pairs.append((layer, node))
             for body in node.bodies:
                 inner = context.by_net[id(layer.bodies[body.label])]

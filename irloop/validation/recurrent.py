@@ -10,7 +10,7 @@ from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
 from irloop.validation.index import NetIndex
 
-__all__ = ["ACTIVATIONS", "Recurrent", "activations", "recurrent_layers"]
+__all__ = ["ACTIVATIONS", "Recurrent", "activations", "has_joined_weights", "recurrent_layers"]
 
 #: What OpenVINO's recurrent operations can be given.
 ACTIVATIONS = ("sigmoid", "tanh", "relu", "hardsigmoid")
@@ -54,6 +54,13 @@ class Recurrent(NamedTuple):
         """The number of directions of a sequence; None when the attribute is unknown."""
         text = self.layer.data.get("direction", "forward").lower()
         return {"forward": 1, "reverse": 1, "bidirectional": 2}.get(text)
+
+
+def has_joined_weights(context: Context, net: NetIndex, layer: Layer) -> bool:
+    """True for an LSTMCell with W and R side by side in input 3, and the bias after it."""
+    if (layer.type or "").lower() != "lstmcell" or len(net.edges_into(layer)) != 5:
+        return False
+    return context.operand(net, layer, 4).rank == 1
 
 
 def recurrent_layers(context: Context) -> Iterator[Recurrent]:

@@ -14,6 +14,7 @@ from irloop.formats.openvino.attributes import (
 from irloop.formats.openvino.integers import unsigned
 from irloop.formats.openvino.layers import Shared
 from irloop.formats.openvino.markup import attributes_of_info, parse_names
+from irloop.formats.openvino.older_forms import has_joined_weights, with_parted_weights
 from irloop.formats.openvino.wiring import Wirer
 from irloop.formats.openvino.xml import Edge, Layer, Net
 from irloop.graph.loops import PortMap
@@ -296,6 +297,8 @@ class NetReader:
             count = max(count, *mapped, 0)
         names = tuple([parse_names(port.names) for port in layer.outputs])
         place = self._location(layer)
+        if len(inputs) == 5 and has_joined_weights(op, inputs):
+            inputs = with_parted_weights(graph, op, layer.name or "", inputs, place)
         node = make_node(op, layer.name or "", inputs, count, types, names, bodies, place)
         link(graph, node, before=None)
         if unknown:

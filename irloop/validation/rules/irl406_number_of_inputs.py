@@ -9,6 +9,7 @@ from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
 from irloop.validation.index import NetIndex
 from irloop.validation.places import at_layer, describe
+from irloop.validation.recurrent import has_joined_weights
 from irloop.validation.rule import Rule
 
 
@@ -44,7 +45,7 @@ class NumberOfInputs(
                 count = len(index.incoming.get(layer.id or "", ()))
                 if count >= least and (most is None or count <= most):
                     continue
-                if _has_broken_edge(index, layer):
+                if _has_broken_edge(index, layer) or has_joined_weights(context, index, layer):
                     continue
                 yield self.found(
                     at_layer(layer),

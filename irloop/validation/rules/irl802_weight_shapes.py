@@ -46,6 +46,9 @@ class WeightShapes(
                 continue
             rows = item.gates * size
             shapes = [("W", (rows, width)), ("R", (rows, size)), ("B", (item.bias_gates * size,))]
+            if recurrent.has_joined_weights(context, item.net, item.layer):
+                joined = None if width is None else width + size
+                shapes = [("the weights W and R", (rows, joined)), shapes[-1]]
             for offset, (name, shape) in enumerate(shapes):
                 position = item.first_weight + offset
                 wanted = (item.directions, *shape) if item.is_sequence else shape

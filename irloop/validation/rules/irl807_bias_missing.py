@@ -35,6 +35,8 @@ class BiasMissing(
             wanted = item.first_weight + 3
             if count != wanted - 1 or not item.net.is_used(item.layer):
                 continue
+            if recurrent.has_joined_weights(context, item.net, item.layer):
+                continue
             yield self.found(
                 at_layer(item.layer),
                 f"{describe(item.layer)} has no bias",

@@ -1,0 +1,54 @@
+"""Forms of operations that the specification shows and no runtime of today reads.
+
+The second example of TensorIterator-1 has an LSTMCell of five inputs, as the first opset had it
+inside: W [4S,I] and R [4S,S] stand side by side in one tensor [4S,I+S], and the bias [4S] follows.
+The reader parts them with a VariadicSplit, so that the cell is one that everything else knows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from irloop.diagnostics import Location
+from irloop.dialects.openvino.slicing import VariadicSplit
+from irloop.graph.model import Graph, Value
+from irloop.graph.op import Op
+from irloop.graph.tensor import BytesTensor
+from irloop.graph.types import Shape, TensorType
+
+__all__ = ["has_joined_weights", "with_parted_weights"]
+
+_WEIGHTS, _BIAS = 3, 4
+
+
+def has_joined_weights(op: Op, inputs: tuple[Value, ...]) -> bool:
+    """True for an LSTMCell with five inputs of which the last is a vector, and so the bias."""
+    if op.type != "LSTMCell" or len(inputs) != 5:
+        return False
+    type = inputs[_BIAS].type
+    return isinstance(type, TensorType) and type.shape.rank == 1
+
+
+def with_parted_weights(
+    graph: Graph, op: Op, name: str, inputs: tuple[Value, ...], place: Location
+) -> tuple[Value, ...]:
+    """The inputs of such a cell with W and R apart; the nodes that part them go into `graph`.
+
+    They stand in the line of the cell, and belong to no layer of the file.
+    """
+    weights, size = inputs[_WEIGHTS], getattr(op, "hidden_size", 0)
+    place = replace(place, layer_id=None)
+    axis = graph.add_constant(BytesTensor.of_integers(1), f"{name}/axis", location=place)
+    lengths = graph.add_constant(
+        BytesTensor.of_integers(-1, size), f"{name}/lengths", location=place
+    )
+    types: tuple[TensorType, ...] = ()
+    given = weights.type
+    if isinstance(given, TensorType) and given.shape.rank == 2:
+        rows, width = given.shape.dim(0), given.shape.dim(1)
+        first = width - size if isinstance(width, int) else width
+        types = tuple(TensorType(given.element, Shape((rows, dim))) for dim in (first, size))
+    parts = graph.add_node(
+        VariadicSplit(), f"{name}/W_R", (weights, axis, lengths), 2, types=types, location=place
+    )
+    return (*inputs[:_WEIGHTS], *parts.outputs, inputs[_BIAS])
