@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from irloop.conversion.pipelines import to_onnx
 from irloop.execution.session import run
@@ -69,6 +70,19 @@ def test_a_pass_changes_no_number(name: str, plan: Plan) -> None:
             np.testing.assert_array_equal(got, want)
         # A second run finds nothing left to do and says so.
         assert not Manager([LIBRARY[name]()]).run_passes(model)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(plans(), st.lists(st.sampled_from(sorted(LIBRARY)), min_size=2, max_size=3))
+def test_passes_in_a_row_change_no_number(plan: Plan, names: list[str]) -> None:
+    original, arrays = build(plan)
+    wanted = values(original, arrays)
+    for model in (build(plan)[0], to_onnx(build(plan)[0])[0]):
+        chain = [LIBRARY[name]() for name in names if model.dialect in LIBRARY[name].dialects]
+        Manager(chain, check=True).run_passes(model)
+        verify(model.graph)
+        for got, want in zip(values(model, arrays), wanted, strict=True):
+            np.testing.assert_array_equal(got, want)
 
 
 def test_every_file_holds_the_pass_of_its_name() -> None:
