@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino.xml import Layer, Port
@@ -30,7 +31,9 @@ class NameCollision(
         that is a model input and an output, or two outputs.
     Why is this bad:
         OpenVINO 2026.4 refuses the file ("names have collisions"). OpenVINO 2021.4 reads it, but
-        users who ask for that name get either of the two. Version 11 files get no such names.
+        users who ask for that name get either of the two. Version 11 files get no such names. A
+        Parameter that goes straight into a Result is only a warning: OpenVINO writes such files
+        itself, and its frontend reads them where the tensor has the Parameter's name.
     Bad example:
         <layer id="0" name="x" type="Parameter" .../> <layer id="1" name="x" type="Parameter" .../>
     Good example:
@@ -73,7 +76,7 @@ class NameCollision(
             layer, port = source
             other = first.setdefault((layer.id, port.id), result)
             if other is not result and port.names:
-                yield self.found(
+                finding = self.found(
                     at_layer(result),
                     f"the tensor {port.names!r} is {describe(other)} already",
                     expected="a tensor of its own for each model input and output",
@@ -81,6 +84,9 @@ class NameCollision(
                     cause="version 10 gives the names of a tensor to one input or output only",
                     fix="put an operation that changes nothing in between, or remove the names",
                 )
+                if other.type == "Parameter":
+                    finding = replace(finding, severity=Severity.WARNING)
+                yield finding
 
 
 def _tensors(index: NetIndex) -> Iterator[tuple[Layer, Port]]:
