@@ -13,7 +13,7 @@ from irloop.errors import UsageError
 __all__ = ["Settings", "find_settings", "read_settings"]
 
 FAIL_ON = ("error", "warning")
-KEYS = ("select", "ignore", "fail-on", "severity", "baseline")
+KEYS = ("select", "ignore", "fail-on", "severity", "baseline", "engines")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class Settings:
     fail_on: str = "error"
     severity: Mapping[str, Severity] = field(default_factory=dict)
     baseline: str | None = None
+    engines: tuple[str, ...] = ()
 
     def judged(self, findings: Iterable[Diagnostic]) -> list[Diagnostic]:
         """`findings` with the severities of the project: that of a code before that of a group."""
@@ -125,15 +126,21 @@ def _settings(table: dict[str, Any], path: str) -> Settings:
         ignore=_codes(table, "ignore", path),
         fail_on=fail_on,
         severity=_severities(table.get("severity", {}), path),
+        engines=_texts(table, "engines", path),
         baseline=baseline and os.path.join(os.path.dirname(path), baseline),
     )
 
 
 def _codes(table: dict[str, Any], key: str, path: str) -> tuple[str, ...]:
-    codes = table.get(key, [])
-    if not isinstance(codes, list) or not all(isinstance(code, str) for code in codes):
-        raise UsageError(f"{path}: {key} is no list of codes", found=repr(codes))
-    return tuple(code.strip().upper() for code in codes)
+    return tuple(code.strip().upper() for code in _texts(table, key, path))
+
+
+def _texts(table: dict[str, Any], key: str, path: str) -> tuple[str, ...]:
+    texts = table.get(key, [])
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        what = "names" if key == "engines" else "codes"
+        raise UsageError(f"{path}: {key} is no list of {what}", found=repr(texts))
+    return tuple(texts)
 
 
 def _severities(table: Any, path: str) -> dict[str, Severity]:

@@ -68,6 +68,13 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 @click.option("--select", metavar="CODES", multiple=True, help="Only these codes or groups (IRL5).")
 @click.option("--ignore", metavar="CODES", multiple=True, help="Not these codes or groups.")
 @click.option(
+    "--engine",
+    "engines",
+    metavar="NAME[-VERSION]",
+    multiple=True,
+    help="Also warn of what this engine gets wrong: onnxruntime, openvino, openvino-2021.4.",
+)
+@click.option(
     "--fail-on",
     type=click.Choice(FAIL_ON),
     help="The mildest finding that makes the exit status 1.  [default: error]",
@@ -133,7 +140,10 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     processes = processes_for(readable, options["jobs"])
     if processes > 1:
         console.detail(f"{len(readable)} models in {processes} processes")
-    work = [Job(model, weights, settings.select, settings.ignore) for model in readable]
+    work = [
+        Job(model, weights, settings.select, settings.ignore, settings.engines)
+        for model in readable
+    ]
     with closing(outcomes(work, processes)) as done:
         for number, model in enumerate(readable, start=1):
             console.progress(f"{number} of {len(readable)}: {model}")
@@ -166,6 +176,7 @@ def _settings(options: dict[str, Any]) -> Settings:
         ignore=_codes(options["ignore"]) or found.ignore,
         fail_on=options["fail_on"] or found.fail_on,
         severity=found.severity,
+        engines=tuple(options["engines"]) or found.engines,
         baseline=options["baseline"] or found.baseline,
     )
 

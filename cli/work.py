@@ -22,6 +22,7 @@ class Job(NamedTuple):
     weights: str | None
     select: tuple[str, ...]
     ignore: tuple[str, ...]
+    engines: tuple[str, ...] = ()
 
 
 class Outcome(NamedTuple):
@@ -103,7 +104,9 @@ def _done(job: Job) -> Outcome:
     from irloop import validate
 
     try:
-        report = validate(job.model, job.weights, select=job.select, ignore=job.ignore)
+        report = validate(
+            job.model, job.weights, select=job.select, ignore=job.ignore, engines=job.engines
+        )
     except ReadError as error:
         return Outcome([item.in_file(job.model) for item in error.diagnostics], [])
     return Outcome(

@@ -251,6 +251,7 @@ def validate(
     *,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
+    engines: Iterable[str] = (),
 ) -> Report:
     """Check a model file without running it, and report everything that is wrong with it.
 
@@ -259,14 +260,16 @@ def validate(
         weights: the weights of an IR; by default the .bin of the same name beside it.
         select: codes or groups ("IRL203", "IRL2") to report; empty means all.
         ignore: codes or groups not to report.
+        engines: also warn of patterns that these engines get wrong, as "onnxruntime" or
+            "openvino-2021.4".
 
     Raises:
-        UsageError: for a code that does not exist or a file that cannot be opened. A file that
-            is not the model it claims to be is a finding.
+        UsageError: for a code or an engine that does not exist, or a file that cannot be opened. A
+            file that is not the model it claims to be is a finding.
     """
     from irloop.validation import engine
 
-    return engine.validate(path, weights=weights, select=select, ignore=ignore)
+    return engine.validate(path, weights=weights, select=select, ignore=ignore, engines=engines)
 
 
 def convert(
@@ -309,6 +312,7 @@ def convert(
     from dataclasses import replace
 
     from irloop.conversion import loop_choice, pipelines, targets
+    from irloop.conversion.hazard_notes import hazard_notes
     from irloop.errors import UsageError
     from irloop.graph.clone import clone_graph
     from irloop.graph.model import Model
@@ -358,6 +362,8 @@ def convert(
         targets.adapt(result, reader)
     if compress_to_fp16:
         notes.append(targets.compress(result))
+    if source.dialect != wanted or reader is not None:
+        notes += hazard_notes(result, runtime)
     return result, notes
 
 

@@ -140,6 +140,8 @@ MEANINGS = {
     "CNV107": "What a loop became in the form that was asked for, or why it could not be had.",
     "CNV108": "An output of the ONNX model is a sequence or an optional. IR has tensors only: the "
     "model that is written has an output for each tensor in it, or one with an axis more.",
+    "CNV109": "The converted model holds a pattern that its engine gets wrong; conversion could "
+    "not write it in another way. The note names the hazard: irloop explain OVN116.",
     "CNV802": "An LSTMCell of opset1 has peepholes or coupled gates that OpenVINO's runtimes "
     "ignore; the conversion ignores them likewise.",
     "CNV804": "ROIAlign before opset9 takes a region smaller than one element for one element; the "

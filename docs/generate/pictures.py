@@ -20,7 +20,7 @@ from irloop.graph.walk import all_nodes
 from irloop.passes import Manager
 from irloop.passes.common import Unroll
 
-__all__ = ["picture"]
+__all__ = ["drawn", "picture"]
 
 _FORMATS = {"onnx": "ONNX", "openvino": "OpenVINO IR"}
 
@@ -46,6 +46,11 @@ def picture(request: str) -> str:
     return f'<div class="pictures">{"".join(parts)}</div>'
 
 
+def drawn(model: Model) -> str:
+    """The picture of a model whose types are inferred, as HTML of one block."""
+    return f'<div class="pictures">{_captioned(model)}</div>'
+
+
 def _model(name: str) -> Model:
     model = EXAMPLES[name]()
     irloop.infer(model)
@@ -60,11 +65,11 @@ def _converted(model: Model, target: str, prefer: str) -> Model:
 
 
 def _captioned(model: Model, caption: str = "") -> str:
-    drawn = _OWN_COLOURS.sub("", svg(model.graph, Style(types=False)))
+    image = _OWN_COLOURS.sub("", svg(model.graph, Style(types=False)))
     words = caption or _FORMATS[model.dialect]
     told = f"{words}: {', '.join(_operations(model))}"
     opening = f'<svg class="picture" role="img" aria-label="{told}" '
-    lines = drawn.replace("<svg ", opening, 1).replace("\n", "")
+    lines = image.replace("<svg ", opening, 1).replace("\n", "")
     return f"<figure><figcaption>{words}</figcaption>{lines}</figure>"
 
 

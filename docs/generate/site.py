@@ -11,6 +11,7 @@ import irloop
 from docs.generate import (
     api,
     commands,
+    hazards,
     messages,
     operations,
     passes,
@@ -29,6 +30,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "api functions": api.functions,
     "api passes": api.passes,
     "commands": commands.index,
+    "hazards": hazards.index,
     "messages": messages.known,
     "operation counts": operations.counts,
     "operations onnx": partial(operations.operations, "onnx"),
@@ -47,7 +49,7 @@ _REQUEST = re.compile(r"^<!-- (generated|picture): ([\w -]+?) -->$", re.MULTILIN
 
 def pages() -> dict[str, str]:
     """Every generated page by its path."""
-    return {**rules.pages(), **commands.pages(), **texts.pages()}
+    return {**rules.pages(), **hazards.pages(), **commands.pages(), **texts.pages()}
 
 
 def filled(markdown: str) -> str:
@@ -70,7 +72,7 @@ def navigation(name: str) -> list[Any]:
     Raises:
         KeyError: for a name that stands for nothing.
     """
-    return {"Rules": _rules, "Command line": _commands}[name]()
+    return {"Rules": _rules, "Hazards of engines": _hazards, "Command line": _commands}[name]()
 
 
 def _rules() -> list[Any]:
@@ -80,6 +82,10 @@ def _rules() -> list[Any]:
         groups.setdefault(rules.title_of(rule.code), []).append(path)
     sections = [{title: paths} for title, paths in groups.items()]
     return ["rules/index.md", *sections, {"Other codes": "rules/other.md"}]
+
+
+def _hazards() -> list[str]:
+    return ["hazards/index.md", *hazards.pages()]
 
 
 def _commands() -> list[str]:

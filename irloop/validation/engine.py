@@ -59,6 +59,15 @@ def rule_classes(group: str = "", without: tuple[str, ...] = ()) -> dict[str, ty
     return {code: RULES[code] for code in codes}
 
 
+def _codes(group: str) -> Iterable[str]:
+    """The codes of all rules, or those of the hazards for a group that begins as theirs do."""
+    if not group.startswith(("ORT", "OVN")):
+        return _modules()
+    from irloop.hazards.catalogue import hazards
+
+    return hazards()
+
+
 def _load(name: str) -> None:
     """Import the module of a rule.
 
@@ -90,6 +99,10 @@ def explain(code: str) -> str:
     from inspect import cleandoc
 
     wanted = code.strip().upper()
+    if wanted.startswith(("ORT", "OVN")):
+        from irloop.hazards import catalogue
+
+        return catalogue.explain(wanted)
     if wanted not in _modules():
         raise UsageError(f"no rule has the code {code!r}", expected="a code such as IRL203")
     rule = rule_classes(wanted)[wanted]
@@ -103,6 +116,7 @@ def validate(
     weights: str | os.PathLike[str] | None = None,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
+    engines: Iterable[str] = (),
 ) -> Report:
     """Check one model file and report everything that is wrong with it.
 
@@ -111,18 +125,21 @@ def validate(
         weights: the .bin of the IR; by default the file of the same name beside it.
         select: codes or groups ("IRL203", "IRL2") to report; empty means all.
         ignore: codes or groups not to report.
+        engines: also warn of patterns that these engines get wrong, as "onnxruntime" or
+            "openvino-2021.4".
 
     Raises:
-        UsageError: for a code that does not exist. A file that cannot be read is a finding.
+        UsageError: for a code or an engine that does not exist. A file that cannot be read is a
+            finding.
     """
     file = os.fspath(path)
     selection = _Selection(select, ignore)
     report = Report()
     with _no_collection():
         if _is_onnx(file):
-            findings = _onnx_findings(file, selection)
+            findings = _onnx_findings(file, selection, tuple(engines))
         else:
-            findings = _ir_findings(file, weights, selection)
+            findings = _ir_findings(file, weights, selection, tuple(engines))
         for item in findings:
             if selection.wants(item.code):
                 is_suppressed = selection.suppressed is not None and selection.suppressed(item)
@@ -156,7 +173,7 @@ class _Selection:
     def _checked(groups: Iterable[str]) -> tuple[str, ...]:
         checked = tuple(group.strip().upper() for group in groups)
         for group in checked:
-            if not any(code.startswith(group) for code in _modules()):
+            if not any(code.startswith(group) for code in _codes(group)):
                 raise UsageError(
                     f"no rule has a code that begins with {group!r}",
                     expected="codes or groups such as IRL203, IRL2",
@@ -185,7 +202,9 @@ def _is_onnx(file: str) -> bool:
         return False
 
 
-def _onnx_findings(file: str, selection: _Selection) -> Iterator[Diagnostic]:
+def _onnx_findings(
+    file: str, selection: _Selection, engines: tuple[str, ...]
+) -> Iterator[Diagnostic]:
     from irloop.validation.onnx_context import OnnxContext
 
     try:
@@ -196,10 +215,18 @@ def _onnx_findings(file: str, selection: _Selection) -> Iterator[Diagnostic]:
         return
     selection.suppressed = of_outline(context.outline)
     yield from _run(context, "ONX", selection)
+    if engines:
+        from irloop.validation.hazards import hazard_findings
+
+        for graph in context.inferred_graphs[:1]:
+            yield from hazard_findings(graph, engines)
 
 
 def _ir_findings(
-    file: str, weights: str | os.PathLike[str] | None, selection: _Selection
+    file: str,
+    weights: str | os.PathLike[str] | None,
+    selection: _Selection,
+    engines: tuple[str, ...],
 ) -> Iterator[Diagnostic]:
     envelope = _envelope(file)
     try:
@@ -214,6 +241,12 @@ def _ir_findings(
     context = Context(document, bin_file, envelope_is_valid=is_valid)
     try:
         yield from _run(context, "IRL", selection)
+        if engines and not context.errors:
+            from irloop.formats.openvino.reader import read_document
+            from irloop.validation.hazards import hazard_findings
+
+            graph = read_document(document, bin_file).graph
+            yield from hazard_findings(graph, engines)
     except ReadError as error:  # libxml2 refuses what expat accepts
         yield from error.diagnostics
     finally:

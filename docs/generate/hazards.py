@@ -1,0 +1,85 @@
+"""A page for each hazard: what happens, where, its minimal model drawn, how to test a version."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from inspect import cleandoc
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import irloop
+from docs.generate.markdown import fenced, table, ticked
+from docs.generate.pictures import drawn
+from irloop.conformance.catalogue import CASES
+from irloop.conformance.suite import write_case
+from irloop.hazards.catalogue import ENGINES, hazards
+from irloop.hazards.hazard import SECTIONS, Hazard
+
+__all__ = ["index", "pages"]
+
+_CASES = {case.name: case for case in CASES}
+_TITLES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+
+
+def pages() -> dict[str, str]:
+    """A page for each hazard, by path."""
+    return {f"hazards/{code.lower()}.md": _page(item) for code, item in hazards().items()}
+
+
+def index() -> str:
+    """A table of the hazards of each engine."""
+    parts = []
+    for engine in ENGINES:
+        rows = [
+            (
+                f"[{item.code}]({item.code.lower()}.md)",
+                ticked(item.title),
+                item.effect.value,
+                ", ".join(item.versions),
+                f"[{item.rule}](../rules/{item.rule.lower()}.md)" if item.rule else "",
+            )
+            for item in hazards().values()
+            if item.engine == engine
+        ]
+        head = ("code", "pattern", "effect", "measured in", "rule")
+        parts += [f"## {_TITLES[engine]}", table(head, rows)]
+    return "\n\n".join(parts)
+
+
+def _page(hazard: type[Hazard]) -> str:
+    measured = f"{_TITLES[hazard.engine]} {', '.join(hazard.versions)}"
+    parts = [
+        f"# {hazard.code}: {ticked(hazard.title)}",
+        f"{hazard.effect.value} · measured in {measured}",
+    ]
+    for heading, text in _sections(cleandoc(hazard.__doc__ or "")).items():
+        parts += [f"## {heading}", ticked(text)]
+    if hazard.fix:
+        parts += ["## Fix", ticked(hazard.fix)]
+    if hazard.rule:
+        found = f"[{hazard.rule}](../rules/{hazard.rule.lower()}.md), in every `irloop validate`."
+    else:
+        found = f"`irloop validate --engine {hazard.engine}`"
+    parts += ["## Found by", found]
+    if hazard.case:
+        command = f"irloop conformance {hazard.engine} --case {hazard.case}"
+        parts += ["## The minimal model", _picture(hazard.case)]
+        parts += ["## Test your version", fenced(command, "sh")]
+    if hazard.reported:
+        parts += ["## Reported", hazard.reported]
+    return "\n\n".join(parts) + "\n"
+
+
+def _sections(doc: str) -> dict[str, str]:
+    headings = "|".join(map(re.escape, SECTIONS))
+    _, *rest = re.split(rf"^({headings}):$", doc, flags=re.MULTILINE)
+    texts = (textwrap.dedent(item.strip("\n")) for item in rest[1::2])
+    return dict(zip(rest[::2], texts, strict=True))
+
+
+def _picture(name: str) -> str:
+    with TemporaryDirectory() as folder:
+        model, _ = write_case(_CASES[name], Path(folder))
+    irloop.infer(model)
+    return drawn(model)

@@ -1,0 +1,33 @@
+"""What conversion tells about patterns that the engine of the result gets wrong."""
+
+from __future__ import annotations
+
+from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.graph.model import Model
+from irloop.graph.walk import node_path
+from irloop.hazards.catalogue import find_hazards
+
+__all__ = ["hazard_notes"]
+
+#: The engine that a format is written for unless a runtime is named.
+_ENGINES = {"onnx": "onnxruntime", "openvino": "openvino"}
+
+
+def hazard_notes(model: Model, runtime: str | None) -> list[Diagnostic]:
+    """A note for each hazard that a converted model still holds: conversion could not avoid it.
+
+    `runtime` is the target that was named, as "openvino-2021.4"; types are inferred.
+    """
+    engine = runtime or _ENGINES[model.dialect]
+    return [
+        Diagnostic(
+            "CNV109",
+            Severity.WARNING,
+            f"{match.hazard.engine} gets this wrong ({match.hazard.code}): {match.found}",
+            Location(line=match.node.location.line, path=node_path(match.node)),
+            cause=f"{match.hazard.title}: {match.hazard.effect.value}",
+            fix=match.hazard.fix,
+        )
+        for match in find_hazards(model.graph, engine)
+        if match.hazard.concerns_conversion
+    ]

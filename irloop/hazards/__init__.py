@@ -1,0 +1,1 @@
+"""What engines get wrong, one file a hazard: for conversion, validation and documentation."""

@@ -1,0 +1,112 @@
+"""The hazards by engine and version, and where a model has their patterns."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from inspect import cleandoc
+
+from irloop.errors import UsageError
+from irloop.graph.model import Graph, Node
+from irloop.graph.walk import all_nodes
+from irloop.hazards import known
+from irloop.hazards.hazard import HAZARDS, Hazard
+
+__all__ = ["ENGINES", "Match", "explain", "find_hazards", "hazards", "hazards_of"]
+
+#: The engines that have hazards, and the newest version of each that was measured.
+ENGINES = {"onnxruntime": "1.31.1", "openvino": "2026.4.1"}
+
+_TARGET = re.compile(r"(?P<engine>[a-z]+)(?:-(?P<version>[0-9]+(?:\.[0-9]+)*))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A place in a model that has the pattern of a hazard."""
+
+    hazard: type[Hazard]
+    node: Node
+    found: str
+
+
+@cache
+def hazards() -> dict[str, type[Hazard]]:
+    """Every hazard by its code, in the order of codes."""
+    folder = next(iter(known.__path__))
+    for name in sorted(os.listdir(folder)):
+        if re.fullmatch(r"(ort|ovn)\d{3}_\w+\.py", name):
+            importlib.import_module(f"{known.__name__}.{name[:-3]}")
+    return dict(sorted(HAZARDS.items()))
+
+
+def explain(code: str) -> str:
+    """The page of a hazard: what happens, where, what irloop does, how to test one's own version.
+
+    Raises:
+        UsageError: for a code that does not exist.
+    """
+    hazard = hazards().get(code)
+    if hazard is None:
+        raise UsageError(f"no hazard has the code {code!r}", expected=", ".join(hazards()))
+    measured = f"measured in {hazard.engine} {', '.join(hazard.versions)}"
+    text = [f"{code}: {hazard.title} ({hazard.effect.value}, {measured})"]
+    text.append(cleandoc(hazard.__doc__ or ""))
+    if hazard.rule:
+        text.append(f"Found by:\n    rule {hazard.rule}, in every irloop validate")
+    else:
+        text.append(f"Found by:\n    irloop validate --engine {hazard.engine}")
+    if hazard.case:
+        command = f"irloop conformance {hazard.engine} --case {hazard.case}"
+        text.append(f"Test your version:\n    {command}")
+    if hazard.fix:
+        text.append(f"Fix:\n    {hazard.fix}")
+    return "\n\n".join(text) + "\n"
+
+
+def hazards_of(target: str) -> list[type[Hazard]]:
+    """The hazards of an engine, as "onnxruntime" (the newest measured) or "openvino-2021.4".
+
+    A hazard belongs to a version when it was measured in one that begins with the same numbers.
+
+    Raises:
+        UsageError: when no hazard was measured in such an engine.
+    """
+    match = _TARGET.fullmatch(target)
+    engine = match["engine"] if match else ""
+    if match is None or engine not in ENGINES:
+        raise UsageError(
+            f"no engine {target!r}",
+            expected=f"{', '.join(ENGINES)}, with a version such as openvino-2021.4 or without",
+        )
+    version = match["version"] or ENGINES[engine]
+    measured = [item for item in hazards().values() if item.engine == engine]
+    chosen = [item for item in measured if any(_begins(known, version) for known in item.versions)]
+    if not chosen:
+        versions = sorted({known for item in measured for known in item.versions})
+        raise UsageError(
+            f"{engine} {version} was not measured", expected=f"one of {', '.join(versions)}"
+        )
+    return chosen
+
+
+def _begins(measured: str, asked: str) -> bool:
+    left, right = measured.split("."), asked.split(".")
+    shorter = min(len(left), len(right))
+    return left[:shorter] == right[:shorter]
+
+
+def find_hazards(graph: Graph, target: str) -> Iterator[Match]:
+    """The places in a graph, bodies included, that have the pattern of a hazard of an engine.
+
+    Raises:
+        UsageError: as `hazards_of`.
+    """
+    wanted = [item() for item in hazards_of(target) if not item.rule]
+    for node in all_nodes(graph):
+        for hazard in wanted:
+            for found in hazard.find(node):
+                yield Match(type(hazard), node, found)

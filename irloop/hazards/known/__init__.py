@@ -1,0 +1,1 @@
+"""The hazards, one file each."""

@@ -1,0 +1,28 @@
+"""ORT103: a Loop output has an empty name."""
+
+from __future__ import annotations
+
+from irloop.hazards.hazard import Effect, Hazard
+
+__all__ = ["OutputWithoutName"]
+
+
+class OutputWithoutName(
+    Hazard,
+    code="ORT103",
+    engine="onnxruntime",
+    versions=("1.31.1",),
+    title="A Loop output has an empty name",
+    effect=Effect.CRASH,
+    rule="ONX303",
+    fix="Give the output a name that nothing reads.",
+):
+    """A Loop output has an empty name.
+
+    What happens:
+        The process dies with a segmentation fault while the model runs.
+    Where:
+        A Loop leaves one of its outputs out by giving it an empty name, as the standard allows.
+    What irloop does:
+        The ONNX writer names every output of a loop.
+    """

@@ -1,0 +1,28 @@
+"""ORT104: a body returns a value of the enclosing graph."""
+
+from __future__ import annotations
+
+from irloop.hazards.hazard import Effect, Hazard
+
+__all__ = ["OuterValueReturned"]
+
+
+class OuterValueReturned(
+    Hazard,
+    code="ORT104",
+    engine="onnxruntime",
+    versions=("1.31.1",),
+    title="A body returns a value of the enclosing graph",
+    effect=Effect.REFUSAL,
+    rule="ONX204",
+    fix="Return an Identity of the value.",
+):
+    """A body returns a value of the enclosing graph.
+
+    What happens:
+        The session is not created.
+    Where:
+        A result of a body or branch is the name of a value outside of it.
+    What irloop does:
+        The ONNX writer puts an Identity in between.
+    """

@@ -1,0 +1,28 @@
+"""ORT105: a body defines a name of the enclosing graph again."""
+
+from __future__ import annotations
+
+from irloop.hazards.hazard import Effect, Hazard
+
+__all__ = ["NameDefinedAgain"]
+
+
+class NameDefinedAgain(
+    Hazard,
+    code="ORT105",
+    engine="onnxruntime",
+    versions=("1.31.1",),
+    title="A body defines a name of the enclosing graph again",
+    effect=Effect.REFUSAL,
+    rule="ONX203",
+    fix="Rename the value in the body.",
+):
+    """A body defines a name of the enclosing graph again.
+
+    What happens:
+        The session is not created.
+    Where:
+        A node of a body has an output whose name stands for another value outside of the body.
+    What irloop does:
+        The ONNX writer gives every value a name of its own.
+    """

@@ -1,0 +1,52 @@
+"""ORT108: a Scan of no element that has scan outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.graph.builder import shape_of
+from irloop.graph.loops import ScanInput, ScanOutput
+from irloop.graph.model import Node
+from irloop.hazards.hazard import Effect, Hazard
+
+__all__ = ["ScanOfNoElement"]
+
+
+class ScanOfNoElement(
+    Hazard,
+    code="ORT108",
+    engine="onnxruntime",
+    versions=("1.31.1",),
+    title="A Scan of no element that has scan outputs",
+    effect=Effect.REFUSAL,
+    case="scan_of_no_element",
+    fix="give the axis at least one element: irloop transform --pass scan_to_loop writes a Loop",
+):
+    """A Scan of no element that has scan outputs.
+
+    What happens:
+        The inference ends with an error when the scanned axis has length 0. By the specification
+        there are no iterations, and the scan outputs are empty.
+    Where:
+        The length of a scanned axis is not known before the model runs.
+    What irloop does:
+        Nothing: a Scan that an IR's TensorIterator becomes always runs, because a TensorIterator of
+        no slice is not allowed.
+    """
+
+    concerns_conversion = False
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not isinstance(node.op, onnx.Scan):
+            return
+        ports = node.body().ports
+        if not any(isinstance(port, ScanOutput) for port in ports.outputs):
+            return
+        for port in ports.inputs:
+            outer = node.inputs[port.external]
+            if isinstance(port, ScanInput) and outer is not None:
+                shape = shape_of(outer)
+                if shape.rank is None or not isinstance(shape.dim(port.axis), int):
+                    yield f"the length of axis {port.axis} of {outer.name!r} is not known"
+                    return

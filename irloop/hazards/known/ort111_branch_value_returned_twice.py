@@ -1,0 +1,29 @@
+"""ORT111: a branch returns one value as two results."""
+
+from __future__ import annotations
+
+from irloop.hazards.hazard import Effect, Hazard
+
+__all__ = ["BranchValueReturnedTwice"]
+
+
+class BranchValueReturnedTwice(
+    Hazard,
+    code="ORT111",
+    engine="onnxruntime",
+    versions=("1.31.1",),
+    title="A branch returns one value as two results",
+    effect=Effect.WRONG,
+    case="if_returns_one_value_twice",
+    rule="ONX402",
+    fix="irloop transform --pass separate_results",
+):
+    """A branch returns one value as two results.
+
+    What happens:
+        One of the two outputs of the If is never written.
+    Where:
+        A name occurs twice among the outputs of a branch.
+    What irloop does:
+        Conversion to ONNX copies the value in the body.
+    """

@@ -1,0 +1,41 @@
+"""OVN103: softmax of an invariant value in a loop body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.graph.model import Node
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.patterns import is_invariant, owner_of, same_memory
+
+__all__ = ["SoftmaxOfInvariant"]
+
+
+class SoftmaxOfInvariant(
+    Hazard,
+    code="OVN103",
+    engine="openvino",
+    versions=("2026.4.1",),
+    title="Softmax of an invariant value in a loop body",
+    effect=Effect.WRONG,
+    case="openvino_loop_softmax_of_an_invariant",
+    fix="Compute it before the loop: irloop transform --pass hoist_invariants",
+):
+    """Softmax of an invariant value in a loop body.
+
+    What happens:
+        The plugin computes the Softmax in place, in the memory of the invariant value: the second
+        iteration takes the Softmax of the first one's result.
+    Where:
+        A SoftMax or LogSoftmax in the body of a Loop or TensorIterator reads a parameter that is
+        the same in every iteration.
+    What irloop does:
+        Conversion to IR computes the Softmax of such a value before the loop, or of a copy of it.
+    """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if node.op.type not in ("SoftMax", "LogSoftmax") or node.inputs[0] is None:
+            return
+        place = owner_of(node)
+        if place is not None and is_invariant(place[1], same_memory(node.inputs[0])):
+            yield f"{node.op.type} {node.name!r} reads an invariant input of its loop"

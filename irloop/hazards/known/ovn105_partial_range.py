@@ -1,0 +1,30 @@
+"""OVN105: slices of a part of an axis."""
+
+from __future__ import annotations
+
+from irloop.hazards.hazard import Effect, Hazard
+
+__all__ = ["PartialRange"]
+
+
+class PartialRange(
+    Hazard,
+    code="OVN105",
+    engine="openvino",
+    versions=("2021.4.2", "2026.4.1"),
+    title="Slices of a part of an axis",
+    effect=Effect.WRONG,
+    case="iterator_of_a_range",
+    rule="IRL619",
+    fix="irloop transform --pass canonical_ports",
+):
+    """Slices of a part of an axis.
+
+    What happens:
+        The range changes only the number of iterations: slices begin at the natural end of the axis
+        all the same.
+    Where:
+        A sliced input has a start or end other than 0 and -1 (or -1 and 0 backwards).
+    What irloop does:
+        Conversion to IR, and the pass canonical_ports, cut the part out before the loop.
+    """

@@ -1,0 +1,28 @@
+"""OVN110: a TensorIterator whose body has no Parameter."""
+
+from __future__ import annotations
+
+from irloop.hazards.hazard import Effect, Hazard
+
+__all__ = ["BodyWithoutParameters"]
+
+
+class BodyWithoutParameters(
+    Hazard,
+    code="OVN110",
+    engine="openvino",
+    versions=("2026.4.1",),
+    title="A TensorIterator whose body has no Parameter",
+    effect=Effect.CRASH,
+    rule="IRL523",
+    fix="Use a Loop.",
+):
+    """A TensorIterator whose body has no Parameter.
+
+    What happens:
+        The process dies.
+    Where:
+        The body of a TensorIterator has no Parameter.
+    What irloop does:
+        Conversion to IR writes a Loop.
+    """

@@ -1,0 +1,28 @@
+"""OVN111: a TensorIterator directly in the body of another."""
+
+from __future__ import annotations
+
+from irloop.hazards.hazard import Effect, Hazard
+
+__all__ = ["IteratorInIterator"]
+
+
+class IteratorInIterator(
+    Hazard,
+    code="OVN111",
+    engine="openvino",
+    versions=("2026.4.1",),
+    title="A TensorIterator directly in the body of another",
+    effect=Effect.REFUSAL,
+    rule="IRL522",
+    fix="irloop transform --pass tensor_iterator_to_loop",
+):
+    """A TensorIterator directly in the body of another.
+
+    What happens:
+        The model is not compiled.
+    Where:
+        The body of a TensorIterator holds a TensorIterator.
+    What irloop does:
+        Conversion to IR writes a Loop for one of the two.
+    """

@@ -1,0 +1,47 @@
+"""OVN113: a joined output of a loop that runs zero times after it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.graph.loops import Concatenated
+from irloop.graph.model import Node, Value
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.patterns import may_not_run
+
+__all__ = ["JoinedLengthOfAnEarlierRun"]
+
+
+class JoinedLengthOfAnEarlierRun(
+    Hazard,
+    code="OVN113",
+    engine="openvino",
+    versions=("2026.4.1",),
+    title="A joined output of a loop that runs zero times after it ran",
+    effect=Effect.STALE,
+    case="openvino_loop_that_stopped_early_runs_zero_times",
+    fix="Cut the output by the number of iterations that ran.",
+):
+    """A joined output of a loop that runs zero times after it ran.
+
+    What happens:
+        The output keeps the length that it had when the loop last ran: in an earlier inference of
+        the same compiled model, or in an earlier iteration of a loop around it.
+    Where:
+        A Loop that may run zero times has a joined output.
+    What irloop does:
+        Conversion to IR cuts the output to the number of iterations that ran.
+    """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not may_not_run(node):
+            return
+        for port in node.body().ports.outputs:
+            if isinstance(port, Concatenated) and not _is_cut(node.outputs[port.external]):
+                yield f"output {port.external} is not cut to the iterations that ran"
+
+
+def _is_cut(value: Value) -> bool:
+    """True when every reader of an output takes a part of it."""
+    cutting = ("Slice", "StridedSlice", "If")
+    return all(user.op.type in cutting for user, _ in value.uses)

@@ -1,0 +1,47 @@
+"""OVN114: a state that grows and is no output of the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.graph.builder import shape_of
+from irloop.graph.loops import LastValue
+from irloop.graph.model import Node
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.patterns import is_loop
+
+__all__ = ["GrowingStateIsNoOutput"]
+
+
+class GrowingStateIsNoOutput(
+    Hazard,
+    code="OVN114",
+    engine="openvino",
+    versions=("2026.4.1",),
+    title="A state that grows and is no output of the loop",
+    effect=Effect.REFUSAL,
+    case="openvino_loop_growing_state_is_no_output",
+    fix="Make the state an output of the Loop.",
+):
+    """A state that grows and is no output of the loop.
+
+    What happens:
+        The inference ends with an error: object is not initialized.
+    Where:
+        The size of a state changes from iteration to iteration, and no output of the Loop gives its
+        last value.
+    What irloop does:
+        Conversion to IR makes the state an output of the Loop.
+    """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not is_loop(node):
+            return
+        body = node.body()
+        shown = {port.result for port in body.ports.outputs if isinstance(port, LastValue)}
+        for port in body.ports.carried:
+            parameter = body.graph.inputs[port.parameter]
+            before, after = shape_of(parameter), shape_of(body.graph.outputs[port.result])
+            grows = before != after or not before.is_static
+            if grows and port.result not in shown and parameter.is_used:
+                yield f"state {parameter.name!r} may change its size and is no output of the loop"

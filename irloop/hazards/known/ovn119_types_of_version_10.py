@@ -1,0 +1,29 @@
+"""OVN119: element types of inputs and outputs in an IR of version 10."""
+
+from __future__ import annotations
+
+from irloop.hazards.hazard import Effect, Hazard
+
+__all__ = ["TypesOfVersion10"]
+
+
+class TypesOfVersion10(
+    Hazard,
+    code="OVN119",
+    engine="openvino",
+    versions=("2026.4.1",),
+    title="Element types of inputs and outputs in an IR of version 10",
+    effect=Effect.WRONG,
+    rule="IRL902",
+    fix="Write version 11: irloop convert --ir-version 11",
+):
+    """Element types of inputs and outputs in an IR of version 10.
+
+    What happens:
+        Core.read_model changes them: i64 outputs become i32, most other types f32, and f16 inputs
+        f32.
+    Where:
+        An IR of version 10 has inputs or outputs of other types than f32 and i32.
+    What irloop does:
+        Conversion reports it; --ir-version 11 keeps the types.
+    """

@@ -1,0 +1,35 @@
+"""OVN203: weights of 4 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.graph.model import Node
+from irloop.graph.op import Constant
+from irloop.hazards.hazard import Effect, Hazard
+
+__all__ = ["FourBitWeights"]
+
+
+class FourBitWeights(
+    Hazard,
+    code="OVN203",
+    engine="openvino",
+    versions=("2021.4.2",),
+    title="Weights of 4 bits",
+    effect=Effect.WRONG,
+    fix="irloop convert --target openvino-2021.4",
+):
+    """Weights of 4 bits.
+
+    What happens:
+        OpenVINO 2021.4 reads the two halves of a byte in the other order.
+    Where:
+        A constant of type u4 or i4.
+    What irloop does:
+        With --target openvino-2021.4, conversion stores them in 8 bits.
+    """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if isinstance(node.op, Constant) and str(node.op.tensor.element) in ("u4", "i4"):
+            yield f"constant {node.name!r} of type {node.op.tensor.element}"

@@ -1,0 +1,38 @@
+"""OVN204: differences and minima of unsigned integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.graph.builder import element_of
+from irloop.graph.model import Node
+from irloop.hazards.hazard import Effect, Hazard
+
+__all__ = ["DifferencesOfUnsignedIntegers"]
+
+
+class DifferencesOfUnsignedIntegers(
+    Hazard,
+    code="OVN204",
+    engine="openvino",
+    versions=("2021.4.2",),
+    title="Differences and minima of unsigned integers",
+    effect=Effect.WRONG,
+    fix="irloop convert --target openvino-2021.4",
+):
+    """Differences and minima of unsigned integers.
+
+    What happens:
+        OpenVINO 2021.4 computes them through -1, which unsigned integers do not have.
+    Where:
+        A Subtract or Minimum of u8, u16, u32 or u64.
+    What irloop does:
+        With --target openvino-2021.4, conversion computes in a wider type.
+    """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if node.op.type not in ("Subtract", "Minimum") or node.inputs[0] is None:
+            return
+        element = element_of(node.inputs[0])
+        if str(element) in ("u8", "u16", "u32", "u64"):
+            yield f"{node.op.type} {node.name!r} of {element}"

@@ -1,0 +1,221 @@
+"""The atlas of hazards: complete, found where the pattern is, and true of the engines."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+from inspect import cleandoc
+from pathlib import Path
+
+import pytest
+
+import irloop
+from irloop.conformance.catalogue import CASES
+from irloop.conformance.ir import IrModel
+from irloop.conformance.suite import write_case
+from irloop.dialects.openvino.activation import SoftMax1
+from irloop.dialects.openvino.convert import Convert
+from irloop.dialects.openvino.elementwise import Add, Divide, Negative, Subtract
+from irloop.dialects.openvino.slicing import Concat
+from irloop.graph.model import Model
+from irloop.graph.types import ElementType
+from irloop.hazards.catalogue import ENGINES, find_hazards, hazards, hazards_of
+from irloop.hazards.hazard import SECTIONS, Hazard
+from irloop.validation.rule import RULES
+
+I64, F32, BOOLEAN, U8 = ElementType.I64, ElementType.F32, ElementType.BOOLEAN, ElementType.U8
+CASE = {case.name: case for case in CASES}
+
+
+def found(model: Model, engine: str = "openvino") -> set[str]:
+    irloop.infer(model)
+    return {match.hazard.code for match in find_hazards(model.graph, engine)}
+
+
+def constant_loop() -> Model:
+    m = IrModel()
+    loop = m.loop(m.constant(3, I64))
+    state = loop.state(m.constant([1, 2]))
+    loop.carry(state, loop(Add(), state, state))
+    loop.last(state)
+    return m.done(*loop.done())
+
+
+def backwards() -> Model:
+    m = IrModel()
+    loop = m.loop(m.constant(2, I64))
+    loop.joined(loop(Negative(), loop.slice(m.input("x", 2, 1), 0, -1, 0, -1)), 0)
+    return m.done(*loop.done())
+
+
+def count_enters() -> Model:
+    m = IrModel()
+    n, x = m.input("n", element=I64), m.input("x", 1)
+    loop = m.loop(n)
+    state = loop.state(x)
+    count = loop(Convert(F32), loop.invariant(n))
+    loop.carry(state, loop(Add(), state, count))
+    loop.last(state)
+    model = m.done(*loop.done())
+    (node,) = [item for item in model.graph.nodes if item.bodies]
+    body = node.body()
+    from dataclasses import replace
+
+    from irloop.graph.loops import Invariant, PortMap
+    from irloop.graph.rewriter import Rewriter
+
+    ports = tuple(
+        replace(port, external=0) if isinstance(port, Invariant) else port
+        for port in body.ports.inputs
+    )
+    changed = PortMap(ports, body.ports.outputs, body.ports.iteration, body.ports.condition)
+    Rewriter(model.graph).set_bodies(node, (replace(body, ports=changed),))
+    return model
+
+
+def boolean_output() -> Model:
+    m = IrModel()
+    x, flag = m.input("x", 1), m.input("flag", element=BOOLEAN)
+    loop = m.loop(m.constant(2, I64))
+    state, kept = loop.state(x), loop.state(flag)
+    loop.carry(state, loop(Add(), state, state))
+    loop.carry(kept, loop(Convert(BOOLEAN), kept))
+    loop.last_of(state)
+    loop.last_of(kept)
+    first, second = loop.done()
+    return m.done(first, second, m(Convert(BOOLEAN), second))
+
+
+def divided(element: ElementType) -> Model:
+    m = IrModel()
+    x, y = m.input("x", 2, element=element), m.input("y", 2, element=element)
+    return m.done(m(Divide(), x, y))
+
+
+def subtracted() -> Model:
+    m = IrModel()
+    x, y = m.input("x", 2, element=U8), m.input("y", 2, element=U8)
+    return m.done(m(Subtract(), x, y))
+
+
+def four_bits() -> Model:
+    m = IrModel()
+    return m.done(m(Convert(F32), m.constant([1, 2], ElementType.U4)))
+
+
+def plain() -> Model:
+    m = IrModel()
+    x = m.input("x", 1, 2)
+    loop = m.loop(m.constant(3, I64))
+    state = loop.state(x)
+    double = loop(Add(), state, loop(SoftMax1(axis=1), state))
+    loop.carry(state, double)
+    loop.last(double)
+    loop.joined(loop(Concat(0), double), 0)
+    return m.done(*loop.done())
+
+
+PATTERNS = [
+    ("OVN115", constant_loop, "openvino"),
+    ("OVN116", lambda: divided(I64), "openvino"),
+    ("OVN117", backwards, "openvino"),
+    ("OVN118", count_enters, "openvino"),
+    ("OVN120", boolean_output, "openvino"),
+    ("OVN203", four_bits, "openvino-2021.4"),
+    ("OVN204", subtracted, "openvino-2021.4"),
+]
+
+
+@pytest.mark.parametrize(("code", "build", "engine"), PATTERNS, ids=lambda item: str(item)[:24])
+def test_patterns_are_found(code: str, build: object, engine: str) -> None:
+    assert callable(build)
+    assert code in found(build(), engine)
+
+
+def test_models_without_patterns() -> None:
+    assert found(plain()) == set()
+    assert found(divided(F32)) == set()
+
+
+@pytest.mark.parametrize("hazard", hazards().values(), ids=lambda item: item.code)
+def test_every_hazard_is_complete(hazard: type[Hazard]) -> None:
+    doc = cleandoc(hazard.__doc__ or "")
+    for section in SECTIONS:
+        assert f"\n{section}:\n" in doc
+    assert hazard.engine in ENGINES
+    assert hazard.versions
+    assert hazard.code.startswith({"onnxruntime": "ORT", "openvino": "OVN"}[hazard.engine])
+    if hazard.case:
+        assert hazard.case in CASE
+    if hazard.rule:
+        irloop.rules()
+        assert hazard.rule in RULES
+    assert hazard.code in irloop.explain(hazard.code)
+
+
+WITH_CASE = [item for item in hazards().values() if item.case and not item.rule]
+
+
+@pytest.mark.parametrize("hazard", WITH_CASE, ids=lambda item: item.code)
+def test_the_pattern_is_in_the_minimal_model(hazard: type[Hazard], tmp_path: Path) -> None:
+    if hazard.find is Hazard.find:
+        pytest.skip(f"{hazard.code} has no pattern that a graph shows")
+    model, _ = write_case(CASE[hazard.case], tmp_path)
+    engine = f"{hazard.engine}-{hazard.versions[-1]}"
+    assert hazard.code in found(model, engine)
+
+
+@pytest.mark.parametrize(
+    "hazard", [item for item in hazards().values() if item.case], ids=lambda item: item.code
+)
+def test_the_engine_has_the_fault(hazard: type[Hazard]) -> None:
+    installed = version(hazard.engine)
+    if not any(installed.startswith(known.rsplit(".", 1)[0]) for known in hazard.versions):
+        pytest.skip(f"measured in {hazard.engine} {hazard.versions}, not in {installed}")
+    result = irloop.conform(hazard.engine, names=[hazard.case])
+    assert [item.verdict.value for item in result.faults]
+
+
+def test_versions() -> None:
+    old = {item.code for item in hazards_of("openvino-2021.4")}
+    new = {item.code for item in hazards_of("openvino")}
+    assert "OVN203" in old - new
+    assert "OVN113" in new - old
+    assert "OVN101" in old & new
+    with pytest.raises(irloop.UsageError, match="was not measured"):
+        hazards_of("openvino-1999.1")
+    with pytest.raises(irloop.UsageError, match="no engine"):
+        hazards_of("tensorrt")
+
+
+def validate(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "irloop", "validate", *arguments],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_validate_warns_where_it_is_asked_for(tmp_path: Path) -> None:
+    _, path = write_case(CASE["openvino_loop_softmax_of_an_invariant"], tmp_path)
+    assert "OVN103" not in validate(str(path)).stdout
+    told = validate(str(path), "--engine", "openvino")
+    assert told.returncode == 0
+    assert "warning OVN103" in told.stdout
+    assert "OVN103" not in validate(str(path), "--engine", "openvino", "--ignore", "OVN103").stdout
+    assert validate(str(path), "--engine", "tensorrt").returncode == 2
+
+
+def test_conversion_reports_what_it_cannot_avoid(tmp_path: Path) -> None:
+    from irloop.formats.onnx.text import from_text
+
+    text = (
+        '<ir_version: 8, opset_import: ["": 17]>\n'
+        "g (int64[2] x, int64[2] y) => (int64[2] z) { z = Div (x, y) }"
+    )
+    model, _ = from_text(text, tmp_path / "model.onnx")
+    notes = [note for note in irloop.convert(model)[1] if note.code == "CNV109"]
+    assert [("OVN116" in note.message) for note in notes] in ([True], [])
