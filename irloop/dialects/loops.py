@@ -8,11 +8,9 @@ what its Loop does (operation specifications Loop-5, TensorIterator-1, If-8; ONN
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from irloop.errors import InferenceError
 from irloop.graph.inference import Arguments
 from irloop.graph.loops import (
     Carried,
@@ -261,8 +259,8 @@ def infer_branches(args: Arguments) -> list[ValueType]:
         if body.label == taken:
             found = _infer_branch(args, body)
             continue
-        # What is never run may contradict itself: its shapes are those of another case.
-        with suppress(InferenceError):
+        # Its shapes are those of another case.
+        with args.errors_ignored():
             _infer_branch(args, body)
     return found
 

@@ -7,7 +7,8 @@ what shapes computed inside a model are made of.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from irloop.errors import InferenceError
@@ -118,6 +119,17 @@ class Arguments:
         """
         self._inference.run(body.graph, types, constants)
         return [value.type for value in body.graph.outputs]
+
+    @contextmanager
+    def errors_ignored(self) -> Iterator[None]:
+        """Forget the errors that are found inside: what is never run may contradict itself."""
+        errors = self._inference.errors
+        before = len(errors)
+        try:
+            with suppress(InferenceError):
+                yield
+        finally:
+            del errors[before:]
 
     def constant_result(self, body: Body, result: int) -> Array | None:
         """The value of a body result that `infer_body` found constant, or None."""

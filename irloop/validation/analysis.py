@@ -8,8 +8,9 @@ computes are followed by `infer_dims`, not by running kernels.
 
 from __future__ import annotations
 
+import operator
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,19 @@ if TYPE_CHECKING:
     from irloop.validation.context import Context
 
 __all__ = ["Analysis", "LightInference", "Numbers"]
+
+
+#: Comparisons of both dialects.
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "Equal": operator.eq,
+    "NotEqual": operator.ne,
+    "Greater": operator.gt,
+    "GreaterEqual": operator.ge,
+    "GreaterOrEqual": operator.ge,
+    "Less": operator.lt,
+    "LessEqual": operator.le,
+    "LessOrEqual": operator.le,
+}
 
 
 class _Kind:
@@ -81,7 +95,8 @@ class Numbers:
     def __float__(self) -> float:
         return float(self.item())
 
-    def __bytes__(self) -> bytes:
+    def tobytes(self) -> bytes:
+        """What tells these numbers from others."""
         return repr((self.items, self.shape)).encode()
 
 
@@ -151,6 +166,8 @@ class LightInference(Inference):
 
     def _fold(self, node: Node, args: Arguments) -> None:
         type = node.outputs[0].type if node.outputs and not node.bodies else None
+        if node.op.type in _COMPARISONS:
+            self._compare(node)
         if not isinstance(type, TensorType) or not type.element.is_integer:
             return
         if type.shape.rank not in (None, 0, 1):
@@ -159,6 +176,15 @@ class LightInference(Inference):
         if partial is not None:
             self._dims[node.outputs[0]] = partial
             self._fold_dims(node, partial)
+
+    def _compare(self, node: Node) -> None:
+        """Fold a comparison of two numbers: ranks and sizes decide which branch is taken."""
+        pairs = [None if value is None else self.dims(value) for value in node.inputs]
+        numbers = [found[0] for found in pairs if found is not None and len(found) == 1]
+        if len(numbers) == 2 and all(isinstance(number, int) for number in numbers):
+            found = _COMPARISONS[node.op.type](*numbers)
+            constants: dict[Value, Any] = self._constants
+            constants[node.outputs[0]] = Numbers((found,), (), ElementType.BOOLEAN)
 
     def _fold_dims(self, node: Node, partial: tuple[Dim, ...] | None) -> None:
         type = node.outputs[0].type

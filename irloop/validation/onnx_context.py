@@ -16,6 +16,7 @@ from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.graph.walk import all_graphs
 from irloop.validation.analysis import LightInference
 from irloop.validation.errors import Errors
+from irloop.validation.onnx_bodies import InferredBody, inferred_bodies, kind_of
 
 __all__ = ["OnnxContext", "at_graph", "at_node", "at_path", "element_of", "shape_of", "slice_shape"]
 
@@ -173,6 +174,27 @@ class OnnxContext:
         """The main graph and every body with inferred types; empty when it cannot be read."""
         _ = self._inference
         return [] if self._graph is None else list(all_graphs(self._graph))
+
+    @cached_property
+    def bodies(self) -> list[InferredBody]:
+        """Every body with the types it is given and computes; empty when it cannot be read."""
+        inference = self._inference
+        if self._graph is None:
+            return []
+        return list(inferred_bodies(self.outline.graph, self._graph, inference))
+
+    def result_types(self, body: OutlineGraph) -> tuple[ValueType, ...]:
+        """The types of a body's outputs: as computed, and where that is not known as declared."""
+        computed = self._computed.get(id(body), ())
+        declared = body.output_types
+        if len(computed) != len(declared):
+            return declared
+        pairs = zip(computed, declared, strict=True)
+        return tuple(known if kind_of(known) else said for known, said in pairs)
+
+    @cached_property
+    def _computed(self) -> dict[int, tuple[ValueType, ...]]:
+        return {id(item.body): item.computed for item in self.bodies}
 
     def declared_type(self, value: Value) -> ValueType:
         """The type that the file gave a value before it was inferred."""

@@ -355,7 +355,6 @@ def _branches() -> Iterator[Case]:
         "ONX208",
         "if/else",
         lambda model: branch(model).input.add(name="extra"),
-        mild=True,
     )
 
 

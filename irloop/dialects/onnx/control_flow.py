@@ -121,11 +121,21 @@ def _scan_length(args: Arguments, body: Body, outer: int) -> Dim:
 
 
 def _batch(args: Arguments, body: Body) -> Dim:
+    """The common batch size of states and scanned inputs.
+
+    Raises:
+        InferenceError: when two of them differ.
+    """
+    found: Dim = UNKNOWN_DIM
     for port in body.ports.inputs:
         shape = args.shape(port.external)
-        if isinstance(port, Carried | ScanInput) and shape.dims:
-            return shape.dims[0]
-    return UNKNOWN_DIM
+        if not isinstance(port, Carried | ScanInput) or not shape.dims:
+            continue
+        dim = shape.dims[0]
+        if isinstance(dim, int) and isinstance(found, int) and dim != found:
+            raise args.error("the inputs differ in their batch size", str(found), str(dim))
+        found = dim if isinstance(dim, int) else found
+    return found
 
 
 def _trips(args: Arguments, body: Body) -> int | None:

@@ -69,8 +69,10 @@ class OutlineNode:
 class OutlineGraph:
     """A graph: its own names with their declared types, its nodes in the file's order.
 
-    `path` leads to a body by node and attribute. `untyped` are inputs without any type;
-    `unknown_types` and `negative_sizes` what is declared with such a type or size.
+    `input_types` and `output_types` are what the lists of inputs and outputs declare, one for one;
+    `types` holds them by name, with `value_info`. `path` leads to a body by node and attribute.
+    `untyped` are inputs without any type; `unknown_types` and `negative_sizes` what is declared
+    with such a type or size.
     """
 
     name: str
@@ -82,6 +84,8 @@ class OutlineGraph:
     untyped: frozenset[str]
     constants: dict[str, tuple[Any, ...]]
     parent: OutlineNode | None
+    input_types: tuple[ValueType, ...] = ()
+    output_types: tuple[ValueType, ...] = ()
     nodes: list[OutlineNode] = field(default_factory=list)
     unknown_types: dict[str, int] = field(default_factory=dict)
     negative_sizes: dict[str, int] = field(default_factory=dict)
@@ -172,9 +176,14 @@ def _graph(
         frozenset(item.name for item in proto.input if not item.type.WhichOneof("value")),
         {},
         parent,
+        tuple(type_from_proto(item.type) for item in proto.input if item.name not in initializers),
+        tuple(type_from_proto(item.type) for item in proto.output),
     )
     for item in named:
         _misdeclared(graph, item)
+    for item in () if path else proto.input:
+        if item.type.HasField("tensor_type") and not item.type.tensor_type.elem_type:
+            graph.unknown_types[item.name] = 0
     for tensor in proto.initializer:
         _constant(graph, tensor.name, tensor, files)
     for node in proto.node:

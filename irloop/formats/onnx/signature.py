@@ -9,7 +9,7 @@ import onnx
 
 from irloop.formats.onnx.types import DATA_TYPES, data_type_name
 from irloop.formats.onnx.versions import schema_of
-from irloop.graph.types import ElementType
+from irloop.graph.types import OptionalType, SequenceType, ValueType
 
 __all__ = ["NEWEST", "STANDARD", "Signature", "kind_name", "signature_of", "type_text"]
 
@@ -21,7 +21,8 @@ _NO_LIMIT = (1 << 31) - 1
 class Signature:
     """One version of an operation; `attributes` gives the kind of each and if it has to be there.
 
-    `mandatory` are the positions of inputs that cannot be left out; `types` the element types of
+    `mandatory` are the positions of inputs that cannot be left out, as can none from `variadic` on
+    (None: there is no list of inputs without an end); `types` the element types of
     tensors that each input takes (the last one stands for all behind it), empty for any.
     """
 
@@ -30,6 +31,7 @@ class Signature:
     inputs: tuple[int, int | None]
     outputs: tuple[int, int | None]
     mandatory: frozenset[int]
+    variadic: int | None
     attributes: dict[str, tuple[str, bool]]
     types: tuple[frozenset[str], ...]
 
@@ -48,6 +50,7 @@ def signature_of(type: str, opset: int, domain: str) -> Signature | None:
         return None
     given = list(schema.inputs)
     single = onnx.defs.OpSchema.FormalParameterOption.Single
+    variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
     types = {item.type_param_str: item.allowed_type_strs for item in schema.type_constraints}
     return Signature(
         f"{schema.name}-{schema.since_version}",
@@ -55,6 +58,7 @@ def signature_of(type: str, opset: int, domain: str) -> Signature | None:
         (schema.min_input, _limit(schema.max_input)),
         (schema.min_output, _limit(schema.max_output)),
         frozenset(at for at, item in enumerate(given) if item.option == single),
+        next((at for at, item in enumerate(given) if item.option == variadic), None),
         {
             name: (str(item.type).rpartition(".")[2], bool(item.required))
             for name, item in schema.attributes.items()
@@ -75,7 +79,11 @@ def kind_name(number: int) -> str:
 
 
 @cache
-def type_text(element: ElementType) -> str:
-    """A tensor type as the schemas write it, as in ``tensor(float)``; empty where ONNX has none."""
-    code = DATA_TYPES.get(element)
-    return "" if code is None else f"tensor({data_type_name(code).lower()})"
+def type_text(type: ValueType) -> str:
+    """A type as the schemas write it, as in ``seq(tensor(float))``; empty where it is not known."""
+    if isinstance(type, SequenceType | OptionalType):
+        item = type_text(type.item)
+        kind = "seq" if isinstance(type, SequenceType) else "optional"
+        return f"{kind}({item})" if item else ""
+    code = DATA_TYPES.get(type.element)
+    return f"tensor({data_type_name(code).lower()})" if code else ""

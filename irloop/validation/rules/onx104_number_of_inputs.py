@@ -39,8 +39,9 @@ class NumberOfInputs(
                 continue
             yield from self._count(node, signature, "input", signature.inputs, node.inputs)
             yield from self._count(node, signature, "output", signature.outputs, node.outputs)
-            for at in sorted(signature.mandatory):
-                if at < len(node.inputs) and not node.inputs[at]:
+            first = signature.variadic
+            for at, name in enumerate(node.inputs):
+                if not name and (at in signature.mandatory or (first is not None and at >= first)):
                     yield self.found(
                         at_node(node),
                         f"input {at} of {node.type} {node.label!r} is left out",

@@ -18,7 +18,8 @@ class DeclaredTypes(
     """A model input has no type, or a declaration names an element type that does not exist.
 
     What it does:
-        Looks at the types of the inputs and outputs and of `value_info`, bodies included.
+        Looks at the types of the inputs and outputs and of `value_info`, bodies included. Element
+        type 0 (UNDEFINED) is one that a model input cannot have.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model, OpenVINO cannot compile it.
     Bad example:

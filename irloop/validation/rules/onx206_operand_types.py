@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.onnx.signature import signature_of, type_text
+from irloop.graph.loops import Invariant
 from irloop.graph.model import Node
 from irloop.graph.op import Constant, UnknownOp
-from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import node_path
 from irloop.validation.onnx_context import OnnxContext, at_path
 from irloop.validation.rule import OnnxRule
@@ -49,20 +49,22 @@ class OperandTypes(
         signature = signature_of(node.op.type, opset, "")
         if signature is None or not signature.types:
             return
+        ports = [port for body in node.bodies for port in body.ports.inputs]
+        captured = {port.external for port in ports if isinstance(port, Invariant)}
         for at, value in enumerate(node.inputs):
-            type = None if value is None else value.type
-            if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
+            if at in captured:
                 continue
-            # Inputs behind those that the standard lists are values that bodies capture.
+            text = "" if value is None else type_text(value.type)
+            if not text:
+                continue
             if at >= len(signature.types) and signature.inputs[1] is not None:
                 break
             allowed = signature.types[min(at, len(signature.types) - 1)]
-            text = type_text(type.element)
-            if text and text not in allowed:
+            if text not in allowed:
                 path = node_path(node)
                 yield self.found(
                     at_path(path),
-                    f"input {at} of {node.op.type} {path!r} is of type {type.element}",
+                    f"input {at} of {node.op.type} {path!r} is of type {text}",
                     expected=", ".join(sorted(allowed)),
                     found=text,
                     fix="insert a Cast",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.diagnostics import Diagnostic, Severity
-from irloop.graph.types import ElementType, TensorType
+from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.graph.types import ValueType
 from irloop.graph.walk import node_path
+from irloop.validation.onnx_bodies import kind_of
 from irloop.validation.onnx_context import OnnxContext, at_path
 from irloop.validation.rule import OnnxRule
 
@@ -37,19 +38,21 @@ class DeclaredElementType(
         """One finding a value."""
         for graph in context.inferred_graphs:
             for node in graph.nodes:
+                path = node_path(node)
                 for value in node.outputs:
-                    said, known = context.declared_type(value), value.type
-                    if not isinstance(said, TensorType) or not isinstance(known, TensorType):
-                        continue
-                    if ElementType.DYNAMIC in (said.element, known.element):
-                        continue
-                    if said.element is not known.element:
-                        path = node_path(node)
-                        name = value.names[0] if value.names else path
-                        yield self.found(
-                            at_path(path),
-                            f"{name!r} is declared {said.element} and computed {known.element}",
-                            expected=str(known.element),
-                            found=str(said.element),
-                            fix="correct the declaration, or insert a Cast",
-                        )
+                    name = value.names[0] if value.names else path
+                    declared, computed = context.declared_type(value), value.type
+                    yield from self._compare(at_path(path), name, declared, computed)
+
+    def _compare(
+        self, place: Location, name: str, declared: ValueType, computed: ValueType
+    ) -> Iterator[Diagnostic]:
+        left, right = kind_of(declared), kind_of(computed)
+        if left and right and left != right:
+            yield self.found(
+                place,
+                f"{name!r} is declared {left} and computed {right}",
+                expected=right,
+                found=left,
+                fix="correct the declaration, or insert a Cast",
+            )

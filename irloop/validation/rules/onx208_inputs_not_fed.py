@@ -10,15 +10,16 @@ from irloop.validation.rule import OnnxRule
 
 
 class InputsNotFed(
-    OnnxRule, code="ONX208", severity=Severity.WARNING, title="body has inputs that nothing feeds"
+    OnnxRule, code="ONX208", severity=Severity.ERROR, title="body has inputs that nothing feeds"
 ):
     """A branch of an If has inputs, or the body of a Loop or Scan has more than its node feeds.
 
     What it does:
         Counts the inputs of each body without its initializers.
     Why is this bad:
-        ONNX Runtime refuses the model ("Size mismatch validating subgraph inputs"). irloop and
-        OpenVINO take such an input for the outer value of its name where there is one.
+        onnx.checker and ONNX Runtime refuse the model ("Graph has 4 inputs but 3 were provided",
+        "Size mismatch validating subgraph inputs"). irloop and OpenVINO take such an input for the
+        outer value of its name where there is one.
     Bad example:
         then_branch = yes (float[2] x) => (float[2] a) { a = Abs (x) }
     Good example:

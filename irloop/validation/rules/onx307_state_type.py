@@ -14,14 +14,14 @@ class StateType(
     code="ONX307",
     severity=Severity.ERROR,
     title="state changes its element type",
-    requires=("ONX101",),
+    requires=("ONX101", "ONX209"),
     scope=FILE,
 ):
     """A state of a Loop or Scan leaves the body with another element type than it entered with.
 
     What it does:
-        Compares the declared types of the initial value, the body input and the body output of
-        each state.
+        Compares the declared types of the initial value and of the body input of each state with
+        the type that the body computes.
     Why is this bad:
         The specification demands the same type. onnx.checker, ONNX Runtime and OpenVINO refuse
         the model.
@@ -39,9 +39,11 @@ class StateType(
             body = node.bodies.get("body")
             if body is None:
                 continue
-            for name, before, after in context.states(node, body):
+            first = 1 if node.type == "Loop" else 0
+            results = context.result_types(body)[first:]
+            for index, (name, before, _) in enumerate(context.states(node, body)):
                 entered = element_of(body.type_of(before))
-                left = element_of(body.type_of(after))
+                left = element_of(results[index])
                 start = element_of(node.graph.type_of(name)) if name else None
                 wrong = next((t for t in (left, start) if t not in (None, entered)), None)
                 if entered is None or wrong is None:

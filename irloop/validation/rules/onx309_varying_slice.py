@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.validation.onnx_context import OnnxContext, at_node, slice_shape
+from irloop.validation.onnx_bodies import InferredBody
+from irloop.validation.onnx_context import OnnxContext, at_node, shape_of
 from irloop.validation.rule import FILE, OnnxRule
 
 
@@ -17,11 +18,11 @@ class VaryingSlice(
     requires=("ONX101",),
     scope=FILE,
 ):
-    """A scan output collects a state whose shape changes from iteration to iteration.
+    """A scan output collects a value whose shape changes from iteration to iteration.
 
     What it does:
-        Looks for scan outputs that are, directly or through Identity, a state whose declared shape
-        differs before and after the body.
+        Infers the shapes of what each body gives in its first and in its second iteration, and
+        compares those of the scan outputs. Loops of at most one iteration are left out.
     Why is this bad:
         Values of different shapes cannot be stacked. ONNX Runtime fails when it runs; OpenVINO
         returns uninitialised memory without any error.
@@ -35,20 +36,38 @@ class VaryingSlice(
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
         """One finding an output."""
-        for node, body in context.loops():
-            changing: dict[str, str] = {}
-            for _, before, after in context.states(node, body):
-                first, then = slice_shape(body.type_of(before)), slice_shape(body.type_of(after))
-                if first is not None and then is not None and first.refine(then) is None:
-                    changing[context.source(body, after)] = before
-                    changing[before] = before
-            for name in body.outputs[len(body.inputs) - 1 :]:
-                state = changing.get(context.source(body, name))
-                if state is not None:
-                    yield self.found(
-                        at_node(node),
-                        f"the scan output {name!r} of Loop {node.label!r} changes its shape",
-                        expected="the same shape in each iteration",
-                        found=f"the state {state!r}, which grows or shrinks",
-                        fix="scan something that keeps its shape, or give out the last value",
-                    )
+        for item in context.bodies:
+            first = _first_scan_output(item)
+            parts = [shape_of(type) for type in item.computed[first:]]
+            steady = all(part is not None and part.is_static for part in parts)
+            if item.node.type == "If" or steady or _ends_at_once(context, item):
+                continue
+            yield from self._changes(item, first)
+
+    def _changes(self, item: InferredBody, first: int) -> Iterator[Diagnostic]:
+        before, after = item.two_iterations()
+        for index, name in enumerate(item.body.outputs[first:], first):
+            left, right = shape_of(before[index]), shape_of(after[index])
+            if left is not None and right is not None and left.refine(right) is None:
+                yield self.found(
+                    at_node(item.node),
+                    f"the scan output {name!r} of {item.node.type} {item.node.label!r} changes its "
+                    "shape",
+                    expected="the same shape in each iteration",
+                    found=f"{left} in the first, {right} in the second",
+                    fix="scan something that keeps its shape, or give out the last value",
+                )
+
+
+def _first_scan_output(item: InferredBody) -> int:
+    """The position of the first scan output among the outputs of the body."""
+    if item.node.type == "Loop":
+        return len(item.body.inputs) - 1
+    return len(item.body.inputs) - item.node.numbers.get("num_scan_inputs", (0,))[0]
+
+
+def _ends_at_once(context: OnnxContext, item: InferredBody) -> bool:
+    if item.node.type != "Loop":
+        return False
+    trips, goes_on = context.trip_count(item.node), item.body.constant_of(item.body.outputs[0])
+    return (trips is not None and trips < 2) or (goes_on is not None and not goes_on[0])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.onnx.outline import OutlineGraph, OutlineNode
+from irloop.formats.onnx.outline import OutlineNode
+from irloop.graph.types import Shape
 from irloop.validation.onnx_context import OnnxContext, at_node, shape_of
 from irloop.validation.rule import OnnxRule
 
@@ -19,8 +20,7 @@ class LongCondition(
     """The condition of a Loop or If, or a trip count, is declared with another size than one.
 
     What it does:
-        Looks at the declared shapes of M and cond of a Loop, of the condition that its body gives,
-        and of that of an If.
+        Looks at the declared shapes of M and cond of a Loop, and of the condition of an If.
     Why is this bad:
         The specification wants one element. ONNX Runtime and OpenVINO refuse the model.
     Bad example:
@@ -35,15 +35,10 @@ class LongCondition(
         """One finding a value."""
         for node in context.nodes("Loop", "If"):
             names = node.inputs[:2] if node.type == "Loop" else node.inputs[:1]
-            places = [(node.graph, name) for name in names if name]
-            body = node.bodies.get("body")
-            if node.type == "Loop" and body is not None and body.outputs:
-                places.append((body, body.outputs[0]))
-            for graph, name in places:
-                yield from self._size(node, graph, name)
+            for name in filter(None, names):
+                yield from self._size(node, name, shape_of(node.graph.type_of(name)))
 
-    def _size(self, node: OutlineNode, graph: OutlineGraph, name: str) -> Iterator[Diagnostic]:
-        shape = shape_of(graph.type_of(name))
+    def _size(self, node: OutlineNode, name: str, shape: Shape | None) -> Iterator[Diagnostic]:
         count = None if shape is None else shape.count()
         if count not in (None, 1):
             yield self.found(

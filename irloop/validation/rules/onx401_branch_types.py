@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.validation.onnx_context import OnnxContext, at_node, element_of
+from irloop.validation.onnx_bodies import kind_of
+from irloop.validation.onnx_context import OnnxContext, at_node
 from irloop.validation.rule import FILE, OnnxRule
 
 
@@ -14,13 +15,14 @@ class BranchTypes(
     code="ONX401",
     severity=Severity.ERROR,
     title="branches give different element types",
-    requires=("ONX101",),
+    requires=("ONX101", "ONX207"),
     scope=FILE,
 ):
     """The two branches of an If give different element types for one output.
 
     What it does:
-        Compares the declared types of the outputs of then_branch and else_branch.
+        Compares the types of the outputs of then_branch and else_branch: the computed ones, and the
+        declared ones where nothing is known.
     Why is this bad:
         The specification demands the same type. onnx.checker, ONNX Runtime and OpenVINO refuse
         the model.
@@ -38,9 +40,10 @@ class BranchTypes(
             then, other = node.bodies.get("then_branch"), node.bodies.get("else_branch")
             if then is None or other is None:
                 continue
-            for left, right in zip(then.outputs, other.outputs, strict=False):
-                first, second = element_of(then.type_of(left)), element_of(other.type_of(right))
-                if first is None or second in (None, first):
+            left_types, right_types = context.result_types(then), context.result_types(other)
+            for index, (left, right) in enumerate(zip(then.outputs, other.outputs, strict=False)):
+                first, second = kind_of(left_types[index]), kind_of(right_types[index])
+                if not first or second in ("", first):
                     continue
                 yield self.found(
                     at_node(node),

@@ -1,0 +1,162 @@
+"""Bodies as the file declares them, beside what their nodes give them and what they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from irloop.dialects.loops import parameter_types
+from irloop.errors import InferenceError
+from irloop.formats.onnx.outline import OutlineGraph, OutlineNode
+from irloop.graph.clone import clone_graph
+from irloop.graph.inference import Arguments, Inference
+from irloop.graph.loops import Invariant
+from irloop.graph.model import Body, Graph, Node
+from irloop.graph.types import (
+    UNKNOWN_SHAPE,
+    UNKNOWN_TYPE,
+    ElementType,
+    OptionalType,
+    SequenceType,
+    TensorType,
+    ValueType,
+)
+from irloop.validation.analysis import LightInference, Numbers
+
+__all__ = ["InferredBody", "inferred_bodies", "kind_of"]
+
+#: The label of a body in memory by the name of its attribute in the file.
+_LABELS = {"then_branch": "then", "else_branch": "else"}
+
+
+def kind_of(type: ValueType) -> str:
+    """The type without shapes, as "f32" or "sequence of f32"; empty where it is not known.
+
+    Engines take a value where an optional one is declared, so optionals count as not known.
+    """
+    if isinstance(type, OptionalType):
+        return ""
+    if isinstance(type, SequenceType):
+        item = kind_of(type.item)
+        return f"sequence of {item}" if item else ""
+    return "" if type.element is ElementType.DYNAMIC else str(type.element)
+
+
+@dataclass(frozen=True, slots=True)
+class InferredBody:
+    """One body of a Loop, Scan or If.
+
+    `given` are the types that the node gives to the body's own inputs in the first iteration,
+    `computed` those of its outputs; unknown types where nothing is known.
+    """
+
+    node: OutlineNode
+    body: OutlineGraph
+    given: tuple[ValueType, ...]
+    computed: tuple[ValueType, ...]
+    _owner: Node
+    _inner: Body
+    _inference: Inference
+
+    def differing_inputs(self) -> list[int]:
+        """The inputs that are declared with another shape than they are given.
+
+        The condition of a Loop may be of another size, but of no other rank.
+        """
+        found = []
+        for index, types in enumerate(zip(self.body.input_types, self.given, strict=False)):
+            declared, given = (
+                item.shape if isinstance(item, TensorType) else UNKNOWN_SHAPE for item in types
+            )
+            if None in (declared.rank, given.rank):
+                continue
+            of_condition = self.node.type == "Loop" and index == 1
+            if declared.rank != given.rank or (not of_condition and declared.refine(given) is None):
+                found.append(index)
+        return found
+
+    def contradicts_declared(self, *inputs: int) -> bool:
+        """True when operations of the body, or Scans in it, object to what these inputs declare."""
+        if not inputs:
+            return False
+        types = _parameter_types(self._owner, self._inner, self._inference)
+        for index in inputs:
+            types[index] = self.body.input_types[index]
+        inference = LightInference()
+        graph = clone_graph(self._inner.graph)
+        inference.run(graph, types, {})
+        inner = inferred_bodies(self.body, graph, inference)
+        return bool(inference.errors) or any(
+            item.node.type == "Scan" and item.differing_inputs() for item in inner
+        )
+
+    def two_iterations(self) -> tuple[list[ValueType], list[ValueType]]:
+        """The types of the outputs in the first and in the second iteration of a loop."""
+        types = _parameter_types(self._owner, self._inner, self._inference)
+        constants: dict[int, Any] = {}
+        for port in self._inner.ports.inputs:
+            value = self._owner.inputs[port.external] if isinstance(port, Invariant) else None
+            constant = None if value is None else self._inference.constant(value)
+            if constant is not None:
+                constants[port.parameter] = constant
+        graph = clone_graph(self._inner.graph)
+        found: list[list[ValueType]] = []
+        for number in range(2):
+            if self._inner.ports.iteration is not None:
+                constants[self._inner.ports.iteration] = Numbers((number,), (), ElementType.I64)
+            LightInference().run(graph, types, constants)
+            found.append([value.type for value in graph.outputs])
+            for port in self._inner.ports.carried:
+                types[port.parameter] = found[-1][port.result]
+        return found[0], found[1]
+
+
+def inferred_bodies(
+    outline: OutlineGraph, graph: Graph, inference: Inference
+) -> Iterator[InferredBody]:
+    """The bodies of a graph that has been inferred, those in them included, outermost first."""
+    makers = {
+        name: value.producer
+        for node in graph.nodes
+        for value in node.outputs
+        for name in value.names
+    }
+    for outer in outline.nodes:
+        first = next((name for name in outer.outputs if name), "")
+        owner = makers.get(first)
+        if owner is None or outer.domain or owner.op.type != outer.type:
+            continue
+        inner = {body.label: body for body in owner.bodies}
+        for attribute, body in outer.bodies.items():
+            found = inner.get(_LABELS.get(attribute, attribute))
+            if found is None:
+                continue
+            given: list[ValueType] = []
+            if outer.type != "If":
+                # What a body has more of is captured by name.
+                own = len(found.graph.parameters) - _n_captured(found)
+                given = _parameter_types(owner, found, inference)[:own]
+            computed = [value.type for value in found.graph.outputs]
+            yield InferredBody(outer, body, tuple(given), tuple(computed), owner, found, inference)
+            yield from inferred_bodies(body, found.graph, inference)
+
+
+def _n_captured(body: Body) -> int:
+    return sum(isinstance(port, Invariant) for port in body.ports.inputs)
+
+
+def _parameter_types(owner: Node, body: Body, inference: Inference) -> list[ValueType]:
+    args = Arguments(owner, inference)
+    try:
+        types = parameter_types(args, body, outer=1 if owner.op.label == "Scan-8" else 0)
+    except InferenceError:
+        return [UNKNOWN_TYPE] * len(body.graph.parameters)
+    if owner.op.type == "Loop":
+        if body.ports.iteration is not None:
+            types[body.ports.iteration] = TensorType(ElementType.I64, UNKNOWN_SHAPE)
+        for port in body.ports.carried:
+            # ONNX Runtime holds the condition against its declaration only where it is given.
+            if port.external == 1:
+                types[port.parameter] = args.type(1)
+    return types

@@ -1,0 +1,51 @@
+"""ONX209: body input is declared with another type than it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.onnx_bodies import kind_of
+from irloop.validation.onnx_context import OnnxContext, at_node
+from irloop.validation.rule import OnnxRule
+
+
+class BodyInputType(
+    OnnxRule,
+    code="ONX209",
+    severity=Severity.ERROR,
+    title="body input is declared with another type than it gets",
+    requires=("ONX201",),
+):
+    """An input of a Loop or Scan body has another element type than what its node gives to it.
+
+    What it does:
+        Compares the declared types of body inputs with those of the iteration number (int64), the
+        condition (bool), the initial states and the scanned elements, which it infers.
+    Why is this bad:
+        The specification demands the same type. onnx.checker (full check) and ONNX Runtime refuse
+        the model ("Inferred elem type differs from existing elem type").
+    Bad example:
+        a Loop body (int32 i, bool c, float[2] s)
+    Good example:
+        a Loop body (int64 i, bool c, float[2] s)
+    Fix:
+        Correct the declaration; insert a Cast where the body needs another type.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding an input."""
+        for item in context.bodies:
+            names = item.body.inputs
+            types = item.body.input_types
+            for name, declared, given in zip(names, types, item.given, strict=False):
+                left, right = kind_of(declared), kind_of(given)
+                if left and right and left != right:
+                    yield self.found(
+                        at_node(item.node),
+                        f"the body of {item.node.type} {item.node.label!r} declares its input "
+                        f"{name!r} with another type than it gets",
+                        expected=right,
+                        found=left,
+                        fix="correct the declaration, or insert a Cast",
+                    )

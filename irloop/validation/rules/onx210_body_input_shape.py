@@ -1,0 +1,51 @@
+"""ONX210: body input is declared with another shape than it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.onnx_context import OnnxContext, at_node, shape_of
+from irloop.validation.rule import OnnxRule
+
+
+class BodyInputShape(
+    OnnxRule,
+    code="ONX210",
+    severity=Severity.ERROR,
+    title="body input is declared with another shape than it gets",
+    requires=("ONX201", "ONX209"),
+):
+    """An input of a Loop or Scan body is declared with a shape that its node does not give to it.
+
+    What it does:
+        Compares the declared shapes of body inputs with those that they get, which it infers: the
+        rank of the condition of a Loop, the states and the scanned elements of a Scan. The states
+        of a Loop may have another shape than the declared one, unless operations of the body
+        contradict the declared one.
+    Why is this bad:
+        onnx.checker (full check) and ONNX Runtime refuse the model ("Inferred shape and existing
+        shape differ in rank").
+    Bad example:
+        a Loop whose condition is bool[1], and a body (int64 i, bool c, float[2] s)
+    Good example:
+        a scalar condition, or a body (int64 i, bool[1] c, float[2] s)
+    Fix:
+        Correct the declaration; reshape what is given where the body needs another shape.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding an input."""
+        for item in context.bodies:
+            wrong = item.differing_inputs()
+            if item.node.type == "Loop" and not item.contradicts_declared(*wrong):
+                wrong = [index for index in wrong if index == 1]
+            for index in wrong:
+                yield self.found(
+                    at_node(item.node),
+                    f"the body of {item.node.type} {item.node.label!r} declares its input "
+                    f"{item.body.inputs[index]!r} with another shape than it gets",
+                    expected=str(shape_of(item.given[index])),
+                    found=str(shape_of(item.body.input_types[index])),
+                    fix="correct the declaration, or reshape what is given",
+                )

@@ -1,0 +1,51 @@
+"""ONX211: Scan body output is declared with another rank than it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.onnx_context import OnnxContext, at_node, shape_of
+from irloop.validation.rule import OnnxRule
+
+
+class ScanOutputRank(
+    OnnxRule,
+    code="ONX211",
+    severity=Severity.ERROR,
+    title="Scan body output is declared with another rank than it has",
+    requires=("ONX201",),
+):
+    """An output of a Scan body is declared with a rank that is not the one of its value.
+
+    What it does:
+        Infers the ranks of what Scan bodies give, and compares them with the declared ones.
+    Why is this bad:
+        ONNX Runtime makes room for the outputs by what the body declares, and fails when it runs
+        ("Output OrtValue has not been created"); onnx.checker (full check) refuses the model.
+    Bad example:
+        a body output that is declared float[2,1] and is Neg of a float[2]
+    Good example:
+        the same output declared float[2]
+    Fix:
+        Correct the declaration, or reshape the value.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding an output."""
+        for item in context.bodies:
+            if item.node.type != "Scan":
+                continue
+            names, types = item.body.outputs, item.body.output_types
+            for name, declared, computed in zip(names, types, item.computed, strict=True):
+                left, right = shape_of(declared), shape_of(computed)
+                if left is None or right is None or left.rank == right.rank:
+                    continue
+                yield self.found(
+                    at_node(item.node),
+                    f"the body of Scan {item.node.label!r} declares its output {name!r} with "
+                    "another rank than it has",
+                    expected=str(right),
+                    found=str(left),
+                    fix="correct the declaration, or reshape the value",
+                )

@@ -1,0 +1,49 @@
+"""ONX212: body has outputs that its node does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.onnx.outline import OutlineNode
+from irloop.validation.onnx_context import OnnxContext, at_node
+from irloop.validation.rule import OnnxRule
+
+
+class OutputsNotTaken(
+    OnnxRule, code="ONX212", severity=Severity.ERROR, title="body has outputs that its node has not"
+):
+    """A Loop or Scan has fewer outputs than its body, or an If than its branches.
+
+    What it does:
+        Counts the outputs of each node with bodies and of its bodies. The condition that a Loop
+        body gives does not count.
+    Why is this bad:
+        onnx.checker (full check) and ONNX Runtime refuse the model ("Graph attribute inferencing
+        returned type information for 4 outputs. Expected 3"). irloop leaves the others out.
+    Bad example:
+        y = Loop <body (i, c, s) => (c_out, s_out, part)> (n, "", x)
+    Good example:
+        y, parts = Loop <body (i, c, s) => (c_out, s_out, part)> (n, "", x)
+    Fix:
+        Give the node an output for each of them, read or not; remove outputs that nobody reads from
+        the body.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding a body."""
+        for node in context.nodes("Loop", "Scan", "If"):
+            for body in node.bodies.values():
+                count = len(body.outputs) - (node.type == "Loop")
+                # One without any output lacks more: ONX104.
+                if 0 < len(node.outputs) < count:
+                    yield self._missing(node, body.outputs[len(node.outputs) - count :], count)
+
+    def _missing(self, node: OutlineNode, names: tuple[str, ...], count: int) -> Diagnostic:
+        return self.found(
+            at_node(node),
+            f"{node.type} {node.label!r} has fewer outputs than its body",
+            expected=f"{count} outputs",
+            found=f"{len(node.outputs)}, and none for {', '.join(map(repr, names[:8]))}",
+            fix="give the node an output for each of them, or remove them from the body",
+        )

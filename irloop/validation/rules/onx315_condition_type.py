@@ -1,0 +1,47 @@
+"""ONX315: a Loop body gives a condition that is no boolean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.onnx_bodies import kind_of
+from irloop.validation.onnx_context import OnnxContext, at_node
+from irloop.validation.rule import OnnxRule
+
+
+class ConditionType(
+    OnnxRule,
+    code="ONX315",
+    severity=Severity.ERROR,
+    title="a Loop body gives a condition that is no boolean",
+    requires=("ONX201", "ONX207"),
+):
+    """The first output of a Loop body, which says whether to go on, has another type than bool.
+
+    What it does:
+        Looks at the element type of the first output of each Loop body, which it infers.
+    Why is this bad:
+        The specification demands a boolean. onnx.checker does not look; ONNX Runtime loads the
+        model and fails when it runs ("Tensor type mismatch").
+    Bad example:
+        a body whose first output is Sub(limit, i), an int64
+    Good example:
+        a body whose first output is Less(i, limit)
+    Fix:
+        Insert a Cast to bool.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding a Loop."""
+        for node, body in context.loops():
+            kind = kind_of(context.result_types(body)[0])
+            if kind not in ("", "boolean"):
+                yield self.found(
+                    at_node(node),
+                    f"the body of Loop {node.label!r} gives the condition {body.outputs[0]!r}, "
+                    "which is no boolean",
+                    expected="boolean",
+                    found=kind,
+                    fix="insert a Cast to bool",
+                )

@@ -1,0 +1,49 @@
+"""Rules on bodies agree with ONNX Runtime, which refuses the bad fixtures and loads the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from tests.rule_fixtures import RULES
+
+ort: Any = pytest.importorskip("onnxruntime")
+
+#: What ONNX Runtime finds when it loads a model.
+FIXTURES = [
+    *sorted(path for code in (209, 210, 212, 314) for path in (RULES / f"onx{code}").iterdir()),
+    *sorted((RULES / "onx201").glob("*scan*")),
+    RULES / "onx104" / "bad_state_left_out.onnx.txt",
+    RULES / "onx207" / "bad_sequence.onnx.txt",
+    RULES / "onx207" / "bad_loop_with_captured_constant.onnx.txt",
+    RULES / "onx208" / "bad_branch.onnx.txt",
+    RULES / "onx302" / "bad_rank_one.onnx.txt",
+    RULES / "onx401" / "good_declared_otherwise.onnx.txt",
+]
+#: Only a warning: ONNX Runtime takes it.
+WARNINGS = {"onx302"}
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_onnx_runtime_agrees(path: Path) -> None:
+    model = onnx.parser.parse_model(
+        "\n".join(
+            line
+            for line in path.read_text(encoding="utf-8").splitlines()
+            if not line.startswith("#")
+        )
+    )
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+
+    def load() -> None:
+        ort.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+
+    if path.name.startswith("good") or path.parent.name in WARNINGS:
+        load()
+        return
+    with pytest.raises(Exception, match="ONNXRuntimeError"):
+        load()
