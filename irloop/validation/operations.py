@@ -14,6 +14,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from irloop.diagnostics import Location
+from irloop.formats.openvino.absent import ABSENT
 from irloop.formats.openvino.xml import Layer
 from irloop.graph.types import ElementType
 from irloop.validation import availability, values
@@ -35,6 +36,7 @@ class AttributeProblem(NamedTuple):
     found: str = ""
     cause: str = ""
     fix: str = ""
+    is_warning: bool = False
 
 
 class Attribute(NamedTuple):
@@ -57,6 +59,7 @@ class Operation(NamedTuple):
     """What validation knows of an operation: its inputs (smallest, largest) and attributes."""
 
     label: str
+    type: str
     inputs: tuple[int, int | None]
     attributes: dict[str, Attribute]
 
@@ -237,7 +240,7 @@ def operation_of(type_name: str, version: str) -> Operation | None:
     }
     least, most = cls.arity
     arity = max(least, _INPUTS.get(cls.type.lower(), 0)), most
-    return Operation(f"{cls.type}-{cls.since}", arity, attributes)
+    return Operation(f"{cls.type}-{cls.since}", cls.type, arity, attributes)
 
 
 def _attribute(type_name: str, name: str, hint: Any, default: Any) -> Attribute:
@@ -302,15 +305,20 @@ def _problems(layer: Layer, type_name: str, version: str) -> Iterator[AttributeP
     if operation is None:
         return
     for name, attribute in operation.attributes.items():
-        if attribute.required and name not in layer.data:
-            yield AttributeProblem(
-                "IRL103",
-                at_data(layer),
-                f"{describe(layer)} has no {name}",
-                f"an attribute {name}",
-                "none",
-                fix=f"add {name} to its data",
-            )
+        if not attribute.required or name in layer.data:
+            continue
+        filled_in = ABSENT.get((operation.type, name))
+        yield AttributeProblem(
+            "IRL103",
+            at_data(layer),
+            f"{describe(layer)} has no {name}",
+            f"an attribute {name}",
+            "none"
+            if filled_in is None
+            else f"none; OpenVINO and irloop take {filled_in or 'ones'}",
+            fix=f"add {name} to its data",
+            is_warning=filled_in is not None,
+        )
     for name, text in layer.data.items():
         known = operation.attributes.get(name)
         if known is None:

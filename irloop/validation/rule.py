@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from irloop.diagnostics import Diagnostic, Location, Severity
@@ -86,7 +87,7 @@ class Rule:
 
     def from_problem(self, problem: AttributeProblem) -> Diagnostic:
         """The finding that an attribute problem of this code is."""
-        return self.found(
+        finding = self.found(
             problem.place,
             problem.message,
             expected=problem.expected,
@@ -94,6 +95,7 @@ class Rule:
             cause=problem.cause,
             fix=problem.fix,
         )
+        return replace(finding, severity=Severity.WARNING) if problem.is_warning else finding
 
     def from_inference(self, context: Context) -> Iterator[Diagnostic]:
         """The errors of inference that have this code."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import irloop
 from irloop.diagnostics import Severity
@@ -32,3 +33,73 @@ def test_two_results_of_one_named_tensor_stay_an_error() -> None:
     """Measured: OpenVINO 2026.4 reads them in no way."""
     report = irloop.validate(FIXTURES / "irl117" / "bad_two_results_of_a_named_tensor.xml")
     assert [(item.code, item.severity) for item in report] == [("IRL117", Severity.ERROR)]
+
+
+def _shape(*sizes: int) -> str:
+    return "".join(f"<dim>{size}</dim>" for size in sizes)
+
+
+def _written(folder: Path, kind: str, opset: int, data: str, shapes: list[list[int]]) -> Path:
+    """One operation of f32 Parameters of these shapes; its output's size is left open."""
+    layers, edges = [], []
+    for at, shape in enumerate(shapes):
+        text = ",".join(map(str, shape))
+        layers.append(
+            f'<layer id="{at}" name="in{at}" type="Parameter" version="opset1">'
+            f'<data shape="{text}" element_type="f32"/>'
+            f'<output><port id="0" precision="FP32">{_shape(*shape)}</port></output></layer>'
+        )
+        edges.append(f'<edge from-layer="{at}" from-port="0" to-layer="10" to-port="{at}"/>')
+    ports = "".join(f'<port id="{at}">{_shape(*shape)}</port>' for at, shape in enumerate(shapes))
+    open_port = _shape(*[-1] * len(shapes[0]))
+    count = len(shapes)
+    layers.append(
+        f'<layer id="10" name="op" type="{kind}" version="opset{opset}"><data {data}/>'
+        f'<input>{ports}</input><output><port id="{count}" precision="FP32">{open_port}</port>'
+        '</output></layer><layer id="11" name="out" type="Result" version="opset1">'
+        f'<input><port id="0">{open_port}</port></input></layer>'
+    )
+    edges.append(f'<edge from-layer="10" from-port="{count}" to-layer="11" to-port="0"/>')
+    path = folder / "model.xml"
+    path.write_text(
+        f'<net name="one" version="11"><layers>{"".join(layers)}</layers>'
+        f"<edges>{''.join(edges)}</edges></net>",
+        encoding="utf-8",
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "opset", "data", "shapes"),
+    [
+        ("DepthToSpace", 1, 'block_size="2"', [[1, 8, 2, 3]]),
+        ("SpaceToDepth", 1, 'block_size="2"', [[1, 2, 4, 6]]),
+        ("GRN", 1, "", [[2, 5]]),
+        ("MVN", 2, 'across_channels="false" eps="0.1"', [[2, 3, 4]]),
+        ("Elu", 1, "", [[2, 3]]),
+        ("Clamp", 1, 'max="0.5"', [[2, 3]]),
+        ("Clamp", 1, 'min="-0.5"', [[2, 3]]),
+        ("BatchNormInference", 5, "", [[4, 3], [3], [3], [3], [3]]),
+        ("Concat", 1, "", [[2, 3], [4, 3]]),
+    ],
+)
+def test_openvino_fills_in_the_same(
+    kind: str, opset: int, data: str, shapes: list[list[int]], tmp_path: Path
+) -> None:
+    path = _written(tmp_path, kind, opset, data, shapes)
+    (finding,) = irloop.validate(path)
+    assert (finding.code, finding.severity) == ("IRL103", Severity.WARNING)
+    draw = np.random.default_rng(3)
+    given = [np.abs(draw.normal(size=shapes[0])).astype("f") - 1]
+    given += [np.abs(draw.normal(size=shape)).astype("f") + 1 for shape in shapes[1:]]
+    with Process(engine_of("openvino"), path) as process:
+        answer = process.run(given, seconds=60)
+    assert answer.outputs is not None, str(answer)
+    (found,) = irloop.run(path, given).values()
+    np.testing.assert_allclose(found, answer.outputs[0], rtol=1e-5, atol=1e-6)
+
+
+def test_what_openvino_makes_a_senseless_zero_of_stays_an_error(tmp_path: Path) -> None:
+    path = _written(tmp_path, "DepthToSpace", 1, 'mode="blocks_first"', [[1, 8, 2, 3]])
+    report = irloop.validate(path)
+    assert ("IRL103", Severity.ERROR) in [(item.code, item.severity) for item in report]

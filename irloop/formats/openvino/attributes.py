@@ -14,6 +14,7 @@ from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+from irloop.formats.openvino.absent import ABSENT
 from irloop.formats.openvino.integers import attribute_integer, dim_integer, unsigned
 from irloop.graph.op import Op
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, DynamicDim, ElementType, Shape
@@ -319,6 +320,8 @@ class Codec:
         values: dict[str, Any] = {}
         for item in self.fields:
             text = data.get(item.name)
+            if text is None and item.required:
+                text = ABSENT.get((self.cls.type, item.name))
             if text is not None:
                 try:
                     value = item.read(text)

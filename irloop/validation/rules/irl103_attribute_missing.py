@@ -24,7 +24,8 @@ class AttributeMissing(
     Why is this bad:
         OpenVINO 2026.4 and 2021.4 refuse the file, mostly without a line. A Parameter without
         `shape` is accepted and silently becomes a scalar, one without `element_type` gets no
-        type at all.
+        type at all. Some attributes of operations OpenVINO fills in (`mode` of DepthToSpace is
+        blocks_first); for those this is a warning, and irloop takes the same value.
     Bad example:
         <layer id="3" name="sum" type="Add">
     Good example:
