@@ -22,6 +22,7 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Carried, LastValue, ScanOutput
 from irloop.graph.model import Body, Node, Value
+from irloop.graph.op import Parameter
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, Shape, TensorType
 
@@ -29,6 +30,9 @@ __all__ = ["export_loop", "import_loop", "part_of", "without_iterations"]
 
 #: What an ONNX Loop takes for "no limit" where M cannot be left out.
 NO_LIMIT = 2**63 - 1
+
+#: The trip counts from here on mean no limit in OpenVINO, which counts in 32 bits.
+COUNTABLE = 2**31 - 1
 
 
 @exports(ov.Loop)
@@ -224,11 +228,20 @@ def _condition_is_trivial(c: Conversion, body: Body) -> bool:
 
 
 def _trip(c: Conversion, limit: Value | None) -> Value:
-    """ONNX's M as OpenVINO's trip count: no M is -1, a negative M is no iteration."""
+    """ONNX's M as OpenVINO's trip count: no M is -1, a negative M is no iteration.
+
+    OpenVINO counts in 32 bits and keeps the low ones of an input: 2^63 - 1 becomes -1. An M of
+    2^31 or more, which f32 still tells apart, therefore counts as no limit.
+    """
     if limit is None:
         return c.i64(-1)
     known = c.constant_of(limit)
     if known is not None:
         count = int(known.reshape(-1)[0])
-        return c.i64(-1 if count == NO_LIMIT else count)
-    return ov_forms.maximum(c, limit, c.i64(0))
+        return c.i64(-1 if count >= COUNTABLE else count)
+    counted = ov_forms.maximum(c, limit, c.i64(0))
+    if not isinstance(limit.producer.op, Parameter):
+        return counted
+    size = ov_forms.convert(c, limit, ElementType.F32)
+    small = ov_forms.less(c, size, c.constant(COUNTABLE, ElementType.F32))
+    return ov_forms.select(c, small, counted, c.i64(-1))

@@ -102,6 +102,9 @@ def convert(c: Conversion, value: Value, element: ElementType) -> Value:
     """`value` as `element`, by a layer of its own even where it has that type already."""
     if element in UNKNOWN_TO_OPENVINO:
         raise c.refuse(f"OpenVINO IR has no element type {element}")
+    if element is element_of(value) is ElementType.BOOLEAN:
+        # For a Convert from boolean to boolean OpenVINO takes the first output of what it reads.
+        return c(comparison.LogicalOr(), value, value)
     return c(conversions.Convert(element), representable(c, value))
 
 

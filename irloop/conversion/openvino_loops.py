@@ -1,13 +1,17 @@
 """Assembling OpenVINO Loops and TensorIterators that its CPU plugin computes right.
 
-Five hazards are written around: a state that is passed on unchanged into another state is
-copied first (back edges are carried out one after another and would alias); a state that the
-body does not read is read all the same where there may be no iteration (else its last value is
-uninitialised); parameters that nobody reads are left out (OpenVINO 2021 cannot read them);
-a Loop that only its count ends, but that may not start, starts with a count of zero (OpenVINO
-takes the count for the length of what is joined, and gives uninitialised memory of that size);
-what such a Loop joins without an iteration is cut to nothing (OpenVINO leaves it as long as it was
-when the Loop last ran, in another inference or another iteration of a loop around).
+What is written around here:
+
+- Back edges are carried out one after another: a state that continues with another one is copied.
+- A Loop that does not run leaves its joined outputs as they were when it last ran, in another
+  inference or another iteration of a loop around: they are cut to nothing.
+- A state that the body does not read has no initial value after no iteration: it is read.
+- A last value has the bounds of what the body makes, which the initial value may be out of: a state
+  whose size may change gets a size that the plugin does not know.
+- OpenVINO 2021 cannot read parameters that nobody reads: they are left out.
+
+The passes at the end of the conversion copy captured values (`body_barriers`), fold loops of
+constants (`constant_loops`) and let states grow that no output shows (`growing_states`).
 """
 
 from __future__ import annotations
@@ -17,9 +21,9 @@ from dataclasses import dataclass, replace
 from irloop.conversion import openvino_forms as forms
 from irloop.conversion import openvino_shape_forms as shape_forms
 from irloop.conversion.framework import Conversion
-from irloop.conversion.loop_bounds import runs_at_all, with_bounds_of
+from irloop.conversion.loop_bounds import runs_at_all
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.openvino.comparison import LogicalAnd, LogicalOr
+from irloop.dialects.openvino.comparison import LogicalOr
 from irloop.dialects.openvino.elementwise import Maximum
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
@@ -35,17 +39,13 @@ from irloop.graph.loops import (
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
-from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType, ValueType
 from irloop.passes.common.body_barriers import needs_barrier, shows_parameter
 
 __all__ = ["OpenVinoLoop", "Scanned", "copied"]
 
 #: Bounds of a slice from the last element past the first.
 BACKWARDS = ([-1], [-(2**31 - 1)], [-1])
-
-#: The end of a slice past any last element.
-FAR = 2**31 - 1
-
 
 SCALAR = Shape(())
 
@@ -124,8 +124,6 @@ class OpenVinoLoop:
         scans: list[Scanned],
     ) -> list[Value]:
         """A Loop: the last values of the states, then the joined scans."""
-        if scans and not isinstance(starts.producer.op, Constant):
-            trip, starts = self._counted(trip, starts, condition)
         self._drop_dead([condition, *states, *(scan.value for scan in scans)])
         scans = self._safe_scans(scans)
         runs = self._runs(trip, starts)
@@ -133,49 +131,26 @@ class OpenVinoLoop:
         self._inputs = [self._forward(item) for item in self._inputs]
         forward = [replace(scan, reverse=False) for scan in scans]
         node = self._make(ov.Loop(), [trip, starts], [condition], states, forward, runs=runs)
-        last, joined = list(node.outputs[: len(states)]), node.outputs[len(states) :]
+        last, joined = node.outputs[: len(states)], node.outputs[len(states) :]
         if not runs:
             self.ran = runs_at_all(self.c, trip, starts)
-            initial = [item.external for item in self._inputs if item.state is not None]
-            last = [
-                with_bounds_of(self.c, *pair, self.ran) for pair in zip(last, initial, strict=True)
-            ]
-        # Measured for Loops that their count alone ends; others stay as OpenVINO gives them.
-        counted = bool(scans) and self.inner.constant_of(condition) is not None
-        most = self._most_joined(trip, starts) if counted else None
-        if most is not None:
-            joined = tuple(self._cut(*pair, most) for pair in zip(joined, scans, strict=True))
+            joined = tuple(self._cut(*pair) for pair in zip(joined, scans, strict=True))
         turned = [
             _backwards(self.c, value, scan.axis, scan.reverse)
             for value, scan in zip(joined, scans, strict=True)
         ]
         return [*last, *turned]
 
-    def _most_joined(self, trip: Value, starts: Value) -> Value | None:
-        """What no joined length exceeds: 0 in an i64 list if nothing runs; None if that is known.
+    def _cut(self, value: Value, scan: Scanned) -> Value:
+        """`value`, or nothing of it if no iteration ran.
 
-        OpenVINO 2026.4 gives the shape of the iterations that ran before when none runs.
+        OpenVINO 2026.4 gives the values of the iterations that ran before when none runs.
         """
         c = self.c
-        runs = None if c.constant_of(starts) is not None else forms.reshape(c, starts, [1])
-        if c.constant_of(trip) is None:
-            none = forms.equal(c, forms.reshape(c, trip, [1]), c.constant(0, element_of(trip)))
-            counted = forms.logical_not(c, none)
-            runs = counted if runs is None else c(LogicalAnd(), runs, counted)
-        return None if runs is None else forms.select(c, runs, c.i64([FAR]), c.i64([0]))
-
-    def _cut(self, value: Value, scan: Scanned, most: Value) -> Value:
-        c = self.c
-        return shape_forms.slice_by(c, value, c.i64([0]), most, [scan.axis], c.i64([1]))
-
-    def _counted(self, trip: Value, starts: Value, condition: Value) -> tuple[Value, Value]:
-        """The count of a Loop that may not start, and true for what may have said so."""
-        goes_on, count = self.inner.constant_of(condition), self.c.constant_of(trip)
-        endless = count is not None and int(count.reshape(-1)[0]) < 0
-        if goes_on is None or not goes_on.all() or endless:
-            return trip, starts
-        none = self.c.constant(0, element_of(trip))
-        return forms.select(self.c, starts, trip, none), self.c.constant(True, element_of(starts))
+        assert self.ran is not None
+        length = shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64([scan.axis]), 0)
+        end = forms.multiply(c, length, forms.convert(c, self.ran, ElementType.I64))
+        return shape_forms.slice_by(c, value, c.i64([0]), end, [scan.axis], c.i64([1]))
 
     def _forward(self, item: _Input) -> _Input:
         # OpenVINO's own rewriting of Loops knows forward slices only.
@@ -235,33 +210,74 @@ class OpenVinoLoop:
         ]
 
     def _safe_states(self, states: list[Value], *, may_be_empty: bool) -> list[Value]:
-        own = {item.state: item.parameter for item in self._inputs if item.state is not None}
+        own = {item.state: item for item in self._inputs if item.state is not None}
         moving = self._moving()
+        if may_be_empty:
+            states = [self._as_open(value, own[at]) for at, value in enumerate(states)]
+            states = [self._as_read(value, own[at]) for at, value in enumerate(states)]
         return [
-            self._safe_state(value, own[index], moving, may_be_empty)
-            for index, value in enumerate(states)
+            self._safe_state(value, own[at].parameter, moving) for at, value in enumerate(states)
         ]
 
-    def _safe_state(
-        self, value: Value, own: Value, moving: set[Value], may_be_empty: bool
-    ) -> Value:
-        if may_be_empty and not own.is_used and value is not own:
-            value = self._with_read(value, own)
+    def _safe_state(self, value: Value, own: Value, moving: set[Value]) -> Value:
         # A state that stays OpenVINO takes out of the loop, and an output loses its name.
         if value is own or needs_barrier(value, own, set(self.inner.graph.inputs), moving):
             value = copied(self.inner, value)
         return value
 
-    def _with_read(self, value: Value, state: Value) -> Value:
-        """`value`, computed so that the body reads `state`, where their shapes allow it."""
-        if shape_of(value).static() is None or shape_of(value) != shape_of(state):
+    def _as_open(self, value: Value, item: _Input) -> Value:
+        """`value` with dimensions that OpenVINO does not know where its state may change its size.
+
+        OpenVINO bounds the dimensions of a last value by what the body makes, and fails where the
+        initial value, which is given without an iteration, is out of these bounds.
+        """
+        inner, made, initial = self.inner, shape_of(value).dims, shape_of(item.external).dims
+        if made is None or initial is None or len(made) != len(initial):
             return value
+        marks = [int(x != y or x == UNKNOWN_DIM) for x, y in zip(made, initial, strict=True)]
+        if not any(marks):
+            return value
+        # Repeated once, but the plugin cannot know that a number less itself is 0.
+        number = shape_forms.as_list(inner, self.iteration())
+        nothing = forms.subtract(inner, number, number)
+        more = forms.multiply(inner, inner.i64(marks), nothing)
+        repeats = forms.add(inner, inner.i64([1] * len(made)), more)
+        opened = shape_forms.tile(inner, value, repeats)
+        inner.inference.hint(opened, value.type)
+        inner.inference.visit(opened.producer)
+        return opened
+
+    def _as_read(self, value: Value, item: _Input) -> Value:
+        """`value`, computed so that the body reads its state."""
+        if item.parameter.is_used or value is item.parameter:
+            return value
+        return self._with_read(value, item.parameter)
+
+    def _with_read(self, value: Value, state: Value) -> Value:
+        """`value`, computed so that the body reads `state`.
+
+        OpenVINO takes a state that the body does not read for none, and has no initial value to
+        give where there is no iteration.
+        """
+        inner = self.inner
         # The condition is true whenever the body runs, but the plugin cannot know it.
         truth = TensorType(ElementType.BOOLEAN, Shape(()))
         one = self.c.constant(True, ElementType.BOOLEAN)
-        goes = self.inner.parameter("running", truth)
+        goes = inner.parameter("running", truth)
         self._inputs.append(_Input(one, goes))
-        return forms.select(self.inner, goes, value, state)
+        if shape_of(value).static() is None or shape_of(value) != shape_of(state):
+            state = self._one_of(state)
+        return forms.select(inner, goes, value, state)
+
+    def _one_of(self, state: Value) -> Value:
+        """A scalar that takes all elements of `state` to compute."""
+        rank = shape_of(state).rank
+        if rank is None:
+            raise self.c.refuse("the rank of a state is not known", "give it a rank")
+        if rank == 0:
+            return state
+        kind = "Or" if element_of(state) is ElementType.BOOLEAN else "Max"
+        return forms.reduce(self.inner, kind, state, list(range(rank)), keep=False)
 
     def _make(
         self,

@@ -80,7 +80,10 @@ from irloop.conversion.borders import (
     own_producer,
     set_input_shapes,
 )
+from irloop.conversion.branch_outputs import ReadBranchesBySlices
+from irloop.conversion.constant_loops import FoldConstantLoops
 from irloop.conversion.framework import EXPORTS, IMPORTS, Converter
+from irloop.conversion.growing_states import OpenGrowingStates
 from irloop.conversion.sequence_borders import set_input_lengths
 from irloop.conversion.steps import (
     CarryNarrowElements,
@@ -97,6 +100,7 @@ from irloop.errors import UnsupportedError, UsageError
 from irloop.graph.model import Model
 from irloop.graph.types import Shape
 from irloop.passes.base import Pass
+from irloop.passes.common.body_barriers import BodyBarriers
 from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.common.separate_results import SeparateResults
 from irloop.passes.manager import Manager
@@ -204,6 +208,8 @@ def to_openvino(
 def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
     names = BorderNames(model, lambda node: node.name, lambda node: node.name)
     return [
+        # OpenVINO cannot run all loops that depend on constants only.
+        FoldConstantLoops(),
         # A slice that nothing needs is dropped by OpenVINO, and with it what counts iterations.
         PruneBodies(),
         # Everything that cannot be said is named here, before any time is spent on the rest.
@@ -212,11 +218,19 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         DropUnread(),
         # A loop that replaces another one takes the dimensions of its body over.
         KeepDeclaredDims(converter),
+        # Where a loop runs once, its body in its place may have such loops.
+        FoldConstantLoops(),
         # Translating folds branches and states: what nobody needs by now goes once more, and
         # where that took the slices the iterations are counted.
         DeadCode(),
         CountIterations(),
         DeadCode(),
+        # Which states are read after their loop is known by now.
+        OpenGrowingStates(),
+        # Which outputs of an If are read, and by what, is known by now.
+        ReadBranchesBySlices(),
+        # Bodies are as they will be written: what OpenVINO would overwrite in them is copied.
+        BodyBarriers(),
         # Inputs and outputs are as they will be written.
         RequireKnownBorder(),
     ]

@@ -72,7 +72,7 @@ def import_scan(
     length = _length(c, body, inputs)
     if length == 0:
         return without_iterations(c, body, inputs)
-    as_loop = c.in_tensor_iterator or length is None
+    as_loop = c.in_tensor_iterator or length is None or _grows(c, body, inputs)
     loop = OpenVinoLoop(c)
     loop.inner.in_tensor_iterator = not as_loop
     states = LoopStates(loop)
@@ -99,6 +99,19 @@ def import_scan(
         made = loop.tensor_iterator(states.results, scans)
     count = len(states.results)
     return [*states.after(made[:count], []), *made[count:]]
+
+
+def _grows(c: Conversion, body: Body, inputs: tuple[Converted | None, ...]) -> bool:
+    """True when a state has another size than its initial value, which only a Loop may.
+
+    The specification allows none in a Scan, but a Loop said as one may have such a state.
+    """
+    for port in body.ports.carried:
+        first = shape_of(_tensor(c, inputs, port.external)).dims or ()
+        later = shape_of(body.graph.outputs[port.result]).dims or first
+        if any(isinstance(x, int) and x != y for x, y in zip(first, later, strict=False)):
+            return True
+    return False
 
 
 def _axis(c: Conversion, axis: int, rank: int | None) -> int:

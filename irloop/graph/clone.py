@@ -8,7 +8,7 @@ from dataclasses import replace
 from irloop.graph.model import Body, Graph, Model, Node, Value, link, make_node
 from irloop.graph.rewriter import Rewriter
 
-__all__ = ["clone_graph", "clone_into", "clone_model"]
+__all__ = ["clone_graph", "clone_into", "clone_model", "clone_upstream"]
 
 
 def clone_model(model: Model) -> Model:
@@ -36,6 +36,28 @@ def clone_graph(graph: Graph) -> Graph:
         old_value = node.inputs[0]
         assert old_value is not None
         _keep(node, copy.add_result(values[old_value], node.name, node.location))
+    return copy
+
+
+def clone_upstream(node: Node) -> Graph:
+    """A graph without inputs that gives the outputs of a copy of `node`.
+
+    The node must depend on no parameter. Constants share their data.
+    """
+    assert node.graph is not None
+    needed, pending = {node}, [node]
+    while pending:
+        found = pending.pop()
+        before = {value.producer for value in found.inputs if value is not None} - needed
+        needed |= before
+        pending += before
+    copy = Graph(node.graph.name)
+    values: dict[Value, Value] = {}
+    for one in node.graph.nodes:
+        if one in needed:
+            link(copy, _clone_node(one, values, one.name), before=None)
+    for index, value in enumerate(node.outputs):
+        copy.add_result(values[value], f"{node.name}/{index}", node.location)
     return copy
 
 

@@ -9,6 +9,7 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import element_of
 from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
+from irloop.graph.op import Constant, Op, Result
 from irloop.graph.types import ElementType
 from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
@@ -44,21 +45,61 @@ OWN_MEMORY = frozenset(
 )
 
 
+#: Operations that write into the memory of their first input, if nothing else reads it.
+IN_PLACE = frozenset(
+    {
+        "SoftMax",
+        "LogSoftmax",
+        "GRN",
+        "ScatterUpdate",
+        "ScatterElementsUpdate",
+        "ScatterNDUpdate",
+        "SliceScatter",
+    }
+)
+
+
+#: Operations that move elements into memory of their own, or leave everything where it was.
+MOVES = frozenset(
+    {
+        "Broadcast",
+        "Concat",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "NonZero",
+        "Pad",
+        "ShapeOf",
+        "Slice",
+        "Split",
+        "StridedSlice",
+        "Tile",
+        "TopK",
+        "VariadicSplit",
+    }
+)
+
+
 class BodyBarriers(LoopPass):
-    """Copies what a loop carries on where it may share memory with what is overwritten.
+    """Copies what a loop carries on or captures where its memory may be overwritten.
 
     Given::
 
-        Loop:  a' = b    b' = a    joined a, axis 0
+        Loop(x):  a' = b    b' = a    joined a, axis 0    y = SoftMax(x)
 
     Result::
 
-        Loop:  a' = Maximum(b, b)    b' = Maximum(a, a)    joined Maximum(a, a), axis 0
+        Loop(x):  a' = Maximum(b, b)    b' = Maximum(a, a)    joined Maximum(a, a), axis 0
+                  y = SoftMax(Maximum(x, x))
 
     OpenVINO's CPU carries out back edges one after another in the memory of the parameters, and
     cuts the next slice before it does. The maximum of a value with itself (of truths, their
     LogicalOr) is an operation that it neither leaves out nor computes in place; Concat, Tile,
     Broadcast, Transpose and x + 0 were measured to alias. A state that continues with itself stays.
+
+    A value that does not change is written into the body's memory once, before the first
+    iteration. Operations of `IN_PLACE` overwrite it there, and so do elementwise operations on a
+    view of it: the next iteration would read what they made.
     """
 
     name = "body_barriers"
@@ -77,9 +118,7 @@ class BodyBarriers(LoopPass):
 
         def copied(value: Value) -> Value:
             if value not in copies:
-                truth = element_of(value) is ElementType.BOOLEAN
-                op = comparison.LogicalOr() if truth else elementwise.Maximum()
-                copies[value] = emitter.emit(op, value, value)
+                copies[value] = emitter.emit(_copy_of(value), value, value)
             return copies[value]
 
         for item in wires.states:
@@ -94,6 +133,10 @@ class BodyBarriers(LoopPass):
             joined = isinstance(leaving.port, Concatenated)
             if joined and shows_parameter(leaving.value, parameters):
                 leaving.value = copied(leaving.value)
+        for item in wires.invariants:
+            if _is_overwritten(item.parameter):
+                _read_a_copy(item.parameter, inner, node.name)
+                rewriter.modified = True
         if copies:
             wires.replace(node.op, rewriter)
 
@@ -116,6 +159,51 @@ def shows_parameter(value: Value, parameters: AbstractSet[Value]) -> bool:
     What moves is overwritten before it is joined; what stays is copied to be safe, not by measure.
     """
     return _viewed(value) in parameters
+
+
+def _is_overwritten(parameter: Value) -> bool:
+    """True when the body may write into the memory of a value that it captures."""
+    pending = [(parameter, False)]
+    seen: set[tuple[Value, bool]] = set()
+    while pending:
+        item = pending.pop()
+        if item in seen:
+            continue
+        seen.add(item)
+        value, viewed = item
+        for user, position in value.uses:
+            kind = user.op.type
+            if isinstance(user.op, Result) or kind in OWN_MEMORY:
+                continue
+            if kind in IN_PLACE and position == 0:
+                return True
+            if kind in VIEWS:
+                pending += [(output, True) for output in user.outputs]
+            elif viewed and kind not in MOVES:
+                return True
+            elif _has_one_source(user):
+                # What moves elements may be left out, and a view of its input is left.
+                pending += [(output, False) for output in user.outputs]
+    return False
+
+
+def _has_one_source(node: Node) -> bool:
+    given = [value for value in node.inputs if value is not None]
+    return sum(not isinstance(value.producer.op, Constant) for value in given) == 1
+
+
+def _read_a_copy(parameter: Value, inner: MatchRewriter, stem: str) -> None:
+    """Let the body read a copy of what it captures."""
+    uses = [use for use in parameter.uses if not isinstance(use[0].op, Result)]
+    first = next(iter(inner.graph.nodes), None)
+    copy = Emitter(inner, first, stem).emit(_copy_of(parameter), parameter, parameter)
+    for user, position in uses:
+        inner.set_input(user, position, copy)
+
+
+def _copy_of(value: Value) -> Op:
+    truth = element_of(value) is ElementType.BOOLEAN
+    return comparison.LogicalOr() if truth else elementwise.Maximum()
 
 
 def _is_copy(value: Value) -> bool:

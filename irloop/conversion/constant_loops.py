@@ -1,0 +1,117 @@
+"""Loops that depend on constants only, which OpenVINO's constant folding cannot always run."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
+from irloop.errors import IrloopError
+from irloop.execution.limits import Limits
+from irloop.execution.session import Session
+from irloop.graph.clone import clone_graph, clone_upstream
+from irloop.graph.model import Graph, Model, Node
+from irloop.graph.rewriter import Rewriter
+from irloop.graph.tensor import ArrayTensor, Tensor
+from irloop.graph.types import TensorType
+from irloop.graph.walk import all_graphs, all_nodes
+from irloop.passes.base import ModelPass
+from irloop.passes.folding import RESULT_LIMIT
+
+__all__ = ["FoldConstantLoops"]
+
+LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
+
+#: What one loop may take: many iterations are left to the engine.
+LIMITS = Limits(iterations=1000, memory_bytes=1 << 28)
+
+#: What all loops of a model may take together.
+SECONDS = 10.0
+
+
+class FoldConstantLoops(ModelPass):
+    """Runs loops whose inputs are all constant.
+
+    Given::
+
+        m = Const 3    h = Const [1, 2]    Loop(m, true, h):  s: h, s' = s + s   -> last s
+
+    Result::
+
+        Const [8, 16]
+
+    OpenVINO folds such a Loop too, but fails where it, or a Loop in it, runs zero times. What takes
+    more than a thousand iterations, 256 MB or ten seconds stays. The graph is a new one where
+    anything is folded.
+    """
+
+    name = "fold_constant_loops"
+
+    def run_on_model(self, model: Model) -> bool:
+        graphs = all_graphs(model.graph)
+        if not any(_constant_loops(graph) for graph in graphs):
+            return False
+        work = replace(model, graph=clone_graph(model.graph))
+        if not _fold(work, work.graph, time.monotonic() + SECONDS):
+            return False
+        model.graph = work.graph
+        return True
+
+
+def _fold(model: Model, graph: Graph, end: float) -> bool:
+    """Fold the loops of one graph, then those of the bodies that are left."""
+    rewriter = Rewriter(graph)
+    for node in _constant_loops(graph):
+        tensors = _outputs(model, node, end - time.monotonic())
+        if tensors is not None:
+            made = [rewriter.insert_constant(t, before=node, name=node.name) for t in tensors]
+            rewriter.replace_node(node, made)
+    for node in graph.nodes:
+        for body in node.bodies:
+            rewriter.modified |= _fold(model, body.graph, end)
+    return rewriter.modified
+
+
+def _constant_loops(graph: Graph) -> list[Node]:
+    """The loops of a graph that depend on constants only, in order."""
+    if not any(isinstance(node.op, LOOPS) for node in graph.nodes):
+        return []
+    constant: set[Node] = set()
+    found = []
+    for node in graph.nodes:
+        given = [value.producer for value in node.inputs if value is not None]
+        if not _is_pure(node) or not constant.issuperset(given):
+            continue
+        constant.add(node)
+        if isinstance(node.op, LOOPS):
+            found.append(node)
+    return found
+
+
+def _is_pure(node: Node) -> bool:
+    bodies = (inner for body in node.bodies for inner in all_nodes(body.graph))
+    return node.op.pure and all(inner.op.pure for inner in bodies)
+
+
+def _outputs(model: Model, node: Node, seconds: float) -> list[Tensor] | None:
+    """What a loop that depends on constants gives; None where that takes too much."""
+    types = [value.type for value in node.outputs]
+    if seconds <= 0 or not all(isinstance(type, TensorType) for type in types):
+        return None
+    try:
+        session = Session(replace(model, graph=clone_upstream(node)))
+        found = session.run((), limits=replace(LIMITS, seconds=seconds)).values()
+    except IrloopError:  # what cannot be run stays; whoever runs the model is told
+        return None
+    tensors: list[Tensor] = []
+    for array, type in zip(found, types, strict=True):
+        assert isinstance(type, TensorType)
+        if not isinstance(array, np.ndarray) or array.nbytes > RESULT_LIMIT:
+            return None
+        if type.element.bits < 8 or array.dtype != type.element.numpy():
+            return None
+        tensors.append(ArrayTensor(array, type.element))
+    return tensors

@@ -1,0 +1,66 @@
+"""One ONNX model in ONNX Runtime, and its IR in OpenVINO: several inferences, one after another."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import irloop
+from benchmarks.engines import Engines, same_but_empty
+from irloop.conversion.loop_choice import Loops
+from irloop.execution.session import Session
+
+__all__ = ["F32", "agree", "i64", "needs_engines"]
+
+HEADER = '<ir_version: 8, opset_import: ["" : 17]>\n'
+
+F32 = np.float32
+
+needs_engines = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("onnxruntime", "openvino")),
+    reason="ONNX Runtime and OpenVINO are not both installed",
+)
+
+
+def i64(number: int | Sequence[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """An integer input."""
+    return np.array(number, np.int64)
+
+
+def agree(
+    text: str,
+    sets: Sequence[list[Any]],
+    engines: Engines,
+    folder: Path,
+    *,
+    loops: Loops | None = None,
+) -> None:
+    """Assert that IR made of an ONNX text gives what ONNX Runtime gives, for each set of inputs.
+
+    The IR is run by OpenVINO, all sets in one compiled model, and by irloop's executor.
+    """
+    source, ir = folder / "model.onnx", folder / "model.xml"
+    full = text if text.lstrip().startswith("<") else HEADER + text
+    source.write_bytes(onnx.parser.parse_model(full).SerializeToString())
+    expected = engines.run_all("onnxruntime", source, sets, folder)
+    irloop.save_model(irloop.convert(source, loops=loops)[0], ir, ir_version=11)
+    session = Session(irloop.read_model(ir))
+    found = engines.run_all("openvino", ir, sets, folder)
+    for at, inputs in enumerate(sets):
+        assert_same(found[at], expected[at], f"OpenVINO, inputs {at}")
+        assert_same(list(session.run(inputs).values()), expected[at], f"irloop, inputs {at}")
+
+
+def assert_same(found: list[Any], expected: list[Any], place: str) -> None:
+    """Equal types, shapes and numbers; empty arrays may differ in dimensions that nothing fills."""
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == other.dtype, place
+        if not same_but_empty(one, other):
+            np.testing.assert_allclose(one, other, 1e-5, 1e-6, err_msg=place)

@@ -1,0 +1,167 @@
+"""What Loops join, in OpenVINO: also after they ran zero times, or were stopped, in any body."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.engines import Engines
+from tests.conversion.both_engines import F32, agree, i64, needs_engines
+
+pytestmark = needs_engines
+
+X = np.array([1, 2], F32)
+YES, NO = np.array(True), np.array(False)
+
+#: Trip count, initial condition, last iteration before the condition stops, state.
+RUNS = [
+    [i64(4), YES, i64(2), X],
+    [i64(0), YES, i64(1), X],
+    [i64(5), NO, i64(1), X],
+    [i64(3), YES, i64(5), X],
+    [i64(0), NO, i64(1), X],
+    [i64(1), YES, i64(1), X],
+]
+
+LOOP = """
+g (int64 M, bool c, int64 k, float[2] x) => (float[2] last, float[n, 2] all, int64[n] numbers) {
+  three = Constant <value_int = 3> ()
+  last, all, numbers = Loop (TRIP, STARTS, x) <
+    body = b (int64 i, bool ci, float[2] s) => (bool co, float[2] t, float[2] u, int64 j) {
+      co = GOES  t = Neg (s)  u = Identity (t)  j = Identity (i)
+    }>
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[Engines]:
+    with contextlib.closing(Engines()) as found:
+        yield found
+
+
+@pytest.mark.parametrize("first", ["runs first", "does not run first"])
+@pytest.mark.parametrize("starts", ["c", '""'])
+@pytest.mark.parametrize(
+    ("trip", "goes"),
+    [
+        ("M", "Less (i, k)"),
+        ('""', "Less (i, k)"),
+        ("three", "Less (i, k)"),
+        ("M", "Identity (ci)"),
+        ("three", "Identity (ci)"),
+    ],
+)
+def test_runs_of_all_lengths(
+    trip: str, goes: str, starts: str, first: str, engines: Engines, tmp_path: Path
+) -> None:
+    text = LOOP.replace("TRIP", trip).replace("GOES", goes).replace("STARTS", starts)
+    sets = RUNS if first == "runs first" else [RUNS[4], *RUNS]
+    agree(text, sets, engines, tmp_path)
+
+
+#: A Loop of a computed length in the body of each other construct.
+INNER = """
+    a, y = Loop (COUNT, "", h) <body = q (int64 j, bool e, float[2] v)
+        => (bool f, float[2] w, float[2] z) { f = GOES  w = Neg (v)  z = Add (w, w) }>
+"""
+OUTER = {
+    "Loop": """
+g (int64 M, int64 k, float[2] x) => (float[2] last, float[n, 2] sums, int64[n] counts) {
+  axis = Constant <value_ints = [0]> ()
+  last, sums, counts = Loop (M, "", x) <body = b (int64 i, bool ci, float[2] h)
+      => (bool co, float[2] t, float[2] sum, int64 count) {
+    co = Identity (ci)
+    INNER
+    t = Add (a, x)  sum = ReduceSum <keepdims = 0> (y, axis)  l = Shape (y)
+    at = Constant <value_int = 0> ()  count = Gather (l, at)
+  }>
+}""",
+    "Scan": """
+g (int64 M, int64 k, float[2] x) => (float[2] last, float[3, 2] sums, int64[3] counts) {
+  axis = Constant <value_ints = [0]> ()
+  numbers = Constant <value_ints = [2, 0, 1]> ()
+  last, sums, counts = Scan <num_scan_inputs = 1, body = b (float[2] h, int64 i)
+      => (float[2] t, float[2] sum, int64 count) {
+    INNER
+    t = Add (a, x)  sum = ReduceSum <keepdims = 0> (y, axis)  l = Shape (y)
+    at = Constant <value_int = 0> ()  count = Gather (l, at)
+  }> (x, numbers)
+}""",
+    "If": """
+g (int64 M, int64 k, float[2] x) => (float[2] sum, int64 count) {
+  axis = Constant <value_ints = [0]> ()  i = Constant <value_int = 2> ()
+  odd = Constant <value_int = 3> ()  c = Less (M, odd)
+  sum, count = If (c) <
+    then_branch = tb () => (float[2] s, int64 d) {
+      h = Identity (x)
+      INNER
+      s = ReduceSum <keepdims = 0> (y, axis)  l = Shape (y)
+      at = Constant <value_int = 0> ()  d = Gather (l, at)
+    },
+    else_branch = eb () => (float[2] u, int64 e) { u = Neg (x)  e = Identity (M) }>
+}""",
+}
+
+
+@pytest.mark.parametrize("goes", ["Identity (e)", "Less (j, k)"])
+@pytest.mark.parametrize(
+    ("outer", "count"), [("Loop", "i"), ("Loop", "M"), ("Scan", "i"), ("If", "M")]
+)
+def test_loops_in_bodies(
+    outer: str, count: str, goes: str, engines: Engines, tmp_path: Path
+) -> None:
+    text = OUTER[outer].replace("INNER", INNER).replace("COUNT", count).replace("GOES", goes)
+    sets = [[i64(trips), i64(k), X] for trips, k in ((2, 1), (0, 3), (4, 0), (1, 5))]
+    agree(text, sets, engines, tmp_path)
+
+
+def test_scan8_of_short_sequences(engines: Engines, tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["": 8]>
+g (int64[2] lens, float[2, 1] h, float[2, 4, 1] x) => (float[2, 1] last, float[2, 4, 1] all) {
+  last, all = Scan <num_scan_inputs: int = 1, body = b (float[1] a, float[1] e)
+      => (float[1] n, float[1] m) { n = Add (a, e)  m = Neg (n) }> (lens, h, x)
+}"""
+    x = np.arange(8, dtype=F32).reshape(2, 4, 1) + 1
+    sets = [[i64(lens), np.zeros((2, 1), F32), x * lens[0]] for lens in ([2, 4], [1, 1], [4, 3])]
+    agree(text, sets, engines, tmp_path)
+
+
+WHILE = """
+g (LIMIT int64 k, float[2] x) => (float[2] last, float[n, 2] all) {
+  MADE
+  last, all = Loop (M, "", x) <body = b (int64 i, bool ci, float[2] s)
+      => (bool co, float[2] t, float[2] u) { co = Less (i, k)  t = Neg (s)  u = Identity (t) }>
+}"""
+
+
+@pytest.mark.parametrize("limit", [2**31 - 1, 2**31 + 5, 2**32, 2**63 - 1])
+def test_a_limit_that_openvino_cannot_count_to_is_none(
+    limit: int, engines: Engines, tmp_path: Path
+) -> None:
+    constant = WHILE.replace("LIMIT", "").replace("MADE", f"M = Constant <value_int = {limit}> ()")
+    agree(constant, [[i64(3), X], [i64(0), X], [i64(1), X]], engines, tmp_path)
+    given = WHILE.replace("LIMIT", "int64 M,").replace("MADE", "")
+    sets = [[i64(m), i64(k), X] for m, k in ((limit, 3), (2, 5), (limit, 1), (0, 1), (-3, 4))]
+    agree(given, sets, engines, tmp_path)
+
+
+DTYPES = ["int8", "uint8", "int32", "int64", "float16", "double", "bool"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_all_element_types(dtype: str, engines: Engines, tmp_path: Path) -> None:
+    text = f"""
+g (int64 M, {dtype}[2] x) => ({dtype}[2] last, {dtype}[n, 2] all) {{
+  last, all = Loop (M, "", x) <body = b (int64 i, bool ci, {dtype}[2] s)
+      => (bool co, {dtype}[2] t, {dtype}[2] u) {{
+    co = Identity (ci)  order = Constant <value_ints = [1, 0]> ()
+    t = Gather (s, order)  u = Identity (s) }}>
+}}"""
+    x: Any = np.array([1, 0], {"double": "float64"}.get(dtype, dtype))
+    agree(text, [[i64(trips), x] for trips in (3, 0, 2, 0)], engines, tmp_path)

@@ -1,0 +1,148 @@
+"""Values that OpenVINO's CPU would overwrite: captured ones, and outputs of an If."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from benchmarks.engines import Engines
+from irloop.conversion.pipelines import to_openvino
+from irloop.dialects.openvino.control_flow import Loop
+from irloop.formats.onnx import reader
+from tests.conversion.both_engines import F32, agree, i64, needs_engines
+
+X = np.array([[0.5, 0.25, 3], [1, 2, 0.125]], F32)
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[Engines]:
+    with contextlib.closing(Engines()) as found:
+        yield found
+
+
+CAPTURED = """
+g (int64 M, float[ROWS, 3] x, float[3] w) => (float[n, p] all) {
+  all = Loop (M, "") <body = b (int64 i, bool ci) => (bool co, float[p] r) {
+    co = Identity (ci)
+    flat = Constant <value_ints = [-1]> ()  zero = Constant <value_ints = [0]> ()
+    one = Constant <value_floats = [1.0]> ()
+    BODY
+  }>
+}"""
+
+#: Computed in place: directly, or in the memory of a view.
+BODIES = {
+    "Softmax": "t = Softmax (x)  r = Reshape (t, flat)",
+    "Softmax of a vector": "r = Softmax <axis = 0> (w)",
+    "Softmax of a cast without effect": "t = Cast <to = 1> (w)  r = Softmax <axis = 0> (t)",
+    "Softmax of a part": "t = Gather (x, i)  r = Softmax <axis = 0> (t)",
+    "LogSoftmax": "t = LogSoftmax (x)  r = Reshape (t, flat)",
+    "Hardmax": "r = Hardmax <axis = 0> (w)",
+    "ScatterElements": "at = Reshape (i, flat)  r = ScatterElements (w, at, one)",
+    "ScatterND": "at = Reshape (i, flat)  to = Unsqueeze (at, zero)  r = ScatterND (w, to, one)",
+    "Sigmoid of a Reshape": "t = Reshape (x, flat)  r = Sigmoid (t)",
+    "Add to a Reshape": "t = Reshape (x, flat)  r = Add (t, one)",
+    "Exp of an Unsqueeze": "t = Unsqueeze (x, zero)  e = Exp (t)  r = Reshape (e, flat)",
+    "Exp of a Transpose": "t = Transpose (x)  e = Exp (t)  r = Reshape (e, flat)",
+}
+
+
+@needs_engines
+@pytest.mark.parametrize("rows", ["2", "k"])
+@pytest.mark.parametrize("body", BODIES)
+def test_a_captured_value_is_the_same_in_each_iteration(
+    body: str, rows: str, engines: Engines, tmp_path: Path
+) -> None:
+    text = CAPTURED.replace("ROWS", rows).replace("BODY", BODIES[body])
+    agree(text, [[i64(2), X, X[0]], [i64(2), X * 2, X[1]]], engines, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("body", "copied"),
+    [
+        ("t = MatMul (w, x2)  r = Reshape (t, flat)", 0),
+        ("t = Gather (x, i)  r = Add (t, w)", 0),
+        ("r = Neg (w)", 0),
+        ("t = Reshape (x, flat)  r = Exp (t)", 1),
+        ("r = Softmax <axis = 0> (w)", 1),
+    ],
+)
+def test_only_what_may_be_overwritten_is_copied(body: str, copied: int) -> None:
+    text = CAPTURED.replace("ROWS", "2").replace("BODY", body)
+    text = text.replace("w) =>", "w, float[3, 4] x2) =>")
+    header = '<ir_version: 8, opset_import: ["" : 17]>'
+    model, _ = to_openvino(reader.from_proto(onnx.parser.parse_model(header + text)))
+    (loop,) = (node for node in model.graph.nodes if isinstance(node.op, Loop))
+    kinds = [node.op.type for node in loop.body().graph.nodes]
+    assert kinds.count("Maximum") == copied
+
+
+BRANCHES = """
+g (bool c, float[SIZE] x, float[k] y) => (float[q] out, float[q] more) {
+  t = If (c) <then_branch = tb () => (float[p] a) { a = Neg (x) },
+              else_branch = eb () => (float[r] b) { b = Exp (y) }>
+  u = Add (t, t)
+  v = Concat <axis = 0> (u, u)  w = Concat <axis = 0> (v, v)  z = Concat <axis = 0> (w, w)
+  out = Concat <axis = 0> (z, z)  more = Identity (t)
+}"""
+
+
+@needs_engines
+def test_an_if_keeps_what_it_gave_while_later_values_grow(engines: Engines, tmp_path: Path) -> None:
+    sets = []
+    for size in (2, 2, 5, 50, 500):
+        x = np.arange(1, size + 1, dtype=F32)
+        sets += [[np.array(True), x, x / 100], [np.array(False), x + 1, x / 50]]
+    agree(BRANCHES.replace("SIZE", "k"), sets, engines, tmp_path)
+    one = np.arange(3, dtype=F32)
+    again = [[inputs[0], one, inputs[2]] for inputs in sets]
+    agree(BRANCHES.replace("SIZE", "3"), again, engines, tmp_path)
+
+
+IN_A_LOOP = """
+g (int64 M, float[ROWS] x, float[2] y) => (float[q, qq] last) {
+  zero = Constant <value_int = 0> ()  first = Constant <value_ints = [0]> ()
+  end = Constant <value_int = -1> ()
+  last = Loop (M, "", x) <body = b (int64 i, bool ci, float[m, mm] s)
+      => (bool co, float[p, pp] t) {
+    co = Identity (ci)
+    number = Cast <to = 1> (i)  item = Add (y, number)
+    sizes = Shape (s)  size = Gather (sizes, zero)  some = Greater (size, zero)
+    before = If (some) <then_branch = tb () => (float[w] a) { a = Gather (s, end) },
+                        else_branch = eb () => (float[v] d) { d = ELSE }>
+    sum = Add (before, item)  row = Unsqueeze (sum, first)  t = Concat <axis = 0> (s, row)
+  }>
+}"""
+
+
+@needs_engines
+@pytest.mark.parametrize("other", ["Neg (y)", "Constant <value_floats = [1.0, 2.0]> ()"])
+@pytest.mark.parametrize("rows", ["2, 2", "k, 2", "k, w"])
+def test_an_if_in_a_loop_whose_state_grows(
+    rows: str, other: str, engines: Engines, tmp_path: Path
+) -> None:
+    x = np.ones((2 if rows == "2, 2" else 0, 2), F32)
+    sets = [[i64(trips), x, X[0, :2]] for trips in (3, 0, 1, 4)]
+    text = IN_A_LOOP.replace("ROWS", rows).replace("ELSE", other)
+    agree(text, sets, engines, tmp_path)
+
+
+@needs_engines
+def test_a_boolean_output_that_two_outputs_of_the_model_give(
+    engines: Engines, tmp_path: Path
+) -> None:
+    text = """
+g (int64 M, float[3] h, bool b) => (float[3] last, bool flag, bool same, bool cast) {
+  last, flag = Loop (M, "", h, b) <body = q (int64 i, bool c, float[3] a, bool s)
+      => (bool d, float[3] r, bool t) { d = Identity (c)  r = Neg (a)  t = Not (s) }>
+  same = Identity (flag)  cast = Cast <to = 9> (flag)
+}"""
+    sets = [
+        [i64(trips), X[0], np.array(value)] for trips, value in ((3, True), (0, True), (2, False))
+    ]
+    agree(text, sets, engines, tmp_path)

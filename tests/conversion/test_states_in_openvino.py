@@ -1,0 +1,152 @@
+"""States of Loops in OpenVINO: unread ones, growing ones, and the initial value of a Loop that
+does not run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from benchmarks.engines import Engines
+from irloop.conversion.pipelines import to_openvino
+from irloop.formats.onnx import reader
+from tests.conversion.both_engines import F32, agree, i64, needs_engines
+
+pytestmark = needs_engines
+
+X2, X3 = np.array([1, 2], F32), np.array([1, 2, 5], F32)
+YES, NO = np.array(True), np.array(False)
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[Engines]:
+    with contextlib.closing(Engines()) as found:
+        yield found
+
+
+UNREAD = """
+g (TYPE[k] x, TYPE[SIZE] y, int64 M, bool c) => (TYPE[q] last) {
+  last = Loop (M, c, y) <body = b (int64 i, bool ci, TYPE[p] s) => (bool co, TYPE[w] t) {
+    co = Identity (ci)
+    NEXT
+  }>
+}"""
+
+
+@pytest.mark.parametrize("type", ["float", "int64", "bool", "float16", "double", "int8"])
+@pytest.mark.parametrize(
+    "following",
+    [
+        "t = Identity (x)",
+        "t = Concat <axis = 0> (x, x)",
+        "t = Constant <value = TYPE[3] {1, 0, 1}> ()",
+    ],
+)
+def test_a_state_that_the_body_does_not_read(
+    type: str, following: str, engines: Engines, tmp_path: Path
+) -> None:
+    dtype = {"float": "float32", "double": "float64"}.get(type, type)
+    x2, x3 = (np.array(item, dtype) for item in ([1, 0], [1, 0, 1]))
+    text = UNREAD.replace("NEXT", following).replace("TYPE", type)
+    one = [[x3, x3, i64(0), YES], [x3, x3, i64(2), YES], [x2, x2, i64(3), NO]]
+    agree(text.replace("SIZE", "k"), one, engines, tmp_path)
+    x6: Any = np.concatenate([x3, x3])
+    other = [[x3, x6, i64(0), YES], [x2, x3, i64(0), YES], [x3, x2, i64(2), YES], *one]
+    agree(text.replace("SIZE", "m"), other, engines, tmp_path)
+
+
+def test_an_unread_state_of_known_size(engines: Engines, tmp_path: Path) -> None:
+    text = UNREAD.replace("NEXT", "t = Neg (x)").replace("TYPE", "float")
+    text = text.replace("[k]", "[3]").replace("[SIZE]", "[3]")
+    sets = [[X3, X3 * 2, i64(trips), YES] for trips in (0, 2, 0)]
+    agree(text, sets, engines, tmp_path)
+
+
+GROWING = """
+g (int64 M, float[2] x) => (float[2] y OUTPUT) {
+  three = Constant <value_int = 3> ()  one = Constant <value_floats = [1.0]> ()
+  start = START
+  grown, y = Loop (COUNT, "", start, x) <body = b (int64 i, bool ci, float[m] a, float[2] s)
+      => (bool co, float[p] r, float[2] t) {
+    co = Identity (ci)  sum = ReduceSum <keepdims = 0> (a)  t = Add (s, sum)
+    r = Concat <axis = 0> (a, one)
+  }>
+}"""
+
+
+@pytest.mark.parametrize("output", ["", ", float[q] grown"])
+@pytest.mark.parametrize("start", ["Identity (x)", "Constant <value_floats = [2.0]> ()"])
+@pytest.mark.parametrize("count", ["three", "M"])
+def test_a_state_that_grows(
+    count: str, start: str, output: str, engines: Engines, tmp_path: Path
+) -> None:
+    text = GROWING.replace("COUNT", count).replace("START", start).replace(" OUTPUT", output)
+    sets = [[i64(trips), X2 + trips] for trips in (3, 0, 1, 5, 0)]
+    agree(text, sets, engines, tmp_path)
+
+
+@pytest.mark.parametrize("count", ["M", "I", "three"])
+def test_a_state_that_grows_in_a_body(count: str, engines: Engines, tmp_path: Path) -> None:
+    text = f"""
+g (int64 M, float[2] x) => (float[2] y, float[n] lengths) {{
+  three = Constant <value_int = 3> ()  one = Constant <value_floats = [1.0]> ()
+  start = Constant <value_floats = [2.0, 3.0]> ()
+  y, lengths = Loop (M, "", x) <body = ob (int64 I, bool C, float[2] A)
+      => (bool D, float[2] R, float l) {{
+    D = Identity (C)
+    a, r = Loop ({count}, "", start, A) <body = b (int64 i, bool ci, float[m] a, float[2] s)
+        => (bool co, float[p] r, float[2] t) {{
+      co = Identity (ci)  sum = ReduceSum <keepdims = 0> (a)  t = Add (s, sum)
+      r = Concat <axis = 0> (a, one)
+    }}>
+    R = Identity (r)  l = ReduceMax <keepdims = 0> (r)
+  }}>
+}}"""
+    agree(text, [[i64(trips), X2] for trips in (2, 0, 3)], engines, tmp_path)
+
+
+def test_a_growing_state_as_a_scan_stays_a_loop(engines: Engines, tmp_path: Path) -> None:
+    text = """
+g (float[2] x) => (float[k] last, int64[j] numbers) {
+  n = Constant <value_int = 3> ()  one = Constant <value_floats = [1.0]> ()
+  last, numbers = Loop (n, "", x) <body = b (int64 i, bool c, float[m] a)
+      => (bool d, float[p] r, int64 s) {
+    d = Identity (c)  s = Identity (i)  r = Concat <axis = 0> (a, one) }>
+}"""
+    agree(text, [[X2], [X2 + 1]], engines, tmp_path, loops="scan")
+
+
+@pytest.mark.parametrize("lower", [1, 6])
+def test_the_initial_value_may_be_smaller_than_what_the_body_makes(
+    lower: int, engines: Engines, tmp_path: Path
+) -> None:
+    """OpenVINO bounds the last value by what Concat makes: `lower` elements or more."""
+    text = f"""
+g (int64 M, float[k] x) => (float[q] last, float[q] more) {{
+  part = Constant <value = float[{lower}] {{{", ".join(["3"] * lower)}}}> ()
+  last = Loop (M, "", x) <body = b (int64 i, bool ci, float[m] s) => (bool co, float[p] t) {{
+    co = Identity (ci)  t = Concat <axis = 0> (s, part) }}>
+  more = Concat <axis = 0> (last, last)
+}}"""
+    sets = [[i64(0), X2], [i64(2), X2], [i64(0), X3], [i64(1), X2[:0]], [i64(0), X2[:0]]]
+    agree(text, sets, engines, tmp_path)
+
+
+def test_states_of_known_size_get_no_operations_more() -> None:
+    """Nothing is added for hazards that cannot occur: a read state, and a Loop that runs."""
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[2] x) => (float[2] last, float[n, 2] all) {
+  three = Constant <value_int = 3> ()
+  last, all = Loop (three, "", x) <body = b (int64 i, bool ci, float[2] s)
+      => (bool co, float[2] t, float[2] u) { co = Identity (ci)  t = Add (s, s)  u = Neg (t) }>
+}"""
+    model, _ = to_openvino(reader.from_proto(onnx.parser.parse_model(text)))
+    (loop,) = (node for node in model.graph.nodes if node.op.type == "Loop")
+    assert [node.op.type for node in model.graph.nodes if node.op.type != "Const"] == ["Loop"]
+    inside = [node.op.type for node in loop.body().graph.nodes]
+    assert [kind for kind in inside if kind != "Const"] == ["Add", "Negative", "Unsqueeze"]
