@@ -127,6 +127,8 @@ class OpenVinoLoop:
         self._drop_dead([condition, *states, *(scan.value for scan in scans)])
         scans = self._safe_scans(scans)
         runs = self._runs(trip, starts)
+        if not runs:
+            scans = [self._open_scan(scan) for scan in scans]
         states = self._safe_states(states, may_be_empty=not runs)
         self._inputs = [self._forward(item) for item in self._inputs]
         forward = [replace(scan, reverse=False) for scan in scans]
@@ -231,21 +233,32 @@ class OpenVinoLoop:
         OpenVINO bounds the dimensions of a last value by what the body makes, and fails where the
         initial value, which is given without an iteration, is out of these bounds.
         """
-        inner, made, initial = self.inner, shape_of(value).dims, shape_of(item.external).dims
+        made, initial = shape_of(value).dims, shape_of(item.external).dims
         if made is None or initial is None or len(made) != len(initial):
             return value
         marks = [int(x != y or x == UNKNOWN_DIM) for x, y in zip(made, initial, strict=True)]
+        return self._opened(value, marks)
+
+    def _opened(self, value: Value, marks: list[int]) -> Value:
+        """`value`, of whose marked dimensions OpenVINO knows nothing."""
+        inner = self.inner
         if not any(marks):
             return value
         # Repeated once, but the plugin cannot know that a number less itself is 0.
         number = shape_forms.as_list(inner, self.iteration())
         nothing = forms.subtract(inner, number, number)
         more = forms.multiply(inner, inner.i64(marks), nothing)
-        repeats = forms.add(inner, inner.i64([1] * len(made)), more)
+        repeats = forms.add(inner, inner.i64([1] * len(marks)), more)
         opened = shape_forms.tile(inner, value, repeats)
         inner.inference.hint(opened, value.type)
         inner.inference.visit(opened.producer)
         return opened
+
+    def _open_scan(self, scan: Scanned) -> Scanned:
+        """A scan with dimensions that may be 0: OpenVINO fails where their bounds forbid it."""
+        dims = shape_of(scan.value).dims or ()
+        marks = [int(at != scan.axis and dim == UNKNOWN_DIM) for at, dim in enumerate(dims)]
+        return replace(scan, value=self._opened(scan.value, marks))
 
     def _as_read(self, value: Value, item: _Input) -> Value:
         """`value`, computed so that the body reads its state."""

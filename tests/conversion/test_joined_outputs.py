@@ -165,3 +165,18 @@ g (int64 M, {dtype}[2] x) => ({dtype}[2] last, {dtype}[n, 2] all) {{
 }}"""
     x: Any = np.array([1, 0], {"double": "float64"}.get(dtype, dtype))
     agree(text, [[i64(trips), x] for trips in (3, 0, 2, 0)], engines, tmp_path)
+
+
+def test_joined_parts_whose_size_has_bounds(engines: Engines, tmp_path: Path) -> None:
+    """OpenVINO knows 2 to 3 elements from the branches, and gives 0 without an iteration."""
+    text = """
+g (int64 M, bool c, float[3] x) => (float[n, m] all) {
+  start = Constant <value_ints = [0]> ()  end = Constant <value_ints = [2]> ()
+  part = If (c) <then_branch = tb () => (float[3] a) { a = Neg (x) },
+                 else_branch = eb () => (float[2] b) { b = Slice (x, start, end) }>
+  all = Loop (M, "") <body = b (int64 i, bool ci) => (bool co, float[k] u) {
+    co = Identity (ci)  u = Exp (part) }>
+}"""
+    x = np.array([1, 2, 3], F32)
+    sets = [[i64(trips), taken, x] for trips, taken in ((0, NO), (2, YES), (0, YES), (1, NO))]
+    agree(text, sets, engines, tmp_path)
