@@ -42,6 +42,6 @@ class JoinedLengthOfAnEarlierRun(
 
 
 def _is_cut(value: Value) -> bool:
-    """True when every reader of an output takes a part of it."""
-    cutting = ("Slice", "StridedSlice", "If")
+    """True when every reader of an output takes a part of it, or its shape to do so."""
+    cutting = ("Slice", "StridedSlice", "If", "ShapeOf")
     return all(user.op.type in cutting for user, _ in value.uses)

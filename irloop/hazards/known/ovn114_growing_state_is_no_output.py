@@ -41,7 +41,9 @@ class GrowingStateIsNoOutput(
         shown = {port.result for port in body.ports.outputs if isinstance(port, LastValue)}
         for port in body.ports.carried:
             parameter = body.graph.inputs[port.parameter]
-            before, after = shape_of(parameter), shape_of(body.graph.outputs[port.result])
-            grows = before != after or not before.is_static
-            if grows and port.result not in shown and parameter.is_used:
+            given = node.inputs[port.external]
+            starts_fixed = given is not None and shape_of(given).is_static
+            grows = shape_of(parameter) != shape_of(body.graph.outputs[port.result])
+            grows = grows or not shape_of(parameter).is_static
+            if starts_fixed and grows and port.result not in shown and parameter.is_used:
                 yield f"state {parameter.name!r} may change its size and is no output of the loop"
