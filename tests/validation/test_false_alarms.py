@@ -17,7 +17,7 @@ FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "rules"
 
 def test_a_parameter_that_goes_straight_into_a_result(tmp_path: Path) -> None:
     """OpenVINO writes such files itself (IRL117)."""
-    path = FIXTURES / "irl117" / "bad_parameter_is_result.xml"
+    path = FIXTURES / "irl117" / "bad_warning_parameter_is_result.xml"
     (finding,) = irloop.validate(path)
     assert (finding.code, finding.severity) == ("IRL117", Severity.WARNING)
     made = tmp_path / "made.onnx"
