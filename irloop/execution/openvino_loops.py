@@ -156,6 +156,7 @@ class TensorIterator(_OpenVino):
 def _cut(array: Array, axis: int, low: int, high: int, part: int, *, backwards: bool) -> Array:
     """Slices [n, ..., part, ...] of elements low..high; elements in a slice keep their order."""
     moved = np.moveaxis(array, axis, 0)[low:high]
-    parts = moved.reshape((-1, part, *moved.shape[1:])) if len(moved) else moved[:, None]
+    # Not by -1: another axis may have no elements.
+    parts = moved.reshape((len(moved) // part, part, *moved.shape[1:]))
     ordered = parts[::-1] if backwards else parts
     return np.moveaxis(ordered, 1, axis + 1)

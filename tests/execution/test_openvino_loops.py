@@ -507,6 +507,16 @@ def test_ranges_of_a_tensor_iterator(
     np.testing.assert_array_equal(last, DATA[rows[-1]])
 
 
+@pytest.mark.parametrize("stride", [1, -2])
+def test_slices_without_elements(stride: int) -> None:
+    start, end = (0, -1) if stride > 0 else (-1, 0)
+    port = Sliced(0, 0, 0, start, end, stride, abs(stride))
+    joined = Concatenated(0, 0, 0, 0, -1, 1, abs(stride))
+    parts, last = run(iterator([port], [(6, 0)], joined, LastValue(0, 1)), DATA[:, :0])
+    assert parts.shape == (6, 0)
+    assert last.shape == (abs(stride), 0)
+
+
 @pytest.mark.parametrize(
     ("start", "end", "stride"), [(0, -1, 4), (0, -1, -1), (3, 3, 1), (0, 7, 1), (4, 1, 1)]
 )
