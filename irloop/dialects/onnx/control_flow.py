@@ -151,7 +151,8 @@ def _trips(args: Arguments, body: Body) -> int | None:
     if starts is None or goes_on is None:
         return None
     if not goes_on:
-        return 1
+        # A limit that is not known may be 0.
+        return None if limit is None and args.has(0) else 1
     return None if limit is None or limit[0] == NO_LIMIT else limit[0]
 
 

@@ -80,9 +80,12 @@ def _trips(args: Arguments, body: Body) -> int | None:
         return None
     if not bool(before.reshape(-1)[0]):
         return 0
+    if trip is None:
+        # It may be 0, whatever the condition is.
+        return None
     if goes_on is False:
         return 1
-    if goes_on is None or trip is None or trip[0] < 0:
+    if goes_on is None or trip[0] < 0:
         return None
     return trip[0]
 
