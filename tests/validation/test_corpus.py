@@ -22,13 +22,6 @@ FAULTS = {
     "GRUSeqNetwork": {"IRL808"},
     "LSTMSeqNetwork": {"IRL808"},
     "RNNSeqNetwork": {"IRL808"},
-    # A Parameter with tensor names that is a Result at once: OpenVINO 2021.4 reads such files,
-    # later ones refuse them.
-    "script_for_trip_input": {"IRL117"},
-    "test_sequence_model1": {"IRL117"},
-    "test_sequence_model2": {"IRL117"},
-    "test_sequence_model3": {"IRL117"},
-    "loop_2d_add_no_identity_termination_cond_false": {"IRL117"},
 }
 
 
