@@ -58,10 +58,10 @@ def _page(hazard: type[Hazard]) -> str:
     if hazard.fix:
         parts += ["## Fix", ticked(hazard.fix)]
     if hazard.rule:
-        found = f"[{hazard.rule}](../rules/{hazard.rule.lower()}.md), in every `irloop validate`."
-    else:
-        found = f"`irloop validate --engine {hazard.engine}`"
-    parts += ["## Found by", found]
+        rule = f"[{hazard.rule}](../rules/{hazard.rule.lower()}.md)"
+        parts += ["## Found by", f"{rule}, in every `irloop validate`."]
+    elif hazard.find is not Hazard.find:
+        parts += ["## Found by", f"`irloop validate --engine {hazard.engine}`"]
     if hazard.case:
         command = f"irloop conformance {hazard.engine} --case {hazard.case}"
         parts += ["## The minimal model", _picture(hazard.case)]

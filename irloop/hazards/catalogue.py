@@ -57,7 +57,7 @@ def explain(code: str) -> str:
     text.append(cleandoc(hazard.__doc__ or ""))
     if hazard.rule:
         text.append(f"Found by:\n    rule {hazard.rule}, in every irloop validate")
-    else:
+    elif hazard.find is not Hazard.find:
         text.append(f"Found by:\n    irloop validate --engine {hazard.engine}")
     if hazard.case:
         command = f"irloop conformance {hazard.engine} --case {hazard.case}"
@@ -84,9 +84,9 @@ def hazards_of(target: str) -> list[type[Hazard]]:
         )
     version = match["version"] or ENGINES[engine]
     measured = [item for item in hazards().values() if item.engine == engine]
-    chosen = [item for item in measured if any(_begins(known, version) for known in item.versions)]
+    chosen = [item for item in measured if any(_begins(one, version) for one in item.versions)]
     if not chosen:
-        versions = sorted({known for item in measured for known in item.versions})
+        versions = sorted({one for item in measured for one in item.versions})
         raise UsageError(
             f"{engine} {version} was not measured", expected=f"one of {', '.join(versions)}"
         )

@@ -1,16 +1,16 @@
-"""Questions about loops that several hazards ask."""
+"""What hazards, and the passes that write around them, ask about loops and memory."""
 
 from __future__ import annotations
 
 from irloop.dialects.openvino import control_flow as ov
-from irloop.graph.loops import Concatenated, Invariant
+from irloop.graph.loops import Invariant
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant
 
 __all__ = [
+    "VIEWS",
     "is_invariant",
     "is_loop",
-    "joins",
     "may_not_run",
     "number_of",
     "owner_of",
@@ -57,11 +57,6 @@ def may_not_run(node: Node) -> bool:
     if not isinstance(node.op, ov.Loop):
         return False
     return number_of(node.inputs[0]) in (None, 0) or number_of(node.inputs[1]) in (None, 0)
-
-
-def joins(body: Body) -> bool:
-    """True when the values of all iterations are joined to an output."""
-    return any(isinstance(port, Concatenated) for port in body.ports.outputs)
 
 
 def is_invariant(body: Body, value: Value) -> bool:

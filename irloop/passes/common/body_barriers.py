@@ -11,15 +11,13 @@ from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Op, Result
 from irloop.graph.types import ElementType
+from irloop.hazards.patterns import VIEWS, same_memory
 from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.rewriter import MatchRewriter
 from irloop.passes.wires import LoopWires
 
 __all__ = ["BodyBarriers", "needs_barrier", "shows_parameter"]
-
-#: Operations that may give the memory of their input as their output.
-VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Transpose", "Convert", "Identity"})
 
 #: Operations that always compute into memory of their own; others may work in place.
 OWN_MEMORY = frozenset(
@@ -150,7 +148,7 @@ def needs_barrier(
     """
     if _is_copy(value):
         return False
-    return _viewed(value) in parameters - {own} or _may_share(value, moving - {own})
+    return same_memory(value) in parameters - {own} or _may_share(value, moving - {own})
 
 
 def shows_parameter(value: Value, parameters: AbstractSet[Value]) -> bool:
@@ -158,7 +156,7 @@ def shows_parameter(value: Value, parameters: AbstractSet[Value]) -> bool:
 
     What moves is overwritten before it is joined; what stays is copied to be safe, not by measure.
     """
-    return _viewed(value) in parameters
+    return same_memory(value) in parameters
 
 
 def _is_overwritten(parameter: Value) -> bool:
@@ -210,13 +208,6 @@ def _is_copy(value: Value) -> bool:
     node = value.producer
     kinds = (comparison.LogicalOr, elementwise.Maximum)
     return isinstance(node.op, kinds) and node.inputs[0] is node.inputs[1]
-
-
-def _viewed(value: Value) -> Value:
-    """The value whose memory `value` may share."""
-    while value.producer.op.type in VIEWS and value.producer.inputs[0] is not None:
-        value = value.producer.inputs[0]
-    return value
 
 
 def _may_share(value: Value, moving: AbstractSet[Value]) -> bool:
