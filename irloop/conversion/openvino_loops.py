@@ -23,8 +23,6 @@ from irloop.conversion import openvino_shape_forms as shape_forms
 from irloop.conversion.framework import Conversion
 from irloop.conversion.loop_bounds import runs_at_all
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.openvino.comparison import LogicalOr
-from irloop.dialects.openvino.elementwise import Maximum
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
     Carried,
@@ -40,7 +38,7 @@ from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType, ValueType
-from irloop.passes.common.body_barriers import needs_barrier, shows_parameter
+from irloop.passes.common.body_barriers import copying, needs_barrier, shows_parameter
 
 __all__ = ["OpenVinoLoop", "Scanned", "copied"]
 
@@ -384,7 +382,5 @@ def _backwards(c: Conversion, value: Value, axis: int, reverse: bool) -> Value:
 
 
 def copied(inner: Conversion, value: Value) -> Value:
-    """`value` in memory of its own: its maximum with itself (see the pass body_barriers)."""
-    if element_of(value) is ElementType.BOOLEAN:
-        return inner(LogicalOr(), value, value)
-    return inner(Maximum(), value, value)
+    """`value` in memory of its own (see the pass body_barriers)."""
+    return inner(copying(value), value, value)

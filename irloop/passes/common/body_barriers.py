@@ -17,7 +17,7 @@ from irloop.passes.loop_pass import LoopPass
 from irloop.passes.rewriter import MatchRewriter
 from irloop.passes.wires import LoopWires
 
-__all__ = ["BodyBarriers", "needs_barrier", "shows_parameter"]
+__all__ = ["BodyBarriers", "copying", "needs_barrier", "shows_parameter"]
 
 #: Operations that always compute into memory of their own; others may work in place.
 OWN_MEMORY = frozenset(
@@ -116,7 +116,7 @@ class BodyBarriers(LoopPass):
 
         def copied(value: Value) -> Value:
             if value not in copies:
-                copies[value] = emitter.emit(_copy_of(value), value, value)
+                copies[value] = emitter.emit(copying(value), value, value)
             return copies[value]
 
         for item in wires.states:
@@ -194,12 +194,13 @@ def _read_a_copy(parameter: Value, inner: MatchRewriter, stem: str) -> None:
     """Let the body read a copy of what it captures."""
     uses = [use for use in parameter.uses if not isinstance(use[0].op, Result)]
     first = next(iter(inner.graph.nodes), None)
-    copy = Emitter(inner, first, stem).emit(_copy_of(parameter), parameter, parameter)
+    copy = Emitter(inner, first, stem).emit(copying(parameter), parameter, parameter)
     for user, position in uses:
         inner.set_input(user, position, copy)
 
 
-def _copy_of(value: Value) -> Op:
+def copying(value: Value) -> Op:
+    """The operation that copies a value when it is given the value twice."""
     truth = element_of(value) is ElementType.BOOLEAN
     return comparison.LogicalOr() if truth else elementwise.Maximum()
 
