@@ -10,7 +10,7 @@ import click
 from irloop.errors import UsageError
 
 from . import report_json
-from .console import clean, common_options, console_of
+from .console import common_options, console_of, say
 from .exits import Exit
 from .options import comparison_options, engines_option
 
@@ -126,7 +126,7 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
             report_json.report("check", (), files=[first, second], check=comparison.to_dict())
         )
     else:
-        click.echo(comparison_text(comparison))
+        say(comparison_text(comparison))
     if not comparison.equal:
         ctx.exit(exit_of(comparison))
 
@@ -139,7 +139,7 @@ def exit_of(comparison: Comparison) -> Exit:
 
 def comparison_text(comparison: Comparison) -> str:
     """The report for people."""
-    return clean(str(comparison))
+    return str(comparison)
 
 
 def _model(path: str, weights: str | None) -> Model | str:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from irloop.diagnostics import one_line
+
 if TYPE_CHECKING:
     import threading
 
-__all__ = ["Command", "Console", "clean", "common_options", "console_of"]
+__all__ = ["Command", "Console", "common_options", "console_of", "say"]
 
 #: Seconds of work before progress is shown.
 _PATIENCE = 1.0
@@ -32,12 +34,12 @@ class Console:
     def note(self, text: str) -> None:
         """A line for people on stderr, unless quiet."""
         if self.level >= 0:
-            click.echo(clean(text), err=True)
+            click.echo(one_line(text), err=True)
 
     def detail(self, text: str) -> None:
         """A line on stderr that only ``-v`` shows."""
         if self.level >= 1:
-            click.echo(clean(text), err=True)
+            click.echo(one_line(text), err=True)
 
     def progress(self, text: str) -> None:
         """What is being done now: one line that the next one overwrites.
@@ -67,7 +69,7 @@ class Console:
 
     def _show(self) -> None:
         self._shown = True
-        click.echo(f"\r\x1b[K{clean(self._doing)}", err=True, nl=False)
+        click.echo(f"\r\x1b[K{one_line(self._doing)}", err=True, nl=False)
 
 
 def console_of(context: click.Context) -> Console:
@@ -75,14 +77,12 @@ def console_of(context: click.Context) -> Console:
     return context.find_root().ensure_object(Console)
 
 
-def clean(text: str) -> str:
-    """`text` with control characters spelt out: names in a file must not steer a terminal."""
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
-        for char in text
-    )
+def say(text: str, *, err: bool = False) -> None:
+    """Write text for people, each line of it such that nothing in a name is obeyed.
+
+    A line break in a name has to be escaped (`one_line`) before the name enters `text`.
+    """
+    click.echo("\n".join(map(one_line, text.split("\n"))), err=err)
 
 
 def _set_level(context: click.Context, parameter: click.Parameter, value: bool) -> None:

@@ -15,7 +15,7 @@ from irloop.errors import IrloopError, UsageError, VerifyError, WriteError
 
 from . import report_json, report_text
 from .check import comparison_text, exit_of
-from .console import Console, common_options, console_of
+from .console import Console, common_options, console_of, say
 from .exits import Exit
 from .files import require_free, weight_files
 from .options import engines_option, weights_option
@@ -257,7 +257,7 @@ class _Job:
             if others:
                 click.echo(report_text.render(others))
             if self.comparison is not None:
-                click.echo(comparison_text(self.comparison))
+                say(comparison_text(self.comparison))
         for file in files:
             self.console.note(f"wrote {file}")
         if not files:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from . import report_json
-from .console import clean, common_options
+from .console import common_options, say
 from .exits import Exit
 
 __all__ = ["command"]
@@ -39,6 +39,6 @@ def command(ctx: click.Context, /, old: str, new: str, style: str, metadata: boo
     if style == "json":
         click.echo(report_json.report("diff", (), files=[old, new], diff=found.to_dict()))
     else:
-        click.echo(clean(str(found)))
+        say(str(found))
     if not found.same:
         ctx.exit(Exit.FINDINGS)

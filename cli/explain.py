@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from .console import common_options
+from .console import common_options, say
 
 __all__ = ["command"]
 
@@ -33,4 +33,4 @@ def command(text: tuple[str, ...]) -> None:
     from irloop import explain
 
     said = sys.stdin.read() if text == ("-",) else " ".join(text)
-    click.echo(explain(said).rstrip())
+    say(explain(said).rstrip())

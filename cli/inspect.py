@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from irloop.diagnostics import one_line
 from irloop.errors import UsageError
 
 from . import report_json
-from .console import clean, common_options, console_of
+from .console import common_options, console_of
 from .files import write_whole
 from .options import weights_option
 
@@ -71,7 +72,7 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
         click.echo(report_json.dump(_tree(loaded, depth)))
     else:
         for line in _lines(loaded, depth):
-            click.echo(clean(line))
+            click.echo(one_line(line))
 
 
 def _draw(model: Model, path: str, depth: int | None, limit: int) -> None:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from .console import clean, console_of
+from irloop.diagnostics import one_line
+
+from .console import console_of
 from .exits import Exit
 
 if TYPE_CHECKING:
@@ -83,11 +85,22 @@ class IrloopGroup(click.Group):
             _leave(leaving)
         return None
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **extra)
+        except click.ClickException as error:
+            error.message = one_line(error.message)
+            raise
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
-        except (click.ClickException, click.exceptions.Exit):
+        except click.exceptions.Exit:
+            raise
+        except click.ClickException as error:
+            # What was typed, a path for one, may come from a repository.
+            error.message = one_line(error.message)
             raise
         except (KeyboardInterrupt, click.Abort):
             _fail(ctx, "interrupted")
@@ -126,9 +139,9 @@ def _report(ctx: click.Context, error: Exception) -> NoReturn:
 
 
 def _fail(ctx: click.Context, message: str, *rows: str) -> NoReturn:
-    click.echo(f"irloop: error: {clean(message)}", err=True)
+    click.echo(one_line(f"irloop: error: {message}"), err=True)
     for row in rows:
-        click.echo(f"  {clean(row)}", err=True)
+        click.echo(one_line(f"  {row}"), err=True)
     ctx.exit(Exit.COULD_NOT_LOOK)
 
 

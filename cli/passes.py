@@ -9,7 +9,7 @@ import click
 from irloop.errors import UsageError
 
 from . import report_json
-from .console import clean, common_options
+from .console import common_options, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ def command(name: str | None, dialect: str | None, style: str) -> None:
         click.echo(report_json.dump({"schema": "irloop-passes/1", "passes": _rows(shown)}))
         return
     for line in _table(shown) if name is None else _page(shown[0]):
-        click.echo(clean(line))
+        say(line)
 
 
 def _rows(passes: list[PassInfo]) -> list[dict[str, object]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import report_json
-from .console import clean, common_options, console_of
+from .console import common_options, console_of, say
 from .exits import Exit
 from .options import comparison_options
 
@@ -79,7 +79,7 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
         found = {"steps": list(reduced.steps), "comparison": reduced.comparison.to_dict()}
         click.echo(report_json.report("reduce", (), files=written, reduced=found))
     else:
-        click.echo(clean(str(reduced)))
+        say(str(reduced))
     ctx.exit(Exit.FINDINGS)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
-from .console import clean
+from irloop.diagnostics import one_line
 
 if TYPE_CHECKING:
     from irloop import Conformance
@@ -46,7 +46,7 @@ def _counts(found: Conformance) -> list[tuple[str, list[int]]]:
 
 
 def _short(detail: str) -> str:
-    flat = clean(" ".join(detail.split()))
+    flat = one_line(" ".join(detail.split()))
     return flat if len(flat) <= LONGEST else f"{flat[:LONGEST]}..."
 
 

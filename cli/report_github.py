@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from irloop.diagnostics import Diagnostic, Severity
+from irloop.diagnostics import Diagnostic, Severity, one_line
 
-from .console import clean
 from .report_text import count
 
 __all__ = ["render"]
@@ -37,10 +36,12 @@ def _command(kind: str, item: Diagnostic) -> str:
         "line": None if place.line is None else str(place.line),
         "title": f"irloop {item.code}",
     }
-    listed = ",".join(f"{key}={_property(text)}" for key, text in properties.items() if text)
+    listed = ",".join(
+        f"{key}={_property(one_line(text))}" for key, text in properties.items() if text
+    )
     details = ((label, getattr(item, label)) for label in ("expected", "found", "cause", "fix"))
-    text = "\n".join([item.message, *(f"{label}: {text}" for label, text in details if text)])
-    return clean(f"::{kind} {listed}::{_data(text)}")
+    rows = [item.message, *(f"{label}: {text}" for label, text in details if text)]
+    return f"::{kind} {listed}::{_data(chr(10).join(map(one_line, rows)))}"
 
 
 def _data(text: str) -> str:

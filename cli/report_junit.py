@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from irloop.diagnostics import Diagnostic, Severity
+from irloop.diagnostics import Diagnostic, Severity, one_line
 
 from .report_text import render as text_of
 
@@ -35,22 +35,12 @@ def _fails(item: Diagnostic, worst: Severity) -> bool:
 def _case(file: str, items: Sequence[Diagnostic], worst: Severity) -> list[str]:
     failing = [item for item in items if _fails(item, worst)]
     other = [item for item in items if not _fails(item, worst)]
-    lines = [f'  <testcase classname="irloop.validate" name={quoteattr(_clean(file))}>']
+    lines = [f'  <testcase classname="irloop.validate" name={quoteattr(one_line(file))}>']
     if failing:
         title = f"{failing[0].code}: {failing[0].message}"
         more = f" and {len(failing) - 1} more" if len(failing) > 1 else ""
-        lines.append(f"    <failure message={quoteattr(_clean(title + more))}>")
-        lines.append(f"{escape(_clean(text_of(failing)))}</failure>")
+        lines.append(f"    <failure message={quoteattr(one_line(title + more))}>")
+        lines.append(f"{escape(text_of(failing))}</failure>")
     if other:
-        lines.append(f"    <system-out>{escape(_clean(text_of(other)))}</system-out>")
+        lines.append(f"    <system-out>{escape(text_of(other))}</system-out>")
     return [*lines, "  </testcase>"]
-
-
-def _clean(text: str) -> str:
-    """Without the characters that XML 1.0 cannot hold, written in any way."""
-    return "".join(
-        char
-        for char in text
-        if char in "\t\n" or ("\x20" <= char <= "\ud7ff") or "\ue000" <= char <= "\ufffd"
-        or char > "\uffff"
-    )  # fmt: skip

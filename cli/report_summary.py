@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irloop.diagnostics import Diagnostic, Severity
+from irloop.diagnostics import Diagnostic, Severity, one_line
 
-from .console import clean
 from .report_text import summary
 
 __all__ = ["render"]
@@ -33,7 +32,7 @@ def _row(item: Diagnostic) -> str:
     where = f"{place.file or ''}{'' if place.line is None else f':{place.line}'}"
     told = item.message + (f" — {item.fix}" if item.fix else "")
     cells = (_SIGNS[item.severity], item.code, f"`{where}`", _escaped(told))
-    return f"| {' | '.join(clean(cell.replace(chr(10), ' ')) for cell in cells)} |"
+    return f"| {' | '.join(one_line(cell) for cell in cells)} |"
 
 
 def _escaped(text: str) -> str:

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import click
 
-from irloop.diagnostics import Diagnostic, Severity
+from irloop.diagnostics import Diagnostic, Severity, one_line
 
-from .console import clean
 from .source_lines import Excerpt, Excerpts
 
 __all__ = ["count", "render", "summary"]
@@ -50,7 +49,7 @@ def _block(item: Diagnostic, excerpt: Excerpt | None, *, colour: bool) -> str:
     if place.line is not None:
         where = f"{where}:{place.line}"
     kind = _styled(f"{item.severity.value} {item.code}", _COLOURS[item.severity], colour)
-    parts = [f"{clean(where)}: {kind}: {clean(item.message)}"]
+    parts = [f"{one_line(where)}: {kind}: {one_line(item.message)}"]
     if excerpt is not None:
         parts += _source(excerpt, place.line or 0, _COLOURS[item.severity], colour=colour)
     address = "; ".join(
@@ -69,18 +68,13 @@ def _block(item: Diagnostic, excerpt: Excerpt | None, *, colour: bool) -> str:
         ("cause", item.cause),
         ("fix", item.fix),
     )
-    parts += [clean(f"  {label + ':':<9} {_one_line(text)}") for label, text in rows if text]
+    parts += [one_line(f"  {label + ':':<9} {text}") for label, text in rows if text]
     return "\n".join(parts)
-
-
-def _one_line(text: str) -> str:
-    """A name with a line break must not begin a line: CI services take some for commands."""
-    return text.replace("\n", "\\n").replace("\t", "\\t")
 
 
 def _source(excerpt: Excerpt, line: int, colour_name: str, *, colour: bool) -> list[str]:
     """The source line with its number, and under it what the finding is about."""
-    text = clean(excerpt.text.replace("\t", " "))
+    text = one_line(excerpt.text.replace("\t", " "))
     if text != excerpt.text.replace("\t", " "):
         # Escapes move what is behind them: the line stands without its mark.
         return [f"  {line:>5} | {text.strip()[:_WIDEST]}"]

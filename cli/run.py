@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from irloop.diagnostics import one_line
+
 from . import report_text
 from .arrays import describe, matched
-from .console import clean, common_options, console_of
+from .console import common_options, console_of
 from .files import require_free, weight_files
 from .options import weights_option
 
@@ -90,7 +92,7 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
         click.echo(report_text.render(item.in_file(model) for item in session.notes))
     if options["outputs"] is None:
         for name, value in results.items():
-            click.echo(clean(f"{name}: {describe(value)}"))
+            click.echo(one_line(f"{name}: {describe(value)}"))
         return
     from irloop import write_arrays
 

@@ -12,7 +12,7 @@ from irloop.errors import IrloopError, UsageError
 
 from . import report_json
 from .check import comparison_text, exit_of
-from .console import Console, clean, common_options, console_of
+from .console import Console, common_options, console_of, say
 from .files import require_free, weight_files, write_whole
 from .options import engines_option, weights_option
 
@@ -169,7 +169,7 @@ def command(ctx: click.Context, /, source: str, **options: Any) -> None:
         click.echo(report_json.report("transform", (), files=[source], written=written, **report))
     else:
         for line in _lines(profile, comparison, guilty, full=options["profile"]):
-            click.echo(clean(line))
+            say(line)
     for file in written:
         console.note(f"wrote {file}")
     if comparison is not None and not proved:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from irloop.diagnostics import Diagnostic, Severity
+from irloop.diagnostics import Diagnostic, Severity, one_line
 from irloop.errors import UsageError
 
 from . import report_text
@@ -278,7 +278,7 @@ def _can_open(model: str) -> bool:
         reason = "this is a pipe, not a file"
     except OSError as error:
         reason = error.strerror or type(error).__name__
-    click.echo(f"irloop: error: cannot open {model}: {reason}", err=True)
+    click.echo(one_line(f"irloop: error: cannot open {model}: {reason}"), err=True)
     return False
 
 

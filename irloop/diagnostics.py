@@ -6,11 +6,39 @@ file never depends on the machinery that the broken file would break.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-__all__ = ["NOWHERE", "Diagnostic", "Location", "Report", "Severity"]
+__all__ = ["NOWHERE", "Diagnostic", "Location", "Report", "Severity", "one_line"]
+
+#: What CI services take for a command: GitHub `::error ::` behind white space at the start of a
+#: line, GitHub and Azure `##[error]` and `##vso[` anywhere, TeamCity `##teamcity[`.
+_COMMAND = re.compile(r"^\s*::|##(?=[a-z]*\[)", re.IGNORECASE)
+
+
+def one_line(text: str) -> str:
+    r"""`text` as a line, or part of one, that a terminal and a CI service show and never obey.
+
+    Line breaks, tabs, control characters, marks of direction and every other character without a
+    shape of its own become escapes such as ``\n`` or ``\u202e``; so does what starts a command of
+    a CI service. All names, paths and attributes of a model leave irloop through here.
+    """
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else _spelt(char) for char in text)
+    if ":" in text or "#" in text:
+        text = _COMMAND.sub(_harmless, text)
+    return text
+
+
+def _spelt(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def _harmless(match: re.Match[str]) -> str:
+    found = match.group()
+    return found.replace("::", r"\x3a\x3a").replace("##", r"\x23\x23")
 
 
 class Severity(Enum):
@@ -47,7 +75,7 @@ class Location:
         place = self.file or "<model>"
         if self.line is not None:
             place = f"{place}:{self.line}"
-        return f"{place}: {self.path}" if self.path else place
+        return one_line(f"{place}: {self.path}" if self.path else place)
 
 
 NOWHERE = Location()
@@ -67,11 +95,12 @@ class Diagnostic:
     fix: str = ""
 
     def __str__(self) -> str:
-        parts = [f"{self.location}: {self.severity.value} {self.code}: {self.message}"]
+        head = f"{self.location}: {self.severity.value} {self.code}: {self.message}"
+        parts = [one_line(head)]
         for label in ("expected", "found", "cause", "fix"):
             text = getattr(self, label)
             if text:
-                parts.append(f"  {label}: {text}")
+                parts.append(one_line(f"  {label}: {text}"))
         return "\n".join(parts)
 
     def in_file(self, file: str) -> Diagnostic:

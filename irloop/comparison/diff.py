@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import Any
 
 from irloop.comparison import weights
+from irloop.diagnostics import one_line
 from irloop.errors import UsageError
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Constant, UnknownOp
@@ -63,7 +64,7 @@ class ModelDiff:
 
 
 def _line(change: Change) -> str:
-    return f"  {change}"
+    return one_line(f"  {change}")
 
 
 def diff(first: Model, second: Model, *, metadata: bool = False) -> ModelDiff:

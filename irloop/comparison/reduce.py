@@ -18,10 +18,12 @@ from irloop.comparison.inputs import TRIPS, Trial, made_trials, sizes_of, with_a
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import Pairs, agree, inputs_of, traced
 from irloop.comparison.roles import roles
+from irloop.diagnostics import one_line
 from irloop.errors import IrloopError, UsageError
 from irloop.execution.memory import type_of
 from irloop.execution.trace import TraceEvent
 from irloop.graph.clone import clone_graph
+from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant, Parameter
 from irloop.graph.rewriter import Rewriter
@@ -44,7 +46,7 @@ class Reduced:
     comparison: Comparison
 
     def __str__(self) -> str:
-        return "\n".join([*self.steps, str(self.comparison)])
+        return "\n".join([*map(one_line, self.steps), str(self.comparison)])
 
 
 def reduce(
@@ -73,6 +75,9 @@ def reduce(
     pair = work.start(models, inputs)
     for step in (work.cut_around_divergence, work.keep_one_output, work.lower_trip_counts):
         pair = step(pair)
+    for model in pair.models:
+        # What was inside is an output now, and a file has to give its type.
+        Inference(tolerant=True).run(model.graph)
     return Reduced(*pair.models, pair.arrays, tuple(work.steps), work.judge(pair))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from irloop.comparison.divergence import Divergence
 from irloop.comparison.measure import Difference
 from irloop.comparison.verdict import Verdict
+from irloop.diagnostics import one_line
 
 __all__ = ["Comparison", "EngineReport", "OutputReport", "TrialReport"]
 
@@ -133,7 +134,7 @@ class Comparison:
         lines += [f"  exercised: {'; '.join(self.exercised)}"] if self.exercised else []
         lines += [f"  not exercised: {item}" for item in self.not_exercised]
         lines += [f"  not compared: {item}" for item in self.not_compared]
-        return "\n".join(lines)
+        return "\n".join(map(one_line, lines))
 
     def _who(self) -> str:
         """Which engines proved what, and which could not."""

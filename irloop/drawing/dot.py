@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.diagnostics import one_line
 from irloop.drawing.scene import Box, Link, Scene, Style, scene_of
 from irloop.graph.model import Graph
 
@@ -60,7 +61,7 @@ def _same_rank(boxes: list[int], prefix: str, indent: str) -> str:
 
 
 def _box(box: Box, name: str, indent: str) -> Iterator[str]:
-    label = _quoted("\n".join((box.title, *box.lines)))
+    label = _quoted("\n".join(map(one_line, (box.title, *box.lines))))
     mark = _MARKS.get(box.mark, "")
     if not box.bodies:
         look = f"{_SHAPES[box.kind]} {mark}".rstrip()
@@ -92,8 +93,6 @@ def _link(scene: Scene, link: Link, prefix: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    shown = "".join(
-        c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text
-    )
-    escaped = shown.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    lines = map(one_line, text.split("\n"))
+    escaped = "\n".join(lines).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

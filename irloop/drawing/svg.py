@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from itertools import pairwise
 
+from irloop.diagnostics import one_line
 from irloop.drawing.layout import (
     LEADING,
     MARGIN,
@@ -172,5 +173,4 @@ def _n(number: float) -> str:
 
 def _escaped(text: str) -> str:
     # XML has no form for most control characters.
-    plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return escape(plain, quote=False)
+    return escape(one_line(text), quote=False)

@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from irloop.diagnostics import one_line
 from irloop.graph.model import Node
 from irloop.graph.walk import node_path
 
@@ -54,9 +55,8 @@ class TextTracer:
         clean = not event.node.bodies and not any(map(_has_nan, event.inputs))
         for index, value in enumerate(event.outputs):
             port = f".{index}" if len(event.outputs) > 1 else ""
-            self._stream.write(
-                f"{place}{port} {event.node.op.label} {describe(value, clean=clean)}\n"
-            )
+            line = f"{place}{port} {event.node.op.label} {describe(value, clean=clean)}"
+            self._stream.write(f"{one_line(line)}\n")
 
 
 def describe(value: Any, *, clean: bool = True) -> str:

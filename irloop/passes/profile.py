@@ -7,6 +7,8 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from irloop.diagnostics import one_line
+
 __all__ = ["PassRecord", "Profile"]
 
 _COLUMNS = (
@@ -109,4 +111,4 @@ def _row(record: PassRecord) -> tuple[str, str, str, str, str]:
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     first, *numbers, last = row
     middle = [text.rjust(width) for text, width in zip(numbers, widths[1:], strict=False)]
-    return "  ".join([first.ljust(widths[0]), *middle, last]).rstrip()
+    return one_line("  ".join([first.ljust(widths[0]), *middle, last]).rstrip())
