@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from irloop.errors import InferenceError, IrloopError
+from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.reader import read_document
 from irloop.formats.openvino.xml import Layer, Port
 from irloop.graph.inference import FOLD_LIMIT, Arguments, Inference
@@ -23,7 +24,6 @@ from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.types import Dim, ElementType, TensorType, ValueType
 from irloop.graph.walk import all_graphs
 from irloop.validation.declared import PACKED
-from irloop.validation.index import NetIndex
 from irloop.validation.repair import repaired
 
 if TYPE_CHECKING:

@@ -9,6 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from irloop.formats.openvino.integers import unsigned
+from irloop.formats.openvino.net_index import LOOPS, NetIndex, Source
+from irloop.formats.openvino.places import at_entry
 from irloop.formats.openvino.xml import Document, Layer, Net, Port
 from irloop.graph.op import UnknownOp
 from irloop.graph.types import ElementType, TensorType
@@ -23,8 +25,6 @@ from irloop.validation.declared import (
     contradictions,
 )
 from irloop.validation.errors import Errors
-from irloop.validation.index import LOOPS, NetIndex, Source
-from irloop.validation.places import at_entry
 from irloop.validation.weights import Weights
 from irloop.validation.wiring import Entry, Wiring
 

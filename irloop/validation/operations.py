@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from irloop.diagnostics import Location
 from irloop.formats.openvino.absent import ABSENT
+from irloop.formats.openvino.places import at_data, describe
 from irloop.formats.openvino.xml import Layer
 from irloop.graph.types import ElementType
 from irloop.validation import availability, values
-from irloop.validation.places import at_data, describe
 
 if TYPE_CHECKING:
     from irloop.validation.context import Context

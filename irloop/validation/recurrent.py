@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from irloop.formats.openvino.integers import attribute_integer
+from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
-from irloop.validation.index import NetIndex
 
 __all__ = ["ACTIVATIONS", "Recurrent", "activations", "has_joined_weights", "recurrent_layers"]
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from irloop.formats.openvino.integers import unsigned
+from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.xml import Document, Edge, Layer, Net, Port
-from irloop.validation.index import NetIndex
 
 if TYPE_CHECKING:
     from irloop.validation.context import Context

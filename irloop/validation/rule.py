@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.validation.places import at_layer
+from irloop.formats.openvino.places import at_layer
 
 if TYPE_CHECKING:
     from irloop.validation.context import Context

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from irloop.formats.openvino.integers import signed, unsigned
+from irloop.formats.openvino.net_index import LOOPS, NetIndex
 from irloop.formats.openvino.xml import BackEdge, Layer, MapEntry, Port, PortMapSection
-from irloop.validation.index import LOOPS, NetIndex
 
 __all__ = ["Entry", "Wiring", "mapped_again", "positions"]
 

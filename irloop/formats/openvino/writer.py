@@ -21,7 +21,7 @@ from irloop.formats.openvino.markup import (
     names_text,
 )
 from irloop.formats.openvino.names import Names, public_names
-from irloop.formats.openvino.port_maps import Wires, wires_of
+from irloop.formats.openvino.port_map_writer import Wires, wires_of
 from irloop.formats.openvino.weights import WeightsWriter, default_weights
 from irloop.formats.openvino.xml import SECTIONS
 from irloop.graph.model import Body, Graph, Model, Node, Value

@@ -6,9 +6,16 @@ from collections.abc import Iterable, Iterator
 
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.formats.openvino.integers import signed, unsigned
+from irloop.formats.openvino.net_index import NetIndex
+from irloop.formats.openvino.places import (
+    at_back_edge,
+    at_data,
+    at_edge,
+    at_entry,
+    at_layer,
+    at_port,
+)
 from irloop.validation.context import Context
-from irloop.validation.index import NetIndex
-from irloop.validation.places import at_back_edge, at_data, at_edge, at_entry, at_layer, at_port
 from irloop.validation.rule import Rule
 from irloop.validation.wiring import Wiring
 

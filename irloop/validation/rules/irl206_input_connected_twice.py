@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.net_index import NetIndex
+from irloop.formats.openvino.places import at_edge, describe
 from irloop.formats.openvino.xml import Edge, Layer
 from irloop.validation.context import Context
-from irloop.validation.index import NetIndex
-from irloop.validation.places import at_edge, describe
 from irloop.validation.rule import Rule
 
 

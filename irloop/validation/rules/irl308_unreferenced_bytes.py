@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.places import at_net
 from irloop.validation.context import Context
-from irloop.validation.places import at_net
 from irloop.validation.rule import FILE, Rule
 
 #: Where writers let data begin, and the longest step to such a place: a line of the cache.

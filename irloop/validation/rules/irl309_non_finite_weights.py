@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.places import at_data, describe
 from irloop.graph.types import ElementType
 from irloop.validation.context import Context
 from irloop.validation.declared import Constant
-from irloop.validation.places import at_data, describe
 from irloop.validation.rule import Rule
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino.integers import unsigned
+from irloop.formats.openvino.places import at_port, describe
 from irloop.formats.openvino.xml import Layer, Port
 from irloop.validation.context import Context
-from irloop.validation.places import at_port, describe
 from irloop.validation.rule import Rule
 
 

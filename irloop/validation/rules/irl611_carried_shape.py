@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.places import at_back_edge, describe
 from irloop.validation import values
 from irloop.validation.context import Context
-from irloop.validation.places import at_back_edge, describe
 from irloop.validation.rule import Rule
 
 

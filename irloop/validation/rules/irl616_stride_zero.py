@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.places import at_entry
 from irloop.validation.context import Context
-from irloop.validation.places import at_entry
 from irloop.validation.rule import Rule
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.places import at_data, describe
 from irloop.formats.openvino.xml import Layer
 from irloop.validation import availability, recurrent
 from irloop.validation.context import Context
-from irloop.validation.places import at_data, describe
 from irloop.validation.rule import Rule
 
 

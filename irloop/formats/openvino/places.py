@@ -11,7 +11,7 @@ from irloop.formats.openvino.xml import BackEdge, Edge, Layer, MapEntry, Net, Po
 if TYPE_CHECKING:
     from lxml import etree
 
-    from irloop.validation.index import NetIndex
+    from irloop.formats.openvino.net_index import NetIndex
 
 __all__ = [
     "at_back_edge",
