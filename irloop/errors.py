@@ -16,7 +16,8 @@ cause and fix where they are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Literal
 
 from irloop.diagnostics import NOWHERE, Diagnostic, Location, Severity
 
@@ -24,6 +25,7 @@ __all__ = [
     "MEANINGS",
     "ExecutionError",
     "InferenceError",
+    "InferenceKind",
     "IrloopError",
     "LimitError",
     "ReadError",
@@ -91,10 +93,35 @@ class VerifyError(IrloopError):
     code = "GRF001"
 
 
+#: What an operation objects to: element types that do not go together, a number or a word outside
+#: of its range, or any other contradiction between operands (shapes above all).
+InferenceKind = Literal["elements", "range", "operands"]
+
+
 class InferenceError(IrloopError):
-    """Operand types, shapes or attributes of one operation contradict each other."""
+    """Operand types, shapes or attributes of one operation contradict each other.
+
+    `kind` says which of these it is, and chooses the code: that of the validation rule that
+    reports the same error.
+    """
 
     code = "IRL404"
+    CODES: ClassVar[Mapping[InferenceKind, str]] = {
+        "elements": "IRL403",
+        "operands": "IRL404",
+        "range": "IRL405",
+    }
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: InferenceKind = "operands",
+        code: str | None = None,
+        **details: Any,
+    ) -> None:
+        self.kind: InferenceKind = kind
+        super().__init__(message, code=code or self.CODES[kind], **details)
 
 
 class UnsupportedError(IrloopError):

@@ -44,13 +44,15 @@ def gathered(
     batch = batch_dims + len(indices.dims) if batch_dims < 0 else batch_dims
     rank = len(data.dims)
     if not 0 <= batch <= min(rank, len(indices.dims)):
-        raise args.error("batch_dims is out of range", f"{data} and {indices}", str(batch_dims))
+        raise args.error(
+            "batch_dims is out of range", f"{data} and {indices}", str(batch_dims), kind="range"
+        )
     if axis is None:
         return Shape.of_rank(rank - 1 + len(indices.dims) - batch)
     at = rules.axis_in(args, axis, rank)
     assert at is not None
     if at < batch:
-        raise args.error("axis is inside the batch", f"{batch} or more", str(axis))
+        raise args.error("axis is inside the batch", f"{batch} or more", str(axis), kind="range")
     lead = Shape(data.dims[:batch]).refine(Shape(indices.dims[:batch]))
     if lead is None or lead.dims is None:
         raise args.error("batches differ", str(data), str(indices))
@@ -94,7 +96,9 @@ def gathered_nd(args: Arguments, batch_dims: int, *, merge: bool = False) -> Sha
     if indices is None:
         return UNKNOWN_SHAPE
     if not indices or not 0 <= batch_dims < len(indices):
-        raise args.error("batch_dims is out of range", f"0 to {len(indices) - 1}", str(batch_dims))
+        raise args.error(
+            "batch_dims is out of range", f"0 to {len(indices) - 1}", str(batch_dims), kind="range"
+        )
     depth = indices[-1]
     if data is None or not isinstance(depth, int):
         return UNKNOWN_SHAPE

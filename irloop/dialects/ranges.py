@@ -22,7 +22,7 @@ def length(args: Arguments, element: ElementType) -> Dim:
     numbers = [_number(args, position, element) for position in range(3)]
     start, stop, step = numbers
     if step == 0:
-        raise args.error("the step is 0", "another number", "0")
+        raise args.error("the step is 0", "another number", "0", kind="range")
     if start is not None and stop is not None and step is not None:
         span = (stop - start) / step
         return max(0, math.ceil(span)) if math.isfinite(span) else UNKNOWN_DIM
@@ -50,6 +50,6 @@ def with_new_axis(args: Arguments, shape: Shape, axis: int, size: Dim) -> Shape:
         return UNKNOWN_SHAPE
     rank = len(shape.dims) + 1
     if not -rank <= axis < rank:
-        raise args.error("axis is out of range", f"{-rank} to {rank - 1}", str(axis))
+        raise args.error("axis is out of range", f"{-rank} to {rank - 1}", str(axis), kind="range")
     at = axis % rank
     return Shape((*shape.dims[:at], size, *shape.dims[at:]))

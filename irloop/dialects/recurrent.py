@@ -98,7 +98,9 @@ def directions_of(args: Arguments, direction: str) -> int:
     """
     count = {"forward": 1, "reverse": 1, "bidirectional": 2}.get(direction.lower())
     if count is None:
-        raise args.error("direction is unknown", "forward, reverse or bidirectional", direction)
+        raise args.error(
+            "direction is unknown", "forward, reverse or bidirectional", direction, kind="range"
+        )
     return count
 
 

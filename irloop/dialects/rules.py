@@ -49,7 +49,9 @@ def same_element(args: Arguments, *positions: int) -> ElementType:
         if found is ElementType.DYNAMIC:
             found = element
         elif element not in (found, ElementType.DYNAMIC):
-            raise args.error("operands differ in element type", str(found), str(element))
+            raise args.error(
+                "operands differ in element type", str(found), str(element), kind="elements"
+            )
     return found
 
 
@@ -167,7 +169,7 @@ def broadcast_by_mode(
     elif mode.lower() == "pdpd":
         shape = broadcast_shapes((left, aligned(args, right, left.rank, axis)))
     else:
-        raise args.error("broadcast mode is not known", "none, numpy or pdpd", mode)
+        raise args.error("broadcast mode is not known", "none, numpy or pdpd", mode, kind="range")
     if shape is None:
         text = f"{left} and {right}"
         raise args.error(f"shapes do not fit with auto_broadcast {mode}", "equal shapes", text)
@@ -183,7 +185,7 @@ def axis_in(args: Arguments, axis: int, rank: int | None) -> int | None:
     if rank is None:
         return None
     if not -rank <= axis < rank:
-        raise args.error("axis is out of range", f"{-rank} to {rank - 1}", str(axis))
+        raise args.error("axis is out of range", f"{-rank} to {rank - 1}", str(axis), kind="range")
     return axis % rank
 
 

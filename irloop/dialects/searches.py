@@ -20,9 +20,9 @@ def best(args: Arguments, shape: Shape, axis: int, k: Dim) -> Shape:
         return UNKNOWN_SHAPE
     dim = shape.dim(at)
     if isinstance(k, int) and k < 0:
-        raise args.error("k is negative", "0 or more", str(k))
+        raise args.error("k is negative", "0 or more", str(k), kind="range")
     if isinstance(k, int) and isinstance(dim, int) and k > dim:
-        raise args.error("k is larger than the axis", f"{dim} at most", str(k))
+        raise args.error("k is larger than the axis", f"{dim} at most", str(k), kind="range")
     return shape.with_dim(at, k)
 
 

@@ -161,7 +161,7 @@ def flattened(args: Arguments, shape: Shape, axis: int) -> Shape:
         return Shape.of_rank(2)
     rank = len(shape.dims)
     if not -rank <= axis <= rank:
-        raise args.error("axis is out of range", f"{-rank} to {rank}", str(axis))
+        raise args.error("axis is out of range", f"{-rank} to {rank}", str(axis), kind="range")
     at = axis + rank if axis < 0 else axis
     return Shape((multiplied(shape.dims[:at]), multiplied(shape.dims[at:])))
 
@@ -210,7 +210,7 @@ def unsqueezed(
     rank = len(shape.dims) + len(axes)
     chosen = {rules.axis_in(args, axis, rank) for axis in axes}
     if len(chosen) != len(axes):
-        raise args.error("axes are not unique", "different axes", str(list(axes)))
+        raise args.error("axes are not unique", "different axes", str(list(axes)), kind="range")
     dims = iter(shape.dims)
     return Shape(tuple(1 if at in chosen else next(dims) for at in range(rank)))
 
@@ -229,7 +229,7 @@ def transposed(args: Arguments, shape: Shape, order: tuple[int, ...] | None) -> 
         return Shape(shape.dims[::-1])
     if sorted(order) != list(range(len(shape.dims))):
         expected = f"a permutation of 0 to {len(shape.dims) - 1}"
-        raise args.error("the order is no permutation", expected, str(list(order)))
+        raise args.error("the order is no permutation", expected, str(list(order)), kind="range")
     return Shape(tuple(shape.dims[axis] for axis in order))
 
 

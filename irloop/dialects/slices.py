@@ -95,14 +95,14 @@ def sliced(args: Arguments, shape: Shape, bounds: SliceBounds) -> Shape:
     if len(lengths) != 1:
         raise args.error("starts, ends, axes and steps differ in length", "equal ones")
     if 0 in bounds.steps:
-        raise args.error("a step is 0", "another number", "0")
+        raise args.error("a step is 0", "another number", "0", kind="range")
     dims = list(shape.dims)
     seen: set[int] = set()
     for start, end, axis, step in zip(bounds.starts, bounds.ends, axes, bounds.steps, strict=True):
         at = rules.axis_in(args, axis, len(dims))
         assert at is not None
         if at in seen:
-            raise args.error("axes are not unique", "different axes", str(list(axes)))
+            raise args.error("axes are not unique", "different axes", str(list(axes)), kind="range")
         seen.add(at)
         dims[at] = sliced_dim(dims[at], start, end, step)
     return Shape(tuple(dims))

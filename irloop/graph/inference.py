@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from irloop.errors import InferenceError
+from irloop.errors import InferenceError, InferenceKind
 from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.types import (
@@ -136,13 +136,25 @@ class Arguments:
         value = body.graph.results[result].inputs[0]
         return None if value is None else self._inference.constant(value)
 
-    def error(self, message: str, expected: str = "", found: str = "") -> InferenceError:
-        """An error that names this node; raise it."""
+    def error(
+        self,
+        message: str,
+        expected: str = "",
+        found: str = "",
+        *,
+        kind: InferenceKind = "operands",
+    ) -> InferenceError:
+        """An error that names this node; raise it.
+
+        `kind` is "elements" where element types do not go together and "range" where an axis, a
+        number or a word of an attribute is none that the operation has.
+        """
         return InferenceError(
             f"{self.node.op.label} {node_path(self.node)!r}: {message}",
             location=self.node.location,
             expected=expected,
             found=found,
+            kind=kind,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Iterator
 from functools import cached_property
@@ -447,16 +446,16 @@ class Context:
 
     @cached_property
     def inference_errors(self) -> list[tuple[Layer, str, InferenceError]]:
-        """What operations object to, with the code of the rule that reports it.
+        """Errors of inference, each with the code of the rule that reports it.
 
-        TensorIterator, Loop and If are left out: rules 5xx to 7xx say more about them.
+        Those of TensorIterator, Loop and If are left out: rules 5xx to 7xx report them in detail.
         """
         found = []
         for error in self.analysis.errors:
             layer = self.analysis.layer_at(error)
             if layer is None or (layer.type or "").lower() in (*LOOPS, "if"):
                 continue
-            found.append((layer, _code_of(error.diagnostics[0].message), error))
+            found.append((layer, error.CODES[error.kind], error))
         return found
 
     @cached_property
@@ -483,17 +482,3 @@ def _by_position(wiring: Wiring) -> dict[int, Entry]:
         for entry in reversed(wiring.outputs)
         if entry.position is not None and entry.inner is not None and entry.inner.type == "Result"
     }
-
-
-_RANGES = (
-    "out of range|outside of the data|axis is|axes are|is negative|permutation|above max"
-    "|larger than the axis|step is 0|is not known|is unknown|rank is not supported"
-)
-
-
-def _code_of(message: str) -> str:
-    """The code of an error of inference, by what it says."""
-    said = message.rpartition(": ")[2]
-    if "element type" in said or "another type" in said:
-        return "IRL403"
-    return "IRL405" if re.search(_RANGES, said) else "IRL404"

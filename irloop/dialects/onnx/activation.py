@@ -110,7 +110,9 @@ class Gelu(Activation, type="Gelu", since=20, inputs=1):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.approximate not in ("none", "tanh"):
-            raise args.error("approximation is not known", "none or tanh", self.approximate)
+            raise args.error(
+                "approximation is not known", "none or tanh", self.approximate, kind="range"
+            )
         return super().infer(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -272,7 +274,9 @@ class Flattening(Activation):
     def infer(self, args: Arguments) -> list[ValueType]:
         rank = args.rank(0)
         if rank is not None and not -rank <= self.axis <= rank:
-            raise args.error("axis is out of range", f"{-rank} to {rank}", str(self.axis))
+            raise args.error(
+                "axis is out of range", f"{-rank} to {rank}", str(self.axis), kind="range"
+            )
         return super().infer(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

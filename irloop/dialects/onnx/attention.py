@@ -71,7 +71,10 @@ class _Attention(OnnxOp):
         rules.floating(args, 0, 1, 2)
         if self.qk_matmul_output_mode not in (0, 1, 2, 3):
             raise args.error(
-                "qk_matmul_output_mode is not known", "0 to 3", str(self.qk_matmul_output_mode)
+                "qk_matmul_output_mode is not known",
+                "0 to 3",
+                str(self.qk_matmul_output_mode),
+                kind="range",
             )
         if args.has(4) != args.has(5):
             raise args.error("past_key and past_value are given together or not at all")
@@ -193,7 +196,9 @@ class LinearAttention(OnnxOp, type="LinearAttention", since=27, inputs=(3, 6), o
         rules.floating(args, 0, 1, 2)
         known = ("linear", "gated", "delta", "gated_delta")
         if self.update_rule not in known:
-            raise args.error("update_rule is not known", ", ".join(known), self.update_rule)
+            raise args.error(
+                "update_rule is not known", ", ".join(known), self.update_rule, kind="range"
+            )
         if self.kv_num_heads < 1 or self.q_num_heads % self.kv_num_heads:
             raise args.error(
                 "q_num_heads is no multiple of kv_num_heads",

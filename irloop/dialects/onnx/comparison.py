@@ -207,7 +207,9 @@ class BitShift(Bitwise, type="BitShift", since=11, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.direction not in ("LEFT", "RIGHT"):
-            raise args.error("direction is not known", "LEFT or RIGHT", self.direction)
+            raise args.error(
+                "direction is not known", "LEFT or RIGHT", self.direction, kind="range"
+            )
         return super().infer(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -25,7 +25,9 @@ class Cast6(OnnxOp, type="Cast", since=6, inputs=1):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.round_mode not in ("up", "down", "nearest"):
-            raise args.error("round_mode is not known", "up, down or nearest", self.round_mode)
+            raise args.error(
+                "round_mode is not known", "up, down or nearest", self.round_mode, kind="range"
+            )
         return [TensorType(self.to, args.shape(0))]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
@@ -61,7 +63,9 @@ class BitCast(OnnxOp, type="BitCast", since=26, inputs=1):
     def infer(self, args: Arguments) -> list[ValueType]:
         found = args.element(0)
         if found is not ElementType.DYNAMIC and found.bits != self.to.bits:
-            raise args.error("element types differ in width", str(found), str(self.to))
+            raise args.error(
+                "element types differ in width", str(found), str(self.to), kind="elements"
+            )
         return [TensorType(self.to, args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -93,7 +97,9 @@ class Cast1(OnnxOp, type="Cast", since=1, inputs=1):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.element is ElementType.DYNAMIC:
-            raise args.error("element type is not known", "FLOAT, INT64, ...", self.to)
+            raise args.error(
+                "element type is not known", "FLOAT, INT64, ...", self.to, kind="elements"
+            )
         return [TensorType(self.element, args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -27,7 +27,9 @@ class ImageDecoder(OnnxOp, type="ImageDecoder", since=20, inputs=1):
         if args.rank(0) not in (None, 1):
             raise args.error("the stream has another rank", "1", str(args.shape(0)))
         if self.pixel_format not in FORMATS:
-            raise args.error("pixel_format is not known", ", ".join(FORMATS), self.pixel_format)
+            raise args.error(
+                "pixel_format is not known", ", ".join(FORMATS), self.pixel_format, kind="range"
+            )
         channels = 1 if self.pixel_format == "Grayscale" else 3
         return [TensorType(ElementType.U8, Shape.of(None, None, channels))]
 

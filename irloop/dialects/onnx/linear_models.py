@@ -106,7 +106,9 @@ class SVMRegressor(MlOp, type="SVMRegressor", since=1, inputs=1):
         rules.numeric(args)
         known_transform(args, self.post_transform)
         if self.kernel_type not in SIMILARITIES:
-            raise args.error("kernel_type is not known", ", ".join(SIMILARITIES), self.kernel_type)
+            raise args.error(
+                "kernel_type is not known", ", ".join(SIMILARITIES), self.kernel_type, kind="range"
+            )
         if self.n_supports:
             if len(self.coefficients) != self.n_supports:
                 found = str(len(self.coefficients))

@@ -21,7 +21,9 @@ class Loss(OnnxOp):
     def _types(self, args: Arguments) -> list[ValueType]:
         rules.floating(args, 0)
         if self.reduction not in ("none", "sum", "mean"):
-            raise args.error("reduction is not known", "none, sum or mean", self.reduction)
+            raise args.error(
+                "reduction is not known", "none, sum or mean", self.reduction, kind="range"
+            )
         element, scores, target = args.element(0), args.shape(0), args.shape(1)
         shape = target
         if scores.dims is not None:

@@ -16,7 +16,7 @@ MODES = ("constant", "reflect", "edge")
 
 def _check_mode(args: Arguments, mode: str, modes: tuple[str, ...] = MODES) -> None:
     if mode not in modes:
-        raise args.error("mode is not known", ", ".join(modes), mode)
+        raise args.error("mode is not known", ", ".join(modes), mode, kind="range")
 
 
 def _all_axes(args: Arguments) -> tuple[int, ...] | None:

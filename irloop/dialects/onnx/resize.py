@@ -148,7 +148,7 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
     def infer(self, args: Arguments) -> list[ValueType]:
         element, dims = args.element(0), args.shape(0).dims
         if self.mode not in ("nearest", "linear", "cubic"):
-            raise args.error("mode is unknown", "nearest, linear or cubic", self.mode)
+            raise args.error("mode is unknown", "nearest, linear or cubic", self.mode, kind="range")
         if not args.has(2) and not args.has(3):
             raise args.error("neither scales nor sizes are given", "input 2 or input 3", "none")
         if dims is None:

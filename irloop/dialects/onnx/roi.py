@@ -54,7 +54,7 @@ class RoiAlign10(OnnxOp, type="RoiAlign", since=10, inputs=3):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.mode not in ("avg", "max"):
-            raise args.error("mode is unknown", "avg or max", self.mode)
+            raise args.error("mode is unknown", "avg or max", self.mode, kind="range")
         shape = _shape(args, self.output_height, self.output_width, 4)
         return [TensorType(args.element(0), shape)]
 

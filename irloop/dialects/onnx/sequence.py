@@ -74,6 +74,7 @@ def _joined(args: Arguments, left: ValueType, right: ValueType) -> ValueType:
                 "items of one sequence differ in element type",
                 str(left.element),
                 str(right.element),
+                kind="elements",
             )
     return widen_types(left, right)
 
@@ -193,7 +194,9 @@ class SplitToSequence(OnnxOp, type="SplitToSequence", since=11, inputs=(1, 2)):
             return [SequenceType(TensorType(type.element, UNKNOWN_SHAPE))]
         rank = len(type.shape.dims)
         if not -rank <= self.axis < rank:
-            raise args.error("axis is out of range", f"{-rank}..{rank - 1}", str(self.axis))
+            raise args.error(
+                "axis is out of range", f"{-rank}..{rank - 1}", str(self.axis), kind="range"
+            )
         axis = self.axis % rank
         total = type.shape.dims[axis]
         if not args.has(1) and not self.keepdims:
@@ -242,7 +245,9 @@ class ConcatFromSequence(OnnxOp, type="ConcatFromSequence", since=11, inputs=1):
         dims = item.shape.dims
         rank = len(dims) + (1 if self.new_axis else 0)
         if not -rank <= self.axis < rank:
-            raise args.error("axis is out of range", f"{-rank}..{rank - 1}", str(self.axis))
+            raise args.error(
+                "axis is out of range", f"{-rank}..{rank - 1}", str(self.axis), kind="range"
+            )
         axis = self.axis % rank
         rest = dims[axis:] if self.new_axis else dims[axis + 1 :]
         return [TensorType(item.element, Shape((*dims[:axis], UNKNOWN_DIM, *rest)))]

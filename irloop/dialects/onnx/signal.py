@@ -36,7 +36,9 @@ class _Dft(OnnxOp):
             result[:-1] = [UNKNOWN_DIM] * (len(dims) - 1)
             return [TensorType(element, Shape(tuple(result)))]
         if not -len(dims) <= axis < len(dims) or axis % len(dims) == len(dims) - 1:
-            raise args.error("axis is out of range", f"0 to {len(dims) - 2}", str(axis))
+            raise args.error(
+                "axis is out of range", f"0 to {len(dims) - 2}", str(axis), kind="range"
+            )
         place = axis % len(dims)
         result[place] = self._length(args, dims[place])
         return [TensorType(element, Shape(tuple(result)))]

@@ -185,7 +185,9 @@ class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
             return (dim if count == 1 else UNKNOWN_DIM,) * count
         if -(-dim // count) * (count - 1) > dim:
             # The parts before the last one have one length: here they would pass the end.
-            raise args.error("the axis is too short", f"room for {count - 1} equal parts", str(dim))
+            raise args.error(
+                "the axis is too short", f"room for {count - 1} equal parts", str(dim), kind="range"
+            )
         return chunks(dim, count)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -206,7 +208,7 @@ class TensorScatter(OnnxOp, type="TensorScatter", since=24, inputs=(2, 3)):
         shape = args.shape(0)
         at = rules.axis_in(args, self.axis, shape.rank)
         if at == 0:
-            raise args.error("axis is the batch", "another axis", "0")
+            raise args.error("axis is the batch", "another axis", "0", kind="range")
         if at is not None and shape.with_dim(at, UNKNOWN_DIM).refine(args.shape(1)) is None:
             raise args.error("update does not fit the cache", str(shape), str(args.shape(1)))
         return [TensorType(element, shape)]

@@ -94,7 +94,10 @@ class StringNormalizer(OnnxOp, type="StringNormalizer", since=10, inputs=1):
         rules.strings(args)
         if self.case_change_action not in ("NONE", "LOWER", "UPPER"):
             raise args.error(
-                "case_change_action is not known", "NONE, LOWER or UPPER", self.case_change_action
+                "case_change_action is not known",
+                "NONE, LOWER or UPPER",
+                self.case_change_action,
+                kind="range",
             )
         shape = args.shape(0)
         if shape.dims is None:
@@ -142,7 +145,7 @@ class TfIdfVectorizer(OnnxOp, type="TfIdfVectorizer", since=9, inputs=1):
 
     def _check(self, args: Arguments) -> None:
         if self.mode not in ("TF", "IDF", "TFIDF"):
-            raise args.error("mode is not known", "TF, IDF or TFIDF", self.mode)
+            raise args.error("mode is not known", "TF, IDF or TFIDF", self.mode, kind="range")
         if bool(self.pool_int64s) == bool(self.pool_strings):
             raise args.error("one of pool_int64s and pool_strings is needed")
         if self.weights and len(self.weights) != len(self.ngram_indexes):

@@ -100,7 +100,7 @@ class Momentum(Optimizer, type="Momentum", since=1, inputs=(3, None), outputs=No
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.mode not in ("standard", "nesterov"):
-            raise args.error("mode is not known", "standard or nesterov", self.mode)
+            raise args.error("mode is not known", "standard or nesterov", self.mode, kind="range")
         return super().infer(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -52,7 +52,7 @@ def known_transform(args: Arguments, name: str) -> None:
         InferenceError: for another name.
     """
     if name not in TRANSFORMS:
-        raise args.error("post_transform is not known", ", ".join(TRANSFORMS), name)
+        raise args.error("post_transform is not known", ", ".join(TRANSFORMS), name, kind="range")
 
 
 def classified(args: Arguments, labels: Sequence[int] | Sequence[str]) -> list[ValueType]:
@@ -102,10 +102,15 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
         rules.floating(args)
         if not 0 <= self.aggregate_function < len(AGGREGATES):
             raise args.error(
-                "aggregate_function is not known", "0 to 3", str(self.aggregate_function)
+                "aggregate_function is not known",
+                "0 to 3",
+                str(self.aggregate_function),
+                kind="range",
             )
         if not 0 <= self.post_transform < len(TRANSFORMS):
-            raise args.error("post_transform is not known", "0 to 4", str(self.post_transform))
+            raise args.error(
+                "post_transform is not known", "0 to 4", str(self.post_transform), kind="range"
+            )
         return [TensorType(args.element(0), Shape((rows_of(args), self._targets())))]
 
     def _targets(self) -> int:
@@ -192,7 +197,10 @@ class TreeEnsembleRegressor1(_Numbered, type="TreeEnsembleRegressor", since=1, i
         rules.numeric(args)
         if self.aggregate_function not in AGGREGATES:
             raise args.error(
-                "aggregate_function is not known", ", ".join(AGGREGATES), self.aggregate_function
+                "aggregate_function is not known",
+                ", ".join(AGGREGATES),
+                self.aggregate_function,
+                kind="range",
             )
         known_transform(args, self.post_transform)
         return [TensorType(ElementType.F32, Shape((rows_of(args), self._targets())))]

@@ -110,7 +110,7 @@ class Gelu7(Activation, type="Gelu", since=7, inputs=1):
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.approximation_mode.lower() not in ("erf", "tanh"):
             found = self.approximation_mode
-            raise args.error("approximation mode is not known", "ERF or TANH", found)
+            raise args.error("approximation mode is not known", "ERF or TANH", found, kind="range")
         return super().infer(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -166,7 +166,9 @@ class Clamp(Activation, type="Clamp", since=1, inputs=1):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.min > self.max:
-            raise args.error("min is above max", f"{self.min} at least", str(self.max))
+            raise args.error(
+                "min is above max", f"{self.min} at least", str(self.max), kind="range"
+            )
         return super().infer(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -181,7 +183,7 @@ class GRN(Activation, type="GRN", since=1, inputs=1):
     def infer(self, args: Arguments) -> list[ValueType]:
         rank = args.rank(0)
         if rank is not None and not 2 <= rank <= 4:
-            raise args.error("rank is not supported", "2 to 4", str(rank))
+            raise args.error("rank is not supported", "2 to 4", str(rank), kind="range")
         return super().infer(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -209,7 +211,7 @@ class SoftMax1(AlongAxis, type="SoftMax", since=1, inputs=1):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.axis < 0:
-            raise args.error("axis is negative", "0 or more", str(self.axis))
+            raise args.error("axis is negative", "0 or more", str(self.axis), kind="range")
         return super().infer(args)
 
 

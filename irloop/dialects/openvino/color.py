@@ -21,7 +21,9 @@ class FromYuv(OpenVinoOp):
     def infer(self, args: Arguments) -> list[ValueType]:
         element = args.element(0)
         if not element.is_float and element not in (ElementType.U8, ElementType.DYNAMIC):
-            raise args.error("an image has another element type", "u8 or a float", str(element))
+            raise args.error(
+                "an image has another element type", "u8 or a float", str(element), kind="elements"
+            )
         dims = args.shape(0).dims
         if dims is None:
             return [TensorType(element, Shape.of(None, None, None, 3))]

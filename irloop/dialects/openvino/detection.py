@@ -79,7 +79,7 @@ class Detecting(OpenVinoOp):
             raise args.error("keep_top_k is empty", "one number")
         if self.code_type.lower() not in _CODES:
             expected = "caffe.PriorBoxParameter.CORNER or CENTER_SIZE"
-            raise args.error("code_type is not known", expected, self.code_type)
+            raise args.error("code_type is not known", expected, self.code_type, kind="range")
         for position, rank in ((0, 2), (1, 2), (2, 3), (3, 2), (4, 2)):
             if args.has(position) and args.rank(position) not in (None, rank):
                 found = str(args.shape(position))

@@ -230,7 +230,7 @@ class Round(OpenVinoOp, type="Round", since=5, inputs=1):
         rules.numeric(args)
         if self.mode.lower() not in ("half_to_even", "half_away_from_zero"):
             expected = "half_to_even or half_away_from_zero"
-            raise args.error("rounding mode is not known", expected, self.mode)
+            raise args.error("rounding mode is not known", expected, self.mode, kind="range")
         return rules.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

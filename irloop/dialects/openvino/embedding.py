@@ -49,7 +49,7 @@ def _by_offsets(args: Arguments) -> list[ValueType]:
 
 def _check_reduction(args: Arguments, reduction: str) -> None:
     if reduction.lower() not in ("sum", "mean"):
-        raise args.error("reduction is not known", "sum or mean", reduction)
+        raise args.error("reduction is not known", "sum or mean", reduction, kind="range")
 
 
 class EmbeddingBagOffsetsSum(OpenVinoOp, type="EmbeddingBagOffsetsSum", since=3, inputs=(3, 5)):
@@ -139,7 +139,9 @@ class SegmentMax(OpenVinoOp, type="SegmentMax", since=16, inputs=(2, 3)):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.fill_mode.lower() not in ("zero", "lowest"):
-            raise args.error("fill_mode is not known", "zero or lowest", self.fill_mode)
+            raise args.error(
+                "fill_mode is not known", "zero or lowest", self.fill_mode, kind="range"
+            )
         rules.numeric(args, 0)
         indexing.integers(args, 1)
         return _rows(args, self._count(args))

@@ -24,7 +24,7 @@ def _gather(args: Arguments, batch_dims: int = 0) -> list[ValueType]:
     indexing.integers(args, 1, 2)
     axis = args.ints(2)
     if axis is not None and len(axis) != 1:
-        raise args.error("axis is no single number", "one element", str(list(axis)))
+        raise args.error("axis is no single number", "one element", str(list(axis)), kind="range")
     at = None if axis is None else axis[0]
     shape = indexing.gathered(args, args.shape(0), args.shape(1), at, batch_dims)
     return [TensorType(args.element(0), shape)]

@@ -41,7 +41,9 @@ class _OfClasses(OpenVinoOp):
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.sort_result_type.lower() not in ("score", "classid", "none"):
             expected = "score, classid or none"
-            raise args.error("sort_result_type is not known", expected, self.sort_result_type)
+            raise args.error(
+                "sort_result_type is not known", expected, self.sort_result_type, kind="range"
+            )
         for position, name in ((0, "boxes"), (1, "scores")):
             if args.rank(position) not in (None, 3):
                 raise args.error(f"the {name} have a wrong rank", "3", str(args.shape(position)))
@@ -105,7 +107,9 @@ class MatrixNms(_OfClasses, type="MatrixNms", since=8, inputs=2, outputs=3):
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.decay_function.lower() not in ("linear", "gaussian"):
             expected = "linear or gaussian"
-            raise args.error("decay_function is not known", expected, self.decay_function)
+            raise args.error(
+                "decay_function is not known", expected, self.decay_function, kind="range"
+            )
         return super().infer(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

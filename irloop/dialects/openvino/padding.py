@@ -18,11 +18,13 @@ def _infer(args: Arguments, mode: str, *, negative: bool) -> list[ValueType]:
     element = rules.same_element(args, 0, 3) if args.has(3) else args.element(0)
     indexing.integers(args, 1, 2)
     if mode not in MODES:
-        raise args.error("pad_mode is not known", ", ".join(MODES), mode)
+        raise args.error("pad_mode is not known", ", ".join(MODES), mode, kind="range")
     begins, ends = args.dims(1), args.dims(2)
     given = [n for n in (*(begins or ()), *(ends or ())) if isinstance(n, int)]
     if not negative and min(given, default=0) < 0:
-        raise args.error("padding is negative", "0 or more before opset12", str(min(given)))
+        raise args.error(
+            "padding is negative", "0 or more before opset12", str(min(given)), kind="range"
+        )
     return [TensorType(element, pads.padded(args, args.shape(0), begins, ends))]
 
 

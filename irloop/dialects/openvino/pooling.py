@@ -130,7 +130,9 @@ class _IndexedMax(_Pool):
         shape = self._pooled(args)
         rank = shape.rank or 0
         if not -rank <= self.axis < rank:
-            raise args.error("axis is outside of the data", f"-{rank}..{rank - 1}", str(self.axis))
+            raise args.error(
+                "axis is outside of the data", f"-{rank}..{rank - 1}", str(self.axis), kind="range"
+            )
         return [TensorType(args.element(0), shape), TensorType(self.index_element_type, shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -28,11 +28,15 @@ class RandomUniform(OpenVinoOp, type="RandomUniform", since=8, inputs=3):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.alignment.lower() not in ("tensorflow", "pytorch"):
-            raise args.error("alignment is not known", "tensorflow or pytorch", self.alignment)
+            raise args.error(
+                "alignment is not known", "tensorflow or pytorch", self.alignment, kind="range"
+            )
         bounds = rules.same_element(args, 1, 2)
         if bounds not in (self.output_type, ElementType.DYNAMIC):
             expected = str(self.output_type)
-            raise args.error("the bounds have another element type", expected, str(bounds))
+            raise args.error(
+                "the bounds have another element type", expected, str(bounds), kind="elements"
+            )
         return [TensorType(self.output_type, shapes.shape_from(args, 0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -36,7 +36,9 @@ class _Blocks(OpenVinoOp):
     def check(self, args: Arguments) -> None:
         """Refuse a mode that is not known."""
         if self.mode.lower() not in ("blocks_first", "depth_first"):
-            raise args.error("mode is not known", "blocks_first or depth_first", self.mode)
+            raise args.error(
+                "mode is not known", "blocks_first or depth_first", self.mode, kind="range"
+            )
 
 
 class DepthToSpace(_Blocks, type="DepthToSpace", since=1, inputs=1):
@@ -182,7 +184,10 @@ class ExtractImagePatches(OpenVinoOp, type="ExtractImagePatches", since=3, input
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.auto_pad.lower() not in ("valid", "same_upper", "same_lower"):
             raise args.error(
-                "auto_pad is not known", "valid, same_upper, same_lower", self.auto_pad
+                "auto_pad is not known",
+                "valid, same_upper, same_lower",
+                self.auto_pad,
+                kind="range",
             )
         shape = args.shape(0)
         if shape.rank not in (None, 4):

@@ -193,7 +193,9 @@ class LSTMSequence1(_Lstm, type="LSTMSequence", since=1, inputs=(7, 8), outputs=
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if sorted(self.weights_format) != sorted("fico"):
-            raise args.error("weights_format is unknown", "an order of fico", self.weights_format)
+            raise args.error(
+                "weights_format is unknown", "an order of fico", self.weights_format, kind="range"
+            )
         return self._sequence_types(args, 2, self.direction)
 
     def cell(self) -> LstmCell:

@@ -41,7 +41,9 @@ class Reduction(OpenVinoOp):
     def _shape(self, args: Arguments) -> Shape:
         axes = args.element(1)
         if not axes.is_integer and axes is not ElementType.DYNAMIC:
-            raise args.error("the element type of the axes is no integer", "i64", str(axes))
+            raise args.error(
+                "the element type of the axes is no integer", "i64", str(axes), kind="elements"
+            )
         shapes.length_of(args, 1)
         return rules.reduced(args, args.shape(0), args.ints(1), keep=self.keep_dims)
 

@@ -20,7 +20,7 @@ class Reverse(OpenVinoOp, type="Reverse", since=1, until=1, inputs=2):
     def infer(self, args: Arguments) -> list[ValueType]:
         mode = self.mode.lower()
         if mode not in ("index", "mask"):
-            raise args.error("mode is not known", "index or mask", self.mode)
+            raise args.error("mode is not known", "index or mask", self.mode, kind="range")
         axes = args.ints(1) if mode == "index" else None
         for axis in axes or ():
             rules.axis_in(args, axis, args.rank(0))

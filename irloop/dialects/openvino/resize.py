@@ -54,7 +54,9 @@ class Interpolation(OpenVinoOp):
         if axes is None:
             return [TensorType(element, Shape.of_rank(len(dims)))]
         if any(not -len(dims) <= axis < len(dims) for axis in axes):
-            raise args.error("an axis is outside of the data", f"rank {len(dims)}", str(axes))
+            raise args.error(
+                "an axis is outside of the data", f"rank {len(dims)}", str(axes), kind="range"
+            )
         low, high = self.pads()
         result = [
             _padded(dim, low[at] if at < len(low) else 0, high[at] if at < len(high) else 0)
@@ -127,7 +129,7 @@ class Interpolate1(Interpolation, type="Interpolate", since=1, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.mode.lower() not in MODES:
-            raise args.error("mode is unknown", ", ".join(MODES), self.mode)
+            raise args.error("mode is unknown", ", ".join(MODES), self.mode, kind="range")
         return self._resized(args, self.axes, args.dims(1))
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -170,7 +172,7 @@ class _Attributes(Interpolation):
 
     def _check(self, args: Arguments) -> None:
         if self.mode.lower() not in MODES:
-            raise args.error("mode is unknown", ", ".join(MODES), self.mode)
+            raise args.error("mode is unknown", ", ".join(MODES), self.mode, kind="range")
 
 
 class Interpolate(_Attributes, type="Interpolate", since=4, inputs=(3, 4)):

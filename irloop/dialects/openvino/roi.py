@@ -39,7 +39,7 @@ def _channels(args: Arguments) -> Dim:
 
 def _check_scale(args: Arguments, scale: float) -> None:
     if scale <= 0:
-        raise args.error("spatial_scale is out of range", "more than 0", str(scale))
+        raise args.error("spatial_scale is out of range", "more than 0", str(scale), kind="range")
 
 
 class ROIPooling(OpenVinoOp, type="ROIPooling", since=1, inputs=2):

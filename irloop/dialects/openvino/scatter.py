@@ -25,7 +25,7 @@ def _check(args: Arguments) -> None:
 
 def _reduction(args: Arguments, reduction: str, known: tuple[str, ...]) -> None:
     if reduction.lower() not in known:
-        raise args.error("reduction is not known", ", ".join(known), reduction)
+        raise args.error("reduction is not known", ", ".join(known), reduction, kind="range")
 
 
 def _elements(args: Arguments) -> list[ValueType]:

@@ -23,12 +23,12 @@ class _TopK(OpenVinoOp):
     def infer(self, args: Arguments) -> list[ValueType]:
         rules.numeric(args, 0)
         if self.mode.lower() not in ("max", "min"):
-            raise args.error("mode is not known", "max or min", self.mode)
+            raise args.error("mode is not known", "max or min", self.mode, kind="range")
         if self.sort.lower() not in ("none", "index", "value"):
-            raise args.error("sort is not known", "none, index or value", self.sort)
+            raise args.error("sort is not known", "none, index or value", self.sort, kind="range")
         if self.index_element_type not in (ElementType.I32, ElementType.I64):
             found = str(self.index_element_type)
-            raise args.error("index_element_type is not known", "i32 or i64", found)
+            raise args.error("index_element_type is not known", "i32 or i64", found, kind="range")
         shape = searches.best(args, args.shape(0), self.axis, searches.counted(args, 1))
         return [
             TensorType(args.element(0), shape),
@@ -88,7 +88,9 @@ class CumSum(OpenVinoOp, type="CumSum", since=3, inputs=(1, 2)):
         rules.numeric(args, 0)
         axis = args.ints(1) if args.has(1) else (0,)
         if axis is not None and len(axis) != 1:
-            raise args.error("axis is no single number", "one element", str(list(axis)))
+            raise args.error(
+                "axis is no single number", "one element", str(list(axis)), kind="range"
+            )
         if axis is not None:
             rules.axis_in(args, axis[0], args.rank(0))
         return rules.same_as_first(args)

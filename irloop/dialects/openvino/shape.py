@@ -48,7 +48,9 @@ class ShapeOf3(OpenVinoOp, type="ShapeOf", since=3, inputs=1):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.output_type not in (ElementType.I32, ElementType.I64):
-            raise args.error("output_type is not known", "i32 or i64", str(self.output_type))
+            raise args.error(
+                "output_type is not known", "i32 or i64", str(self.output_type), kind="range"
+            )
         return _shape_of(args, self.output_type)
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
@@ -135,7 +137,7 @@ class Unsqueeze(OpenVinoOp, type="Unsqueeze", since=1, inputs=2):
     def infer(self, args: Arguments) -> list[ValueType]:
         count = shapes.length_of(args, 1)
         if count == 0:
-            raise args.error("axes are empty", "at least one axis", "none")
+            raise args.error("axes are empty", "at least one axis", "none", kind="range")
         shape = shapes.unsqueezed(args, args.shape(0), args.ints(1), count)
         return [TensorType(args.element(0), shape)]
 
@@ -189,7 +191,9 @@ class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
     def infer(self, args: Arguments) -> list[ValueType]:
         mode = self.mode.lower()
         if mode not in ("numpy", "none", "explicit", "pdpd"):
-            raise args.error("mode is not known", "numpy, none, explicit or pdpd", self.mode)
+            raise args.error(
+                "mode is not known", "numpy, none, explicit or pdpd", self.mode, kind="range"
+            )
         return [TensorType(args.element(0), _broadcast_shape(args, mode, self.axis))]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
@@ -213,7 +217,7 @@ class Broadcast3(OpenVinoOp, type="Broadcast", since=3, inputs=(2, 3)):
         mode = self.mode.lower()
         if mode not in ("numpy", "explicit", "bidirectional", "pdpd"):
             expected = "numpy, explicit, bidirectional or pdpd"
-            raise args.error("mode is not known", expected, self.mode)
+            raise args.error("mode is not known", expected, self.mode, kind="range")
         return [TensorType(args.element(0), _broadcast_shape(args, mode, self.axis))]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:

@@ -19,9 +19,13 @@ def _axes(args: Arguments, rank: int) -> list[int] | None:
         return None
     axes = [axis % rank if -rank <= axis < rank else -1 for axis in given]
     if -1 in axes:
-        raise args.error("an axis is out of range", f"{-rank} to {rank - 1}", str(given))
+        raise args.error(
+            "an axis is out of range", f"{-rank} to {rank - 1}", str(given), kind="range"
+        )
     if len(set(axes)) != len(axes) or not axes:
-        raise args.error("axes are missing or given twice", "each axis once", str(given))
+        raise args.error(
+            "axes are missing or given twice", "each axis once", str(given), kind="range"
+        )
     return axes
 
 

@@ -43,7 +43,9 @@ class ReadValue6(OpenVinoOp, type="ReadValue", since=6, inputs=(0, 1)):
         if self.variable_type is ElementType.DYNAMIC:
             return [found]
         if found.element not in (self.variable_type, ElementType.DYNAMIC):
-            raise args.error("the initial value has another type", str(declared), str(found))
+            raise args.error(
+                "the initial value has another type", str(declared), str(found), kind="elements"
+            )
         if found.shape.refine(self.variable_shape) is None:
             raise args.error("the initial value has another shape", str(declared), str(found))
         # The variable may change its shape later: only what it declares holds for all runs.
