@@ -8,6 +8,7 @@ from typing import NamedTuple
 from irloop.conversion import pipelines  # noqa: F401  registers every conversion rule
 from irloop.conversion.framework import EXPORTS, IMPORTS, NO_COUNTERPART
 from irloop.dialects.onnx import ONNX
+from irloop.dialects.onnx.control_flow import Scan8
 from irloop.dialects.openvino import OPENVINO
 from irloop.graph.op import Constant, Op, Parameter, Registry, Result
 
@@ -28,6 +29,9 @@ _BY_EXECUTOR = {
 _BASICS: tuple[type[Op], ...] = (Constant, Parameter, Result)
 
 _BY_FUNCTION = "imported as the function that the standard defines it by"
+
+#: Operations that a pass replaces before the rules of import see them.
+_REPLACED: dict[type[Op], str] = {Scan8: "imported as a Scan over the batch around a Scan-9"}
 
 
 class Coverage(NamedTuple):
@@ -115,6 +119,8 @@ def _conversion(dialect: str, cls: type[Op]) -> tuple[bool, str]:
         return False, NO_COUNTERPART[cls]
     if issubclass(cls, _BASICS) or cls in (EXPORTS if dialect == "openvino" else IMPORTS):
         return True, ""
+    if cls in _REPLACED:
+        return True, _REPLACED[cls]
     return (True, _BY_FUNCTION) if dialect == "onnx" and _is_function(cls) else (False, "")
 
 

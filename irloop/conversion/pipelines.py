@@ -89,6 +89,7 @@ from irloop.conversion.steps import (
     CarryNarrowElements,
     CountIterations,
     DropUnread,
+    ExpandScan8,
     KeepDeclaredDims,
     PruneBodies,
     RequireKnownBorder,
@@ -208,6 +209,8 @@ def to_openvino(
 def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
     names = BorderNames(model, lambda node: node.name, lambda node: node.name)
     return [
+        # The rules below know Scans without a batch axis only.
+        ExpandScan8(),
         # OpenVINO cannot run all loops that depend on constants only.
         FoldConstantLoops(),
         # A slice that nothing needs is dropped by OpenVINO, and with it what counts iterations.

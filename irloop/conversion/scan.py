@@ -1,11 +1,10 @@
-"""TensorIterator and ONNX Scan in the other dialect, Scan-8 with its batch axis included."""
+"""TensorIterator to ONNX Scan or Loop, and ONNX Scan to TensorIterator or Loop."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from irloop.conversion import onnx_forms, onnx_shape_forms
-from irloop.conversion import openvino_forms as forms
 from irloop.conversion import openvino_shape_forms as shape_forms
 from irloop.conversion.framework import Conversion, Converted, exports, imports, takes_virtual
 from irloop.conversion.loop import part_of, without_iterations
@@ -17,12 +16,12 @@ from irloop.conversion.scan_export import can_scan, export_as_scan
 from irloop.dialects.loops import normal_axis, sliced_count
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
-from irloop.graph.builder import element_of, shape_of
-from irloop.graph.loops import Carried, Invariant, ScanInput, ScanOutput
+from irloop.graph.builder import shape_of
+from irloop.graph.loops import Carried, ScanInput, ScanOutput
 from irloop.graph.model import Body, Value
 from irloop.graph.types import ElementType
 
-__all__ = ["export_tensor_iterator", "import_scan", "import_scan8"]
+__all__ = ["export_tensor_iterator", "import_scan"]
 
 
 @exports(ov.TensorIterator)
@@ -171,105 +170,3 @@ def _run_body(
             part = shape_forms.unsqueeze(inner, value, [axis])
             scans.append(Scanned(part, axis, out.reverse))
     return scans
-
-
-@imports(onnx.Scan8)
-def import_scan8(c: Conversion, op: onnx.Scan8, *inputs: Value | None) -> list[Value]:
-    """Scan-8 -> a Loop over the batch around a scan of each item, since items are independent."""
-    body = c.node.body()
-    lengths = inputs[0]
-    batch = OpenVinoLoop(c, "batch")
-    outer = batch.inner
-    items: dict[int, Value] = {}
-    for port in body.ports.inputs:
-        value = given(c, inputs, port.external)
-        name = body.graph.parameters[port.parameter].name
-        if isinstance(port, Invariant):
-            items[port.parameter] = batch.invariant(value)
-        else:
-            piece = batch.sliced(value, 0, False, name)
-            items[port.parameter] = shape_forms.squeeze(outer, piece, [0])
-    length = None
-    if lengths is not None:
-        length = shape_forms.squeeze(outer, batch.sliced(lengths, 0, False, "length"), [0])
-    made = _scan_item(outer, body, items, length)
-    joined = [
-        Scanned(
-            shape_forms.unsqueeze(outer, _padded(outer, body, items, value, index, length), [0]), 0
-        )
-        for index, value in enumerate(made)
-    ]
-    first = given(c, inputs, _scanned(body)[0].external)
-    size = shape_forms.gather(c, shape_forms.shape_of(c, first), c.i64(0), 0)
-    truth = ElementType.BOOLEAN
-    return batch.loop(size, c.constant(True, truth), outer.constant(True, truth), [], joined)
-
-
-def _scan_item(
-    outer: Conversion, body: Body, items: dict[int, Value], length: Value | None
-) -> list[Value]:
-    """The scan of one batch item; with `length` only that many elements of it."""
-    loop = OpenVinoLoop(outer, "body")
-    first = items[_scanned(body)[0].parameter]
-    as_loop = length is not None or not isinstance(shape_of(first).dim(0), int)
-    loop.inner.in_tensor_iterator = not as_loop
-    states = LoopStates(loop)
-    bound: list[Converted] = []
-    for index, node in enumerate(body.graph.parameters):
-        port, value = body.ports.by_parameter[index], items[index]
-        if isinstance(port, Carried):
-            bound.append(states.enter(value, body, port))
-        elif isinstance(port, Invariant):
-            bound.append(loop.invariant(value))
-        elif isinstance(port, ScanInput) and port.reverse and length is not None:
-            bound.append(_element_from_end(loop, value, length))
-        else:
-            reverse = isinstance(port, ScanInput) and port.reverse
-            piece = loop.sliced(value, 0, reverse, node.name)
-            bound.append(shape_forms.squeeze(loop.inner, piece, [0]))
-    scans = _run_body(loop, body, bound, states)
-    made_of = [*states.results, *(scan.value for scan in scans)]
-    if as_loop or not loop.reads_slices(made_of):
-        if length is None:
-            whole = shape_forms.shape_of(outer, first)
-            length = shape_forms.gather(outer, whole, outer.i64(0), 0)
-        truth = ElementType.BOOLEAN
-        starts, goes_on = outer.constant(True, truth), loop.inner.constant(True, truth)
-        made = loop.loop(length, starts, goes_on, states.results, scans)
-    else:
-        made = loop.tensor_iterator(states.results, scans)
-    count = len(states.results)
-    lasts = [part_of(outer, value) for value in states.after(made[:count], [])]
-    return [*lasts, *made[count:]]
-
-
-def _element_from_end(loop: OpenVinoLoop, value: Value, length: Value) -> Value:
-    """Element length - 1 - iteration: a short sequence read backwards starts at its own end."""
-    inner = loop.inner
-    last = forms.subtract(inner, loop.invariant(length), inner.i64(1))
-    index = forms.subtract(inner, last, loop.iteration())
-    return shape_forms.gather(inner, loop.invariant(value), index, 0)
-
-
-def _padded(
-    outer: Conversion,
-    body: Body,
-    items: dict[int, Value],
-    value: Value,
-    index: int,
-    length: Value | None,
-) -> Value:
-    """A scan output filled with zeros up to the full length (what ONNX Runtime gives)."""
-    if length is None or index < len(body.ports.carried):
-        return value
-    whole = items[_scanned(body)[0].parameter]
-    full = shape_forms.gather(outer, shape_forms.shape_of(outer, whole), outer.i64([0]), 0)
-    shape = shape_forms.shape_of(outer, value)
-    missing = forms.subtract(outer, full, shape_forms.gather(outer, shape, outer.i64([0]), 0))
-    rank = shape_of(value).rank
-    if rank is None:
-        raise outer.refuse("the rank of a scan output with sequence lengths is not known")
-    rest = shape_forms.gather(outer, shape, outer.i64(list(range(1, rank))), 0)
-    padding = shape_forms.concat(outer, [missing, rest], 0) if rank > 1 else missing
-    zeros = shape_forms.broadcast(outer, outer.constant(0, element_of(value)), padding)
-    return shape_forms.concat(outer, [value, zeros], 0)

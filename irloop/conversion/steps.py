@@ -16,15 +16,17 @@ from irloop.conversion.borders import (
 )
 from irloop.conversion.carriers import carry_narrow_elements
 from irloop.conversion.framework import EXPORTS, Conversion, Converter
+from irloop.dialects.onnx.control_flow import Scan8
 from irloop.errors import UnsupportedError
-from irloop.graph.clone import clone_graph
+from irloop.graph.clone import clone_graph, clone_model
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.verify import verify
-from irloop.graph.walk import all_graphs
+from irloop.graph.walk import all_graphs, all_nodes
 from irloop.passes.base import ModelPass
 from irloop.passes.common.dead_code import DeadCode
+from irloop.passes.common.scan8_to_scan9 import expand_batches
 from irloop.passes.common.tensor_iterator_to_loop import TensorIteratorToLoop
 from irloop.passes.rewriter import MatchRewriter, is_unread
 from irloop.passes.wires import LoopWires
@@ -33,11 +35,37 @@ __all__ = [
     "CarryNarrowElements",
     "CountIterations",
     "DropUnread",
+    "ExpandScan8",
     "KeepDeclaredDims",
     "PruneBodies",
     "RequireKnownBorder",
     "Translate",
 ]
+
+
+class ExpandScan8(ModelPass):
+    """Replaces each Scan-8 by a Scan over the batch around a Scan of one item, as `Scan8ToScan9`.
+
+    Given::
+
+        Scan-8(lengths, h [B,2], x [B,T,2])
+
+    Result::
+
+        Scan(lengths, h, x), length n, item h1, item x1:  Scan(h1, x1)
+
+    The graph is a new one where there is a Scan-8; that of the model stays as it is.
+    """
+
+    name = "expand_scan8"
+
+    def run_on_model(self, model: Model) -> bool:
+        if not any(isinstance(node.op, Scan8) for node in all_nodes(model.graph)):
+            return False
+        work = clone_model(model)
+        expand_batches(work)
+        model.graph, model.opsets = work.graph, work.opsets
+        return True
 
 
 class PruneBodies(ModelPass):

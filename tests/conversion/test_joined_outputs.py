@@ -132,6 +132,25 @@ g (int64[2] lens, float[2, 1] h, float[2, 4, 1] x) => (float[2, 1] last, float[2
     agree(text, sets, engines, tmp_path)
 
 
+@pytest.mark.parametrize("lengths", ["lens", ""])
+@pytest.mark.parametrize("batch", ["2", "B"])
+def test_scan8_that_reads_one_input_from_its_end(
+    lengths: str, batch: str, engines: Engines, tmp_path: Path
+) -> None:
+    text = f"""<ir_version: 8, opset_import: ["": 8]>
+g (int64[{batch}] lens, float[{batch}, 1] h, float[{batch}, 3, 1] x, float[{batch}, 3, 1] y,
+   float[1] w) => (float[{batch}, 1] last, float[{batch}, 3, 1] all) {{
+  last, all = Scan <num_scan_inputs: int = 2, directions = [0, 1],
+    body = b (float[1] s, float[1] p, float[1] q) => (float[1] n, float[1] m) {{
+      a = Sub (s, p)  v = Mul (w, q)  n = Add (a, v)  m = Neg (n)
+    }}> (LENGTHS, h, x, y)
+}}""".replace("LENGTHS", lengths or '""')
+    x = np.arange(6, dtype=F32).reshape(2, 3, 1) + 1
+    h, w = np.array([[3], [-2]], F32), np.array([2], F32)
+    sets = [[i64(lens), h, x * lens[0], x * x, w] for lens in ([2, 3], [1, 1], [3, 2])]
+    agree(text, sets, engines, tmp_path)
+
+
 WHILE = """
 g (LIMIT int64 k, float[2] x) => (float[2] last, float[n, 2] all) {
   MADE

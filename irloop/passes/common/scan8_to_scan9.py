@@ -1,4 +1,4 @@
-"""Writes Scans with a batch axis as Scans without one."""
+"""Scan-8, which has a batch axis, as Scans without one."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from irloop.passes.forms import Forms
 from irloop.passes.session import Session
 from irloop.passes.wires import Entering, LoopWires
 
-__all__ = ["Scan8ToScan9"]
+__all__ = ["Scan8ToScan9", "expand_batches"]
 
 _NUMBER = TensorType(ElementType.I64, Shape(()))
 
 
 class Scan8ToScan9(ModelPass):
-    """Says each Scan-8 as a Scan over the batch around a Scan of one item; the opset becomes 9.
+    """Replaces each Scan-8 by a Scan over the batch around a Scan of one item; sets opset 9.
 
     Given::
 
@@ -46,10 +46,10 @@ class Scan8ToScan9(ModelPass):
             p: x1   s: h1, s' = s + p if i < n else s   i: 0, i' = i + 1
             -> last s, stacked s if i < n else 0
 
-    Items are independent in a Scan-8, so a batch cannot just be handed to its body. A sequence that
-    is shorter than the others keeps its last state, is filled up with zeros (as ONNX Runtime
-    does), and read backwards starts at its own end. Refused is a model with an operation
-    whose meaning opset 9 changed.
+    Items are independent in a Scan-8, so its body cannot take a whole batch. A sequence that is
+    shorter than the others keeps its last state, its outputs are padded with zeros (as ONNX
+    Runtime does), and a reversed one starts at its own end. A model with an operation whose
+    meaning opset 9 changed is refused.
     """
 
     name = "scan8_to_scan9"
@@ -60,13 +60,25 @@ class Scan8ToScan9(ModelPass):
         if not scans or any(self.transformation_callback(node) for node in scans):
             return False
         _require_opset_9(model)
-        model.opsets[""] = max(9, model.opsets.get("", 0))
-        session = Session(model)
-        for node in reversed(scans):
-            wires = LoopWires.of(node)
-            assert wires is not None, "the reader connects every input of a Scan"
-            _Batch(model, session, node, wires).replace()
-        return True
+        return expand_batches(model)
+
+
+def expand_batches(model: Model) -> bool:
+    """Replace every Scan-8 of `model`, whatever its other operations are; True when there was one.
+
+    Conversion to OpenVINO uses this directly: it reads each operation in the opset of its class, so
+    that operations of opset 8 beside a Scan-9 are no obstacle.
+    """
+    scans = [node for node in all_nodes(model.graph) if isinstance(node.op, onnx.Scan8)]
+    if not scans:
+        return False
+    model.opsets[""] = max(9, model.opsets.get("", 0))
+    session = Session(model)
+    for node in reversed(scans):
+        wires = LoopWires.of(node)
+        assert wires is not None, "the reader connects every input of a Scan"
+        _Batch(model, session, node, wires).replace()
+    return True
 
 
 def _require_opset_9(model: Model) -> None:
@@ -147,7 +159,7 @@ class _Batch:
         scan.name = name
 
     def _end_early(self, length: Value, forms: Forms) -> None:
-        """Keep states and show zeros once an item has ended."""
+        """Keep states and give zeros once an item has ended."""
         wires, name = self.wires, self.node.name
         inner = self.session.rewriter(wires.graph)
         first = Forms(self.model, inner, next(wires.graph.nodes, None), name)
@@ -176,7 +188,7 @@ class _Batch:
     def _read_from_end(
         self, item: Entering, limit: Value, count: Value, runs: Value, first: Forms
     ) -> None:
-        """Read element length - 1 - step; behind the end any element will do."""
+        """Read element length - 1 - step; after the last step any element will do."""
         name = self.session.names.fresh(item.parameter.producer.name)
         whole = self.wires.capture(item.outer, name)
         index = first.subtracted(first.subtracted(limit, first.constant(1)), count)
