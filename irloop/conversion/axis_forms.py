@@ -1,4 +1,4 @@
-"""ONNX forms that join, split and reverse axes, static or not."""
+"""ONNX forms that join and split axes, static or not."""
 
 from __future__ import annotations
 
@@ -9,18 +9,10 @@ from irloop.graph.builder import shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import Dim, ElementType
 
-__all__ = ["filled", "merge_axes", "reverse", "split_axis"]
-
-#: Ends past every tensor, as ONNX's Slice takes them.
-BEFORE_THE_START = -(2**63)
+__all__ = ["filled", "merge_axes", "split_axis"]
 
 #: Constants of more elements than this are made when the model runs.
 STORED_LIMIT = 1024
-
-
-def reverse(c: Conversion, value: Value, axis: int) -> Value:
-    """The elements of `value` along `axis` from the last to the first."""
-    return shape_forms.slice_(c, value, [-1], [BEFORE_THE_START], [axis], [-1])
 
 
 def filled(c: Conversion, number: float, element: ElementType, shape: list[int]) -> Value:

@@ -14,9 +14,12 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Invariant, LastValue, PortMap
 from irloop.graph.model import Body, Value
 from irloop.graph.op import Constant
-from irloop.graph.types import ElementType, OptionalType, ValueType
+from irloop.graph.types import ElementType, OptionalType, ValueType, differ_in_shape
 
 __all__ = ["export_if", "import_if"]
+
+#: The opset of ONNX from which the branches of an If may give different shapes.
+SHAPES_DIFFER = 11
 
 
 @exports(ov.If)
@@ -165,6 +168,17 @@ def _shape(value: Converted) -> str:
     return f"{value}{inside}"
 
 
+def _require_one_shape(c: Conversion, left: _Branch, right: _Branch) -> None:
+    for index, (one, other) in enumerate(zip(left.gives, right.gives, strict=True)):
+        values = isinstance(one, Value) and isinstance(other, Value)
+        if values and differ_in_shape(one.type, other.type):
+            raise c.refuse(
+                f"output {index} is {one.type} in one branch and {other.type} in the other, and "
+                f"an If of opset {c.opset} gives one shape",
+                opset=SHAPES_DIFFER,
+            )
+
+
 def _agree(c: Conversion, branches: list[_Branch], index: int, type: ValueType) -> None:
     """Let both branches give an output in the same form: sequences of any lengths as tensors."""
     left, right = (_shape(branch.gives[index]) for branch in branches)
@@ -195,6 +209,8 @@ def _emit(
     branches = [_Branch(c, body, inputs, captured, move_constants=move) for body in c.node.bodies]
     for index, value in enumerate(c.node.outputs):
         _agree(c, branches, index, value.type)
+    if isinstance(op, onnx.If) and c.opset < SHAPES_DIFFER:
+        _require_one_shape(c, *branches)
     bodies = tuple(branch.finish() for branch in branches)
     made = c.graph.add_node(
         op,

@@ -9,7 +9,7 @@ from irloop.conversion import onnx_forms as forms
 from irloop.conversion.boxes import at_least, places
 from irloop.conversion.ctc import changed, packed
 from irloop.conversion.framework import Conversion, exports
-from irloop.conversion.loop_parts import OnnxScan
+from irloop.conversion.onnx_loops import OnnxScan
 from irloop.conversion.sizes import OnnxSizes
 from irloop.conversion.suppression import LOWEST, OUT
 from irloop.dialects.onnx import comparison, elementwise
@@ -121,7 +121,7 @@ def _all_frames(
     ahead = _log_sum(inner, stays, _shifted(inner, paths, 1, none), skipped)
     ahead = forms.add(inner, ahead, chance)
     ahead = forms.where(inner, forms.unsqueeze(inner, runs, [1]), ahead, paths)
-    return scan.finish([ahead], []).outputs[0]
+    return scan.finish([ahead], [])[0]
 
 
 def _log_sum(c: Conversion, *values: Value) -> Value:

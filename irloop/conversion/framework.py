@@ -21,9 +21,9 @@ from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import InferenceError
 from irloop.graph.builder import Builder, Names
 from irloop.graph.inference import Inference
-from irloop.graph.model import Graph, Node, Value
+from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant, Op, UnknownOp
-from irloop.graph.types import ElementType, TensorType
+from irloop.graph.types import ElementType, TensorType, ValueType
 from irloop.graph.walk import node_path
 
 __all__ = [
@@ -166,6 +166,34 @@ class Conversion(Builder):
     def opset(self) -> int:
         """The opset that is being written."""
         return self.converter.opset
+
+    def emit(
+        self,
+        op: Op,
+        *inputs: Value | None,
+        n_outputs: int | None = None,
+        name: str = "",
+        bodies: tuple[Body, ...] = (),
+        types: tuple[ValueType, ...] = (),
+    ) -> Node:
+        """Append a node.
+
+        Raises:
+            RefusedError: for an operation of ONNX that the opset being written does not have.
+            InferenceError: when the inputs contradict the operation's specification.
+        """
+        self.require(op)
+        return super().emit(op, *inputs, n_outputs=n_outputs, name=name, bodies=bodies, types=types)
+
+    def require(self, op: Op) -> None:
+        """Refuse an operation of ai.onnx that the opset being written does not have.
+
+        Raises:
+            RefusedError: naming the opset that has it.
+        """
+        if self.converter.rules is EXPORTS and not op.domain and op.since > self.opset:
+            reason = f"it needs {op.type} of opset {op.since}, {self.opset} is being written"
+            raise self.refuse(reason, opset=op.since)
 
     def nested(self, name: str) -> Conversion:
         """A conversion into a new body."""

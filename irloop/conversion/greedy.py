@@ -12,7 +12,7 @@ from irloop.conversion import onnx_forms as forms
 from irloop.conversion import suppression
 from irloop.conversion.boxes import places
 from irloop.conversion.framework import Conversion
-from irloop.conversion.loop_parts import OnnxLoop
+from irloop.conversion.onnx_loops import OnnxLoop
 from irloop.conversion.sizes import OnnxSizes
 from irloop.dialects.onnx import comparison
 from irloop.dialects.onnx.search import ArgMax, ArgMax12, NonZero
@@ -82,8 +82,8 @@ def _stacked(
     more = forms.less(inner, inner.constant(suppression.LOWEST, F32), most)
     start = c.constant(True, ElementType.BOOLEAN)
     trip = forms.squeeze(c, trips, [0])
-    node = loop.finish(trip, start, more, [left, *held], [best, value])
-    return node.outputs[1 + len(held) :]
+    made = loop.finish(trip, start, more, [left, *held], [best, value])
+    return tuple(made[1 + len(held) :])
 
 
 def _by_class(c: Conversion, scan: Value) -> Value:

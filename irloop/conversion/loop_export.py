@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion import onnx_shape_forms as shape_forms
-from irloop.conversion.axis_forms import reverse
 from irloop.conversion.framework import Conversion
 from irloop.conversion.loop_parts import (
     LoopPlan,
-    OnnxLoop,
     as_type,
     bind_constant_parameters,
     given,
@@ -17,6 +15,7 @@ from irloop.conversion.loop_parts import (
     scalar,
     zeros_like_type,
 )
+from irloop.conversion.onnx_loops import OnnxLoop, reverse_axis
 from irloop.dialects.loops import is_consistent
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated, Sliced
@@ -76,8 +75,7 @@ def export_as_loop(
     ]
     states += [results[out.result] for out in plan.extra]
     scans = [_part(inner, results[port.result], port) for port in plan.joined]
-    node = loop.finish(limit, starts, goes_on, states, scans)
-    return _outputs(c, plan, list(node.outputs))
+    return _outputs(c, plan, loop.finish(limit, starts, goes_on, states, scans))
 
 
 def _start_from_end(c: Conversion, value: Value, port: Sliced) -> Value | None:
@@ -124,7 +122,7 @@ def _outputs(c: Conversion, plan: LoopPlan, made: list[Value]) -> list[Value | N
     for offset, port in enumerate(plan.joined):
         stacked = made[first + offset]
         if port.stride < 0:
-            stacked = reverse(c, stacked, 0)
+            stacked = reverse_axis(c, stacked, 0)
         result = c.node.body().graph.outputs[port.result]
         shape = shape_of(result)
         merge = shape.rank != 0 and not is_single(shape.dim(port.axis), port)

@@ -1,7 +1,7 @@
 """What the conversions of Loop, TensorIterator and Scan share.
 
 `LoopPlan` sorts the wires of an OpenVINO body into what ONNX knows: states, captures, slices,
-last values without a state, joined outputs. `OnnxLoop` and `OnnxScan` assemble the target node.
+last values without a state, joined outputs. `onnx_loops` assembles the target node.
 """
 
 from __future__ import annotations
@@ -15,31 +15,21 @@ from irloop.conversion import onnx_shape_forms as shape_forms
 from irloop.conversion.axis_forms import filled, merge_axes
 from irloop.conversion.framework import Conversion, Converted
 from irloop.dialects.loops import from_front
-from irloop.dialects.onnx import control_flow as onnx
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
     Carried,
     Concatenated,
-    InputPort,
     Invariant,
     LastValue,
-    OutputPort,
-    PortMap,
-    ScanInput,
-    ScanOutput,
     Sliced,
 )
-from irloop.graph.model import Body, Node, Value
+from irloop.graph.model import Body, Value
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
 PortWithAxis = TypeVar("PortWithAxis", Sliced, Concatenated)
 
 __all__ = [
-    "BOOL_SCALAR",
-    "I64_SCALAR",
     "LoopPlan",
-    "OnnxLoop",
-    "OnnxScan",
     "as_type",
     "bind_constant_parameters",
     "given",
@@ -48,9 +38,6 @@ __all__ = [
     "scalar",
     "zeros_like_type",
 ]
-
-I64_SCALAR = TensorType(ElementType.I64, Shape(()))
-BOOL_SCALAR = TensorType(ElementType.BOOLEAN, Shape(()))
 
 
 def scalar(c: Conversion, value: Value) -> Value:
@@ -198,136 +185,6 @@ class LoopPlan:
 
 def _element(type: ValueType) -> ElementType:
     return type.element if isinstance(type, TensorType) else ElementType.DYNAMIC
-
-
-class OnnxLoop:
-    """Assembles an ONNX Loop: make all states, then captures, then `finish`."""
-
-    def __init__(self, c: Conversion, label: str) -> None:
-        self.c = c
-        self.inner = c.nested(label)
-        self.iteration = self.inner.parameter("iteration", I64_SCALAR)
-        self.inner.parameter("condition_in", BOOL_SCALAR)
-        self._initial: list[Value] = []
-        self._captured: dict[Value, Value] = {}
-
-    def state(self, initial: Value, type: ValueType, name: str) -> Value:
-        """A new state; the body's view of it."""
-        assert not self._captured, "states come before captures"
-        self._initial.append(initial)
-        return self.inner.parameter(name, type)
-
-    def capture(self, value: Value) -> Value:
-        """The body's view of an outer value that does not change."""
-        if value not in self._captured:
-            name = value.producer.name
-            self._captured[value] = self.inner.parameter(name, value.type)
-        return self._captured[value]
-
-    def finish(
-        self,
-        limit: Value | None,
-        starts: Value | None,
-        condition: Value,
-        states: list[Value],
-        scans: list[Value],
-    ) -> Node:
-        """The Loop node; its outputs are the states, then the stacked scans."""
-        for value in (condition, *states, *scans):
-            self.inner.result(value, self.inner.names.fresh(f"{value.producer.name}/out"))
-        return emit_loop(self.c, self.inner, limit, starts, self._initial, self._captured, scans)
-
-
-def emit_loop(
-    c: Conversion,
-    inner: Conversion,
-    limit: Value | None,
-    starts: Value | None,
-    initial: list[Value],
-    captured: dict[Value, Value],
-    scans: list[Value],
-) -> Node:
-    """An ONNX Loop node around a finished body."""
-    first_capture = 2 + len(initial)
-    inputs: list[InputPort] = [Carried(1, 1, 0)]
-    inputs += [Carried(2 + k, 2 + k, 1 + k) for k in range(len(initial))]
-    inputs += [Invariant(first_capture + k, first_capture + k) for k in range(len(captured))]
-    outputs: list[OutputPort] = [LastValue(1 + k, k) for k in range(len(initial))]
-    outputs += [ScanOutput(1 + len(initial) + k, len(initial) + k) for k in range(len(scans))]
-    ports = PortMap(tuple(inputs), tuple(outputs), iteration=0, condition=0)
-    node = c.graph.add_node(
-        onnx.Loop(),
-        c.names.fresh(f"{c.prefix}/Loop"),
-        (limit, starts, *initial, *captured),
-        len(outputs),
-        bodies=(Body("body", inner.graph, ports),),
-        location=c.location,
-    )
-    c.inference.visit(node)
-    return node
-
-
-class OnnxScan:
-    """Assembles an ONNX Scan: make all states, then scanned inputs, then captures, `finish`."""
-
-    def __init__(self, c: Conversion, label: str) -> None:
-        self.c = c
-        self.inner = c.nested(label)
-        self._initial: list[Value] = []
-        self._scanned: list[tuple[Value, int, bool]] = []
-        self._captured: dict[Value, Value] = {}
-
-    def state(self, initial: Value, type: ValueType, name: str) -> Value:
-        """A new state; the body's view of it."""
-        assert not self._scanned, "states come before scanned inputs"
-        assert not self._captured, "states come before captures"
-        self._initial.append(initial)
-        return self.inner.parameter(name, type)
-
-    def scan(self, value: Value, axis: int, reverse: bool, name: str) -> Value:
-        """The body's view of one element of `value` along `axis`."""
-        assert not self._captured, "scanned inputs come before captures"
-        self._scanned.append((value, axis, reverse))
-        shape = shape_of(value)
-        if shape.dims is not None:
-            shape = Shape(shape.dims[:axis] + shape.dims[axis + 1 :])
-        return self.inner.parameter(name, TensorType(element_of(value), shape))
-
-    def capture(self, value: Value) -> Value:
-        """The body's view of an outer value that does not change."""
-        if value not in self._captured:
-            self._captured[value] = self.inner.parameter(value.producer.name, value.type)
-        return self._captured[value]
-
-    def finish(self, states: list[Value], scans: list[tuple[Value, int, bool]]) -> Node:
-        """The Scan node; `scans` are (body value, new axis, reverse); outputs states, scans."""
-        for value in (*states, *(value for value, _, _ in scans)):
-            self.inner.result(value, self.inner.names.fresh(f"{value.producer.name}/out"))
-        held, seen = len(self._initial), len(self._scanned)
-        inputs: list[InputPort] = [Carried(k, k, k) for k in range(held)]
-        inputs += [
-            ScanInput(held + k, held + k, axis, reverse)
-            for k, (_, axis, reverse) in enumerate(self._scanned)
-        ]
-        first = held + seen
-        inputs += [Invariant(first + k, first + k) for k in range(len(self._captured))]
-        outputs: list[OutputPort] = [LastValue(k, k) for k in range(held)]
-        outputs += [
-            ScanOutput(held + k, held + k, axis, reverse)
-            for k, (_, axis, reverse) in enumerate(scans)
-        ]
-        ports = PortMap(tuple(inputs), tuple(outputs))
-        c = self.c
-        node = c.graph.add_node(
-            onnx.Scan(),
-            c.names.fresh(f"{c.prefix}/Scan"),
-            (*self._initial, *(value for value, _, _ in self._scanned), *self._captured),
-            len(outputs),
-            bodies=(Body("body", self.inner.graph, ports),),
-            location=c.location,
-        )
-        c.inference.visit(node)
-        return node
 
 
 def bind_constant_parameters(

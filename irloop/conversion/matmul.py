@@ -27,7 +27,9 @@ def export_matmul(c: Conversion, op: ov.MatMul, left: Value, right: Value) -> Va
     matrices = shape_of(left).rank == shape_of(right).rank == 2
     if matrices and (op.transpose_a or op.transpose_b) and element_of(left).is_float:
         gemm = onnx.Gemm(trans_a=int(op.transpose_a), trans_b=int(op.transpose_b))
-        return forms.numeric(c, gemm, left, right)
+        # Before 11 there is something to add.
+        added = [] if c.opset >= 11 else [c.constant(0, element_of(left))]
+        return forms.numeric(c, gemm, left, right, *added)
     first = _turned(c, left) if op.transpose_a else left
     second = _turned(c, right) if op.transpose_b else right
     return _product(c, first, second)

@@ -12,7 +12,7 @@ from irloop.conversion import class_rows, suppression
 from irloop.conversion import onnx_forms as forms
 from irloop.conversion.framework import Conversion, exports
 from irloop.conversion.greedy import Rule, greedy
-from irloop.conversion.loop_parts import OnnxLoop
+from irloop.conversion.onnx_loops import OnnxLoop
 from irloop.conversion.sizes import OnnxSizes
 from irloop.dialects.onnx import comparison
 from irloop.dialects.openvino import multiclass_nms as ov

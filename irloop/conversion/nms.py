@@ -16,7 +16,7 @@ from irloop.conversion import openvino_forms as ov_forms
 from irloop.conversion import suppression
 from irloop.conversion.framework import Conversion, exports, imports
 from irloop.conversion.greedy import Rule, greedy
-from irloop.conversion.loop_parts import OnnxLoop
+from irloop.conversion.onnx_loops import OnnxLoop
 from irloop.dialects.onnx import elementwise
 from irloop.dialects.onnx import nms as onnx
 from irloop.dialects.openvino import nms as ov

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from irloop import kernels
+from irloop.conversion import onnx_older_forms as older
 from irloop.conversion.framework import Conversion
+from irloop.conversion.onnx_loops import numbers_below
 from irloop.conversion.onnx_shape_forms import (
     as_i64,
     as_list,
@@ -279,7 +281,13 @@ def equal(c: Conversion, left: Value, right: Value) -> Value:
 def compared(c: Conversion, op: Op, left: Value, right: Value) -> Value:
     """A comparison of numbers (or booleans) in a type that it knows."""
     chosen = stand_in(c, element_of(left), small=9, half=9)
-    return c(op, cast(c, left, chosen), cast(c, right, chosen))
+    a, b = cast(c, left, chosen), cast(c, right, chosen)
+    if c.opset < 11 and chosen.is_float and isinstance(op, comparison.Equal):
+        return older.equal_floats(c, a, b)
+    if c.opset >= 9 or chosen.is_float or isinstance(op, comparison.Equal):
+        return c(op, a, b)
+    a, b = cast(c, a, ElementType.I64), cast(c, b, ElementType.I64)
+    return older.less_whole(c, *((a, b) if isinstance(op, comparison.Less) else (b, a)))
 
 
 def logical_not(c: Conversion, value: Value) -> Value:
@@ -294,8 +302,15 @@ def where(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Val
         rest = c(comparison.And(), logical_not(c, condition), otherwise)
         return c(comparison.Or(), c(comparison.And(), condition, then), rest)
     chosen = stand_in(c, element_of(then), small=9, half=None)
-    values = (cast(c, item, chosen) for item in (then, otherwise))
-    return cast(c, c(comparison.Where(), condition, *values), element_of(then))
+    a, b = (cast(c, item, chosen) for item in (then, otherwise))
+    made = None
+    if c.opset < 9 and chosen.is_integer:
+        made = older.chosen_integer(c, condition, a, b)
+    elif c.opset < 9:
+        made = older.chosen(c, condition, a, b)
+    if made is None:
+        made = c(comparison.Where(), condition, a, b)
+    return cast(c, made, element_of(then))
 
 
 def range_(c: Conversion, start: Value, limit: Value, delta: Value) -> Value:
@@ -306,6 +321,10 @@ def range_(c: Conversion, start: Value, limit: Value, delta: Value) -> Value:
     goes through a Sum of one, which it does not follow.
     """
     element, bounds = element_of(start), (start, limit, delta)
+    if c.opset < 11 and element.is_integer and c.constant_of(delta) == 1:
+        begin, end = cast(c, start, ElementType.I64), cast(c, limit, ElementType.I64)
+        count = maximum(c, sub(c, end, begin), c.i64(0))
+        return cast(c, add(c, numbers_below(c, count), begin), element)
     known = all(isinstance(bound.producer.op, Constant) for bound in bounds)
     if element is ElementType.I64 or known:
         return c(generate.Range(), *bounds)

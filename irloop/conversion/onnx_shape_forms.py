@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from irloop.conversion.framework import Conversion
 from irloop.dialects.onnx import (
     comparison,
@@ -15,7 +17,6 @@ from irloop.dialects.onnx import (
     elementwise,
     generate,
     padding,
-    reduction,
     search,
     slicing,
 )
@@ -24,7 +25,7 @@ from irloop.dialects.onnx import shape as shapes
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.tensor import ArrayTensor
-from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType
+from irloop.graph.types import UNKNOWN_DIM, DynamicDim, ElementType, Shape, TensorType
 
 __all__ = [
     "as_i64",
@@ -48,25 +49,6 @@ __all__ = [
     "unsqueeze",
 ]
 
-
-#: The element types of ConstantOfShape in the opsets before 14.
-FILLED = frozenset(
-    ElementType(name)
-    for name in (
-        "f16",
-        "f32",
-        "f64",
-        "i8",
-        "i16",
-        "i32",
-        "i64",
-        "u8",
-        "u16",
-        "u32",
-        "u64",
-        "boolean",
-    )
-)
 
 #: Ends that ONNX Runtime does not clamp.
 _OPEN_ENDS = (2**31 - 1, 2**63 - 1)
@@ -116,53 +98,54 @@ def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: boo
     """The elements in the shape of an i64 list; 0 copies a dimension with `special_zero`.
 
     Raises:
-        RefusedError: when 0 means an empty dimension, and neither the opset nor operations of it
-            have that for the element type.
+        RefusedError: when 0 means an empty dimension, the opset cannot say that, and neither the
+            value is known to have elements nor the rank of the result.
     """
     if c.opset >= 14:
         return c(shapes.Reshape14(allowzero=not special_zero), value, pattern)
     known = c.constant_of(pattern)
-    if special_zero or (known is not None and 0 not in known):
+    if special_zero or _has_elements(value) or (known is not None and 0 not in known):
         return c(shapes.Reshape(), value, pattern)
-    if element_of(value) not in FILLED:
-        raise c.refuse("a dimension of 0 in a shape needs opset 14", opset=14)
     if known is not None:
         # There is nothing in it, so any tensor of that shape is the same.
-        return constant_of_shape(
-            c, c.i64([max(0, int(dim)) for dim in known]), 0, element_of(value)
-        )
-    return _reshape_or_empty(c, value, pattern)
+        dims = [max(int(dim), 0) for dim in known]
+        return c.tensor(ArrayTensor(np.zeros(dims, element_of(value).numpy()), element_of(value)))
+    return _reshaped_of_any_size(c, value, pattern)
 
 
-def _reshape_or_empty(c: Conversion, value: Value, pattern: Value) -> Value:
-    """Reshape where a computed dimension may be 0, before opset 14.
+def _has_elements(value: Value) -> bool:
+    dims = shape_of(value).dims
+    return dims is not None and all(
+        dim.low > 0 if isinstance(dim, DynamicDim) else dim > 0 for dim in dims
+    )
 
-    Given value [0, 4] and pattern [2, 0]: one element is appended, [1 * 2] is given the shape
-    [2, 1], and of that [0:2, 0:0] is taken. Nothing is appended or cut where no dimension is 0.
+
+def _reshaped_of_any_size(c: Conversion, value: Value, pattern: Value) -> Value:
+    """A Reshape whose 0 copies dimensions, all of which are 0 where there are no elements.
+
+    Given a value of n elements and a pattern of three numbers; result:
+    Reshape(Expand(Reshape(value, [-1, 1, 1]), [n, k, k]), pattern), where k is 0 without elements
+    and 1 otherwise. A -1 in the pattern is 0 without elements.
     """
-    zero, one = c.i64([0]), c.i64([1])
-    size = c(shapes.Reshape(), c(shapes.Size(), value), one)
-    is_rest = c(comparison.Less(), pattern, zero)
-    others = _product(c, c(comparison.Where(), is_rest, one, pattern))
-    divisor = c(comparison.Where(), c(comparison.Equal(), others, zero), one, others)
-    rest = c(elementwise.Div(), size, divisor)
-    wanted = c(comparison.Where(), is_rest, rest, pattern)
-    safe = c(comparison.Where(), c(comparison.Equal(), wanted, zero), one, wanted)
-    missing = c(elementwise.Sub(), _product(c, safe), size)
-    filler = constant_of_shape(c, missing, 0, element_of(value))
-    filled = concat(c, [reshape(c, value, [-1]), filler], 0)
-    starts = c(elementwise.Mul(), wanted, zero)
-    made = slice_by(c, c(shapes.Reshape(), filled, safe), starts, wanted)
+    rank = shape_of(pattern).count()
+    if rank is None:
+        raise c.refuse("what may have no elements gets a shape of unknown rank", opset=14)
+    if rank == 0:
+        return c(shapes.Reshape(), value, pattern)
+    flat = reshape(c, value, [-1, *[1] * (rank - 1)])
+    count = gather(c, shape(c, flat), c.i64([0]), 0)
+    some = as_i64(c, c(convert.Cast6(ElementType.BOOLEAN), count))
+    spread = expand(c, flat, concat(c, [count, *[some] * (rank - 1)], 0))
+    open_ends = as_i64(c, c(comparison.Equal(), pattern, c.i64([-1])))
+    none = c(elementwise.Sub(), c.i64([1]), some)
+    closed = c(elementwise.Add(), pattern, c(elementwise.Mul(), open_ends, none))
+    made = c(shapes.Reshape(), spread, closed)
     dims = c.inference.dims(pattern)
     if dims is not None:
-        shape = Shape(tuple(dim if dim != -1 else UNKNOWN_DIM for dim in dims))
-        c.inference.hint(made, TensorType(element_of(value), shape))
+        known = Shape(tuple(UNKNOWN_DIM if dim == -1 else dim for dim in dims))
+        c.inference.hint(made, TensorType(element_of(value), known))
         c.inference.visit(made.producer)
     return made
-
-
-def _product(c: Conversion, numbers: Value) -> Value:
-    return c(reduction.ReduceProd1(axes=(0,), keepdims=True), numbers)
 
 
 def transpose(c: Conversion, value: Value, order: Sequence[int]) -> Value:
@@ -221,7 +204,59 @@ def slice_by(
     steps: Value | None = None,
 ) -> Value:
     """Elements between bounds that are i64 lists."""
+    if c.opset < 10:
+        found = _sliced_by_numbers(c, value, starts, ends, axes, steps)
+        if found is not None:
+            return found
     return c(slicing.Slice10(), value, starts, _exact_ends(c, ends, steps), axes, steps)
+
+
+def _sliced_by_numbers(
+    c: Conversion,
+    value: Value,
+    starts: Value,
+    ends: Value,
+    axes: Value | None,
+    steps: Value | None,
+) -> Value | None:
+    """A slice whose bounds are attributes; None where they are computed."""
+    count = shape_of(starts).count() or 0
+    whole = c.i64(list(range(count))) if axes is None else axes
+    strides = c.i64([1] * count) if steps is None else steps
+    known = [c.constant_of(item) for item in (starts, ends, whole, strides)]
+    if any(item is None for item in known):
+        return None
+    first, last, along, by = ([int(n) for n in item] for item in known if item is not None)
+    return _sliced_before_10(c, value, first, last, along, by)
+
+
+def _sliced_before_10(
+    c: Conversion,
+    value: Value,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    axes: Sequence[int],
+    steps: Sequence[int],
+) -> Value | None:
+    """A slice by known bounds: Slice-1 by ones, a Gather otherwise; None for unknown lengths."""
+    bounds = list(zip(starts, ends, axes, steps, strict=True))
+    ones = [(start, end, axis) for start, end, axis, step in bounds if step == 1]
+    if ones:
+        value = c(slicing.Slice(*zip(*ones, strict=True)), value)
+    for start, end, axis, step in bounds:
+        if step == 1:
+            continue
+        size = shape_of(value).dim(axis)
+        if not isinstance(size, int):
+            return None
+        places = range(size)[slice(start, _end(end, step, size), step)]
+        value = gather(c, value, c.i64(list(places)), axis)
+    return value
+
+
+def _end(end: int, step: int, size: int) -> int | None:
+    """ONNX counts an end before the first element from the end of the axis, beyond its start."""
+    return None if step < 0 and end < -size else end
 
 
 def _exact_ends(c: Conversion, ends: Value, steps: Value | None) -> Value:
@@ -264,6 +299,10 @@ def pad(
     """`value` padded; `pads` is an i64 list of all begins and then all ends, `fill` a scalar."""
     if c.opset >= 19:
         return c(padding.Pad19(mode), value, pads, fill)
+    numbers, number = c.constant_of(pads), 0.0 if fill is None else c.constant_of(fill)
+    if c.opset < 11 and numbers is not None and number is not None and element_of(value).is_float:
+        fixed = tuple(int(item) for item in numbers)
+        return c(padding.Pad2(fixed, mode, float(np.asarray(number).reshape(-1)[0])), value)
     if c.opset >= 18:
         return c(padding.Pad18(mode), value, pads, fill)
     return c(padding.Pad11(mode), value, pads, fill)
@@ -271,8 +310,8 @@ def pad(
 
 def constant_of_shape(c: Conversion, target: Value, number: float, element: ElementType) -> Value:
     """A tensor of one number whose shape is an i64 list."""
-    import numpy as np
-
+    if c.opset < 9:
+        return expand(c, c.constant(number, element), target)
     tensor = ArrayTensor(np.array([number]).astype(element.numpy()), element)
     return c(generate.ConstantOfShape(tensor), target)
 
@@ -290,6 +329,14 @@ def topk(
 
     `k` is an i64 list of one element.
     """
+    if c.opset == 10 and largest:
+        values, indices = c.emit(search.TopK10(axis), value, k, n_outputs=2).outputs
+        return values, indices
+    count = c.constant_of(k)
+    if c.opset < 10 and largest and count is not None:
+        number = int(count.reshape(-1)[0])
+        values, indices = c.emit(search.TopK1(number, axis), value, n_outputs=2).outputs
+        return values, indices
     op = search.TopK11(axis=axis, largest=largest, sorted=in_order)
     values, indices = c.emit(op, value, k, n_outputs=2).outputs
     return values, indices

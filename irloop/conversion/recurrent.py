@@ -219,6 +219,8 @@ class _Gates:
 
     def projected(self, x: Value, weights: Value, added: Value | None) -> Value:
         """x @ weights^T + added."""
+        if added is None and self.c.opset < 11:
+            added = self.c.constant(0, element_of(x))
         given = (x, weights) if added is None else (x, weights, added)
         return forms.numeric(self.c, matmul.Gemm(trans_b=1), *given)
 

@@ -12,8 +12,8 @@ from irloop.conversion import onnx_forms as forms
 from irloop.conversion import suppression
 from irloop.conversion.framework import Conversion, exports
 from irloop.conversion.greedy import Rule, greedy
-from irloop.conversion.loop_parts import OnnxLoop
 from irloop.conversion.nms import listed, scored_outputs
+from irloop.conversion.onnx_loops import OnnxLoop
 from irloop.dialects.onnx import comparison, elementwise
 from irloop.dialects.onnx.gather import GatherElements
 from irloop.dialects.openvino import nms as ov

@@ -7,13 +7,13 @@ from irloop.conversion.axis_forms import merge_axes, split_axis
 from irloop.conversion.framework import Conversion
 from irloop.conversion.loop_parts import (
     LoopPlan,
-    OnnxScan,
     as_type,
     bind_constant_parameters,
     given,
     is_single,
     zeros_like_type,
 )
+from irloop.conversion.onnx_loops import OnnxScan
 from irloop.dialects.loops import is_consistent
 from irloop.graph.builder import shape_of
 from irloop.graph.clone import clone_graph
@@ -128,8 +128,7 @@ def export_as_scan(
     scans = [_part(inner, results[out.result], out) for out in plan.joined]
     stacked = [out for out in plan.extra if out not in held]
     scans += [(results[out.result], 0, False) for out in stacked]
-    node = scan.finish(states, scans)
-    return _outputs(c, plan, list(node.outputs), held, stacked)
+    return _outputs(c, plan, scan.finish(states, scans), held, stacked)
 
 
 def _is_static(plan: LoopPlan, out: LastValue) -> bool:

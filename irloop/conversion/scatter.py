@@ -32,8 +32,8 @@ _TO_OPENVINO = {"none": "none", "add": "sum", "mul": "prod", "min": "min", "max"
 
 
 def _knows(c: Conversion, reduction: str) -> bool:
-    """True when the scatters of the opset being written have this reduction."""
-    return c.opset >= {"none": 11, "add": 16, "mul": 16}.get(reduction, 18)
+    """True when the scatters of the opset being written have this reduction, if it has scatters."""
+    return c.opset >= {"none": 0, "add": 16, "mul": 16}.get(reduction, 18)
 
 
 def _elements(

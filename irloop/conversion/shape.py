@@ -52,17 +52,12 @@ def import_size(c: Conversion, op: onnx.Size, data: Value) -> Value:
 
 @exports(ov.Reshape)
 def export_reshape(c: Conversion, op: ov.Reshape, data: Value, pattern: Value) -> Value:
-    """Reshape; a 0 that does not copy needs allowzero, which opset 14 introduced."""
+    """Reshape; a 0 that does not copy needs allowzero, or another form before opset 14."""
     known = ints(c, pattern)
     target = onnx_forms.as_list(c, pattern)
     if op.special_zero or (known is not None and 0 not in known):
         return onnx_forms.reshape_to(c, data, target)
-    if known is None:
-        # Before 14 a dimension that becomes 0 while the model runs takes many operations, which
-        # only a tensor that is known to be empty is worth.
-        empty = 0 in (shape_of(data).dims or ())
-        return onnx_forms.reshape_to(c, data, target, special_zero=c.opset < 14 and not empty)
-    if -1 in known:
+    if known is not None and -1 in known:
         known[known.index(-1)] = 0
         target = c.i64(known)
     return onnx_forms.reshape_to(c, data, target, special_zero=False)

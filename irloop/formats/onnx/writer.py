@@ -27,12 +27,13 @@ from irloop.formats.onnx.notes import (
 from irloop.formats.onnx.store import Store
 from irloop.formats.onnx.types import type_from_proto, type_to_proto
 from irloop.formats.onnx.versions import ir_version_for, schema_of
+from irloop.graph.builder import element_of
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant, Op, UnknownOp
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.graph.verify import verify
-from irloop.graph.walk import node_path
+from irloop.graph.walk import all_graphs, node_path
 
 __all__ = ["to_proto_model", "write"]
 
@@ -85,13 +86,33 @@ def to_proto_model(model: Model) -> onnx.ModelProto:
     return proto
 
 
+def _ir_version(model: Model) -> int:
+    """The IR version of the file: the model's own, or the smallest that allows its opsets.
+
+    Before 4 an initializer is an input of the model, so constants are nodes. Constant-1, which
+    opset 9 replaced, makes floats only: other constants take an initializer, and so version 4.
+    """
+    version = model.version if model.version > 0 else ir_version_for(model.opsets)
+    if version >= 4 or model.opsets.get("", 9) >= 9:
+        return version
+    made = (
+        node
+        for graph in all_graphs(model.graph)
+        for node in graph.nodes
+        if isinstance(node.op, Constant)
+        and DEFAULT not in node.outputs[0].info
+        and not notes_of(node.info).is_node
+    )
+    return 4 if any(not element_of(node.outputs[0]).is_float for node in made) else version
+
+
 class _Writer:
     """Builds the ModelProto of one model; `store` decides where each weight goes."""
 
     def __init__(self, model: Model, store: Store) -> None:
         self._model = model
         self._store = store
-        self._version = model.version if model.version > 0 else ir_version_for(model.opsets)
+        self._version = _ir_version(model)
 
     def model(self) -> onnx.ModelProto:
         """The whole model."""
