@@ -170,8 +170,9 @@ def _shape(value: Converted) -> str:
 
 def _require_one_shape(c: Conversion, left: _Branch, right: _Branch) -> None:
     for index, (one, other) in enumerate(zip(left.gives, right.gives, strict=True)):
-        values = isinstance(one, Value) and isinstance(other, Value)
-        if values and differ_in_shape(one.type, other.type):
+        if not isinstance(one, Value) or not isinstance(other, Value):
+            continue
+        if differ_in_shape(one.type, other.type):
             raise c.refuse(
                 f"output {index} is {one.type} in one branch and {other.type} in the other, and "
                 f"an If of opset {c.opset} gives one shape",

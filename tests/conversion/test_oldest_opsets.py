@@ -255,12 +255,11 @@ def test_a_computed_shape_may_have_a_zero(
     dims: tuple[int, ...], wanted: tuple[int, ...], opset: int
 ) -> None:
     data = np.arange(np.prod(dims), dtype=np.float32).reshape(dims)
-    rule = lambda b, x, p: b(shape.Reshape(special_zero=False), x, p)  # noqa: E731
     graph = Graph("model")
     build = Builder(graph)
     x = build.parameter("x", TensorType(F32, Shape.of(None, None)))
     pattern = build.parameter("p", TensorType(I64, Shape.of(2)))
-    build.result(rule(build, x, pattern), "y")
+    build.result(build(shape.Reshape(special_zero=False), x, pattern), "y")
     session = session_of(Model(graph, "openvino", 11), opset)
     (found,) = session.run(None, {"x": data, "p": np.array(wanted)})
     # -1 is what is left: of nothing, nothing.
