@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
+
+from irloop.formats.openvino.opsets import NEWEST, opset_of
 
 __all__ = [
     "EXACT",
@@ -18,8 +19,7 @@ __all__ = [
     "opsets",
 ]
 
-#: The newest opset that is read, and the newest of the 2021.4 runtime.
-NEWEST = 17
+#: The newest opset of the 2021.4 runtime.
 LAST_OF_2021 = 7
 #: First and last opset.
 Span = tuple[int, int]
@@ -86,22 +86,6 @@ _GAPS: dict[str, tuple[Span, ...]] = {
 }
 
 
-#: What files before opset6 call "experimental" or "extension"; the reader takes opset6 for it.
-_ONCE_EXPERIMENTAL = frozenset(
-    name.lower()
-    for name in (
-        "ExperimentalDetectronDetectionOutput",
-        "ExperimentalDetectronGenerateProposalsSingleImage",
-        "ExperimentalDetectronPriorGridGenerator",
-        "ExperimentalDetectronROIFeatureExtractor",
-        "ExperimentalDetectronTopKROIs",
-        "GRUCell",
-        "RNNCell",
-        "Proposal",
-    )
-)
-
-
 @cache
 def _table() -> dict[str, tuple[Span, ...]]:
     table: dict[str, tuple[Span, ...]] = {}
@@ -115,15 +99,6 @@ def _table() -> dict[str, tuple[Span, ...]]:
 def opsets(type_name: str) -> tuple[Span, ...]:
     """The opsets that know a type; empty when none does."""
     return _table().get(type_name.lower(), ())
-
-
-def opset_of(version: str | None, type_name: str = "") -> int | None:
-    """The number of ``opset7``; None for a text that names no opset."""
-    if version in ("experimental", "extension") and type_name.lower() in _ONCE_EXPERIMENTAL:
-        return 6
-    match = re.fullmatch(r"opset(\d+)", version or "")
-    number = None if match is None else int(match.group(1))
-    return number if number is not None and 1 <= number <= NEWEST else None
 
 
 @cache

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from irloop.formats.openvino.integers import unsigned
+from irloop.formats.openvino import texts
 from irloop.formats.openvino.net_index import LOOPS, NetIndex, Source
+from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.places import at_entry
 from irloop.formats.openvino.xml import Document, Layer, Net, Port
 from irloop.graph.op import UnknownOp
 from irloop.graph.types import ElementType, TensorType
-from irloop.validation import values
 from irloop.validation.declared import (
     PACKED,
     UNKNOWN,
@@ -22,6 +22,7 @@ from irloop.validation.declared import (
     Declared,
     constant_of,
     contradictions,
+    known_element,
 )
 from irloop.validation.errors import Errors
 from irloop.validation.weights import Weights
@@ -158,12 +159,12 @@ class Context:
         """Every declared dim that is malformed: layer, port, text, what is wrong."""
         found = []
         for index in self.nets:
-            bad = {dims for dims in index.ports.dims if any(map(values.dim_problem, dims))}
+            bad = {dims for dims in index.ports.dims if any(map(texts.dim_problem, dims))}
             if not bad:
                 continue
             for layer in index.net.layers:
                 for port in (*layer.inputs, *layer.outputs):
-                    problems = ((text, values.dim_problem(text)) for text in port.dims)
+                    problems = ((text, texts.dim_problem(text)) for text in port.dims)
                     found += [(layer, port, text, what) for text, what in problems if what]
         return found
 
@@ -235,10 +236,10 @@ class Context:
 
     def declared(self, port: Port) -> Declared:
         """Element type and dimensions as a port declares them."""
-        dims = values.read_dims(port.dims)
+        dims = texts.read_dims(port.dims)
         if dims == () and self.has_dynamic_shapes:
             dims = None
-        return Declared(values.element_of(port.precision), dims)
+        return Declared(known_element(texts.element_of_precision(port.precision)), dims)
 
     def type_of_source(self, source: Source | None) -> Declared:
         """What is known about a value: what a Parameter or Const says in its data, what is inferred
@@ -250,8 +251,11 @@ class Context:
         if layer.type in ("Parameter", "Const"):
             text = layer.data.get("shape")
             if text is not None:
-                dims = values.static_shape(text)
-            return Declared(values.element_named(layer.data.get("element_type")) or element, dims)
+                dims = texts.static_shape(text)
+            return Declared(
+                known_element(texts.element_of_name(layer.data.get("element_type"))) or element,
+                dims,
+            )
         found = self.first_analysis.type_of(layer, port, alone=True)
         if found is None:
             return Declared(element, dims)
@@ -279,8 +283,10 @@ class Context:
     def parameter(self, layer: Layer) -> Declared:
         """What a body Parameter declares."""
         if not layer.outputs:
-            shape = values.static_shape(layer.data.get("shape"))
-            return Declared(values.element_named(layer.data.get("element_type")), shape)
+            shape = texts.static_shape(layer.data.get("shape"))
+            return Declared(
+                known_element(texts.element_of_name(layer.data.get("element_type"))), shape
+            )
         return self.type_of_source((layer, layer.outputs[0]))
 
     def result(self, wiring: Wiring, layer: Layer) -> Declared:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from irloop.diagnostics import Location
-from irloop.formats.openvino.integers import unsigned
+from irloop.formats.openvino import texts
+from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.xml import Layer
 from irloop.graph.types import ElementType, TensorType
-from irloop.validation import values
 
 __all__ = [
     "PACKED",
@@ -18,6 +18,7 @@ __all__ = [
     "Declared",
     "constant_of",
     "contradictions",
+    "known_element",
 ]
 
 #: The letters by which `struct` reads elements.
@@ -58,7 +59,7 @@ class Declared(NamedTuple):
         return total
 
     def __str__(self) -> str:
-        return f"{self.element or '?'}{values.show_dims(self.dims)}"
+        return f"{self.element or '?'}{texts.show_dims(self.dims)}"
 
 
 UNKNOWN = Declared(None, None)
@@ -112,13 +113,18 @@ def contradictions(declared: Declared, inferred: TensorType) -> tuple[bool, bool
     return differ, type_differs
 
 
+def known_element(element: ElementType | None) -> ElementType | None:
+    """The element type, or None for `dynamic` too."""
+    return None if element is ElementType.DYNAMIC else element
+
+
 def constant_of(layer: Layer) -> Constant:
     """A Const layer with its numbers read."""
     data = layer.data
     return Constant(
         layer,
-        values.element_named(data.get("element_type")),
-        values.static_shape(data.get("shape")),
+        known_element(texts.element_of_name(data.get("element_type"))),
+        texts.static_shape(data.get("shape")),
         unsigned(data.get("offset")),
         unsigned(data.get("size")),
     )

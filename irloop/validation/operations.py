@@ -6,7 +6,6 @@ the class takes any text, from the specifications of the operations.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from functools import cache
@@ -15,10 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from irloop.diagnostics import Location
 from irloop.formats.openvino.absent import ABSENT
+from irloop.formats.openvino.numbers import attribute_number
 from irloop.formats.openvino.places import at_data, describe
+from irloop.formats.openvino.texts import ELEMENT_NAMES
 from irloop.formats.openvino.xml import Layer
 from irloop.graph.types import ElementType
-from irloop.validation import availability, values
+from irloop.validation import availability
 
 if TYPE_CHECKING:
     from irloop.validation.context import Context
@@ -217,9 +218,8 @@ _INPUTS: dict[str, int] = {"cumsum": 2}
 _INDICES = (ElementType.I32, ElementType.I64)
 #: Types that rules of their own look at; no class describes their attributes.
 _PLAIN = frozenset({"Const", "Parameter", "Result"})
-_INT = r"\s*-?\d+"
-_FLOAT = r"\s*-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan)"
-_NUMBERS = {"int": _INT, "float": _FLOAT, "ints": _INT, "floats": _FLOAT}
+_INTEGERS = frozenset({"int", "ints"})
+_NUMBERS = frozenset({"int", "float", "ints", "floats"})
 
 
 @cache
@@ -365,7 +365,7 @@ def _value(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator
             )
     elif attribute.kind in ("word", "element"):
         # A name of no element type at all is for IRL111 to report.
-        known = attribute.kind == "word" or text.lower() in values.ELEMENT_NAMES
+        known = attribute.kind == "word" or text.lower() in ELEMENT_NAMES
         if known and text.strip().lower() not in {word.lower() for word in attribute.words}:
             yield AttributeProblem(
                 "IRL115",
@@ -393,45 +393,39 @@ def _items(text: str) -> list[str]:
 def _number(
     place: Location, what: str, name: str, text: str, attribute: Attribute
 ) -> Iterator[AttributeProblem]:
-    pattern = _NUMBERS[attribute.kind]
-    match = re.match(pattern, text, re.ASCII)
-    if match is not None and pattern is _INT and not _fits(match.group()):
-        match = None
-    kind = "an integer of 64 bits" if pattern is _INT else "a number (inf, -inf, nan in lower case)"
-    if match is None:
+    is_integer = attribute.kind in _INTEGERS
+    kind = "an integer of 64 bits" if is_integer else "a number (inf, -inf, nan in lower case)"
+    found = attribute_number(text, is_integer=is_integer)
+    if found is None:
         yield AttributeProblem(
             "IRL115", place, f"{what} cannot be read", kind, repr(text), fix=f"write {kind}"
         )
         return
-    if attribute.least is not None and float(match.group()) < attribute.least:
+    number, rest = found
+    if attribute.least is not None and float(number) < attribute.least:
         yield AttributeProblem(
             "IRL115",
             place,
             f"{what} is too small",
             f"{attribute.least} or more",
-            match.group().strip(),
+            number,
             fix="correct the number",
         )
-    elif attribute.most is not None and float(match.group()) > attribute.most:
+    elif attribute.most is not None and float(number) > attribute.most:
         yield AttributeProblem(
             "IRL115",
             place,
             f"{what} is too large",
             f"{attribute.most} or less",
-            match.group().strip(),
+            number,
             fix="correct the number",
         )
-    if match.end() < len(text):
+    if rest:
         yield AttributeProblem(
             "IRL116",
             place,
             f"{what} is read only up to the first character that does not belong to the number",
-            f"{match.group().strip()}, if that is meant",
+            f"{number}, if that is meant",
             repr(text),
-            fix=f"write {name} without anything behind the number",
+            fix=f"write {name} without anything after the number",
         )
-
-
-def _fits(text: str) -> bool:
-    digits = text.strip()
-    return len(digits) < 21 and -(2**63) <= int(digits) < 2**63

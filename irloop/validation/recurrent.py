@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from irloop.formats.openvino.integers import attribute_integer
 from irloop.formats.openvino.net_index import NetIndex
+from irloop.formats.openvino.numbers import attribute_integer
 from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from irloop.formats.openvino.integers import unsigned
 from irloop.formats.openvino.net_index import NetIndex
+from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.xml import Document, Edge, Layer, Net, Port
 
 if TYPE_CHECKING:

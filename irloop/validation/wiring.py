@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from irloop.formats.openvino.integers import signed, unsigned
 from irloop.formats.openvino.net_index import LOOPS, NetIndex
+from irloop.formats.openvino.numbers import signed, unsigned
 from irloop.formats.openvino.xml import BackEdge, Layer, MapEntry, Port, PortMapSection
 
 __all__ = ["Entry", "Wiring", "mapped_again", "positions"]

@@ -1,36 +1,29 @@
-"""Attribute texts of an IR and what they mean: numbers, shapes, element types, op fields.
+"""Attributes in `data`: from text to the fields of an operation class, and back.
 
-Everything is read as OpenVINO 2026.4 reads it: booleans it does not know are passed over,
+Everything is read as OpenVINO 2026.4 reads it: booleans that it does not know are ignored, and
 numbers are read up to the first character that does not belong to them.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from irloop.formats.openvino.absent import ABSENT
-from irloop.formats.openvino.integers import attribute_integer, dim_integer, unsigned
+from irloop.formats.openvino.numbers import attribute_float, attribute_integer
+from irloop.formats.openvino.texts import (
+    ELEMENT_NAMES,
+    element_of_name,
+    parse_shape,
+    shape_text,
+)
 from irloop.graph.op import Op
-from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, DynamicDim, ElementType, Shape
+from irloop.graph.types import ElementType, Shape
 
-__all__ = [
-    "PRECISION_NAMES",
-    "AttributeProblem",
-    "Codec",
-    "codec_of",
-    "element_of_name",
-    "element_of_precision",
-    "parse_dim",
-    "parse_shape",
-    "precision_of",
-    "shape_text",
-]
+__all__ = ["AttributeProblem", "Codec", "codec_of"]
 
 
 class AttributeProblem(ValueError):  # noqa: N818 (not an error that leaves: the reader places it)
@@ -41,105 +34,6 @@ class AttributeProblem(ValueError):  # noqa: N818 (not an error that leaves: the
         self.expected = expected
         self.found = found
         self.code = code
-
-
-# --- element types
-
-_ELEMENTS = {element.value: element for element in ElementType if "fnuz" not in element.value}
-_ELEMENTS["undefined"] = ElementType.DYNAMIC
-
-#: What the writer puts into `precision`; runtimes of the time of version 10 know these.
-PRECISION_NAMES: dict[ElementType, str] = {
-    element: name.upper() for name, element in _ELEMENTS.items()
-} | {
-    ElementType.F32: "FP32",
-    ElementType.F16: "FP16",
-    ElementType.F64: "FP64",
-    ElementType.BOOLEAN: "BOOL",
-    ElementType.DYNAMIC: "UNSPECIFIED",
-}
-for _complex in (ElementType.C64, ElementType.C128):
-    del PRECISION_NAMES[_complex], _ELEMENTS[_complex.value]
-
-_PRECISIONS: dict[str, ElementType] = (
-    {name: element for element, name in PRECISION_NAMES.items()}
-    | _ELEMENTS
-    | {"BIN": ElementType.U1}
-)
-
-
-def element_of_precision(name: str) -> ElementType | None:
-    """The element type a port's `precision` names (letter case matters), or None."""
-    return _PRECISIONS.get(name)
-
-
-def element_of_name(name: str) -> ElementType | None:
-    """The element type that a `data` attribute names in any letter case, or None."""
-    return _ELEMENTS.get(name.lower())
-
-
-def precision_of(element: ElementType) -> str | None:
-    """The `precision` of a port, or None when IR has no name for the type."""
-    return PRECISION_NAMES.get(element)
-
-
-# --- numbers and shapes
-
-_FLOAT = re.compile(
-    r"\s*(-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|inf|nan))", re.ASCII
-)
-_RANGE = re.compile(r"(\d*)\.\.(\d*)", re.ASCII)
-
-
-def parse_dim(text: str) -> Dim | None:
-    """The text of a `<dim>`: a number, -1 for a dimension not known; None when it is neither."""
-    value = dim_integer(text)
-    return UNKNOWN_DIM if value == -1 else value
-
-
-@lru_cache(maxsize=4096)
-def parse_shape(text: str) -> Shape | None:
-    """A shape text: ``1, 2``, ``[1,2]``, empty (a scalar), ``?``, ``1..5``, ``...``; else None."""
-    text = text.strip()
-    if text.startswith("[") and text.endswith("]"):
-        text = text[1:-1].strip()
-    if not text:
-        return Shape(())
-    if text == "...":
-        return UNKNOWN_SHAPE
-    dims = [_shape_dim(item.strip()) for item in text.split(",")]
-    known = tuple(dim for dim in dims if dim is not None)
-    return Shape(known) if len(known) == len(dims) else None
-
-
-def _shape_dim(text: str) -> Dim | None:
-    if text in ("?", "-1"):
-        return UNKNOWN_DIM
-    if text.isdecimal():
-        return unsigned(text)
-    match = _RANGE.fullmatch(text)
-    if match is None or max(map(len, match.groups())) > 19:
-        return None
-    low = int(match.group(1) or 0)
-    high = int(match.group(2)) if match.group(2) else None
-    if high is not None and high <= low:
-        return high if high == low else None
-    return DynamicDim(low, high)
-
-
-def shape_text(shape: Shape) -> str:
-    """A shape as the writer puts it into an attribute."""
-    if shape.dims is None:
-        return "..."
-    return ",".join(map(_dim_text, shape.dims))
-
-
-def _dim_text(dim: Dim) -> str:
-    if isinstance(dim, int):
-        return str(dim)
-    if dim.low == 0 and dim.high is None:
-        return "?"
-    return f"{dim.low or ''}..{'' if dim.high is None else dim.high}"
 
 
 # --- from text
@@ -163,12 +57,12 @@ def _read_int(text: str) -> int:
 
 
 def _read_float(text: str) -> float:
-    match = _FLOAT.match(text)
-    if match is None:
+    value = attribute_float(text)
+    if value is None:
         raise AttributeProblem(
             "is no number", expected="a decimal number, inf, -inf or nan", found=repr(text)
         )
-    return float(match.group(1))
+    return value
 
 
 def _read_str(text: str) -> str:
@@ -180,7 +74,7 @@ def _read_element(text: str) -> ElementType:
     if element is None:
         raise AttributeProblem(
             "names no element type",
-            expected="one of " + ", ".join(sorted(_ELEMENTS)),
+            expected="one of " + ", ".join(sorted(ELEMENT_NAMES)),
             found=repr(text),
             code="IRL111",
         )

@@ -8,14 +8,10 @@ from typing import Any
 from irloop.diagnostics import Location
 from irloop.dialects.openvino import OPENVINO
 from irloop.errors import ReadError
-from irloop.formats.openvino.attributes import (
-    AttributeProblem,
-    codec_of,
-    element_of_precision,
-    parse_dim,
-    parse_shape,
-)
-from irloop.formats.openvino.integers import dim_integer
+from irloop.formats.openvino.attributes import AttributeProblem, codec_of
+from irloop.formats.openvino.numbers import dim_integer
+from irloop.formats.openvino.opsets import opset_of
+from irloop.formats.openvino.texts import element_of_precision, parse_dim, parse_shape
 from irloop.formats.openvino.weights import Weights
 from irloop.formats.openvino.xml import Document, Layer
 from irloop.graph.op import Op, UnknownOp
@@ -23,25 +19,8 @@ from irloop.graph.types import UNKNOWN_SHAPE, Shape, TensorType
 
 __all__ = ["Shared"]
 
-#: opset1 to this one are known; a later one may have changed what a type means.
-LAST_OPSET = 17
-#: What files before opset6 call "experimental" or "extension"; OpenVINO takes opset6 for it.
-_ONCE_EXPERIMENTAL = frozenset(
-    {
-        "experimentaldetectrondetectionoutput",
-        "experimentaldetectrongenerateproposalssingleimage",
-        "experimentaldetectronpriorgridgenerator",
-        "experimentaldetectronroifeatureextractor",
-        "experimentaldetectrontopkrois",
-        "grucell",
-        "rnncell",
-        "proposal",
-    }
-)
 #: Spellings that are one of these for a reader, and nothing or a crash to OpenVINO.
 _EXACT = {"const": "Const", "constant": "Const", "parameter": "Parameter", "result": "Result"}
-#: Spelt so and not otherwise: "opset01" is no opset to OpenVINO.
-_OPSETS = {f"opset{number}": number for number in range(1, LAST_OPSET + 1)}
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -105,7 +84,7 @@ class Shared:
     def _new_op(self, layer: Layer) -> tuple[Op, Mapping[str, Any]]:
         if layer.type is None or layer.version is None or layer.type.lower() in _EXACT:
             raise self._bad_type(layer)
-        opset = _opset(layer.version, layer.type)
+        opset = opset_of(layer.version, layer.type)
         cls = None if opset is None else OPENVINO.find(layer.type, opset)
         if cls is None:
             return UnknownOp(layer.type, layer.version, dict(layer.data)), _NOTHING
@@ -166,13 +145,6 @@ class Shared:
                 found=repr(texts[dims.index(None)]),
             )
         return TensorType(element, Shape(known))
-
-
-def _opset(version: str, type_name: str) -> int | None:
-    """The number in ``opset7``; None for what is no opset of OpenVINO."""
-    if version in ("experimental", "extension") and type_name.lower() in _ONCE_EXPERIMENTAL:
-        return 6
-    return _OPSETS.get(version)
 
 
 def _is_static(document: Document) -> bool:

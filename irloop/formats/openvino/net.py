@@ -6,16 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
-from irloop.formats.openvino.attributes import (
-    AttributeProblem,
-    element_of_name,
-    parse_shape,
-)
-from irloop.formats.openvino.integers import unsigned
+from irloop.formats.openvino.attributes import AttributeProblem
 from irloop.formats.openvino.layers import Shared
 from irloop.formats.openvino.markup import attributes_of_info, parse_names
+from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.older_forms import has_joined_weights, with_parted_weights
 from irloop.formats.openvino.port_map_reader import Wirer
+from irloop.formats.openvino.texts import element_of_name, parse_shape
 from irloop.formats.openvino.xml import Edge, Layer, Net
 from irloop.graph.loops import PortMap
 from irloop.graph.model import Body, Graph, Node, Value, link, make_node

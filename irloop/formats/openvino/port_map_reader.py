@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
-from irloop.formats.openvino.integers import signed, unsigned
+from irloop.formats.openvino.numbers import signed, unsigned
 from irloop.formats.openvino.xml import Layer, MapEntry, Net, PortMapSection
 from irloop.graph.loops import (
     Carried,

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
-from irloop.formats.openvino.integers import unsigned
 from irloop.formats.openvino.layers import Shared
 from irloop.formats.openvino.markup import text_of_extras
 from irloop.formats.openvino.net import NetReader
+from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.weights import Weights, default_weights
 from irloop.formats.openvino.xml import Document, no_collection, parse
 from irloop.graph.model import Model

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from irloop.diagnostics import Location
 from irloop.dialects.openvino import OPENVINO
 from irloop.errors import UsageError, WriteError
-from irloop.formats.openvino.attributes import codec_of, precision_of, shape_text
+from irloop.formats.openvino.attributes import codec_of
 from irloop.formats.openvino.markup import (
     attributes_text,
     escape,
@@ -22,6 +22,7 @@ from irloop.formats.openvino.markup import (
 )
 from irloop.formats.openvino.names import Names, public_names
 from irloop.formats.openvino.port_map_writer import Wires, wires_of
+from irloop.formats.openvino.texts import precision_of, shape_text
 from irloop.formats.openvino.weights import WeightsWriter, default_weights
 from irloop.formats.openvino.xml import SECTIONS
 from irloop.graph.model import Body, Graph, Model, Node, Value

@@ -29,7 +29,7 @@ from irloop.formats.openvino.document import (
     Port,
     PortMapSection,
 )
-from irloop.formats.openvino.integers import canonical_id, unsigned
+from irloop.formats.openvino.numbers import canonical_id, unsigned
 from irloop.formats.openvino.recognise import recognised, refuse_references, refused
 from irloop.formats.regular import what_else
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.formats.openvino.integers import signed, unsigned
 from irloop.formats.openvino.net_index import NetIndex
+from irloop.formats.openvino.numbers import signed, unsigned
 from irloop.formats.openvino.places import (
     at_back_edge,
     at_data,

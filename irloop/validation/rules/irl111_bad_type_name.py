@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino import texts
 from irloop.formats.openvino.places import at_data, at_port, describe
 from irloop.formats.openvino.xml import Layer
-from irloop.validation import values
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -36,7 +36,7 @@ class BadTypeName(
         """One finding a port or attribute."""
         for index in context.nets:
             layers = index.net.layers
-            if not index.ports.precisions - {None} <= values.PRECISIONS.keys():
+            if not index.ports.precisions - {None} <= texts.PRECISIONS.keys():
                 yield from self._ports(layers)
             for layer in layers:
                 if not _ELEMENT_ATTRIBUTES.isdisjoint(layer.data):
@@ -46,7 +46,7 @@ class BadTypeName(
         for layer in layers:
             for port in layer.outputs:
                 name = port.precision
-                if name is None or name in values.PRECISIONS:
+                if name is None or name in texts.PRECISIONS:
                     continue
                 meant = _meant(name)
                 yield self.found(
@@ -63,9 +63,9 @@ class BadTypeName(
                 continue
             # Bytes are of a type: `dynamic` and `undefined` are for inputs.
             typeless = layer.type == "Const" and text.lower() in ("dynamic", "undefined")
-            if text.lower() in values.ELEMENT_NAMES and not typeless:
+            if text.lower() in texts.ELEMENT_NAMES and not typeless:
                 continue
-            known = None if typeless else values.PRECISIONS.get(text.upper())
+            known = None if typeless else texts.PRECISIONS.get(text.upper())
             yield self.found(
                 at_data(layer, name),
                 f"{describe(layer)} has an unknown {name}",
@@ -95,4 +95,4 @@ _ELEMENT_ATTRIBUTES = frozenset(
 
 def _meant(name: str) -> str | None:
     upper = name.upper()
-    return upper if upper in values.PRECISIONS else None
+    return upper if upper in texts.PRECISIONS else None

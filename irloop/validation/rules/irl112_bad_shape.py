@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino import texts
 from irloop.formats.openvino.places import at_data, describe
 from irloop.formats.openvino.xml import Layer
-from irloop.validation import values
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -33,7 +33,7 @@ class BadShape(Rule, code="IRL112", severity=Severity.ERROR, title="malformed sh
         """One finding a layer."""
         for name, layer in _shaped(context):
             text = layer.data.get(name)
-            problem = None if text is None else values.shape_problem(text)
+            problem = None if text is None else texts.shape_problem(text)
             if problem is None:
                 continue
             yield self.found(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.integers import dim_integer
+from irloop.formats.openvino.numbers import dim_integer
 from irloop.formats.openvino.places import at_port
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule

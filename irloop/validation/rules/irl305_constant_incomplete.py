@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino import texts
 from irloop.formats.openvino.places import at_data, describe
 from irloop.formats.openvino.xml import Layer
-from irloop.validation import values
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -41,9 +41,9 @@ class ConstantIncomplete(
                 if name not in layer.data:
                     yield self._incomplete(layer, f"no {name}", f"an attribute {name}")
             text = layer.data.get("shape")
-            if text is None or values.shape_problem(text) is not None:
+            if text is None or texts.shape_problem(text) is not None:
                 continue
-            if values.static_shape(text) is None:
+            if texts.static_shape(text) is None:
                 yield self._incomplete(layer, f"the dynamic shape {text!r}", "numbers only")
 
     def _incomplete(self, layer: Layer, what: str, expected: str) -> Diagnostic:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino import texts
 from irloop.formats.openvino.places import at_port, describe
-from irloop.validation import values
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -44,7 +44,7 @@ class DeclaredDims(
                     at_port(layer, port),
                     f"output port {port.id} of {describe(layer)} declares wrong dimensions",
                     expected=f"{inferred.shape}, as inferred",
-                    found=values.show_dims(context.declared(port).dims),
+                    found=texts.show_dims(context.declared(port).dims),
                     cause="the file was edited or reshaped",
                     fix="write the model again, or correct the dims",
                 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.integers import unsigned
+from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.places import at_port, describe
 from irloop.formats.openvino.xml import Layer, Port
 from irloop.validation.context import Context

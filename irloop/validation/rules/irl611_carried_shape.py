@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino import texts
 from irloop.formats.openvino.places import at_back_edge, describe
-from irloop.validation import values
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -54,8 +54,8 @@ class CarriedShape(
                 yield self.found(
                     at_back_edge(wiring.owner, edge),
                     f"the state {describe(entry.inner)} changes its shape",
-                    expected=values.show_dims(before.dims),
-                    found=f"{values.show_dims(after.dims)} in {describe(result)}",
+                    expected=texts.show_dims(before.dims),
+                    found=f"{texts.show_dims(after.dims)} in {describe(result)}",
                     cause="a TensorIterator fails at inference"
                     if wiring.is_iterator
                     else "only Loops of newer engines allow it",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino import texts
 from irloop.formats.openvino.places import at_entry, describe
-from irloop.validation import values
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 from irloop.validation.wiring import Entry
@@ -52,7 +52,7 @@ class ConcatDim(
                     f"{describe(inner)} has {size} elements on the axis, part_size is "
                     f"{entry.part_size}",
                     expected=f"{entry.part_size} elements on axis {axis}",
-                    found=values.show_dims(dims),
+                    found=texts.show_dims(dims),
                     cause="an Unsqueeze in front of the Result is missing",
                     fix="insert Unsqueeze, or correct part_size and stride",
                 )

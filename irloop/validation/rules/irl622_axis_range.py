@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino import texts
 from irloop.formats.openvino.places import at_entry
-from irloop.validation import values
 from irloop.validation.context import Context
 from irloop.validation.declared import UNKNOWN
 from irloop.validation.rule import Rule
@@ -53,7 +53,7 @@ class AxisRange(
                 yield self.found(
                     at_entry(wiring.owner, wiring.section, entry.entry),
                     f"the tensor has no axis {axis}",
-                    expected=f"an axis of a tensor of shape {values.show_dims(declared.dims)}",
+                    expected=f"an axis of a tensor of shape {texts.show_dims(declared.dims)}",
                     found=f'axis="{axis}"',
                     fix="name an axis of the tensor, counted from 0",
                 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino import texts
 from irloop.formats.openvino.places import describe
-from irloop.validation import values
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -42,7 +42,7 @@ class BranchRanks(
             yield self.found(
                 pair.place,
                 f"the branches of {describe(pair.layer)} give different ranks",
-                expected=f"{values.show_dims(pair.then.dims)}, as the then branch",
-                found=f"{values.show_dims(pair.other.dims)} in the else branch",
+                expected=f"{texts.show_dims(pair.then.dims)}, as the then branch",
+                found=f"{texts.show_dims(pair.other.dims)} in the else branch",
                 fix="reshape in one of the branches",
             )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino import texts
 from irloop.formats.openvino.places import at_port, describe
-from irloop.validation import values
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -43,6 +43,6 @@ class ConditionElements(
                 at_port(layer, layer.inputs[0]),
                 f"the condition of {describe(layer)} is not one element",
                 expected="one element of rank 0 or 1",
-                found=values.show_dims(declared.dims),
+                found=texts.show_dims(declared.dims),
                 fix="reduce it to one element",
             )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino import texts
 from irloop.formats.openvino.places import at_data, describe
-from irloop.validation import recurrent, values
+from irloop.validation import recurrent
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -43,7 +44,7 @@ class HiddenSize(
             yield self.found(
                 at_data(item.layer, "hidden_size"),
                 f"hidden_size of {describe(item.layer)} is not the size of its state",
-                expected=f"{size}, as the initial state {values.show_dims(dims)}",
+                expected=f"{size}, as the initial state {texts.show_dims(dims)}",
                 found=str(item.hidden_size),
                 fix=f'write hidden_size="{size}"',
             )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino import texts
 from irloop.formats.openvino.places import at_port, describe
-from irloop.validation import recurrent, values
+from irloop.validation import recurrent
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -58,8 +59,8 @@ class WeightShapes(
                 yield self.found(
                     at_port(layer, layer.inputs[position]),
                     f"{name} of {describe(layer)} has a wrong shape",
-                    expected=values.show_dims(wanted),
-                    found=values.show_dims(found),
+                    expected=texts.show_dims(wanted),
+                    found=texts.show_dims(found),
                     fix="correct the constant",
                 )
 

@@ -8,10 +8,8 @@ from typing import Any, Literal
 import pytest
 
 from irloop.dialects.openvino import OPENVINO
-from irloop.formats.openvino.attributes import (
-    AttributeProblem,
-    Codec,
-    codec_of,
+from irloop.formats.openvino.attributes import AttributeProblem, Codec, codec_of
+from irloop.formats.openvino.texts import (
     element_of_name,
     element_of_precision,
     parse_dim,
@@ -69,6 +67,9 @@ def value(name: str, text: str) -> Any:
         ("ratio", "1,5", 1.0),
         ("ratio", "1.0f", 1.0),
         ("ratio", "0x10", 0.0),
+        ("ratio", "+.5", 0.5),
+        ("ratio", "1e5x", 1e5),
+        ("ratio", "inf ", math.inf),
         ("ratio", "0.30000001192092896", 0.30000001192092896),
         ("text", " as it is ", " as it is "),
         ("ints", "1,2", (1, 2)),
@@ -102,6 +103,11 @@ def test_reads_nan() -> None:
         ("count", "99999999999999999999"),
         ("ratio", "NaN"),
         ("ratio", "INF"),
+        ("ratio", "+inf"),
+        ("ratio", "infx"),
+        ("ratio", "12e"),
+        ("ratio", "1e+"),
+        ("ratio", "1e309"),
         ("ratio", ""),
         ("ratio", "a"),
         ("ints", "1,,2"),
@@ -110,6 +116,7 @@ def test_reads_nan() -> None:
         ("element", "float"),
         ("element", ""),
         ("element", "c64"),
+        ("element", "i2"),
         ("shape", "1,,2"),
         ("mode", "round"),
         ("mode", ""),
@@ -177,6 +184,7 @@ def test_floats_come_back(number: float) -> None:
         ("?,-1", Shape((UNKNOWN_DIM, UNKNOWN_DIM))),
         ("1..5,1..,..5", Shape((DynamicDim(1, 5), DynamicDim(1, None), DynamicDim(0, 5)))),
         ("3..3", Shape((3,))),
+        ("..", Shape((UNKNOWN_DIM,))),
         ("...", UNKNOWN_SHAPE),
         ("0", Shape((0,))),
     ],
@@ -187,7 +195,8 @@ def test_shapes(text: str, shape: Shape) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["1,,2", "1,2,", "a", "1x2", "1.5", "?,...", "-2", "5..1", "9" * 30]
+    "text",
+    ["1,,2", "1,2,", "a", "1x2", "1.5", "?,...", "-2", "5..1", "9" * 30, "..18446744073709551616"],
 )
 def test_no_shapes(text: str) -> None:
     assert parse_shape(text) is None
@@ -225,7 +234,7 @@ def test_precisions(name: str, element: ElementType) -> None:
     assert element_of_precision(name) is element
 
 
-@pytest.mark.parametrize("name", ["fp32", "MIXED", "CUSTOM", "Q78", "UNDEFINED", "", "C64"])
+@pytest.mark.parametrize("name", ["fp32", "MIXED", "CUSTOM", "Q78", "UNDEFINED", "", "C64", "I2"])
 def test_no_precisions(name: str) -> None:
     assert element_of_precision(name) is None
 

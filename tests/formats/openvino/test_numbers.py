@@ -14,7 +14,7 @@ import pytest
 
 from irloop import read_model
 from irloop.errors import IrloopError
-from irloop.formats.openvino.integers import attribute_integer, dim_integer, signed, unsigned
+from irloop.formats.openvino.numbers import attribute_integer, dim_integer, signed, unsigned
 from irloop.validation.engine import validate
 
 SCRIPT = """
