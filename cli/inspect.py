@@ -106,7 +106,7 @@ def _graph_lines(graph: Graph, indent: str, depth: int | None) -> Iterator[str]:
 
 
 def _node_lines(node: Node, indent: str, depth: int | None) -> Iterator[str]:
-    from .words import attributes, iterations, operand, wires
+    from .graph_text import attributes, iterations, operand, wires
 
     inputs = ", ".join(operand(value) for value in node.inputs)
     outputs = ", ".join(_made(node, value) for value in node.outputs)
@@ -190,7 +190,7 @@ def _graph_tree(graph: Graph, depth: int | None) -> list[dict[str, Any]]:
 
 
 def _node_tree(node: Node, depth: int | None) -> dict[str, Any]:
-    from .words import attributes, iterations, wires
+    from .graph_text import attributes, iterations, wires
 
     deeper = None if depth is None else depth - 1
     tree: dict[str, Any] = {

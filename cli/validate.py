@@ -19,8 +19,8 @@ from . import report_text
 from .console import Console, common_options, console_of
 from .exits import Exit
 from .files import write_whole
+from .parallel import Job, outcomes, processes_for
 from .settings import FAIL_ON, Settings, find_settings, read_settings
-from .work import Job, outcomes, processes_for
 
 if TYPE_CHECKING:
     from .baseline import Baseline

@@ -311,8 +311,9 @@ def convert(
     """
     from dataclasses import replace
 
-    from irloop.conversion import loop_choice, pipelines, targets
+    from irloop.conversion import pipelines, targets
     from irloop.conversion.hazard_notes import hazard_notes
+    from irloop.conversion.loops import loop_choice
     from irloop.errors import UsageError
     from irloop.graph.clone import clone_graph
     from irloop.graph.model import Model

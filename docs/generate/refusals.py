@@ -14,7 +14,7 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
-from irloop.conversion.framework import EXPORTS, IMPORTS
+from irloop.conversion.framework.translation import EXPORTS, IMPORTS
 from irloop.dialects.onnx import ONNX
 from irloop.dialects.openvino import OPENVINO
 

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from irloop.conversion import pipelines  # noqa: F401  registers every conversion rule
-from irloop.conversion.framework import EXPORTS, IMPORTS, NO_COUNTERPART
+from irloop.conversion.framework.translation import EXPORTS, IMPORTS, NO_COUNTERPART
 from irloop.dialects.onnx import ONNX
 from irloop.dialects.onnx.control_flow import Scan8
 from irloop.dialects.openvino import OPENVINO

@@ -17,9 +17,9 @@ from irloop.graph.op import Constant
 from irloop.graph.tensor import ArrayTensor, Tensor
 from irloop.graph.types import TensorType
 from irloop.passes.base import MatcherPass
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.options import option
 from irloop.passes.pattern import Match, Pattern, wrap_type
-from irloop.passes.rewriter import MatchRewriter
 
 __all__ = ["LowerThroughOnnx"]
 

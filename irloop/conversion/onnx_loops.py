@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irloop.conversion import onnx_shape_forms as shape_forms
-from irloop.conversion.framework import Conversion
+from irloop.conversion.forms import onnx_shape_forms as shape_forms
+from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.onnx import convert, elementwise, search
 from irloop.graph.builder import element_of, shape_of

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from irloop.conversion.framework import Conversion
-from irloop.conversion.onnx_shape_forms import as_i64, concat, expand, gather, reshape
+from irloop.conversion.forms.onnx_shape_forms import as_i64, concat, expand, gather, reshape
+from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.onnx import comparison, convert, elementwise
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value

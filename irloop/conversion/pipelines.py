@@ -7,72 +7,41 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 # The rules of a family register themselves when its module is imported.
-from irloop.conversion import (  # noqa: F401
-    activation,
-    adaptive_pooling,
-    attention,
-    bit_cast,
-    bits,
-    branch,
-    color,
-    comparison,
-    convert,
-    convolution,
-    convolution_transposed,
-    ctc,
-    ctc_loss,
-    deformable,
+from irloop.conversion.classical_ml import (  # noqa: F401
+    features,
+    linear_models,
+    trees,
+)
+from irloop.conversion.detection import (  # noqa: F401
     detection_output,
     detectron,
-    elementwise,
-    embedding,
-    features,
-    gather,
-    generate,
-    legacy,
-    linear_models,
-    loop,
-    losses,
-    matmul,
     matrix_nms,
     multiclass_nms,
     nms,
-    normalization,
-    normalization_import,
-    padding,
-    pooling,
-    pooling_import,
     prior_box,
     proposal,
-    quantize,
-    random,
-    rearrange,
-    recurrent,
-    recurrent_import,
-    reduction,
     region,
-    reorder,
-    resize,
-    resize_import,
     roi,
     roi_turned,
     rotated_nms,
-    sampling,
-    scan,
-    scatter,
-    search,
-    sequence,
-    shape,
-    signal,
-    signal_import,
-    slicing,
-    strided_slice,
+)
+from irloop.conversion.elements import (  # noqa: F401
+    activation,
+    bit_cast,
+    bits,
+    color,
+    comparison,
+    convert,
+    elementwise,
+    generate,
+    legacy,
+    losses,
+    quantize,
+    random,
     text,
     training,
-    trees,
-    unique,
 )
-from irloop.conversion.borders import (
+from irloop.conversion.framework.borders import (
     BorderNames,
     as_it_is,
     onnx_input_name,
@@ -80,12 +49,8 @@ from irloop.conversion.borders import (
     own_producer,
     set_input_shapes,
 )
-from irloop.conversion.branch_outputs import ReadBranchesBySlices
-from irloop.conversion.constant_loops import FoldConstantLoops
-from irloop.conversion.framework import EXPORTS, IMPORTS, Converter
-from irloop.conversion.growing_states import OpenGrowingStates
-from irloop.conversion.sequence_borders import set_input_lengths
-from irloop.conversion.steps import (
+from irloop.conversion.framework.sequence_borders import set_input_lengths
+from irloop.conversion.framework.steps import (
     CarryNarrowElements,
     CountIterations,
     DropUnread,
@@ -94,6 +59,51 @@ from irloop.conversion.steps import (
     PruneBodies,
     RequireKnownBorder,
     Translate,
+)
+from irloop.conversion.framework.translation import EXPORTS, IMPORTS, Converter
+from irloop.conversion.loops import (  # noqa: F401
+    branch,
+    loop,
+    recurrent,
+    recurrent_import,
+    scan,
+    sequence,
+)
+from irloop.conversion.loops.branch_outputs import ReadBranchesBySlices
+from irloop.conversion.loops.constant_loops import FoldConstantLoops
+from irloop.conversion.loops.growing_states import OpenGrowingStates
+from irloop.conversion.neural import (  # noqa: F401
+    adaptive_pooling,
+    attention,
+    convolution,
+    convolution_transposed,
+    ctc,
+    ctc_loss,
+    deformable,
+    normalization,
+    normalization_import,
+    pooling,
+    pooling_import,
+    resize,
+    resize_import,
+    sampling,
+    signal,
+    signal_import,
+)
+from irloop.conversion.tensors import (  # noqa: F401
+    embedding,
+    gather,
+    matmul,
+    padding,
+    rearrange,
+    reduction,
+    reorder,
+    scatter,
+    search,
+    shape,
+    slicing,
+    strided_slice,
+    unique,
 )
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.onnx import ONNX

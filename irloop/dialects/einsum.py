@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.graph.inference import Arguments
 from irloop.graph.types import (
     UNKNOWN_SHAPE,
@@ -84,7 +84,7 @@ def einsum_types(args: Arguments, text: str) -> list[ValueType]:
             str(len(equation.operands)),
             str(len(args)),
         )
-    element = rules.same_element(args)
+    element = inference.same_element(args)
     sizes: dict[str, Dim] = {}
     spread: list[Shape] = []
     for position, term in enumerate(equation.operands):

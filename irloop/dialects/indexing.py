@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.graph.inference import Arguments
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, ElementType, Shape
 
@@ -49,7 +49,7 @@ def gathered(
         )
     if axis is None:
         return Shape.of_rank(rank - 1 + len(indices.dims) - batch)
-    at = rules.axis_in(args, axis, rank)
+    at = inference.axis_in(args, axis, rank)
     assert at is not None
     if at < batch:
         raise args.error("axis is inside the batch", f"{batch} or more", str(axis), kind="range")
@@ -80,7 +80,7 @@ def gathered_elements(args: Arguments, axis: int) -> Shape:
     if data.rank is not None and indices.rank is not None and data.rank != indices.rank:
         raise args.error("ranks differ", str(data), str(indices))
     rank = data.rank if indices.rank is None else indices.rank
-    rules.axis_in(args, axis, rank)
+    inference.axis_in(args, axis, rank)
     if indices.dims is None and rank is not None:
         return Shape.of_rank(rank)
     return indices
@@ -127,7 +127,7 @@ def scattered_elements(args: Arguments, axis: int | None, *, updates: int = 2) -
     if data.rank is not None and indices.rank is not None and data.rank != indices.rank:
         raise args.error("ranks differ", str(data), str(indices))
     if axis is not None:
-        rules.axis_in(args, axis, data.rank)
+        inference.axis_in(args, axis, data.rank)
     return data
 
 

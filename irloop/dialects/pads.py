@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irloop.dialects import rules, shapes
+from irloop.dialects import inference, shapes
 from irloop.graph.inference import Arguments
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape
 
@@ -51,7 +51,7 @@ def padded_axes(
     begins: list[Dim] = [0] * rank
     ends: list[Dim] = [0] * rank
     for index, axis in enumerate(axes):
-        at = rules.axis_in(args, axis, rank)
+        at = inference.axis_in(args, axis, rank)
         assert at is not None
         begins[at] = UNKNOWN_DIM if pads is None else pads[index]
         ends[at] = UNKNOWN_DIM if pads is None else pads[len(axes) + index]

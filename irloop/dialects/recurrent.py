@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.graph.inference import Arguments
 from irloop.graph.types import UNKNOWN_DIM, Dim, Shape
 
@@ -170,5 +170,5 @@ def check_weights(
     agree(args, "W", w, (*lead, times(gates, size), inputs))
     agree(args, "R", r, (*lead, times(gates, size), size))
     agree(args, "B", b, (*lead, times(bias_gates, size)))
-    rules.same_element(args, 0, weights, weights + 1, weights + 2)
+    inference.same_element(args, 0, weights, weights + 1, weights + 2)
     return size

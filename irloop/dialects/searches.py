@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.graph.inference import Arguments
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape
 
@@ -15,7 +15,7 @@ def best(args: Arguments, shape: Shape, axis: int, k: Dim) -> Shape:
     Raises:
         InferenceError: when the axis is out of range or k larger than it.
     """
-    at = rules.axis_in(args, axis, shape.rank)
+    at = inference.axis_in(args, axis, shape.rank)
     if at is None:
         return UNKNOWN_SHAPE
     dim = shape.dim(at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.graph.inference import Arguments
 from irloop.graph.types import (
     UNKNOWN_DIM,
@@ -182,7 +182,7 @@ def squeezed(
         if shape.static() is None:
             return UNKNOWN_SHAPE
         return Shape(tuple(dim for dim in shape.dims if dim != 1))
-    chosen = {rules.axis_in(args, axis, len(shape.dims)) for axis in axes}
+    chosen = {inference.axis_in(args, axis, len(shape.dims)) for axis in axes}
     kept = []
     for at, dim in enumerate(shape.dims):
         other = isinstance(dim, int) and dim != 1
@@ -208,7 +208,7 @@ def unsqueezed(
     if axes is None:
         return UNKNOWN_SHAPE if count is None else Shape.of_rank(len(shape.dims) + count)
     rank = len(shape.dims) + len(axes)
-    chosen = {rules.axis_in(args, axis, rank) for axis in axes}
+    chosen = {inference.axis_in(args, axis, rank) for axis in axes}
     if len(chosen) != len(axes):
         raise args.error("axes are not unique", "different axes", str(list(axes)), kind="range")
     dims = iter(shape.dims)
@@ -276,7 +276,7 @@ def concatenated(args: Arguments, axis: int) -> Shape:
     text = " and ".join(map(str, shapes))
     if any(len(dims) != rank for dims in ranked):
         raise args.error("ranks differ", f"rank {rank}", text)
-    at = rules.axis_in(args, axis, rank)
+    at = inference.axis_in(args, axis, rank)
     if at is None or rank == 0:
         raise args.error("scalars cannot be joined", "rank 1 or more", text)
     merged = Shape((*ranked[0][:at], UNKNOWN_DIM, *ranked[0][at + 1 :]))

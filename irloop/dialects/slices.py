@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irloop.dialects import rules, shapes
+from irloop.dialects import inference, shapes
 from irloop.graph.inference import Arguments
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape
 from irloop.kernels.bounds import bounded
@@ -99,7 +99,7 @@ def sliced(args: Arguments, shape: Shape, bounds: SliceBounds) -> Shape:
     dims = list(shape.dims)
     seen: set[int] = set()
     for start, end, axis, step in zip(bounds.starts, bounds.ends, axes, bounds.steps, strict=True):
-        at = rules.axis_in(args, axis, len(dims))
+        at = inference.axis_in(args, axis, len(dims))
         assert at is not None
         if at in seen:
             raise args.error("axes are not unique", "different axes", str(list(axes)), kind="range")
@@ -136,7 +136,7 @@ def equal_parts(args: Arguments, shape: Shape, axis: int | None, count: int) -> 
         raise args.error("there are no parts", "1 or more", str(count))
     if axis is None:
         return [UNKNOWN_SHAPE if shape.rank is None else Shape.of_rank(shape.rank)] * count
-    at = rules.axis_in(args, axis, shape.rank)
+    at = inference.axis_in(args, axis, shape.rank)
     if at is None:
         return [UNKNOWN_SHAPE] * count
     dim = shape.dim(at)
@@ -158,7 +158,7 @@ def parts(
     if axis is None:
         unknown = UNKNOWN_SHAPE if shape.rank is None else Shape.of_rank(shape.rank)
         return [unknown] * args.n_outputs
-    at = rules.axis_in(args, axis, shape.rank)
+    at = inference.axis_in(args, axis, shape.rank)
     if at is None:
         return [UNKNOWN_SHAPE] * args.n_outputs
     if lengths is None:

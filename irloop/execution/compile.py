@@ -18,7 +18,6 @@ from irloop.dialects.onnx import control_flow as onnx_flow
 from irloop.dialects.openvino import control_flow as openvino_flow
 from irloop.errors import ExecutionError, UnsupportedError
 from irloop.execution.branch import Branches
-from irloop.execution.half import NONE, Wider, widened, widened_op, widened_type
 from irloop.execution.loops import Loop, LoopBody
 from irloop.execution.memory import expands, room_needed, value_bytes
 from irloop.execution.onnx_loops import BatchedScan, OnnxLoop, OnnxScan
@@ -26,7 +25,8 @@ from irloop.execution.openvino_loops import OpenVinoLoop, TensorIterator
 from irloop.execution.program import CONTEXT, FIRST_FREE, NOTHING, Context, Program, Step
 from irloop.execution.state import STATEFUL, stateful_kernel
 from irloop.execution.types import body_types
-from irloop.execution.whole import over_whole_axis
+from irloop.execution.whole_axis import over_whole_axis
+from irloop.execution.wider_types import NONE, Wider, widened, widened_op, widened_type
 from irloop.graph.builder import element_of
 from irloop.graph.loops import Carried, Invariant, ScanInput, Sliced
 from irloop.graph.model import Body, Graph, Node, Value

@@ -12,10 +12,10 @@ from irloop.diagnostics import Diagnostic, Location
 from irloop.errors import ExecutionError, UsageError
 from irloop.execution.compile import compile_graph
 from irloop.execution.failure import StepError
-from irloop.execution.half import DOUBLE, NONE, SINGLE, rounded, widened
 from irloop.execution.limits import Limits
 from irloop.execution.program import Context
 from irloop.execution.trace import Tracer
+from irloop.execution.wider_types import DOUBLE, NONE, SINGLE, rounded, widened
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.types import (
     DynamicDim,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError, UsageError
-from irloop.formats.regular import what_else
+from irloop.formats.regular_files import what_else
 
 __all__ = ["SUFFIXES", "detect", "first_bytes", "format_of_suffix"]
 

@@ -25,7 +25,7 @@ import ml_dtypes
 import numpy as np
 
 from irloop.errors import UsageError, WriteError
-from irloop.formats.regular import what_else
+from irloop.formats.regular_files import what_else
 from irloop.graph.types import ElementType
 
 __all__ = ["read", "write"]

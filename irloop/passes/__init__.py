@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 from irloop.passes.base import MatcherPass, ModelPass, Pass, PassConfig
+from irloop.passes.graph_rewrite import BackwardGraphRewrite, GraphRewrite
 from irloop.passes.manager import Manager, Observer
+from irloop.passes.match_rewriter import MatchRewriter, copy_info
 from irloop.passes.options import option
 from irloop.passes.pattern import (
     Match,
@@ -19,8 +21,6 @@ from irloop.passes.pattern import (
 )
 from irloop.passes.predicates import Predicate
 from irloop.passes.profile import PassRecord, Profile
-from irloop.passes.rewrite import BackwardGraphRewrite, GraphRewrite
-from irloop.passes.rewriter import MatchRewriter, copy_info
 
 __all__ = [
     "BackwardGraphRewrite",

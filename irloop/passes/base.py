@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from irloop.errors import UsageError
 from irloop.graph.model import Model, Node
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern
-from irloop.passes.rewriter import MatchRewriter
 
 __all__ = ["MatcherPass", "ModelPass", "Pass", "PassConfig"]
 
@@ -113,7 +113,7 @@ class MatcherPass(Pass):
         """Change the graph at this match; True when the root was replaced."""
 
     def run(self, model: Model, config: PassConfig) -> bool:
-        from irloop.passes.rewrite import GraphRewrite
+        from irloop.passes.graph_rewrite import GraphRewrite
 
         rewrite = GraphRewrite([self], name=self.name)
         self.matches = rewrite.matches

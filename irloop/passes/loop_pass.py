@@ -8,9 +8,9 @@ from typing import ClassVar
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Op
 from irloop.passes.base import ModelPass
-from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.loop_wires import LOOPS, LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.session import Session
-from irloop.passes.wires import LOOPS, LoopWires
 
 __all__ = ["LoopPass"]
 

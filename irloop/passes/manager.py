@@ -14,8 +14,8 @@ from irloop.graph.model import Model
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_nodes
 from irloop.passes.base import MatcherPass, Pass, PassConfig
+from irloop.passes.graph_rewrite import GraphRewrite
 from irloop.passes.profile import PassRecord, Profile
-from irloop.passes.rewrite import GraphRewrite
 
 __all__ = ["Manager", "Observer"]
 

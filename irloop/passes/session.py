@@ -6,7 +6,7 @@ from irloop.graph.builder import Names
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model
 from irloop.graph.walk import all_graphs
-from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["Session"]
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from irloop.diagnostics import Diagnostic, Report, Severity
 from irloop.errors import ReadError, UsageError
 from irloop.formats.openvino.xml import parse
-from irloop.formats.regular import what_else
+from irloop.formats.regular_files import what_else
 from irloop.validation import rules as rule_package
 from irloop.validation.context import Context
 from irloop.validation.errors import Errors

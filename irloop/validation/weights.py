@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, BinaryIO, TypeVar
 
-from irloop.formats.regular import what_else
+from irloop.formats.regular_files import what_else
 
 __all__ = ["Weights"]
 

@@ -14,8 +14,8 @@ import onnx
 import pytest
 from click.testing import Result
 
-from irloop.conversion import openvino_loops
-from irloop.conversion.openvino_loops import OpenVinoLoop
+from irloop.conversion.loops import openvino_loop_builder as openvino_loops
+from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder
 from irloop.passes.common import body_barriers
 from irloop.passes.common.body_barriers import BodyBarriers
 from irloop.passes.common.separate_results import SeparateResults
@@ -36,11 +36,11 @@ def _barriers(patch: pytest.MonkeyPatch) -> None:
 
 
 def _cut(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(OpenVinoLoop, "_cut", lambda _, value, *__: value)
+    patch.setattr(OpenVinoLoopBuilder, "_cut", lambda _, value, *__: value)
 
 
 def _read(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(OpenVinoLoop, "_with_read", lambda _, value, __: value)
+    patch.setattr(OpenVinoLoopBuilder, "_with_read", lambda _, value, __: value)
 
 
 def _in_place(patch: pytest.MonkeyPatch) -> None:

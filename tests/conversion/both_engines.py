@@ -13,7 +13,7 @@ import pytest
 
 import irloop
 from benchmarks.engines import Engines, same_but_empty
-from irloop.conversion.loop_choice import Loops
+from irloop.conversion.loops.loop_choice import Loops
 from irloop.execution.session import Session
 
 __all__ = ["F32", "agree", "i64", "needs_engines"]

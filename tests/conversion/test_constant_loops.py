@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 from benchmarks.engines import Engines
-from irloop.conversion.constant_loops import FoldConstantLoops
+from irloop.conversion.loops.constant_loops import FoldConstantLoops
 from irloop.conversion.pipelines import to_openvino
 from irloop.formats.onnx import reader
 from irloop.graph.model import Model

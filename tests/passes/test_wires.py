@@ -18,9 +18,9 @@ from irloop.graph.verify import verify
 from irloop.graph.walk import all_graphs
 from irloop.passes import Manager, Pass
 from irloop.passes.common import CanonicalPorts, ChooseInitialStates, LowLatency
-from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.loop_wires import LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.session import Session
-from irloop.passes.wires import LoopWires
 
 PAIR = TensorType(ElementType.F32, Shape.of(2))
 NUMBER = TensorType(ElementType.I64, Shape(()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -50,8 +50,8 @@ class Activation(OnnxOp):
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args)
-        return rules.same_as_first(args)
+        inference.floating(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         function: Kernel = getattr(kernels.activation, self.function)
@@ -64,8 +64,8 @@ class Relu(Activation, type="Relu", since=1, inputs=1):
     function: ClassVar[str] = "relu"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
-        return rules.same_as_first(args)
+        inference.numeric(args)
+        return inference.same_as_first(args)
 
 
 class Sigmoid(Activation, type="Sigmoid", since=1, inputs=1):
@@ -134,8 +134,8 @@ class SwiGLU(Activation, type="SwiGLU", since=28, inputs=2):
     alpha: float = 1.0
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args)
-        return rules.broadcast(args)
+        inference.floating(args)
+        return inference.broadcast(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.activation.swiglu(self.alpha)
@@ -205,12 +205,12 @@ class PRelu(Activation, type="PRelu", since=7, inputs=2):
     function: ClassVar[str] = "prelu"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
-        rules.same_element(args)
+        inference.numeric(args)
+        inference.same_element(args)
         data, slope = args.shape(0), args.shape(1)
         if broadcast_shapes((data, slope)) is None or (slope.rank or 0) > (data.rank or 99):
             raise args.error("slope does not broadcast to the data", str(data), str(slope))
-        return rules.same_as_first(args)
+        return inference.same_as_first(args)
 
 
 class Shrink(Activation, type="Shrink", since=9, inputs=1):
@@ -220,8 +220,8 @@ class Shrink(Activation, type="Shrink", since=9, inputs=1):
     lambd: float = 0.5
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
-        return rules.same_as_first(args)
+        inference.numeric(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.activation.shrink(self.bias, self.lambd)
@@ -243,13 +243,13 @@ class Clip11(Activation, type="Clip", since=11, inputs=(1, 3)):
     function: ClassVar[str] = "clip"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
-        rules.same_element(args)
+        inference.numeric(args)
+        inference.same_element(args)
         for position in (1, 2):
             if args.has(position) and args.shape(position).count() not in (1, None):
                 found = str(args.shape(position))
                 raise args.error(f"input {position} is no scalar", "[]", found)
-        return rules.same_as_first(args)
+        return inference.same_as_first(args)
 
 
 class OneAxis(Activation):
@@ -258,7 +258,7 @@ class OneAxis(Activation):
     axis: int = -1
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.axis_in(args, self.axis, args.rank(0))
+        inference.axis_in(args, self.axis, args.rank(0))
         return super().infer(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -68,7 +68,7 @@ class _Attention(OnnxOp):
         return Shape((*fresh[:2], places, fresh[3]))
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args, 0, 1, 2)
+        inference.floating(args, 0, 1, 2)
         if self.qk_matmul_output_mode not in (0, 1, 2, 3):
             raise args.error(
                 "qk_matmul_output_mode is not known",
@@ -157,7 +157,7 @@ class RotaryEmbedding(OnnxOp, type="RotaryEmbedding", since=23, inputs=(3, 4)):
     rotary_embedding_dim: int = 0
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args, 0, 1, 2)
+        inference.floating(args, 0, 1, 2)
         rank = args.rank(0)
         if rank not in (None, 3, 4):
             raise args.error("data has another rank", "3 or 4", str(rank))
@@ -169,7 +169,7 @@ class RotaryEmbedding(OnnxOp, type="RotaryEmbedding", since=23, inputs=(3, 4)):
                 raise args.error(
                     f"input {position} has another rank", str(wanted), str(args.rank(position))
                 )
-        return rules.same_as_first(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.attention.rotary_embedding(
@@ -193,7 +193,7 @@ class LinearAttention(OnnxOp, type="LinearAttention", since=27, inputs=(3, 6), o
     update_rule: str = "gated_delta"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args, 0, 1, 2)
+        inference.floating(args, 0, 1, 2)
         known = ("linear", "gated", "delta", "gated_delta")
         if self.update_rule not in known:
             raise args.error(

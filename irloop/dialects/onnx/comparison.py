@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -42,7 +42,7 @@ class Comparison(OnnxOp):
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return rules.broadcast(args, ElementType.BOOLEAN)
+        return inference.broadcast(args, ElementType.BOOLEAN)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         function: Kernel = getattr(kernels.comparison, self.function)
@@ -53,7 +53,7 @@ class NumberComparison(Comparison):
     """Two numbers in, boolean out."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
+        inference.numeric(args)
         return super().infer(args)
 
 
@@ -61,7 +61,7 @@ class Logical(Comparison):
     """Two booleans in, one out."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.boolean(args)
+        inference.boolean(args)
         return super().infer(args)
 
 
@@ -125,7 +125,7 @@ class Not(OnnxOp, type="Not", since=1, inputs=1):
     """The operand is false (Not-1)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.boolean(args)
+        inference.boolean(args)
         return [TensorType(ElementType.BOOLEAN, args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -136,8 +136,8 @@ class Where(OnnxOp, type="Where", since=9, inputs=3):
     """The second operand where the first is true, else the third (Where-9, 16)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.boolean(args, 0)
-        element = rules.same_element(args, 1, 2)
+        inference.boolean(args, 0)
+        element = inference.same_element(args, 1, 2)
         shapes = [args.shape(position) for position in range(3)]
         shape = broadcast_shapes(shapes)
         if shape is None:
@@ -153,7 +153,7 @@ class IsNaN(OnnxOp, type="IsNaN", since=9, inputs=1):
     """True where the operand is not a number (IsNaN-9, 13, 20)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args)
+        inference.floating(args)
         return [TensorType(ElementType.BOOLEAN, args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -167,7 +167,7 @@ class IsInf(OnnxOp, type="IsInf", since=10, inputs=1):
     detect_positive: bool = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args)
+        inference.floating(args)
         return [TensorType(ElementType.BOOLEAN, args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -188,7 +188,7 @@ class Bitwise(OnnxOp):
             if not element.is_integer and element is not ElementType.DYNAMIC:
                 expected = "an integer type"
                 raise args.error(f"operand {position} is no integer", expected, str(element))
-        return rules.broadcast(args)
+        return inference.broadcast(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         function: Kernel = getattr(kernels.comparison, self.function)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -31,7 +31,7 @@ class Cast6(OnnxOp, type="Cast", since=6, inputs=1):
         return [TensorType(self.to, args.shape(0))]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return args.dims(0) if rules.holds_sizes(self.to) else None
+        return args.dims(0) if inference.holds_sizes(self.to) else None
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.convert.cast(
@@ -49,7 +49,7 @@ class CastLike(OnnxOp, type="CastLike", since=15, inputs=2):
         return [TensorType(args.element(1), args.shape(0))]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return args.dims(0) if rules.holds_sizes(args.element(1)) else None
+        return args.dims(0) if inference.holds_sizes(args.element(1)) else None
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.convert.cast_like(saturate=self.saturate, round_mode=self.round_mode)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules, windows
+from irloop.dialects import inference, windows
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -89,7 +89,7 @@ class Conv(Windowed, type="Conv", since=1, inputs=(2, 3)):
     """Convolution of [N, C, ...] with [O, C/group, ...] plus a bias [O] (Conv-1, 11, 22)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return [TensorType(rules.same_element(args), self._convolved(args))]
+        return [TensorType(inference.same_element(args), self._convolved(args))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.convolution.convolution(self._options(), self.group)
@@ -102,7 +102,7 @@ class ConvTranspose(Windowed, type="ConvTranspose", since=1, inputs=(2, 3)):
     output_shape: tuple[int, ...] = ()
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        element = rules.same_element(args)
+        element = inference.same_element(args)
         data, filters = args.shape(0), args.shape(1)
         windows.ranks_agree(args, data, filters)
         if data.dims is None or filters.dims is None:
@@ -148,7 +148,7 @@ class DeformConv(OnnxOp, type="DeformConv", since=19, inputs=(3, 5)):
     strides: tuple[int, ...] = ()
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        element = rules.same_element(args)
+        element = inference.same_element(args)
         data, filters = args.shape(0), args.shape(1)
         windows.ranks_agree(args, data, filters)
         if data.dims is None or filters.dims is None:
@@ -180,7 +180,7 @@ class CausalConvWithState(OnnxOp, type="CausalConvWithState", since=27, inputs=(
     activation: str = "none"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        element = rules.same_element(args)
+        element = inference.same_element(args)
         data, filters = args.shape(0), args.shape(1)
         if data.dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)] * 2

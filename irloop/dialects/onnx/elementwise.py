@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -61,8 +61,8 @@ class Arithmetic(OnnxOp):
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
-        return rules.broadcast(args)
+        inference.numeric(args)
+        return inference.broadcast(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         function: Kernel = getattr(kernels.elementwise, self.function)
@@ -77,7 +77,7 @@ class Add(Arithmetic, type="Add", since=7, inputs=2):
     function: ClassVar[str] = "add"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return rules.combined_dims(args, lambda a, b: a + b)
+        return inference.combined_dims(args, lambda a, b: a + b)
 
 
 class Sub(Arithmetic, type="Sub", since=7, inputs=2):
@@ -86,7 +86,7 @@ class Sub(Arithmetic, type="Sub", since=7, inputs=2):
     function: ClassVar[str] = "subtract"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return rules.combined_dims(args, lambda a, b: a - b)
+        return inference.combined_dims(args, lambda a, b: a - b)
 
 
 class Mul(Arithmetic, type="Mul", since=7, inputs=2):
@@ -97,7 +97,7 @@ class Mul(Arithmetic, type="Mul", since=7, inputs=2):
     function: ClassVar[str] = "multiply"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return rules.combined_dims(args, lambda a, b: a * b)
+        return inference.combined_dims(args, lambda a, b: a * b)
 
 
 class Div(Arithmetic, type="Div", since=7, inputs=2):
@@ -109,7 +109,7 @@ class Div(Arithmetic, type="Div", since=7, inputs=2):
         def quotient(a: int, b: int) -> int | None:
             return a // b if a >= 0 and b > 0 else None
 
-        return rules.combined_dims(args, quotient)
+        return inference.combined_dims(args, quotient)
 
 
 class Pow(Arithmetic, type="Pow", since=7, inputs=2):
@@ -118,8 +118,8 @@ class Pow(Arithmetic, type="Pow", since=7, inputs=2):
     function: ClassVar[str] = "power"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
-        return rules.broadcast_any(args, args.element(0))
+        inference.numeric(args)
+        return inference.broadcast_any(args, args.element(0))
 
 
 class Mod(Arithmetic, type="Mod", since=10, inputs=2):
@@ -134,7 +134,7 @@ class Mod(Arithmetic, type="Mod", since=10, inputs=2):
         def remainder(a: int, b: int) -> int | None:
             return a % b if a >= 0 and b > 0 else None
 
-        return rules.combined_dims(args, remainder)
+        return inference.combined_dims(args, remainder)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.elementwise.modulo if self.fmod else kernels.elementwise.floor_mod
@@ -149,8 +149,8 @@ class Variadic(OnnxOp):
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
-        return rules.broadcast(args)
+        inference.numeric(args)
+        return inference.broadcast(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.elementwise.fold(getattr(kernels.elementwise, self.function))
@@ -162,7 +162,7 @@ class Max(Variadic, type="Max", since=1, inputs=(1, None)):
     function: ClassVar[str] = "maximum"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return rules.combined_dims(args, max) if len(args) == 2 else None
+        return inference.combined_dims(args, max) if len(args) == 2 else None
 
 
 class Min(Variadic, type="Min", since=1, inputs=(1, None)):
@@ -171,7 +171,7 @@ class Min(Variadic, type="Min", since=1, inputs=(1, None)):
     function: ClassVar[str] = "minimum"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return rules.combined_dims(args, min) if len(args) == 2 else None
+        return inference.combined_dims(args, min) if len(args) == 2 else None
 
 
 class Sum(Variadic, type="Sum", since=1, inputs=(1, None)):
@@ -193,8 +193,8 @@ class Unary(OnnxOp):
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
-        return rules.same_as_first(args)
+        inference.numeric(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         function: Kernel = getattr(kernels.elementwise, self.function)
@@ -205,8 +205,8 @@ class FloatUnary(Unary):
     """One float in, one of the same type out."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args)
-        return rules.same_as_first(args)
+        inference.floating(args)
+        return inference.same_as_first(args)
 
 
 class Abs(Unary, type="Abs", since=1, inputs=1):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -60,8 +60,8 @@ class Binarizer(MlOp, type="Binarizer", since=1, inputs=1):
     threshold: float = 0.0
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
-        return rules.same_as_first(args)
+        inference.numeric(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.features.binarizer(self.threshold)
@@ -91,14 +91,14 @@ class Imputer(MlOp, type="Imputer", since=1, inputs=1):
     replaced_value_int64: int = 0
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
+        inference.numeric(args)
         element = args.element(0)
         if element is not ElementType.DYNAMIC:
             floats = element.is_float
             values = self.imputed_value_floats if floats else self.imputed_value_int64s
             name = "imputed_value_floats" if floats else "imputed_value_int64s"
             _fitting(args, name, len(values))
-        return rules.same_as_first(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         if self.imputed_value_floats:
@@ -115,7 +115,7 @@ class Normalizer(MlOp, type="Normalizer", since=1, inputs=1):
     norm: str = "MAX"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
+        inference.numeric(args)
         if self.norm not in ("MAX", "L1", "L2"):
             raise args.error("norm is not known", "MAX, L1 or L2", self.norm, kind="range")
         if args.rank(0) not in (None, 1, 2):
@@ -133,7 +133,7 @@ class Scaler(MlOp, type="Scaler", since=1, inputs=1):
     scale: tuple[float, ...] = ()
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
+        inference.numeric(args)
         _fitting(args, "offset", len(self.offset))
         _fitting(args, "scale", len(self.scale))
         return [TensorType(F32, args.shape(0))]
@@ -148,7 +148,7 @@ class FeatureVectorizer(MlOp, type="FeatureVectorizer", since=1, inputs=(1, None
     inputdimensions: tuple[int, ...] = ()
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
+        inference.numeric(args)
         if len(self.inputdimensions) != len(args):
             raise args.error(
                 "inputdimensions does not fit", str(len(args)), str(len(self.inputdimensions))
@@ -177,9 +177,9 @@ class OneHotEncoder(MlOp, type="OneHotEncoder", since=1, inputs=1):
         if bool(self.cats_int64s) == bool(self.cats_strings):
             raise args.error("one of cats_int64s and cats_strings is needed")
         if self.cats_strings:
-            rules.strings(args)
+            inference.strings(args)
         else:
-            rules.numeric(args)
+            inference.numeric(args)
         dims, count = args.shape(0).dims, len(self.cats_int64s or self.cats_strings)
         return [TensorType(F32, UNKNOWN_SHAPE if dims is None else Shape((*dims, count)))]
 

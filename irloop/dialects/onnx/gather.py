@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import indexing, rules
+from irloop.dialects import indexing, inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -75,13 +75,13 @@ class Compress(OnnxOp, type="Compress", since=9, inputs=2):
     axis: int | None = None
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.boolean(args, 1)
+        inference.boolean(args, 1)
         shape = args.shape(0)
         condition = args.constant(1)
         dim: Dim = UNKNOWN_DIM if condition is None else int(condition.sum())
         if self.axis is None:
             return [TensorType(args.element(0), Shape((dim,)))]
-        at = rules.axis_in(args, self.axis, shape.rank)
+        at = inference.axis_in(args, self.axis, shape.rank)
         if at is None:
             return [TensorType(args.element(0), UNKNOWN_SHAPE)]
         return [TensorType(args.element(0), shape.with_dim(at, dim))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop import kernels
-from irloop.dialects import ranges, rules, searches, shapes
+from irloop.dialects import inference, ranges, searches, shapes
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -29,8 +29,8 @@ class Range(OnnxOp, type="Range", since=11, inputs=3):
     """Numbers from start to before limit by delta, scalars of one type (Range-11)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
-        element = rules.same_element(args)
+        inference.numeric(args)
+        element = inference.same_element(args)
         return [TensorType(element, Shape((ranges.length(args, element),)))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -100,7 +100,7 @@ class OneHot(OnnxOp, type="OneHot", since=9, inputs=3):
     axis: int = -1
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args, 0, 1)
+        inference.numeric(args, 0, 1)
         if args.shape(2).count() not in (None, 2):
             raise args.error("values are not off and on", "two elements", str(args.shape(2)))
         shape = ranges.with_new_axis(args, args.shape(0), self.axis, self._depth(args))

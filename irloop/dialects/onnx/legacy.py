@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.activation import Activation
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.onnx.normalization import EPSILON, BatchNormalization7
@@ -53,7 +53,7 @@ class Broadcasting(OnnxOp):
     def infer(self, args: Arguments) -> list[ValueType]:
         mode = "pdpd" if self.broadcast else "none"
         element = ElementType.BOOLEAN if self.compares else None
-        return rules.broadcast_by_mode(args, mode, self.position, element)
+        return inference.broadcast_by_mode(args, mode, self.position, element)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         family = kernels.comparison if self.compares else kernels.elementwise
@@ -168,7 +168,7 @@ class PRelu1(Activation, type="PRelu", since=1, inputs=2):
     function: ClassVar[str] = "prelu_channel"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.same_element(args)
+        inference.same_element(args)
         return super().infer(args)
 
 
@@ -194,7 +194,7 @@ class Dropout1(OnnxOp, type="Dropout", since=1, inputs=1, outputs=None):
     is_test: bool = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args)
+        inference.floating(args)
         return [args.tensor(0)] * args.n_outputs
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.features import MlOp
 from irloop.dialects.onnx.trees import classified, known_transform, rows_of
 from irloop.graph.inference import Arguments
@@ -38,7 +38,7 @@ class LinearRegressor(MlOp, type="LinearRegressor", since=1, inputs=1):
     targets: int = 1
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
+        inference.numeric(args)
         known_transform(args, self.post_transform)
         _divided(args, len(self.coefficients), self.targets)
         return [TensorType(ElementType.F32, Shape((rows_of(args), self.targets)))]
@@ -103,7 +103,7 @@ class SVMRegressor(MlOp, type="SVMRegressor", since=1, inputs=1):
     support_vectors: tuple[float, ...] = ()
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
+        inference.numeric(args)
         known_transform(args, self.post_transform)
         if self.kernel_type not in SIMILARITIES:
             raise args.error(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -19,7 +19,7 @@ class Loss(OnnxOp):
     reduction: str = "mean"
 
     def _types(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args, 0)
+        inference.floating(args, 0)
         if self.reduction not in ("none", "sum", "mean"):
             raise args.error(
                 "reduction is not known", "none, sum or mean", self.reduction, kind="range"

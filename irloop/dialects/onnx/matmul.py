@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.einsum import einsum_types
 from irloop.dialects.matmul import product_shape, square
 from irloop.dialects.onnx.base import OnnxOp
@@ -25,7 +25,7 @@ class MatMul(OnnxOp, type="MatMul", since=1, inputs=2):
     """Matrix product as numpy.matmul (MatMul-1, 9, 13)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return [TensorType(rules.same_element(args), product_shape(args))]
+        return [TensorType(inference.same_element(args), product_shape(args))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.matmul.product
@@ -61,7 +61,7 @@ class _Gemm(OnnxOp):
                 raise args.error(
                     "C cannot be broadcast to the product", str(shape), str(args.shape(2))
                 )
-        return [TensorType(rules.same_element(args), shape)]
+        return [TensorType(inference.same_element(args), shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.matmul.gemm(self.alpha, self.beta, bool(self.trans_a), bool(self.trans_b))

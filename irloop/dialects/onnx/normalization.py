@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -33,7 +33,7 @@ EPSILON = 9.999999747378752e-06
 
 def _channel_parameters(args: Arguments, *positions: int) -> ValueType:
     """The type of input 0, whose axis 1 each vector at `positions` has to fit."""
-    rules.floating(args, 0)
+    inference.floating(args, 0)
     shape = args.shape(0)
     if shape.rank is None:
         return args.tensor(0)
@@ -116,7 +116,7 @@ class InstanceNormalization(OnnxOp, type="InstanceNormalization", since=1, input
     epsilon: float = EPSILON
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.same_element(args)
+        inference.same_element(args)
         return [_channel_parameters(args, 1, 2)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -131,8 +131,8 @@ class GroupNormalization18(OnnxOp, type="GroupNormalization", since=18, inputs=3
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _check_groups(args, self.num_groups)
-        rules.floating(args, 0)
-        return rules.same_as_first(args)
+        inference.floating(args, 0)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.normalization.group_norm(self.num_groups, self.epsilon)
@@ -171,8 +171,8 @@ class LayerNormalization(OnnxOp, type="LayerNormalization", since=17, inputs=(2,
     stash_type: int = 1
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args, 0)
-        axis = rules.axis_in(args, self.axis, args.rank(0))
+        inference.floating(args, 0)
+        axis = inference.axis_in(args, self.axis, args.rank(0))
         data = args.shape(0)
         kept = Shape(None)
         if data.dims is not None and axis is not None:
@@ -199,8 +199,8 @@ class RMSNormalization(OnnxOp, type="RMSNormalization", since=23, inputs=2):
     stash_type: int = 1
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args)
-        rules.axis_in(args, self.axis, args.rank(0))
+        inference.floating(args)
+        inference.axis_in(args, self.axis, args.rank(0))
         return [TensorType(args.element(1), args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -214,11 +214,11 @@ class LpNormalization(OnnxOp, type="LpNormalization", since=1, inputs=1):
     p: int = 2
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args)
-        rules.axis_in(args, self.axis, args.rank(0))
+        inference.floating(args)
+        inference.axis_in(args, self.axis, args.rank(0))
         if self.p not in (1, 2):
             raise args.error("order of the norm is not supported", "1 or 2", str(self.p))
-        return rules.same_as_first(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.normalization.lp_norm(self.axis, self.p)
@@ -230,10 +230,10 @@ class MeanVarianceNormalization(OnnxOp, type="MeanVarianceNormalization", since=
     axes: tuple[int, ...] = (0, 2, 3)
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args)
+        inference.floating(args)
         for axis in self.axes:
-            rules.axis_in(args, axis, args.rank(0))
-        return rules.same_as_first(args)
+            inference.axis_in(args, axis, args.rank(0))
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.normalization.mvn(self.axes, scale_variance=True, epsilon=1e-9, inside=False)
@@ -251,8 +251,8 @@ class LRN(OnnxOp, type="LRN", since=1, inputs=1):
     bias: float = 1.0
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args)
-        return rules.same_as_first(args)
+        inference.floating(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.normalization.lrn_channels(self.alpha, self.beta, self.bias, self.size)
@@ -264,7 +264,7 @@ class Dropout7(OnnxOp, type="Dropout", since=7, inputs=1, outputs=None):
     ratio: float = 0.5
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args)
+        inference.floating(args)
         return [args.tensor(0)] * args.n_outputs
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -277,7 +277,7 @@ class Dropout10(OnnxOp, type="Dropout", since=10, inputs=1, outputs=None):
     ratio: float = 0.5
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args)
+        inference.floating(args)
         mask: ValueType = TensorType(ElementType.BOOLEAN, args.shape(0))
         return [args.tensor(0), mask][: args.n_outputs]
 
@@ -295,7 +295,7 @@ class Dropout12(OnnxOp, type="Dropout", since=12, inputs=(1, 3), outputs=None):
     seed: int | None = None
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args, 0)
+        inference.floating(args, 0)
         mask: ValueType = TensorType(ElementType.BOOLEAN, args.shape(0))
         return [args.tensor(0), mask][: args.n_outputs]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import pads, rules, shapes
+from irloop.dialects import inference, pads, shapes
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel, attribute
@@ -69,7 +69,7 @@ class Pad2(_FixedPad, type="Pad", since=2, inputs=1):
 
 
 def _by_input(args: Arguments, axes: tuple[int, ...] | None) -> list[ValueType]:
-    element = rules.same_element(args, 0, 2) if args.has(2) else args.element(0)
+    element = inference.same_element(args, 0, 2) if args.has(2) else args.element(0)
     if args.rank(1) not in (1, None):
         raise args.error("the pads are no list", "rank 1", f"rank {args.rank(1)}")
     numbers = args.dims(1)
@@ -137,7 +137,7 @@ class CenterCropPad(OnnxOp, type="CenterCropPad", since=18, inputs=2):
         if len(sizes) != len(axes):
             raise args.error("not one size an axis", str(len(axes)), str(len(sizes)))
         for axis, size in zip(axes, sizes, strict=True):
-            at = rules.axis_in(args, axis, rank)
+            at = inference.axis_in(args, axis, rank)
             assert at is not None
             shape = shape.with_dim(at, size)
         return [TensorType(args.element(0), shape)]

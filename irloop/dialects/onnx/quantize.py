@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.onnx.convolution import Windowed
 from irloop.graph.inference import Arguments
@@ -32,7 +32,7 @@ def _check_parameters(args: Arguments, axis: int, block: int) -> None:
     data, scale = args.shape(0), args.shape(1)
     if data.dims is None or scale.dims is None or scale.count() == 1 or not scale.dims:
         return
-    position = rules.axis_in(args, axis, len(data.dims)) or 0
+    position = inference.axis_in(args, axis, len(data.dims)) or 0
     if block:
         if len(scale.dims) != len(data.dims):
             found = f"rank {len(scale.dims)}"
@@ -126,7 +126,7 @@ class DynamicQuantizeLinear(OnnxOp, type="DynamicQuantizeLinear", since=11, inpu
     """x as u8, with the scale and zero point of its range (DynamicQuantizeLinear-11)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args)
+        inference.floating(args)
         scalar = Shape(())
         return [
             TensorType(ElementType.U8, args.shape(0)),

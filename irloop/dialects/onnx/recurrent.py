@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from irloop import kernels
-from irloop.dialects import recurrent, rules
+from irloop.dialects import inference, recurrent
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.recurrent import Activation
 from irloop.graph.inference import Arguments
@@ -92,7 +92,7 @@ class Recurrent(OnnxOp):
         for at, dims in enumerate(given):
             recurrent.agree(args, f"initial_{'hc'[at]}", dims, state)
         recurrent.agree(args, "sequence_lens", lengths, (batch,))
-        element = rules.same_element(args, 0, 1, 2)
+        element = inference.same_element(args, 0, 1, 2)
         every: tuple[Dim, ...] = (steps, count, batch, size)
         if self.batch_first():
             every = (batch, steps, count, size)

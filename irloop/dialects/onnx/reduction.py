@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -47,10 +47,10 @@ class Reduction(OnnxOp):
 
     def _infer(self, args: Arguments, axes: tuple[int, ...] | None, keep: bool) -> list[ValueType]:
         if not self.takes_booleans:
-            rules.numeric(args, 0)
+            inference.numeric(args, 0)
         # ONNX lists no axis twice, so the number of computed axes tells the rank.
         count = args.shape(1).count() if args.has(1) else None
-        shape = rules.reduced(args, args.shape(0), axes, keep=keep, count=count)
+        shape = inference.reduced(args, args.shape(0), axes, keep=keep, count=count)
         return [TensorType(args.element(0), shape)]
 
 
@@ -135,7 +135,7 @@ class ReduceProd1(ByAttribute, type="ReduceProd", since=1, inputs=1):
     function: ClassVar[str] = "product"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return rules.product_of_dims(args, self.known_axes(args))
+        return inference.product_of_dims(args, self.known_axes(args))
 
 
 class ReduceProd18(ByInput, type="ReduceProd", since=18, inputs=(1, 2)):
@@ -144,7 +144,7 @@ class ReduceProd18(ByInput, type="ReduceProd", since=18, inputs=(1, 2)):
     function: ClassVar[str] = "product"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return rules.product_of_dims(args, self.known_axes(args))
+        return inference.product_of_dims(args, self.known_axes(args))
 
 
 class ReduceMax1(ByAttribute, type="ReduceMax", since=1, inputs=1):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -25,7 +25,7 @@ class ReverseSequence(OnnxOp, type="ReverseSequence", since=10, inputs=2):
         if sorted((self.batch_axis, self.time_axis)) != [0, 1]:
             text = f"{self.batch_axis} and {self.time_axis}"
             raise args.error("batch_axis and time_axis are not the first two", "0 and 1", text)
-        return rules.same_as_first(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.reorder.reverse_sequence(self.batch_axis, self.time_axis)
@@ -40,7 +40,7 @@ class Trilu(OnnxOp, type="Trilu", since=14, inputs=(1, 2)):
         rank = args.rank(0)
         if rank is not None and rank < 2:
             raise args.error("the input holds no matrices", "rank 2 or more", str(args.shape(0)))
-        return rules.same_as_first(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.reorder.triangle(self.upper)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.sampling import grid_sample_types, mode_of
 from irloop.graph.inference import Arguments
@@ -57,7 +57,7 @@ class AffineGrid(OnnxOp, type="AffineGrid", since=20, inputs=2):
     align_corners: int = 0
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args, 0)
+        inference.floating(args, 0)
         element, rank = args.element(0), self._axes(args)
         if rank is None:
             return [TensorType(element, UNKNOWN_SHAPE)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from irloop import kernels
-from irloop.dialects import indexing, rules
+from irloop.dialects import indexing, inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -25,13 +25,13 @@ Reduction = Literal["none", "add", "mul", "min", "max"]
 
 def _elements(args: Arguments, axis: int) -> list[ValueType]:
     indexing.integers(args, 1)
-    rules.same_element(args, 0, 2)
+    inference.same_element(args, 0, 2)
     return [TensorType(args.element(0), indexing.scattered_elements(args, axis))]
 
 
 def _coordinates(args: Arguments) -> list[ValueType]:
     indexing.integers(args, 1)
-    rules.same_element(args, 0, 2)
+    inference.same_element(args, 0, 2)
     return [TensorType(args.element(0), indexing.scattered_nd(args))]
 
 

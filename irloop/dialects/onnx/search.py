@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop import kernels
-from irloop.dialects import rules, searches
+from irloop.dialects import inference, searches
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel, attribute
@@ -29,7 +29,7 @@ I64 = ElementType.I64
 
 
 def _best(args: Arguments, axis: int, k: Dim) -> list[ValueType]:
-    rules.numeric(args, 0)
+    inference.numeric(args, 0)
     shape = searches.best(args, args.shape(0), axis, k)
     return [TensorType(args.element(0), shape), TensorType(I64, shape)]
 
@@ -85,8 +85,8 @@ class _ArgExtreme(OnnxOp):
     largest: ClassVar[bool] = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args, 0)
-        shape = rules.reduced(args, args.shape(0), (self.axis,), keep=self.keepdims)
+        inference.numeric(args, 0)
+        shape = inference.reduced(args, args.shape(0), (self.axis,), keep=self.keepdims)
         return [TensorType(I64, shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -143,11 +143,11 @@ class _Cumulative(OnnxOp):
     reverse: bool = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args, 0)
+        inference.numeric(args, 0)
         axis = args.ints(1)
         if axis is not None:
-            rules.axis_in(args, axis[0], args.rank(0))
-        return rules.same_as_first(args)
+            inference.axis_in(args, axis[0], args.rank(0))
+        return inference.same_as_first(args)
 
 
 class CumSum(_Cumulative, type="CumSum", since=11, inputs=2):
@@ -179,7 +179,7 @@ class Unique(OnnxOp, type="Unique", since=11, inputs=1, outputs=None):
         count = shape.count()
         values, length = Shape.of(None), Shape.of(count)
         if self.axis is not None:
-            at = rules.axis_in(args, self.axis, shape.rank)
+            at = inference.axis_in(args, self.axis, shape.rank)
             values = Shape(None) if at is None else shape.with_dim(at, UNKNOWN_DIM)
             length = Shape.of(None) if at is None else Shape((shape.dim(at),))
         some = Shape.of(None)

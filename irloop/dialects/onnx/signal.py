@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -23,7 +23,7 @@ class _Dft(OnnxOp):
     onesided: int = 0
 
     def _transformed(self, args: Arguments, axis: int | None) -> list[ValueType]:
-        rules.floating(args, 0)
+        inference.floating(args, 0)
         element, dims = args.element(0), args.shape(0).dims
         if dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)]
@@ -101,7 +101,7 @@ class STFT(OnnxOp, type="STFT", since=17, inputs=(2, 4)):
         return self.onesided != 0
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args, 0)
+        inference.floating(args, 0)
         element, dims = args.element(0), args.shape(0).dims
         if dims is None:
             return [TensorType(element, Shape((*(UNKNOWN_DIM,) * 3, 2)))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from irloop import kernels
-from irloop.dialects import rules, shapes, slices
+from irloop.dialects import inference, shapes, slices
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -30,7 +30,7 @@ class _Joining(OnnxOp):
 
     def joined(self, args: Arguments, axis: int) -> list[ValueType]:
         """The type of the result."""
-        element = rules.same_element(args)
+        element = inference.same_element(args)
         return [TensorType(element, shapes.concatenated(args, axis))]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
@@ -179,7 +179,7 @@ class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
         return self.parts(args, self.axis, self._chunks(args, count))
 
     def _chunks(self, args: Arguments, count: int) -> tuple[Dim, ...]:
-        at = rules.axis_in(args, self.axis, args.rank(0))
+        at = inference.axis_in(args, self.axis, args.rank(0))
         dim = UNKNOWN_DIM if at is None else args.shape(0).dim(at)
         if not isinstance(dim, int):
             return (dim if count == 1 else UNKNOWN_DIM,) * count
@@ -204,9 +204,9 @@ class TensorScatter(OnnxOp, type="TensorScatter", since=24, inputs=(2, 3)):
     mode: Literal["linear", "circular"] = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        element = rules.same_element(args, 0, 1)
+        element = inference.same_element(args, 0, 1)
         shape = args.shape(0)
-        at = rules.axis_in(args, self.axis, shape.rank)
+        at = inference.axis_in(args, self.axis, shape.rank)
         if at == 0:
             raise args.error("axis is the batch", "another axis", "0", kind="range")
         if at is not None and shape.with_dim(at, UNKNOWN_DIM).refine(args.shape(1)) is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -31,8 +31,8 @@ class StringConcat(OnnxOp, type="StringConcat", since=20, inputs=2):
     """Strings joined one by one, numpy broadcast (StringConcat-20)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.strings(args)
-        return rules.broadcast(args, TEXT)
+        inference.strings(args)
+        return inference.broadcast(args, TEXT)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.text.concat
@@ -47,7 +47,7 @@ class RegexFullMatch(OnnxOp, type="RegexFullMatch", since=20, inputs=1):
     pattern: str = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.strings(args)
+        inference.strings(args)
         return [TensorType(ElementType.BOOLEAN, args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -65,7 +65,7 @@ class StringSplit(OnnxOp, type="StringSplit", since=20, inputs=1, outputs=2):
     maxsplit: int | None = None
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.strings(args)
+        inference.strings(args)
         dims = args.shape(0).dims
         parts = UNKNOWN_SHAPE if dims is None else Shape((*dims, UNKNOWN_DIM))
         types: list[ValueType] = [
@@ -91,7 +91,7 @@ class StringNormalizer(OnnxOp, type="StringNormalizer", since=10, inputs=1):
     stopwords: tuple[str, ...] = ()
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.strings(args)
+        inference.strings(args)
         if self.case_change_action not in ("NONE", "LOWER", "UPPER"):
             raise args.error(
                 "case_change_action is not known",
@@ -134,7 +134,7 @@ class TfIdfVectorizer(OnnxOp, type="TfIdfVectorizer", since=9, inputs=1):
     def infer(self, args: Arguments) -> list[ValueType]:
         self._check(args)
         if self.pool_strings:
-            rules.strings(args)
+            inference.strings(args)
         shape = args.shape(0)
         if shape.dims is None:
             return [TensorType(ElementType.F32, UNKNOWN_SHAPE)]

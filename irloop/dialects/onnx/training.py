@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -31,7 +31,7 @@ class Optimizer(OnnxOp, domain="ai.onnx.preview.training"):
             raise args.error(
                 "inputs do not make groups", f"2 and a multiple of {self.parts}", str(len(args))
             )
-        rules.floating(args, 0, *given)
+        inference.floating(args, 0, *given)
         if args.element(1) not in (ElementType.I64, ElementType.DYNAMIC):
             raise args.error("the number of the step is no i64", "i64", str(args.element(1)))
         size = len(given) // self.parts
@@ -48,7 +48,7 @@ class Optimizer(OnnxOp, domain="ai.onnx.preview.training"):
                 found = f"{args.shape(position)} of input {position}"
                 raise args.error("a gradient or a state has another shape", str(shape), found)
             shape = refined
-        return TensorType(rules.same_element(args, *positions), shape)
+        return TensorType(inference.same_element(args, *positions), shape)
 
     def _outputs(self, run: Kernel, count: int) -> Kernel:
         return run if count > 1 else lambda *inputs: run(*inputs)[0]

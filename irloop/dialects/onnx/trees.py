@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.onnx.features import MlOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -61,7 +61,7 @@ def classified(args: Arguments, labels: Sequence[int] | Sequence[str]) -> list[V
     Raises:
         InferenceError: when it has no labels, or input 0 is no rows of numbers.
     """
-    rules.numeric(args)
+    inference.numeric(args)
     if not labels:
         raise args.error("a classifier needs labels of one type")
     rows = rows_of(args)
@@ -99,7 +99,7 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
     post_transform: int = 0
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args)
+        inference.floating(args)
         if not 0 <= self.aggregate_function < len(AGGREGATES):
             raise args.error(
                 "aggregate_function is not known",
@@ -194,7 +194,7 @@ class TreeEnsembleRegressor1(_Numbered, type="TreeEnsembleRegressor", since=1, i
     target_weights: tuple[float, ...] = ()
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
+        inference.numeric(args)
         if self.aggregate_function not in AGGREGATES:
             raise args.error(
                 "aggregate_function is not known",

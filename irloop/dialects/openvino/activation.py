@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -41,8 +41,8 @@ class Activation(OpenVinoOp):
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
-        return rules.same_as_first(args)
+        inference.numeric(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         function: Kernel = getattr(kernels.activation, self.function)
@@ -123,7 +123,7 @@ class Swish(Activation, type="Swish", since=4, inputs=(1, 2)):
     function: ClassVar[str] = "swish"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.same_element(args)
+        inference.same_element(args)
         return super().infer(args)
 
 
@@ -154,7 +154,7 @@ class PReLU(Activation, type="PReLU", since=1, inputs=2):
     function: ClassVar[str] = "prelu_channel"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.same_element(args)
+        inference.same_element(args)
         return super().infer(args)
 
 
@@ -196,7 +196,7 @@ class AlongAxis(Activation):
     axis: int = 1
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.axis_in(args, self.axis, args.rank(0))
+        inference.axis_in(args, self.axis, args.rank(0))
         return super().infer(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

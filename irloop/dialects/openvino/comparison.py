@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.dialects.openvino.elementwise import Binary
 from irloop.graph.inference import Arguments
@@ -94,7 +94,7 @@ class Logical(Comparison):
     """Two booleans in, one out."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.boolean(args)
+        inference.boolean(args)
         return self.broadcast(args, ElementType.BOOLEAN)
 
 
@@ -132,7 +132,7 @@ class LogicalNot(OpenVinoOp, type="LogicalNot", since=1, inputs=1):
     """True where the operand is not (LogicalNot-1)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.boolean(args)
+        inference.boolean(args)
         return [TensorType(ElementType.BOOLEAN, args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -162,12 +162,14 @@ class Select(OpenVinoOp, type="Select", since=1, inputs=3):
         return 0 if self.auto_broadcast_axis is None else self.auto_broadcast_axis
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.boolean(args, 0)
-        element = rules.same_element(args, 1, 2)
+        inference.boolean(args, 0)
+        element = inference.same_element(args, 1, 2)
         shapes = [args.shape(position) for position in range(3)]
         if self.is_pdpd:
             rank = shapes[2].rank
-            shapes[:2] = [rules.aligned(args, item, rank, self.pdpd_axis) for item in shapes[:2]]
+            shapes[:2] = [
+                inference.aligned(args, item, rank, self.pdpd_axis) for item in shapes[:2]
+            ]
         shape = broadcast_shapes(shapes)
         if shape is None:
             text = ", ".join(str(item) for item in shapes)
@@ -186,7 +188,7 @@ class Check(OpenVinoOp):
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args)
+        inference.floating(args)
         return [TensorType(ElementType.BOOLEAN, args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -271,7 +273,7 @@ class BitwiseNot(OpenVinoOp, type="BitwiseNot", since=13, inputs=1):
     def infer(self, args: Arguments) -> list[ValueType]:
         if args.element(0).is_float:
             raise args.error("the operand has no bits", "an integer type", str(args.element(0)))
-        return rules.same_as_first(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.comparison.bitwise_not

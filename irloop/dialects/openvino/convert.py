@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -21,7 +21,7 @@ class Convert(OpenVinoOp, type="Convert", since=1, inputs=1):
         return [TensorType(self.destination_type, args.shape(0))]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return args.dims(0) if rules.holds_sizes(self.destination_type) else None
+        return args.dims(0) if inference.holds_sizes(self.destination_type) else None
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         if self.destination_type is ElementType.U1:
@@ -36,7 +36,7 @@ class ConvertLike(OpenVinoOp, type="ConvertLike", since=1, inputs=2):
         return [TensorType(args.element(1), args.shape(0))]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return args.dims(0) if rules.holds_sizes(args.element(1)) else None
+        return args.dims(0) if inference.holds_sizes(args.element(1)) else None
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.convert.cast_like()
@@ -145,9 +145,9 @@ class FakeConvert(OpenVinoOp, type="FakeConvert", since=13, inputs=(2, 3)):
     destination_type: ElementType = ElementType.F8E4M3
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.same_element(args)
-        rules.floating(args, 0)
-        return rules.same_as_first(args)
+        inference.same_element(args)
+        inference.floating(args, 0)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.convert.fake_convert(self.destination_type.numpy())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from irloop import kernels
-from irloop.dialects import rules, windows
+from irloop.dialects import inference, windows
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -86,7 +86,7 @@ class Convolution(Windowed, type="Convolution", since=1, inputs=2):
     """Convolution of [N, I, ...] with filters [O, I, ...] (Convolution-1)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return [TensorType(rules.same_element(args), self._convolved(args, grouped=False))]
+        return [TensorType(inference.same_element(args), self._convolved(args, grouped=False))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.convolution.convolution(self._options())
@@ -96,7 +96,7 @@ class GroupConvolution(Windowed, type="GroupConvolution", since=1, inputs=2):
     """Convolution of [N, G*I, ...] with filters [G, O, I, ...] (GroupConvolution-1)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return [TensorType(rules.same_element(args), self._convolved(args, grouped=True))]
+        return [TensorType(inference.same_element(args), self._convolved(args, grouped=True))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.convolution.convolution(self._options(), grouped_filter=True)
@@ -126,7 +126,7 @@ class _Backprop(Windowed):
     def _infer(self, args: Arguments, *, grouped: bool) -> list[ValueType]:
         data, filters = args.shape(0), args.shape(1)
         windows.ranks_agree(args, data, filters, extra=int(grouped))
-        element = rules.same_element(args, 0, 1)
+        element = inference.same_element(args, 0, 1)
         rank = data.rank if data.rank is not None else filters.rank
         if rank is None:
             return [TensorType(element, UNKNOWN_SHAPE)]
@@ -200,7 +200,7 @@ class _Deformable(Windowed):
     def infer(self, args: Arguments) -> list[ValueType]:
         data, filters = args.shape(0), args.shape(2)
         windows.ranks_agree(args, data, filters)
-        element = rules.same_element(args)
+        element = inference.same_element(args)
         if data.dims is None or filters.dims is None:
             rank = data.rank if data.rank is not None else filters.rank
             return [TensorType(element, UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank))]

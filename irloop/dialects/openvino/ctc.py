@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -14,7 +14,7 @@ __all__ = ["CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "CTCLoss"]
 
 def _scores(args: Arguments) -> tuple[Dim, Dim, Dim]:
     """The dimensions of the scores, input 0."""
-    rules.floating(args, 0)
+    inference.floating(args, 0)
     dims = args.shape(0).dims
     if dims is None:
         return (UNKNOWN_DIM, UNKNOWN_DIM, UNKNOWN_DIM)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel, attribute
@@ -79,7 +79,7 @@ class Binary(OpenVinoOp):
 
     def broadcast(self, args: Arguments, element: ElementType | None = None) -> list[ValueType]:
         """The result type, its element type that of the operands unless given."""
-        return rules.broadcast_by_mode(args, self.auto_broadcast, self.pdpd_axis, element)
+        return inference.broadcast_by_mode(args, self.auto_broadcast, self.pdpd_axis, element)
 
     def bound(self, function: Kernel) -> Kernel:
         """`function` of two arrays with the operands aligned as the mode asks."""
@@ -95,7 +95,7 @@ class Arithmetic(Binary):
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
+        inference.numeric(args)
         return self.broadcast(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -110,7 +110,7 @@ class Add(Arithmetic, type="Add", since=1, inputs=2):
     function: ClassVar[str] = "add"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return rules.combined_dims(args, lambda a, b: a + b)
+        return inference.combined_dims(args, lambda a, b: a + b)
 
 
 class Subtract(Arithmetic, type="Subtract", since=1, inputs=2):
@@ -119,7 +119,7 @@ class Subtract(Arithmetic, type="Subtract", since=1, inputs=2):
     function: ClassVar[str] = "subtract"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return rules.combined_dims(args, lambda a, b: a - b)
+        return inference.combined_dims(args, lambda a, b: a - b)
 
 
 class Multiply(Arithmetic, type="Multiply", since=1, inputs=2):
@@ -130,7 +130,7 @@ class Multiply(Arithmetic, type="Multiply", since=1, inputs=2):
     function: ClassVar[str] = "multiply"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return rules.combined_dims(args, lambda a, b: a * b)
+        return inference.combined_dims(args, lambda a, b: a * b)
 
 
 class Divide(Arithmetic, type="Divide", since=1, inputs=2):
@@ -152,7 +152,7 @@ class Divide(Arithmetic, type="Divide", since=1, inputs=2):
                 return None
             return a // b
 
-        return rules.combined_dims(args, quotient)
+        return inference.combined_dims(args, quotient)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return self.bound(getattr(kernels.elementwise, self.function_name))
@@ -176,7 +176,7 @@ class FloorMod(Arithmetic, type="FloorMod", since=1, inputs=2):
     function: ClassVar[str] = "floor_mod"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return rules.combined_dims(args, lambda a, b: a % b if b else None)
+        return inference.combined_dims(args, lambda a, b: a % b if b else None)
 
 
 class Maximum(Arithmetic, type="Maximum", since=1, inputs=2):
@@ -187,7 +187,7 @@ class Maximum(Arithmetic, type="Maximum", since=1, inputs=2):
     function: ClassVar[str] = "maximum"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return rules.combined_dims(args, max)
+        return inference.combined_dims(args, max)
 
 
 class Minimum(Arithmetic, type="Minimum", since=1, inputs=2):
@@ -198,7 +198,7 @@ class Minimum(Arithmetic, type="Minimum", since=1, inputs=2):
     function: ClassVar[str] = "minimum"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return rules.combined_dims(args, min)
+        return inference.combined_dims(args, min)
 
 
 class SquaredDifference(Arithmetic, type="SquaredDifference", since=1, inputs=2):
@@ -213,8 +213,8 @@ class Unary(OpenVinoOp):
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
-        return rules.same_as_first(args)
+        inference.numeric(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         function: Kernel = getattr(kernels.elementwise, self.function)
@@ -227,11 +227,11 @@ class Round(OpenVinoOp, type="Round", since=5, inputs=1):
     mode: str = "half_to_even"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
+        inference.numeric(args)
         if self.mode.lower() not in ("half_to_even", "half_away_from_zero"):
             expected = "half_to_even or half_away_from_zero"
             raise args.error("rounding mode is not known", expected, self.mode, kind="range")
-        return rules.same_as_first(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         if self.mode.lower() == "half_to_even":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import indexing, rules, searches
+from irloop.dialects import indexing, inference, searches
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -142,7 +142,7 @@ class SegmentMax(OpenVinoOp, type="SegmentMax", since=16, inputs=(2, 3)):
             raise args.error(
                 "fill_mode is not known", "zero or lowest", self.fill_mode, kind="range"
             )
-        rules.numeric(args, 0)
+        inference.numeric(args, 0)
         indexing.integers(args, 1)
         return _rows(args, self._count(args))
 
@@ -164,7 +164,7 @@ class SparseFillEmptyRows(OpenVinoOp, type="SparseFillEmptyRows", since=16, inpu
     """
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        element = rules.same_element(args, 0, 3)
+        element = inference.same_element(args, 0, 3)
         indexing.integers(args, 1, 2)
         dense = args.dims(1)
         rows = UNKNOWN_DIM if dense is None else dense[0]

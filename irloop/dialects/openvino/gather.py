@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import indexing, rules
+from irloop.dialects import indexing, inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -86,7 +86,7 @@ class GatherElements(OpenVinoOp, type="GatherElements", since=6, inputs=2):
     def infer(self, args: Arguments) -> list[ValueType]:
         indexing.integers(args, 1)
         found = indexing.gathered_elements(args, self.axis)
-        axis = rules.axis_in(args, self.axis, args.rank(0))
+        axis = inference.axis_in(args, self.axis, args.rank(0))
         others = args.shape(0) if axis is None else args.shape(0).with_dim(axis, UNKNOWN_DIM)
         if others.refine(args.shape(1)) is None:
             expected = f"the data's sizes {args.shape(0)} on other axes than {axis}"
@@ -135,7 +135,7 @@ class GatherTree(OpenVinoOp, type="GatherTree", since=1, inputs=4):
     """
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        element = rules.same_element(args)
+        element = inference.same_element(args)
         shape = args.shape(0).refine(args.shape(1))
         if shape is None:
             raise args.error("ids and parents differ", str(args.shape(0)), str(args.shape(1)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import ranges, rules, searches, shapes
+from irloop.dialects import inference, ranges, searches, shapes
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -16,8 +16,8 @@ class Range(OpenVinoOp, type="Range", since=1, inputs=3):
     """Numbers from start to before stop by step, scalars of one type (Range-1)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
-        element = rules.same_element(args)
+        inference.numeric(args)
+        element = inference.same_element(args)
         return [TensorType(element, Shape((ranges.length(args, element),)))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -30,7 +30,7 @@ class Range4(OpenVinoOp, type="Range", since=4, inputs=3):
     output_type: ElementType
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args)
+        inference.numeric(args)
         shape = Shape((ranges.length(args, self.output_type),))
         return [TensorType(self.output_type, shape)]
 
@@ -60,7 +60,7 @@ class Eye(OpenVinoOp, type="Eye", since=9, inputs=(3, 4)):
 
 
 def _one_hot(args: Arguments, axis: int) -> list[ValueType]:
-    element = rules.same_element(args, 2, 3)
+    element = inference.same_element(args, 2, 3)
     shape = ranges.with_new_axis(args, args.shape(0), axis, searches.counted(args, 1))
     return [TensorType(element, shape)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.einsum import einsum_types
 from irloop.dialects.matmul import product_shape, square
 from irloop.dialects.openvino.base import OpenVinoOp
@@ -26,7 +26,7 @@ class MatMul(OpenVinoOp, type="MatMul", since=1, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         shape = product_shape(args, self.transpose_a, self.transpose_b)
-        return [TensorType(rules.same_element(args), shape)]
+        return [TensorType(inference.same_element(args), shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.matmul.matmul(self.transpose_a, self.transpose_b)
@@ -51,7 +51,7 @@ class Inverse(OpenVinoOp, type="Inverse", since=14, inputs=1):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         square(args)
-        return rules.same_as_first(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.matmul.inverse(adjoint=self.adjoint)
@@ -69,7 +69,7 @@ class ScaledDotProductAttention(
     causal: bool = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        element = rules.same_element(args, 0, 1, 2)
+        element = inference.same_element(args, 0, 1, 2)
         query, key, value = (args.shape(position).dims for position in range(3))
         if query is None or key is None or value is None:
             rank = args.rank(0)

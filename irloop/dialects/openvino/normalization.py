@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -23,8 +23,8 @@ __all__ = [
 
 def _channel_parameters(args: Arguments, data: int, *positions: int) -> list[ValueType]:
     """The type of `data`, whose axis 1 each vector at `positions` has to fit."""
-    rules.floating(args, data)
-    rules.same_element(args)
+    inference.floating(args, data)
+    inference.same_element(args)
     shape = args.shape(data)
     if shape.rank is not None and shape.rank < 2:
         raise args.error("data has no channels", "rank 2 or more", f"rank {shape.rank}")
@@ -85,10 +85,10 @@ class MVN2(OpenVinoOp, type="MVN", since=2, inputs=1):
         return tuple(range(1 if self.across_channels else 2, rank))
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args)
+        inference.floating(args)
         for axis in self.reduction_axes:
-            rules.axis_in(args, axis, args.rank(0))
-        return rules.same_as_first(args)
+            inference.axis_in(args, axis, args.rank(0))
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.normalization.mvn_by_rank(
@@ -116,14 +116,14 @@ class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
         return self.eps_mode.lower() == "inside_sqrt"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args, 0)
+        inference.floating(args, 0)
         if self.eps_mode.lower() not in ("inside_sqrt", "outside_sqrt"):
             raise args.error(
                 "eps_mode is not known", "inside_sqrt, outside_sqrt", self.eps_mode, kind="range"
             )
         for axis in args.ints(1) or ():
-            rules.axis_in(args, axis, args.rank(0))
-        return rules.same_as_first(args)
+            inference.axis_in(args, axis, args.rank(0))
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.normalization.mvn_by_input(
@@ -144,8 +144,8 @@ class LRN(OpenVinoOp, type="LRN", since=1, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         for axis in args.ints(1) or ():
-            rules.axis_in(args, axis, args.rank(0))
-        return rules.same_as_first(args)
+            inference.axis_in(args, axis, args.rank(0))
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         side = (self.size - 1) // 2
@@ -172,8 +172,8 @@ class NormalizeL2(OpenVinoOp, type="NormalizeL2", since=1, inputs=2):
         if self.eps_mode.lower() not in ("add", "max"):
             raise args.error("eps_mode is not known", "add or max", self.eps_mode, kind="range")
         for axis in args.ints(1) or ():
-            rules.axis_in(args, axis, args.rank(0))
-        return rules.same_as_first(args)
+            inference.axis_in(args, axis, args.rank(0))
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.normalization.normalize_l2(self.eps, maximum=self.is_maximum)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import indexing, pads, rules
+from irloop.dialects import indexing, inference, pads
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -15,7 +15,7 @@ MODES = ("constant", "edge", "reflect", "symmetric")
 
 
 def _infer(args: Arguments, mode: str, *, negative: bool) -> list[ValueType]:
-    element = rules.same_element(args, 0, 3) if args.has(3) else args.element(0)
+    element = inference.same_element(args, 0, 3) if args.has(3) else args.element(0)
     indexing.integers(args, 1, 2)
     if mode not in MODES:
         raise args.error("pad_mode is not known", ", ".join(MODES), mode, kind="range")

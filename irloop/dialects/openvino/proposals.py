@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel, attribute
@@ -57,7 +57,7 @@ class Proposing(OpenVinoOp):
     framework: str = ""
 
     def _rows(self, args: Arguments) -> Dim:
-        rules.floating(args, 0, 1, 2)
+        inference.floating(args, 0, 1, 2)
         items = _items(args, 0, 4)
         _items(args, 1, 4)
         _items(args, 2, 1)

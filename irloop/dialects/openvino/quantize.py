@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -22,8 +22,8 @@ class FakeQuantize(OpenVinoOp, type="FakeQuantize", since=1, inputs=5):
     auto_broadcast: str = "numpy"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args)
-        element = rules.same_element(args)
+        inference.floating(args)
+        element = inference.same_element(args)
         if self.levels < 2:
             raise args.error("too few levels", "2 or more", str(self.levels))
         shape = broadcast_shapes(args.shape(position) for position in range(5))

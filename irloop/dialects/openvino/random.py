@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop import kernels
-from irloop.dialects import rules, searches, shapes
+from irloop.dialects import inference, searches, shapes
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -31,7 +31,7 @@ class RandomUniform(OpenVinoOp, type="RandomUniform", since=8, inputs=3):
             raise args.error(
                 "alignment is not known", "tensorflow or pytorch", self.alignment, kind="range"
             )
-        bounds = rules.same_element(args, 1, 2)
+        bounds = inference.same_element(args, 1, 2)
         if bounds not in (self.output_type, ElementType.DYNAMIC):
             expected = str(self.output_type)
             raise args.error(
@@ -61,7 +61,7 @@ class Multinomial(OpenVinoOp, type="Multinomial", since=13, inputs=2):
     pure: ClassVar[bool] = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args, 0)
+        inference.floating(args, 0)
         shape = args.shape(0)
         if shape.rank not in (None, 1, 2):
             raise args.error("the input is no batch of classes", "rank 1 or 2", str(shape))

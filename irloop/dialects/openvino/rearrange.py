@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import blocks, rules, shapes, windows
+from irloop.dialects import blocks, inference, shapes, windows
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -135,10 +135,10 @@ class ShuffleChannels(OpenVinoOp, type="ShuffleChannels", since=1, inputs=1):
     group: int = 1
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        at = rules.axis_in(args, self.axis, args.rank(0))
+        at = inference.axis_in(args, self.axis, args.rank(0))
         if at is not None:
             blocks.divided(args, args.shape(0).dim(at), self.group, "the axis")
-        return rules.same_as_first(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.rearrange.shuffle_channels(self.axis, self.group)

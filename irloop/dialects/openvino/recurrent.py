@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from irloop import kernels
-from irloop.dialects import recurrent, rules
+from irloop.dialects import inference, recurrent
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.dialects.recurrent import Activation
 from irloop.graph.inference import Arguments
@@ -79,7 +79,7 @@ class Recurrent(OpenVinoOp):
         )
         for at, dims in enumerate(given):
             recurrent.agree(args, "HC"[at], dims, (batch, size))
-        element = rules.same_element(args, *range(1 + states))
+        element = inference.same_element(args, *range(1 + states))
         return [TensorType(element, Shape((batch, size)))] * states
 
     def _sequence_types(self, args: Arguments, states: int, direction: str) -> list[ValueType]:
@@ -96,7 +96,7 @@ class Recurrent(OpenVinoOp):
         for at, dims in enumerate(given):
             recurrent.agree(args, "HC"[at], dims, (batch, count, size))
         recurrent.agree(args, "sequence_lengths", lengths, (batch,))
-        element = rules.same_element(args, *range(1 + states))
+        element = inference.same_element(args, *range(1 + states))
         state: tuple[Dim, ...] = (batch, count, size)
         every = TensorType(element, Shape((batch, count, x[1], size)))
         return [every, *[TensorType(element, Shape(state))] * states]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop import kernels
-from irloop.dialects import rules, shapes
+from irloop.dialects import inference, shapes
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -35,7 +35,7 @@ class Reduction(OpenVinoOp):
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args, 0)
+        inference.numeric(args, 0)
         return [TensorType(args.element(0), self._shape(args))]
 
     def _shape(self, args: Arguments) -> Shape:
@@ -45,7 +45,7 @@ class Reduction(OpenVinoOp):
                 "the element type of the axes is no integer", "i64", str(axes), kind="elements"
             )
         shapes.length_of(args, 1)
-        return rules.reduced(args, args.shape(0), args.ints(1), keep=self.keep_dims)
+        return inference.reduced(args, args.shape(0), args.ints(1), keep=self.keep_dims)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         core = getattr(kernels.reduction, self.function)
@@ -70,7 +70,7 @@ class ReduceProd(Reduction, type="ReduceProd", since=1, inputs=2):
     function: ClassVar[str] = "product"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return rules.product_of_dims(args, args.ints(1))
+        return inference.product_of_dims(args, args.ints(1))
 
 
 class ReduceMax(Reduction, type="ReduceMax", since=1, inputs=2):
@@ -101,7 +101,7 @@ class LogicalReduction(Reduction):
     """A reduction of booleans."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.boolean(args, 0)
+        inference.boolean(args, 0)
         return [TensorType(ElementType.BOOLEAN, self._shape(args))]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -40,7 +40,7 @@ class RegionYolo(OpenVinoOp, type="RegionYolo", since=1, inputs=1):
         return self.coords + 1 + self.classes
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args, 0)
+        inference.floating(args, 0)
         element, dims = args.element(0), args.shape(0).dims
         if dims is None:
             return [TensorType(element, Shape(None))]
@@ -51,7 +51,10 @@ class RegionYolo(OpenVinoOp, type="RegionYolo", since=1, inputs=1):
             raise args.error("there are too few channels", str(needed), str(dims[1]))
         if not self.do_softmax:
             return [TensorType(element, Shape(dims))]
-        first, end = rules.axis_in(args, self.axis, 4), rules.axis_in(args, self.end_axis, 4)
+        first, end = (
+            inference.axis_in(args, self.axis, 4),
+            inference.axis_in(args, self.end_axis, 4),
+        )
         if first is None or end is None or first > end:
             raise args.error("axis stands behind end_axis", f"up to {end}", str(first))
         inner = Shape(dims[first : end + 1]).static()

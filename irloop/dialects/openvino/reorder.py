@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -23,10 +23,10 @@ class Reverse(OpenVinoOp, type="Reverse", since=1, until=1, inputs=2):
             raise args.error("mode is not known", "index or mask", self.mode, kind="range")
         axes = args.ints(1) if mode == "index" else None
         for axis in axes or ():
-            rules.axis_in(args, axis, args.rank(0))
+            inference.axis_in(args, axis, args.rank(0))
         if mode == "mask" and args.element(1) not in (ElementType.BOOLEAN, ElementType.DYNAMIC):
             raise args.error("the mask is not boolean", "boolean", str(args.element(1)))
-        return rules.same_as_first(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         if self.mode.lower() == "mask":
@@ -45,10 +45,10 @@ class ReverseSequence(OpenVinoOp, type="ReverseSequence", since=1, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         rank = args.rank(0)
-        batch = rules.axis_in(args, self.batch_axis, rank)
-        if batch is not None and batch == rules.axis_in(args, self.seq_axis, rank):
+        batch = inference.axis_in(args, self.batch_axis, rank)
+        if batch is not None and batch == inference.axis_in(args, self.seq_axis, rank):
             raise args.error("batch_axis and seq_axis are the same", "two axes", str(batch))
-        return rules.same_as_first(args)
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.reorder.reverse_sequence(self.batch_axis, self.seq_axis)
@@ -62,8 +62,8 @@ class Roll(OpenVinoOp, type="Roll", since=7, inputs=3):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         for axis in args.ints(2) or ():
-            rules.axis_in(args, axis, args.rank(0))
-        return rules.same_as_first(args)
+            inference.axis_in(args, axis, args.rank(0))
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.reorder.roll

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from irloop import kernels
-from irloop.dialects import indexing, rules
+from irloop.dialects import indexing, inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -181,7 +181,7 @@ class Interpolate(_Attributes, type="Interpolate", since=4, inputs=(3, 4)):
     def infer(self, args: Arguments) -> list[ValueType]:
         self._check(args)
         indexing.integers(args, 1)
-        rules.floating(args, 2)
+        inference.floating(args, 2)
         axes = args.ints(3) if args.has(3) else self._all_axes(args)
         wanted = self._sizes_of(args, axes, 2) if self.by_scales() else args.dims(1)
         return self._resized(args, axes, wanted)

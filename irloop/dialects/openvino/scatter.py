@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import indexing, rules
+from irloop.dialects import indexing, inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -20,7 +20,7 @@ __all__ = [
 
 def _check(args: Arguments) -> None:
     indexing.integers(args, 1)
-    rules.same_element(args, 0, 2)
+    inference.same_element(args, 0, 2)
 
 
 def _reduction(args: Arguments, reduction: str, known: tuple[str, ...]) -> None:

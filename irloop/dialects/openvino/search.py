@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules, searches
+from irloop.dialects import inference, searches
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -21,7 +21,7 @@ class _TopK(OpenVinoOp):
     index_element_type: ElementType = ElementType.I32
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args, 0)
+        inference.numeric(args, 0)
         if self.mode.lower() not in ("max", "min"):
             raise args.error("mode is not known", "max or min", self.mode, kind="range")
         if self.sort.lower() not in ("none", "index", "value"):
@@ -85,15 +85,15 @@ class CumSum(OpenVinoOp, type="CumSum", since=3, inputs=(1, 2)):
     reverse: bool = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.numeric(args, 0)
+        inference.numeric(args, 0)
         axis = args.ints(1) if args.has(1) else (0,)
         if axis is not None and len(axis) != 1:
             raise args.error(
                 "axis is no single number", "one element", str(list(axis)), kind="range"
             )
         if axis is not None:
-            rules.axis_in(args, axis[0], args.rank(0))
-        return rules.same_as_first(args)
+            inference.axis_in(args, axis[0], args.rank(0))
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.search.running_sum(self.exclusive, self.reverse)
@@ -127,7 +127,7 @@ class SearchSorted(OpenVinoOp, type="SearchSorted", since=15, inputs=2):
     output_type: ElementType = ElementType.I64
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.same_element(args, 0, 1)
+        inference.same_element(args, 0, 1)
         return [TensorType(self.output_type, args.shape(1))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -149,7 +149,7 @@ class Unique(OpenVinoOp, type="Unique", since=10, inputs=(1, 2), outputs=4):
         values, length = Shape((UNKNOWN_DIM,)), Shape((_total(shape),))
         if args.has(1):
             axis = args.ints(1)
-            at = None if axis is None else rules.axis_in(args, axis[0], shape.rank)
+            at = None if axis is None else inference.axis_in(args, axis[0], shape.rank)
             values = Shape(None) if at is None else shape.with_dim(at, UNKNOWN_DIM)
             length = Shape.of(None) if at is None else Shape((shape.dim(at),))
         some = Shape.of(None)

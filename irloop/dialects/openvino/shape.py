@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules, shapes
+from irloop.dialects import inference, shapes
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel, attribute
@@ -171,7 +171,7 @@ def _explicit(args: Arguments) -> Shape:
     if len(mapping) != len(dims):
         raise args.error("axes_mapping does not name each axis", str(len(dims)), str(mapping))
     for dim, axis in zip(dims, mapping, strict=True):
-        at = rules.axis_in(args, axis, len(target.dims))
+        at = inference.axis_in(args, axis, len(target.dims))
         wanted = target.dims[at] if at is not None else dim
         if isinstance(dim, int) and isinstance(wanted, int) and dim not in (1, wanted):
             raise args.error("shape cannot be broadcast", str(target), str(args.shape(0)))
@@ -234,7 +234,7 @@ def _broadcast_shape(args: Arguments, mode: str, axis: int) -> Shape:
         return _explicit(args)
     shape, target = args.shape(0), shapes.shape_from(args, 1)
     if mode == "pdpd":
-        shape = rules.aligned(args, shape, target.rank, axis)
+        shape = inference.aligned(args, shape, target.rank, axis)
     return shapes.broadcast_to(args, shape, target, both_ways=mode == "bidirectional")
 
 

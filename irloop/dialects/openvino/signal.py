@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -63,7 +63,7 @@ class _Transform(OpenVinoOp):
     """Along axes of complex numbers, cropped or filled with zeros to `signal_size`."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args, 0)
+        inference.floating(args, 0)
         dims = _pairs(args)
         if dims is None:
             return [TensorType(args.element(0), UNKNOWN_SHAPE)]
@@ -97,7 +97,7 @@ class RDFT(OpenVinoOp, type="RDFT", since=9, inputs=(2, 3)):
     """Discrete Fourier transform of real numbers, half of the last axis kept (RDFT-9)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args, 0)
+        inference.floating(args, 0)
         element, dims = args.element(0), args.shape(0).dims
         if dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)]
@@ -116,7 +116,7 @@ class IRDFT(OpenVinoOp, type="IRDFT", since=9, inputs=(2, 3)):
     """The real numbers whose RDFT is given (IRDFT-9)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args, 0)
+        inference.floating(args, 0)
         element, dims = args.element(0), _pairs(args)
         if dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)]
@@ -150,7 +150,7 @@ class STFT(OpenVinoOp, type="STFT", since=15, inputs=4):
     transpose_frames: bool
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args, 0)
+        inference.floating(args, 0)
         element, dims = args.element(0), args.shape(0).dims
         if dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)]
@@ -182,7 +182,7 @@ class ISTFT(OpenVinoOp, type="ISTFT", since=16, inputs=(4, 5)):
     normalized: bool
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.floating(args, 0)
+        inference.floating(args, 0)
         element, dims = args.element(0), args.shape(0).dims
         if dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules, shapes, slices
+from irloop.dialects import inference, shapes, slices
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -19,7 +19,7 @@ class Concat(OpenVinoOp, type="Concat", since=1, inputs=(1, None)):
     axis: int
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        element = rules.same_element(args)
+        element = inference.same_element(args)
         return [TensorType(element, shapes.concatenated(args, self.axis))]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
@@ -193,7 +193,7 @@ class SliceScatter(OpenVinoOp, type="SliceScatter", since=15, inputs=(5, 6)):
     """
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        element = rules.same_element(args, 0, 1)
+        element = inference.same_element(args, 0, 1)
         bounds = slices.SliceBounds.of_inputs(args, 2, 3, 5, 4)
         expected = slices.sliced(args, args.shape(0), bounds)
         if expected.refine(args.shape(1)) is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.types import UNKNOWN_SHAPE, ElementType, Shape, TensorType, ValueType
@@ -22,7 +22,7 @@ class ReadValue(OpenVinoOp, type="ReadValue", since=3, inputs=1):
     pure: ClassVar[bool] = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return rules.same_as_first(args)
+        return inference.same_as_first(args)
 
 
 class ReadValue6(OpenVinoOp, type="ReadValue", since=6, inputs=(0, 1)):
@@ -59,7 +59,7 @@ class Assign(OpenVinoOp, type="Assign", since=3, inputs=1):
     pure: ClassVar[bool] = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return rules.same_as_first(args)[: args.n_outputs]
+        return inference.same_as_first(args)[: args.n_outputs]
 
 
 class Assign6(OpenVinoOp, type="Assign", since=6, inputs=1):
@@ -71,4 +71,4 @@ class Assign6(OpenVinoOp, type="Assign", since=6, inputs=1):
     pure: ClassVar[bool] = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return rules.same_as_first(args)[: args.n_outputs]
+        return inference.same_as_first(args)[: args.n_outputs]

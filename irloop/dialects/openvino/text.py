@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import rules
+from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.inference import Arguments
 from irloop.graph.op import Kernel
@@ -42,7 +42,7 @@ class StringTensorUnpack(OpenVinoOp, type="StringTensorUnpack", since=15, inputs
     """Begins, ends and UTF-8 bytes of strings, one behind the other (StringTensorUnpack-15)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        rules.strings(args)
+        inference.strings(args)
         place = TensorType(ElementType.I32, args.shape(0))
         return [place, place, TensorType(ElementType.U8, Shape.of(None))]
 

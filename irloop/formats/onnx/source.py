@@ -12,7 +12,7 @@ from irloop.diagnostics import Location
 from irloop.errors import ReadError
 from irloop.formats.onnx.external import LFS_POINTER, ExternalFiles
 from irloop.formats.onnx.wire import Tokens, cut
-from irloop.formats.regular import what_else
+from irloop.formats.regular_files import what_else
 from irloop.graph.tensor import MappedFile
 
 __all__ = ["load"]

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
 from irloop.formats.openvino.attributes import AttributeProblem
-from irloop.formats.regular import what_else
+from irloop.formats.regular_files import what_else
 from irloop.graph.tensor import MappedFile, MappedTensor, StringTensor, Tensor
 from irloop.graph.types import ElementType
 

@@ -31,7 +31,7 @@ from irloop.formats.openvino.document import (
 )
 from irloop.formats.openvino.numbers import canonical_id, unsigned
 from irloop.formats.openvino.recognise import recognised, refuse_references, refused
-from irloop.formats.regular import what_else
+from irloop.formats.regular_files import what_else
 
 __all__ = [
     "SECTIONS",

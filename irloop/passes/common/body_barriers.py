@@ -14,8 +14,8 @@ from irloop.graph.types import ElementType
 from irloop.hazards.patterns import VIEWS, same_memory
 from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.rewriter import MatchRewriter
-from irloop.passes.wires import LoopWires
+from irloop.passes.loop_wires import LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["BodyBarriers", "copying", "needs_barrier", "shows_parameter"]
 

@@ -24,8 +24,8 @@ from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.rewriter import MatchRewriter
-from irloop.passes.wires import Entering, Leaving, LoopWires, is_passed_on
+from irloop.passes.loop_wires import Entering, Leaving, LoopWires, is_passed_on
+from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["CanonicalPorts"]
 

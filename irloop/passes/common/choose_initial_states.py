@@ -8,8 +8,8 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.passes.forms import Emitter, selected
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.rewriter import MatchRewriter
-from irloop.passes.wires import Entering, Leaving, LoopWires
+from irloop.passes.loop_wires import Entering, Leaving, LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["ChooseInitialStates"]
 

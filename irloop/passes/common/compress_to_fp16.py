@@ -17,8 +17,8 @@ from irloop.graph.tensor import Tensor
 from irloop.graph.types import ElementType
 from irloop.graph.walk import all_graphs
 from irloop.passes.base import ModelPass
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.options import option
-from irloop.passes.rewriter import MatchRewriter
 from irloop.passes.session import Session
 
 __all__ = ["CompressToFp16", "Compression"]

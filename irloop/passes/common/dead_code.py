@@ -6,8 +6,8 @@ from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, Scan
 from irloop.graph.model import Body, Graph, Model, Node
 from irloop.graph.rewriter import Rewriter
 from irloop.passes.base import ModelPass
-from irloop.passes.rewriter import is_unread
-from irloop.passes.wiring import (
+from irloop.passes.match_rewriter import is_unread
+from irloop.passes.wire_removal import (
     drop_inputs,
     drop_outputs,
     drop_parameters,

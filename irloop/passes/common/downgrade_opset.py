@@ -31,9 +31,9 @@ from irloop.graph.op import Op
 from irloop.graph.types import ElementType
 from irloop.passes.base import MatcherPass
 from irloop.passes.forms import Emitter
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.options import option
 from irloop.passes.pattern import Match, Pattern, wrap_type
-from irloop.passes.rewriter import MatchRewriter
 
 __all__ = ["DowngradeOpset"]
 

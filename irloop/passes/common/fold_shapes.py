@@ -12,7 +12,7 @@ from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType
 from irloop.passes.base import ModelPass
-from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.scalars import scalar_ranges
 from irloop.passes.session import Session
 

@@ -16,8 +16,8 @@ from irloop.graph.op import Constant, Op
 from irloop.graph.tensor import ArrayTensor
 from irloop.passes.base import MatcherPass
 from irloop.passes.forms import Emitter
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, any_input, wrap_type
-from irloop.passes.rewriter import MatchRewriter
 
 __all__ = ["FuseGates"]
 

@@ -9,9 +9,9 @@ from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.passes.base import ModelPass
-from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.session import Session
-from irloop.passes.wiring import drop_inputs, drop_parameters, replace_body
+from irloop.passes.wire_removal import drop_inputs, drop_parameters, replace_body
 
 __all__ = ["HoistInvariants"]
 

@@ -12,8 +12,8 @@ from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value
 from irloop.graph.types import TensorType
 from irloop.passes.base import MatcherPass
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
-from irloop.passes.rewriter import MatchRewriter
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,8 +8,8 @@ from irloop.graph.clone import clone_into
 from irloop.graph.model import Model
 from irloop.passes.base import MatcherPass, PassConfig
 from irloop.passes.forms import Forms
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
-from irloop.passes.rewriter import MatchRewriter
 from irloop.passes.scalars import scalar_ranges
 
 __all__ = ["InlineConstantIf"]

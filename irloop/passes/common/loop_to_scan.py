@@ -15,9 +15,9 @@ from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.loop_wires import LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.trips import one_element, trip_count
-from irloop.passes.wires import LoopWires
 
 __all__ = ["LoopToScan"]
 

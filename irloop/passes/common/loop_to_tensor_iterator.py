@@ -14,9 +14,9 @@ from irloop.graph.model import Node
 from irloop.graph.types import Shape, TensorType
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.loop_wires import Entering, LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.trips import trip_count
-from irloop.passes.wires import Entering, LoopWires
 
 __all__ = ["LoopToTensorIterator"]
 

@@ -11,9 +11,9 @@ from irloop.graph.model import Node, Value
 from irloop.graph.types import TensorType
 from irloop.passes.common.unroll import FoldTrips
 from irloop.passes.loop_pass import LoopPass
+from irloop.passes.loop_wires import Entering, Leaving, LoopWires, is_passed_on
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.options import option
-from irloop.passes.rewriter import MatchRewriter
-from irloop.passes.wires import Entering, Leaving, LoopWires, is_passed_on
 
 __all__ = ["LowLatency"]
 

@@ -13,8 +13,8 @@ from irloop.graph.op import Constant
 from irloop.graph.tensor import ArrayTensor
 from irloop.passes.base import MatcherPass
 from irloop.passes.forms import Forms
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
-from irloop.passes.rewriter import MatchRewriter
 
 __all__ = ["MergeDirections"]
 

@@ -23,8 +23,8 @@ from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.graph.walk import all_nodes, node_path
 from irloop.passes.base import ModelPass
 from irloop.passes.forms import Forms
+from irloop.passes.loop_wires import Entering, LoopWires
 from irloop.passes.session import Session
-from irloop.passes.wires import Entering, LoopWires
 
 __all__ = ["Scan8ToScan9", "expand_batches"]
 

@@ -12,8 +12,8 @@ from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.rewriter import MatchRewriter
-from irloop.passes.wires import Entering, LoopWires
+from irloop.passes.loop_wires import Entering, LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["ScanToLoop"]
 

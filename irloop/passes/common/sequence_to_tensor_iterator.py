@@ -15,9 +15,9 @@ from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.passes.base import MatcherPass
 from irloop.passes.forms import Forms
+from irloop.passes.loop_wires import LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
-from irloop.passes.rewriter import MatchRewriter
-from irloop.passes.wires import LoopWires
 
 __all__ = ["SequenceToTensorIterator"]
 

@@ -12,9 +12,9 @@ from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.loop_wires import LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.trips import trip_count
-from irloop.passes.wires import LoopWires
 
 __all__ = ["TensorIteratorToLoop"]
 

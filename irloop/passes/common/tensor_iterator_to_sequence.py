@@ -16,8 +16,8 @@ from irloop.graph.op import Constant, Op
 from irloop.graph.tensor import ArrayTensor
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.rewriter import MatchRewriter
-from irloop.passes.wires import Entering, Leaving, LoopWires
+from irloop.passes.loop_wires import Entering, Leaving, LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["TensorIteratorToSequence"]
 

@@ -19,8 +19,8 @@ from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import all_nodes
 from irloop.passes.base import ModelPass
 from irloop.passes.forms import Forms
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.options import option
-from irloop.passes.rewriter import MatchRewriter
 from irloop.passes.session import Session
 from irloop.passes.trips import one_element, trip_count
 

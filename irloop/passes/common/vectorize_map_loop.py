@@ -30,9 +30,9 @@ from irloop.graph.op import Constant, Op
 from irloop.graph.types import ElementType, TensorType
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.rewriter import MatchRewriter
+from irloop.passes.loop_wires import Entering, Leaving, LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.trips import one_element, trip_count
-from irloop.passes.wires import Entering, Leaving, LoopWires
 
 __all__ = ["VectorizeMapLoop"]
 

@@ -7,8 +7,8 @@ from irloop.graph.builder import element_of
 from irloop.graph.types import ElementType
 from irloop.passes.base import MatcherPass
 from irloop.passes.forms import Emitter
+from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
-from irloop.passes.rewriter import MatchRewriter
 
 __all__ = ["WidenNarrowIntegers"]
 

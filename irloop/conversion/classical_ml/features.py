@@ -1,0 +1,149 @@
+"""Features of classical machine learning in OpenVINO, as far as they are numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.framework.known_inputs import needed_rank
+from irloop.conversion.framework.translation import IMPORTS, Conversion, imports, no_counterpart
+from irloop.dialects.onnx import features as onnx
+from irloop.dialects.onnx import labels
+from irloop.dialects.openvino import comparison, elementwise
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType, element_type_of
+
+__all__: list[str] = []
+
+F32, F64 = ElementType.F32, ElementType.F64
+
+no_counterpart(
+    IMPORTS,
+    labels.CategoryMapper,
+    labels.LabelEncoder1,
+    reason="one of its sides is strings, and OpenVINO computes nothing on them",
+    fix="encode and decode labels outside of the model",
+)
+
+
+@imports(labels.LabelEncoder2, labels.LabelEncoder4)
+def import_label_encoder(c: Conversion, op: labels.LabelEncoder2, data: Value) -> Value:
+    """LabelEncoder of numbers -> Equal of each key, Select, ReduceSum."""
+    keys, values, default = op.table()
+    if "O" in (keys.dtype.kind, values.dtype.kind):
+        raise c.refuse(
+            "one of its sides is strings, and OpenVINO computes nothing on them",
+            "encode and decode labels outside of the model",
+        )
+    # Of equal keys the last one counts: from behind it is the first.
+    _, first = np.unique(keys[::-1], return_index=True)
+    keys, values = keys[::-1][first], values[::-1][first]
+    element = element_type_of(values.dtype)
+    items = forms.unsqueeze(c, data, [needed_rank(c, data)])
+    known = c.constant(keys, element_of(data))
+    hits = forms.equal(c, items, known)
+    if keys.dtype.kind == "f" and np.isnan(keys).any():
+        both = [c(comparison.NotEqual(), x, x) for x in (items, known)]
+        hits = c(comparison.LogicalOr(), hits, c(comparison.LogicalAnd(), *both))
+    zero = c.constant(0, element)
+    picked = forms.select(c, hits, c.constant(values, element), zero)
+    found = forms.reduce(c, "Sum", picked, [-1], keep=False)
+    any_hit = forms.reduce(c, "Or", hits, [-1], keep=False)
+    return forms.select(c, any_hit, found, c.constant(default, element))
+
+
+def _wide(c: Conversion, value: Value) -> Value:
+    """Doubles as they are, everything else in f32, as the operations compute."""
+    return value if element_of(value) is F64 else forms.converted(c, value, F32)
+
+
+def _list(c: Conversion, items: Sequence[float], like: Value) -> Value:
+    return c.constant(list(items), element_of(like))
+
+
+@imports(onnx.ArrayFeatureExtractor)
+def import_extractor(
+    c: Conversion, op: onnx.ArrayFeatureExtractor, data: Value, columns: Value
+) -> Value:
+    """ArrayFeatureExtractor -> Gather of the last axis."""
+    rank = needed_rank(c, data)
+    rows = data if rank > 1 else forms.unsqueeze(c, data, [0])
+    return forms.gather(c, rows, forms.reshape(c, columns, [-1]), max(rank, 2) - 1)
+
+
+@imports(onnx.Binarizer)
+def import_binarizer(c: Conversion, op: onnx.Binarizer, data: Value) -> Value:
+    """Binarizer -> Greater and Convert; integers are compared as the largest one not above."""
+    element = element_of(data)
+    threshold = op.threshold if element.is_float else math.floor(op.threshold)
+    above = c(comparison.Greater(), data, forms.scalar(c, threshold, data))
+    return forms.convert(c, above, element)
+
+
+@imports(onnx.Imputer)
+def import_imputer(c: Conversion, op: onnx.Imputer, data: Value) -> Value:
+    """Imputer -> a comparison and Select; NaN is what does not equal itself."""
+    floats = element_of(data).is_float
+    replaced = op.replaced_value_float if floats else op.replaced_value_int64
+    if math.isnan(replaced):
+        missing = c(comparison.NotEqual(), data, data)
+    else:
+        missing = forms.equal(c, data, forms.scalar(c, replaced, data))
+    values = op.imputed_value_floats if floats else op.imputed_value_int64s
+    return forms.select(c, missing, _list(c, values, data), data)
+
+
+@imports(onnx.Normalizer)
+def import_normalizer(c: Conversion, op: onnx.Normalizer, data: Value) -> Value:
+    """Normalizer -> Reduce*, Select for rows of zeros, Divide."""
+    wide, last = _wide(c, data), [needed_rank(c, data) - 1]
+    if op.norm == "MAX":
+        length = forms.reduce(c, "Max", c(elementwise.Abs(), wide), last)
+    else:
+        length = forms.reduce(c, op.norm, wide, last)
+    zero, one = forms.scalar(c, 0.0, wide), forms.scalar(c, 1.0, wide)
+    divisor = forms.select(c, forms.equal(c, length, zero), one, length)
+    return forms.converted(c, forms.divide(c, wide, divisor), F32)
+
+
+@imports(onnx.Scaler)
+def import_scaler(c: Conversion, op: onnx.Scaler, data: Value) -> Value:
+    """Scaler -> Subtract and Multiply."""
+    wide = _wide(c, data)
+    moved = forms.subtract(c, wide, _list(c, op.offset, wide))
+    return forms.converted(c, forms.multiply(c, moved, _list(c, op.scale, wide)), F32)
+
+
+@imports(onnx.FeatureVectorizer)
+def import_vectorizer(c: Conversion, op: onnx.FeatureVectorizer, *inputs: Value) -> Value:
+    """FeatureVectorizer -> Convert, Slice or Pad, Concat."""
+    parts = []
+    for value, width in zip(inputs, op.inputdimensions, strict=True):
+        rank = needed_rank(c, value)
+        rows = forms.unsqueeze(c, value, [0]) if rank == 1 else value
+        have = shape_of(rows).dim(1)
+        if rank not in (1, 2) or not isinstance(have, int):
+            raise c.refuse("the widths of its inputs are not known", "declare their shapes")
+        part = forms.converted(c, rows, F32)
+        if have > width:
+            part = forms.slice_(c, part, [0], [width], [1])
+        elif have < width:
+            ends = c.i64([0, width - have])
+            part = forms.pad(c, part, c.i64([0, 0]), ends, forms.scalar(c, 0.0, part))
+        parts.append(part)
+    return forms.concat(c, parts, 1)
+
+
+@imports(onnx.OneHotEncoder)
+def import_encoder(c: Conversion, op: onnx.OneHotEncoder, data: Value) -> Value:
+    """OneHotEncoder of numbers -> Equal of each category, Convert."""
+    if op.cats_strings:
+        raise c.refuse("OpenVINO computes nothing on strings", "encode outside of the model")
+    if not op.zeros:
+        raise c.refuse("OpenVINO has no error for an element of no category", "set zeros to 1")
+    items = forms.unsqueeze(c, forms.converted(c, data, ElementType.I64), [needed_rank(c, data)])
+    return forms.convert(c, forms.equal(c, items, c.i64(list(op.cats_int64s))), F32)

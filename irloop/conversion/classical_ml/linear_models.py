@@ -1,0 +1,117 @@
+"""Linear models and support vectors in OpenVINO: MatMul, Add and what becomes of the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.framework.known_inputs import needed_rank
+from irloop.conversion.framework.translation import Conversion, imports
+from irloop.dialects.onnx import linear_models as onnx
+from irloop.dialects.openvino import activation, comparison, elementwise, matmul
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__ = ["labelled", "of_two", "transformed"]
+
+F32 = ElementType.F32
+
+
+def _scores(c: Conversion, op: onnx.LinearRegressor | onnx.LinearClassifier, x: Value) -> Value:
+    """One column for each row of coefficients."""
+    rows = op.targets if isinstance(op, onnx.LinearRegressor) else op.rows
+    if needed_rank(c, x) == 1:
+        x = forms.unsqueeze(c, x, [0])
+    weights = c.constant(np.array(op.coefficients, np.float32).reshape(rows, -1), F32)
+    scores = c(matmul.MatMul(transpose_b=True), forms.converted(c, x, F32), weights)
+    if not op.intercepts:
+        return scores
+    return forms.add(c, scores, c.constant(list(op.intercepts), F32))
+
+
+def transformed(c: Conversion, scores: Value, how: str) -> Value:
+    """Rows of scores after a post_transform.
+
+    Raises:
+        RefusedError: for SOFTMAX_ZERO and PROBIT.
+    """
+    if how == "NONE":
+        return scores
+    if how == "LOGISTIC":
+        return c(activation.Sigmoid(), scores)
+    if how == "SOFTMAX":
+        return forms.softmax(c, scores, 1)
+    raise c.refuse(f"OpenVINO has nothing for post_transform {how}", "transform outside of it")
+
+
+def labelled(c: Conversion, scores: Value, labels: Sequence[int]) -> Value:
+    """The label of the best score of each row."""
+    _, best = forms.topk(c, scores, c.i64(1), 1)
+    return forms.gather(c, c.i64(list(labels)), forms.squeeze(c, best, [1]), 0)
+
+
+def of_two(c: Conversion, score: Value, labels: Sequence[int], threshold: float) -> Value:
+    """The label of each row by the score [N, 1] of the second one."""
+    above = c(comparison.Greater(), score, forms.scalar(c, threshold, score))
+    place = forms.squeeze(c, forms.convert(c, above, ElementType.I64), [1])
+    return forms.gather(c, c.i64(list(labels)), place, 0)
+
+
+@imports(onnx.LinearRegressor)
+def import_regressor(c: Conversion, op: onnx.LinearRegressor, x: Value) -> Value:
+    """LinearRegressor -> MatMul, Add and the transform."""
+    return transformed(c, _scores(c, op, x), op.post_transform)
+
+
+@imports(onnx.LinearClassifier)
+def import_classifier(c: Conversion, op: onnx.LinearClassifier, x: Value) -> list[Value]:
+    """LinearClassifier of integers -> scores, TopK, Gather; of one row a comparison."""
+    if op.classlabels_strings:
+        raise c.refuse("its labels are strings", "give it integers and look the names up outside")
+    scores = _scores(c, op, x)
+    if op.rows > 1:
+        found = labelled(c, scores, op.classlabels_ints)
+        return [found, transformed(c, scores, op.post_transform)][: len(c.node.outputs)]
+    if op.post_transform == "PROBIT":
+        raise c.refuse("OpenVINO has nothing for post_transform PROBIT", "transform outside of it")
+    share = c(activation.Sigmoid(), scores) if op.post_transform == "LOGISTIC" else scores
+    other = forms.subtract(c, forms.scalar(c, 1.0, share), share)
+    both = forms.concat(c, [other, share], 1)
+    return [of_two(c, scores, op.classlabels_ints, 0.0), both][: len(c.node.outputs)]
+
+
+@imports(onnx.SVMRegressor)
+def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Value:
+    """SVMRegressor -> likeness to each vector, MatMul, Add; of one class a comparison."""
+    if needed_rank(c, x) == 1:
+        x = forms.unsqueeze(c, x, [0])
+    rows = forms.converted(c, x, F32)
+    alike = _likeness(c, op, rows) if op.n_supports else rows
+    weights = c.constant(np.array(op.coefficients, np.float32).reshape(-1, 1), F32)
+    scores = c(matmul.MatMul(), alike, weights)
+    scores = forms.add(c, scores, forms.scalar(c, op.rho[0] if op.rho else 0.0, scores))
+    if op.one_class:
+        above = c(comparison.Greater(), scores, forms.scalar(c, 0.0, scores))
+        scores = forms.select(c, above, *(forms.scalar(c, x, scores) for x in (1.0, -1.0)))
+    return transformed(c, scores, op.post_transform)
+
+
+def _likeness(c: Conversion, op: onnx.SVMRegressor, rows: Value) -> Value:
+    """[N, F] and the vectors [S, F] -> [N, S]."""
+    vectors = c.constant(np.array(op.support_vectors, np.float32).reshape(op.n_supports, -1), F32)
+    gamma, shift, degree = (
+        forms.scalar(c, item, rows) for item in (*op.kernel_params, 0.0, 0.0, 0.0)[:3]
+    )
+    if op.kernel_type == "RBF":
+        apart = c(elementwise.SquaredDifference(), forms.unsqueeze(c, rows, [1]), vectors)
+        distance = forms.reduce(c, "Sum", apart, [2], keep=False)
+        return c(elementwise.Exp(), c(elementwise.Negative(), forms.multiply(c, gamma, distance)))
+    products = c(matmul.MatMul(transpose_b=True), rows, vectors)
+    if op.kernel_type == "LINEAR":
+        return products
+    bent = forms.add(c, forms.multiply(c, gamma, products), shift)
+    if op.kernel_type == "SIGMOID":
+        return c(elementwise.Tanh(), bent)
+    return c(elementwise.Power(), bent, degree)

@@ -1,0 +1,182 @@
+"""Decision trees in OpenVINO: all rows go down one level of all trees at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from irloop.conversion.classical_ml.linear_models import labelled, of_two, transformed
+from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.framework.known_inputs import needed_rank
+from irloop.conversion.framework.translation import Conversion, imports
+from irloop.dialects.onnx import trees as onnx
+from irloop.dialects.openvino import activation, comparison, elementwise, gather
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.op import Op
+from irloop.graph.types import ElementType
+from irloop.kernels.trees import MODES, Forest
+
+__all__: list[str] = []
+
+LEAF, MEMBER = MODES.index("LEAF"), MODES.index("BRANCH_MEMBER")
+
+#: Levels beyond which a graph of them would be larger than it is of use.
+DEEPEST = 64
+
+#: What a node compares, by its number.
+_COMPARISONS: tuple[Callable[[], Op], ...] = (
+    comparison.LessEqual,
+    comparison.Less,
+    comparison.GreaterEqual,
+    comparison.Greater,
+    comparison.Equal,
+    comparison.NotEqual,
+)
+
+
+class _Descent:
+    """The tables of a forest as constants, and the way down."""
+
+    def __init__(self, c: Conversion, build: Callable[[], Forest], x: Value) -> None:
+        try:
+            self.forest = build()
+        except (ValueError, IndexError) as error:
+            raise c.refuse(f"its trees do not fit together: {error}") from None
+        self.c = c
+        rows = forms.unsqueeze(c, x, [0]) if needed_rank(c, x) == 1 else x
+        wide = element_of(x) is ElementType.F64
+        self.x = forms.converted(c, rows, ElementType.F64 if wide else ElementType.F32)
+        if c.opset < 6:
+            raise c.refuse("elements are gathered since opset6", "write opset6 or newer")
+        inner = self.forest.modes[self.forest.modes != LEAF]
+        #: The comparisons that occur.
+        self.modes: list[int] = sorted({int(mode) for mode in inner})
+
+    def table(self, items: Any, at: Value, like: Value | None = None) -> Value:
+        """The entry of a table for each node that `at` names."""
+        element = ElementType.I64 if like is None else element_of(like)
+        return forms.gather(self.c, self.c.constant(np.asarray(items), element), at, 0)
+
+    def depth(self) -> int:
+        """The number of levels.
+
+        Raises:
+            RefusedError: when a tree has no end, or is too deep.
+        """
+        forest, level, steps = self.forest, self.forest.roots, 0
+        while len(level := level[forest.modes[level] != LEAF]):
+            level = np.unique(np.concatenate((forest.true[level], forest.false[level])))
+            steps += 1
+            if steps > DEEPEST:
+                raise self.c.refuse(f"its trees are more than {DEEPEST} levels deep")
+        return steps
+
+    def leaves(self) -> Value:
+        """The leaf of each row in each tree: [N, trees]."""
+        c, forest = self.c, self.forest
+        own, leaf = np.arange(len(forest.modes)), forest.modes == LEAF
+        true, false = (np.where(leaf, own, way) for way in (forest.true, forest.false))
+        features = np.where(leaf, 0, forest.features)
+        count = forms.reshape(c, forms.size_of(c, self.x, 0), [1])
+        shape = forms.concat(c, [count, c.i64([len(forest.roots)])], 0)
+        at = forms.broadcast(c, c.i64(forest.roots.tolist()), shape)
+        for _ in range(self.depth()):
+            value = c(gather.GatherElements(axis=1), self.x, self.table(features, at))
+            holds = self._holds(at, value)
+            at = forms.select(c, holds, self.table(true, at), self.table(false, at))
+        return at
+
+    def _holds(self, at: Value, value: Value) -> Value:
+        c, forest = self.c, self.forest
+        holds = self._compared(self.modes[0], at, value)
+        if len(self.modes) > 1:
+            mode = self.table(np.where(forest.modes == LEAF, 0, forest.modes), at)
+            for number in self.modes[1:]:
+                other = self._compared(number, at, value)
+                holds = forms.select(c, forms.equal(c, mode, c.i64(number)), other, holds)
+        if forest.tracks.any():
+            tracked = forms.equal(c, self.table(forest.tracks.astype(np.int64), at), c.i64(1))
+            missing = c(comparison.NotEqual(), value, value)
+            holds = c(comparison.LogicalOr(), holds, c(comparison.LogicalAnd(), tracked, missing))
+        return holds
+
+    def _compared(self, mode: int, at: Value, value: Value) -> Value:
+        """How each value compares with the split, or the set, of its node."""
+        if mode != MEMBER:
+            split = self.table(self.forest.splits, at, value)
+            return self.c(_COMPARISONS[mode](), value, split)
+        nodes, members = self.forest.members
+        widest = int(np.bincount(nodes, minlength=1).max())
+        # NaN equals nothing, so it fills up the smaller sets.
+        sets = np.full((len(self.forest.modes), max(widest, 1)), np.nan, members.dtype)
+        for node in np.unique(nodes):
+            own = members[nodes == node]
+            sets[node, : len(own)] = own
+        hits = forms.equal(self.c, forms.unsqueeze(self.c, value, [2]), self.table(sets, at, value))
+        return forms.reduce(self.c, "Or", hits, [2], keep=False)
+
+    def scores(self, how: str, base: Any) -> Value:
+        """What the leaves of each row come to, and `base`: [N, targets]."""
+        c, forest, at = self.c, self.forest, self.leaves()
+        if how in ("SUM", "AVERAGE"):
+            votes = self.table(forest.weights, at, self.x)
+            kind = "Sum" if how == "SUM" else "Mean"
+            total = forms.reduce(c, kind, votes, [1], keep=False)
+        else:
+            worst = np.inf if how == "MIN" else -np.inf
+            found = self.table(np.where(forest.votes, forest.weights, worst), at, self.x)
+            voted = self.table(forest.votes.astype(np.float32), at, self.x)
+            best = forms.reduce(c, how.capitalize(), found, [1], keep=False)
+            any_vote = forms.reduce(c, "Max", voted, [1], keep=False)
+            zero = forms.scalar(c, 0.0, best)
+            total = forms.select(c, c(comparison.Greater(), any_vote, zero), best, zero)
+        if base is None or not len(base):
+            return total
+        return forms.add(c, total, c.constant(np.asarray(base), element_of(total)))
+
+
+@imports(onnx.TreeEnsemble)
+def import_ensemble(c: Conversion, op: onnx.TreeEnsemble, x: Value) -> Value:
+    """TreeEnsemble -> a Gather of each table and a Select for each level, Reduce*."""
+    scores = _Descent(c, op.forest, x).scores(onnx.AGGREGATES[op.aggregate_function], None)
+    scores = transformed(c, scores, onnx.TRANSFORMS[op.post_transform])
+    return forms.converted(c, scores, element_of(x))
+
+
+@imports(onnx.TreeEnsembleRegressor1, onnx.TreeEnsembleRegressor3)
+def import_regressor(c: Conversion, op: onnx.TreeEnsembleRegressor1, x: Value) -> Value:
+    """TreeEnsembleRegressor -> as TreeEnsemble, in f32."""
+    scores = _Descent(c, op.forest, x).scores(op.aggregate_function, op.numbers("base_values"))
+    return forms.converted(c, transformed(c, scores, op.post_transform), ElementType.F32)
+
+
+@imports(onnx.TreeEnsembleClassifier1, onnx.TreeEnsembleClassifier3)
+def import_classifier(c: Conversion, op: onnx.TreeEnsembleClassifier1, x: Value) -> list[Value]:
+    """TreeEnsembleClassifier of integers -> as TreeEnsemble, TopK and Gather."""
+    if op.classlabels_strings:
+        raise c.refuse("its labels are strings", "give it integers and look the names up outside")
+    descent = _Descent(c, op.forest, x)
+    scores = descent.scores("SUM", op.numbers("base_values"))
+    voted = np.flatnonzero(descent.forest.votes.any(axis=0))
+    if len(op.classlabels_int64s) == 2 and len(voted) == 1:
+        scores = forms.gather(c, scores, c.i64(voted.tolist()), 1)
+        share = bool((descent.forest.weights >= 0).all())
+        found = of_two(c, scores, op.classlabels_int64s, 0.5 if share else 0.0)
+        scores = _both(c, scores, share=share, how=op.post_transform)
+    else:
+        found = labelled(c, scores, op.classlabels_int64s)
+        scores = transformed(c, scores, op.post_transform)
+    return [found, forms.converted(c, scores, ElementType.F32)][: len(c.node.outputs)]
+
+
+def _both(c: Conversion, score: Value, *, share: bool, how: str) -> Value:
+    """Scores of both labels from that of the second one."""
+    if share:
+        other = forms.subtract(c, forms.scalar(c, 1.0, score), score)
+    else:
+        other = c(elementwise.Negative(), score)
+    both = forms.concat(c, [other, score], 1)
+    return c(activation.Sigmoid(), both) if how == "LOGISTIC" and not share else both

@@ -1,0 +1,1 @@
+"""Boxes, suppression and regions of interest in the other dialect."""

@@ -1,0 +1,166 @@
+"""Boxes (x1, y1, x2, y2) along the last axis, in ONNX: moved, clipped, measured.
+
+`border` is what a side counts beyond the difference of its ends: 1 where ends are elements.
+"""
+
+from __future__ import annotations
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.sizes import Size
+from irloop.conversion.framework.translation import Conversion
+from irloop.dialects.onnx import comparison, elementwise
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__ = [
+    "at_least",
+    "both",
+    "centred_moves",
+    "clipped",
+    "extents",
+    "halves",
+    "large_enough",
+    "overlap",
+    "places",
+    "refined",
+    "shifts",
+    "touching",
+    "unfolded",
+    "with_border",
+]
+
+F32, I64 = ElementType.F32, ElementType.I64
+
+
+def halves(c: Conversion, boxes: Value) -> tuple[Value, Value]:
+    """The low and the high corners, [..., 2] each."""
+    return forms.slice_(c, boxes, [0], [2], [-1]), forms.slice_(c, boxes, [2], [4], [-1])
+
+
+def extents(c: Conversion, boxes: Value, border: float) -> Value:
+    """Width and height, [..., 2]."""
+    low, high = halves(c, boxes)
+    return _plus(c, forms.sub(c, high, low), border)
+
+
+def _plus(c: Conversion, value: Value, number: float) -> Value:
+    return forms.add(c, value, forms.scalar(c, number, value)) if number else value
+
+
+def refined(
+    c: Conversion,
+    boxes: Value,
+    moves: Value,
+    border: float,
+    *,
+    ends: bool,
+    limit: float | None = None,
+) -> Value:
+    """Boxes moved by shares of their size and grown by logarithms of at most `limit`.
+
+    With `ends` the border is taken off the high corner again.
+    """
+    low, _ = halves(c, boxes)
+    shift, growth = halves(c, moves)
+    size = extents(c, boxes, border)
+    half = forms.scalar(c, 0.5, boxes)
+    middle = forms.add(c, low, forms.mul(c, size, half))
+    centre = forms.add(c, middle, forms.mul(c, shift, size))
+    growth = forms.clip(c, growth, None, limit)
+    reach = forms.mul(c, forms.mul(c, c(elementwise.Exp(), growth), size), half)
+    high = forms.add(c, centre, reach)
+    high = _plus(c, high, -border) if ends else high
+    return forms.concat(c, [forms.sub(c, centre, reach), high], -1)
+
+
+def centred_moves(c: Conversion, boxes: Value, moves: Value) -> Value:
+    """`refined` without a border: SSD's boxes from priors."""
+    return refined(c, boxes, moves, 0.0, ends=False)
+
+
+def clipped(c: Conversion, boxes: Value, height: Value, width: Value) -> Value:
+    """Boxes between 0 and the bounds, which are [..., 1]."""
+    high = forms.concat(c, [width, height, width, height], -1)
+    return forms.maximum(c, forms.minimum(c, boxes, high), forms.scalar(c, 0.0, boxes))
+
+
+def with_border(c: Conversion, boxes: Value, border: float) -> Value:
+    """Boxes whose plain size is the size with a border."""
+    if not border:
+        return boxes
+    return forms.add(c, boxes, c.constant([0.0, 0.0, border, border], element_of(boxes)))
+
+
+def unfolded(c: Conversion, boxes: Value) -> Value:
+    """Boxes whose corners are in the wrong order made empty, as ONNX would swap the corners."""
+    low, high = halves(c, boxes)
+    return forms.concat(c, [low, forms.maximum(c, low, high)], -1)
+
+
+def large_enough(c: Conversion, boxes: Value, border: float, least: tuple[Value, Value]) -> Value:
+    """True for boxes [..., N, 4] of at least a height and a width ([..., 1, 1])."""
+    size = extents(c, boxes, border)
+    height, width = least
+    wide = at_least(c, forms.slice_(c, size, [0], [1], [-1]), width)
+    high = at_least(c, forms.slice_(c, size, [1], [2], [-1]), height)
+    return forms.squeeze(c, c(comparison.And(), wide, high), [-1])
+
+
+def at_least(c: Conversion, left: Value, right: Value) -> Value:
+    """left >= right."""
+    return forms.logical_not(c, forms.less(c, left, right))
+
+
+def _corners(c: Conversion, boxes: Value) -> list[Value]:
+    """x1, y1, x2, y2, [...] each."""
+    return [forms.gather(c, boxes, c.i64(at), -1) for at in range(4)]
+
+
+def _sides(c: Conversion, boxes: list[Value], others: list[Value], border: float) -> list[Value]:
+    """Width and height of what boxes have in common, negative where they are apart."""
+    sides = []
+    for at in range(2):
+        low = forms.maximum(c, boxes[at], others[at])
+        high = forms.minimum(c, boxes[2 + at], others[2 + at])
+        sides.append(_plus(c, forms.sub(c, high, low), border))
+    return sides
+
+
+def overlap(c: Conversion, boxes: Value, others: Value, border: float) -> Value:
+    """The intersection over union of boxes that broadcast; 0 where one of them is empty."""
+    zero, one = c.constant(0.0, element_of(boxes)), c.constant(1.0, element_of(boxes))
+    corners = [_corners(c, item) for item in (boxes, others)]
+    sides = _sides(c, corners[0], corners[1], border)
+    shared = forms.mul(c, *(forms.maximum(c, side, zero) for side in sides))
+    areas = [forms.mul(c, *_sides(c, item, item, border)) for item in corners]
+    solid = c(comparison.And(), *(forms.less(c, zero, area) for area in areas))
+    union = forms.sub(c, forms.add(c, *areas), shared)
+    share = forms.div(c, shared, forms.where(c, solid, union, one))
+    return forms.where(c, solid, share, zero)
+
+
+def touching(c: Conversion, boxes: Value, others: Value) -> Value:
+    """True where boxes that broadcast have a point in common."""
+    sides = _sides(c, _corners(c, boxes), _corners(c, others), 0.0)
+    zero = c.constant(0.0, element_of(boxes))
+    return c(comparison.And(), *(at_least(c, side, zero) for side in sides))
+
+
+def both(c: Conversion, marks: Value) -> Value:
+    """True where both elements of the last axis are."""
+    return c(comparison.And(), *(forms.gather(c, marks, c.i64(at), -1) for at in range(2)))
+
+
+def shifts(c: Conversion, x: Value, y: Value) -> Value:
+    """Places x [.., W, 1, 1] and y [H, 1, 1, 1] as what both corners move by, [H, W, 1, 4]."""
+    along, down = c.constant([1.0, 0, 1, 0], F32), c.constant([0.0, 1, 0, 1], F32)
+    return forms.add(c, forms.mul(c, x, along), forms.mul(c, y, down))
+
+
+def places(c: Conversion, count: Size, element: ElementType = I64) -> Value:
+    """0, 1, ... before `count`."""
+    if isinstance(count, int):
+        return c.constant(list(range(count)), element)
+    limit = forms.squeeze(c, count, [0])
+    return forms.cast(c, forms.range_(c, c.i64(0), limit, c.i64(1)), element)

@@ -1,0 +1,95 @@
+"""What MulticlassNms and MatrixNms give in ONNX: rows of all classes in OpenVINO's orders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from irloop.conversion.detection import suppression
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.sizes import OnnxSizes, Size
+from irloop.conversion.framework.translation import Conversion
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__ = ["Rows", "flat_places", "outputs", "sorted_rows"]
+
+F32, I64 = ElementType.F32, ElementType.I64
+
+
+class _OfClasses(Protocol):
+    """What both operations say about their output."""
+
+    @property
+    def sort_result_type(self) -> str: ...
+    @property
+    def sort_result_across_batch(self) -> bool: ...
+    @property
+    def output_type(self) -> ElementType: ...
+    @property
+    def keep_top_k(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What is kept: rows (item, class, box) [M, 3], by item and class, and their scores [M]."""
+
+    found: Value
+    values: Value
+    items: Size
+
+    def taken(self, c: Conversion, order: Value) -> Rows:
+        """These rows in another order."""
+        found, values = (forms.gather(c, item, order, 0) for item in (self.found, self.values))
+        return Rows(found, values, self.items)
+
+
+def sorted_rows(c: Conversion, op: _OfClasses, rows: Rows, *, by_class: bool) -> Rows:
+    """The best `keep_top_k` of each item, in the order that is asked for.
+
+    Equal scores are in the order of class and box. With `by_class` the order classid counts
+    for each item, too.
+    """
+    item, label, box = (suppression.column(c, rows.found, at) for at in range(3))
+    keys = [box, label, rows.values]
+    keys += [] if rows.items == 1 else [item]
+    order = suppression.ordered(c, *keys)
+    kept = suppression.best_of_items(c, order, item, rows.items, op.keep_top_k)
+    rows = rows.taken(c, kept)
+    kind, across = op.sort_result_type.lower(), op.sort_result_across_batch
+    item, label = (suppression.column(c, rows.found, at) for at in (0, 1))
+    if across and kind == "score":
+        # Rows of equal scores stay in the order of their items.
+        return rows.taken(c, suppression.ordered(c, rows.values))
+    if kind == "classid" and across:
+        return rows.taken(c, suppression.ordered(c, label))
+    if kind == "classid" and by_class:
+        return rows.taken(c, suppression.ordered(c, label, item))
+    return rows
+
+
+def outputs(
+    c: Conversion,
+    op: _OfClasses,
+    rows: Rows,
+    boxes: Value,
+    flat: Value,
+    element: ElementType,
+) -> list[Value]:
+    """Rows (class, score, box) [M, 6], their places in the list of `boxes` [P, 4], and counts."""
+    label = forms.cast(c, forms.slice_(c, rows.found, [1], [2], [1]), F32)
+    listed = forms.gather(c, boxes, flat, 0)
+    table = forms.concat(c, [label, forms.unsqueeze(c, rows.values, [1]), listed], 1)
+    counts = suppression.counted(c, suppression.column(c, rows.found, 0), rows.items)
+    return [
+        forms.cast(c, table, element),
+        forms.cast(c, forms.unsqueeze(c, flat, [1]), op.output_type),
+        forms.cast(c, counts, op.output_type),
+    ]
+
+
+def flat_places(c: Conversion, rows: Rows, boxes: Value) -> Value:
+    """Where the rows' boxes stand in the list of all items' boxes [N, P, 4]."""
+    count = OnnxSizes(c).list([OnnxSizes(c).of(boxes, 3)[1]])
+    item, box = (suppression.column(c, rows.found, at) for at in (0, 2))
+    return forms.add(c, forms.mul(c, item, count), box)

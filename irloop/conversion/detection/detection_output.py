@@ -1,0 +1,219 @@
+"""DetectionOutput in ONNX: boxes decoded from priors, NonMaxSuppression, the best of each item."""
+
+from __future__ import annotations
+
+from irloop.conversion.detection import boxes as geometry
+from irloop.conversion.detection import suppression
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.sizes import OnnxSizes, Size
+from irloop.conversion.framework.translation import Conversion, exports
+from irloop.dialects.onnx import comparison
+from irloop.dialects.onnx.search import ArgMax, ArgMax12
+from irloop.dialects.openvino import detection as ov
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+F32, I64 = ElementType.F32, ElementType.I64
+
+
+@exports(ov.DetectionOutput, ov.DetectionOutput1)
+def export_detections(
+    c: Conversion,
+    op: ov.Detecting,
+    moves: Value,
+    scores: Value,
+    priors: Value,
+    first_scores: Value | None = None,
+    first_moves: Value | None = None,
+) -> Value:
+    """DetectionOutput -> decoding, TopK, NonMaxSuppression, and rows up to the first of -1."""
+    suppression.require_opset(c)
+    case = _Case(c, op, moves, scores, priors)
+    boxes = case.boxes(moves, priors, first_moves)
+    worth = case.worth(scores, first_scores)
+    rows = _by_box(c, op, case, boxes, worth) if op.decrease_label_id else None
+    if rows is None:
+        shown = suppression.without_class(c, worth, case.classes, op.background_label_id)
+        rows = suppression.suppressed(
+            c,
+            geometry.unfolded(c, boxes),
+            shown,
+            op.nms_threshold,
+            least=op.confidence_threshold,
+            best=op.top_k,
+        )
+    values = suppression.read(c, worth, rows)
+    if op.keep_top_k[0] >= 0:
+        kept = _limited(c, rows, values, case.items, op.keep_top_k[0])
+        rows, values = forms.gather(c, rows, kept, 0), forms.gather(c, values, kept, 0)
+    return forms.cast(c, _listed(c, op, case, boxes, rows, values), element_of(moves))
+
+
+class _Case:
+    """The sizes of one node, and its inputs as boxes and scores."""
+
+    def __init__(
+        self, c: Conversion, op: ov.Detecting, moves: Value, scores: Value, priors: Value
+    ) -> None:
+        self.c, self.op, self.sizes = c, op, OnnxSizes(c)
+        self.width = 4 if op.normalized else 5
+        self.items = self.sizes.of(moves, 2)[0]
+        self.lists, self.rows, length = self.sizes.of(priors, 3)
+        self.priors = self.sizes.by(length, self.width)
+        all_scores = self.sizes.of(scores, 2)[1]
+        self.classes = op.classes() or self.sizes.by(all_scores, self.priors)
+
+    def _moves(self, moves: Value) -> Value:
+        """[N, L, P, 4]: a list of moves for each class, or one for all."""
+        wide = forms.cast(self.c, moves, F32)
+        if self.op.share_location:
+            return self.sizes.reshape(wide, [self.items, 1, self.priors, 4])
+        split = self.sizes.reshape(wide, [self.items, self.priors, self.classes, 4])
+        return forms.transpose(self.c, split, [0, 2, 1, 3])
+
+    def _priors(self, priors: Value) -> tuple[Value, Value | None]:
+        """Boxes and variances [1 or N, 1, P, 4]."""
+        c, op = self.c, self.op
+        wide = forms.cast(c, priors, F32)
+        first = forms.slice_(c, wide, [0], [1], [1])
+        boxes = self.sizes.reshape(first, [self.lists, 1, self.priors, self.width])
+        if not op.normalized:
+            boxes = forms.slice_(c, boxes, [1], [5], [3])
+            high, along = float(op.input_height), float(op.input_width)
+            boxes = forms.div(c, boxes, c.constant([along, high, along, high], F32))
+        if op.variance_encoded_in_target:
+            return boxes, None
+        length = self.sizes.list([self.sizes.times(self.priors, 4)])
+        second = forms.slice_(c, wide, [1], [2], [1])
+        own = forms.slice_by(c, second, c.i64([0]), length, c.i64([2]))
+        return boxes, self.sizes.reshape(own, [self.lists, 1, self.priors, 4])
+
+    def boxes(self, moves: Value, priors: Value, first: Value | None) -> Value:
+        """[N, L, P, 4]."""
+        boxes, variances = self._priors(priors)
+        for given in (first, moves):
+            if given is None:
+                continue
+            move = self._moves(given)
+            move = move if variances is None else forms.mul(self.c, move, variances)
+            if self.op.centred():
+                boxes = geometry.centred_moves(self.c, boxes, move)
+            else:
+                boxes = forms.add(self.c, boxes, move)
+            if self.op.clip_before_nms:
+                boxes = forms.clip(self.c, boxes, 0.0, 1.0)
+        return boxes
+
+    def worth(self, scores: Value, first: Value | None) -> Value:
+        """Scores [N, C, P]; priors that show nothing are background."""
+        c = self.c
+        wide = forms.cast(c, scores, F32)
+        split = self.sizes.reshape(wide, [self.items, self.priors, self.classes])
+        worth = forms.transpose(c, split, [0, 2, 1])
+        if first is None:
+            return worth
+        pairs = self.sizes.reshape(forms.cast(c, first, F32), [self.items, self.priors, 2])
+        objects = forms.gather(c, forms.transpose(c, pairs, [0, 2, 1]), c.i64([1]), 1)
+        shown = geometry.at_least(c, objects, c.constant(self.op.objectness_score, F32))
+        label = forms.unsqueeze(c, geometry.places(c, self.classes), [1])
+        nothing = forms.equal(c, label, c.i64(self.op.background_label_id))
+        return forms.where(c, shown, worth, forms.cast(c, nothing, F32))
+
+
+def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: Value) -> Value:
+    """Rows where each box is of its best class only; class 0 is never one."""
+    low = c.constant(-1.0, F32)
+    allowed = worth
+    label = forms.unsqueeze(c, geometry.places(c, case.classes), [1])
+    for none in {0, op.background_label_id} - {-1}:
+        allowed = forms.where(c, forms.equal(c, label, c.i64(none)), low, allowed)
+    kind = ArgMax12(axis=1) if c.opset >= 12 else ArgMax(axis=1)
+    best = c(kind, allowed)
+    own = forms.reduce(c, "Max", allowed, [1])
+    shown = geometry.at_least(c, own, c.constant(op.confidence_threshold, F32))
+    shown = c(comparison.And(), shown, forms.less(c, low, own))
+    shown = c(comparison.And(), shown, forms.less(c, c.i64(0), best))
+    own = suppression.dropped(c, own, shown)
+    if not op.share_location:
+        boxes = _of_class(c, boxes, best)
+    found = suppression.candidates(c, geometry.unfolded(c, boxes), own, op.top_k)
+    chosen = best if found.index is None else _elements(c, best, found.index)
+    rows = suppression.suppressed(
+        c,
+        found.boxes,
+        suppression.dropped(c, found.scores, forms.equal(c, chosen, label)),
+        op.nms_threshold,
+    )
+    if found.index is None:
+        return rows
+    # The index is of the item: all classes have one list of boxes.
+    return suppression.Candidates(boxes, worth, _spread(c, case, found.index)).origin(c, rows)
+
+
+def _elements(c: Conversion, data: Value, index: Value) -> Value:
+    from irloop.dialects.onnx.gather import GatherElements
+
+    return c(GatherElements(2), data, index)
+
+
+def _spread(c: Conversion, case: _Case, index: Value) -> Value:
+    """[N, 1, K] for every class."""
+    one = c.i64([1])
+    shape = forms.concat(c, [one, case.sizes.list([case.classes]), one], 0)
+    return forms.expand(c, index, shape)
+
+
+def _of_class(c: Conversion, boxes: Value, label: Value) -> Value:
+    """The boxes [N, 1, P, 4] of the class [N, 1, P] that each prior shows."""
+    by_prior = forms.transpose(c, boxes, [0, 2, 1, 3])
+    index = forms.transpose(c, label, [0, 2, 1])
+    return forms.transpose(c, suppression.members(c, by_prior, index), [0, 2, 1, 3])
+
+
+def _limited(c: Conversion, rows: Value, values: Value, items: Size, limit: int) -> Value:
+    """Which rows are among the best of their item, in the order that they have."""
+    item = suppression.column(c, rows, 0)
+    keys = [suppression.column(c, rows, 2), values]
+    if items != 1:
+        keys.append(item)
+    order = suppression.ordered(c, *keys)
+    kept = suppression.best_of_items(c, order, item, items, limit)
+    return forms.topk(c, kept, suppression.number(c, kept), 0, largest=False)[0]
+
+
+def _listed(
+    c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, rows: Value, values: Value
+) -> Value:
+    """[1, 1, rows, 7]: item, class, score and box; an item of -1 behind the last."""
+    label = forms.slice_(c, rows, [1], [2], [1])
+    place = rows
+    if op.share_location:
+        ends = (forms.slice_(c, rows, [at], [at + 1], [1]) for at in (0, 2))
+        item, box = ends
+        place = forms.concat(c, [item, forms.mul(c, label, c.i64(0)), box], 1)
+    found = suppression.read(c, boxes, place)
+    if op.clip_after_nms:
+        found = forms.clip(c, found, 0.0, 1.0)
+    if op.decrease_label_id:
+        label = forms.sub(c, label, c.i64(1))
+    head = forms.cast(c, forms.concat(c, [forms.slice_(c, rows, [0], [1], [1]), label], 1), F32)
+    table = forms.concat(c, [head, forms.unsqueeze(c, values, [1]), found], 1)
+    end = c.constant([[-1.0, 0, 0, 0, 0, 0, 0]], F32)
+    table = forms.concat(c, [table, end], 0)
+    sizes, total = case.sizes, _rows(op, case)
+    missing = forms.sub(c, sizes.list([total]), suppression.number(c, table))
+    missing = forms.maximum(c, missing, c.i64([0]))
+    pads = forms.concat(c, [c.i64([0, 0]), missing, c.i64([0])], 0)
+    whole = forms.pad(c, table, pads, c.constant(0.0, F32))
+    whole = forms.slice_by(c, whole, c.i64([0]), sizes.list([total]), c.i64([0]))
+    return sizes.reshape(whole, [1, 1, total, 7])
+
+
+def _rows(op: ov.Detecting, case: _Case) -> Size:
+    if op.keep_top_k[0] > 0:
+        return case.sizes.times(case.items, op.keep_top_k[0])
+    of_class = case.priors if op.top_k == -1 else op.top_k
+    return case.sizes.product([case.items, case.classes, of_class])

@@ -1,0 +1,214 @@
+"""What Detectron's models do around their proposals, in ONNX."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from irloop.conversion.detection import boxes as geometry
+from irloop.conversion.detection import suppression
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.sizes import OnnxSizes, Size
+from irloop.conversion.framework.translation import Conversion, exports
+from irloop.dialects.onnx import elementwise, roi
+from irloop.dialects.openvino import detectron as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+F32, I64 = ElementType.F32, ElementType.I64
+
+
+@exports(ov.ExperimentalDetectronPriorGridGenerator)
+def export_grid(
+    c: Conversion,
+    op: ov.ExperimentalDetectronPriorGridGenerator,
+    priors: Value,
+    features: Value,
+    image: Value,
+) -> Value:
+    """ExperimentalDetectronPriorGridGenerator -> Add of a grid, zeros where it is too small."""
+    sizes = OnnxSizes(c)
+    (height, width), (rows, columns) = (sizes.of(value, 4)[2:] for value in (features, image))
+    own = (op.h or height, op.w or width)
+    count = sizes.of(priors, 2)[0]
+    down = _centres(c, own[0], rows, op.stride_y)
+    along = _centres(c, own[1], columns, op.stride_x)
+    x, y = forms.reshape(c, along, [1, -1, 1, 1]), forms.reshape(c, down, [-1, 1, 1, 1])
+    boxes = forms.add(c, forms.cast(c, priors, F32), geometry.shifts(c, x, y))
+    if own != (height, width):
+        total = sizes.product([height, width, count])
+        boxes = _filled_up(c, sizes, forms.reshape(c, boxes, [-1, 4]), total)
+    boxes = forms.cast(c, boxes, element_of(priors))
+    if op.flatten:
+        return forms.reshape(c, boxes, [-1, 4])
+    return boxes if own == (height, width) else sizes.reshape(boxes, [height, width, count, 4])
+
+
+def _centres(c: Conversion, count: Size, length: Size, stride: float) -> Value:
+    """The middles of `count` elements of an axis of an image."""
+    middle = forms.add(c, geometry.places(c, count, F32), c.constant(0.5, F32))
+    if stride:
+        return forms.mul(c, middle, c.constant(stride, F32))
+    whole, parts = (
+        c.constant(float(size), F32) if isinstance(size, int) else forms.cast(c, size, F32)
+        for size in (length, count)
+    )
+    return forms.mul(c, middle, forms.div(c, whole, parts))
+
+
+def _filled_up(c: Conversion, sizes: OnnxSizes, rows: Value, total: Size) -> Value:
+    """The first `total` rows [.., 4], zeros behind the last."""
+    zeros = forms.constant_of_shape(c, sizes.list([total, 4]), 0.0, F32)
+    whole = forms.concat(c, [rows, zeros], 0)
+    return forms.slice_by(c, whole, c.i64([0]), sizes.list([total]), c.i64([0]))
+
+
+@exports(ov.ExperimentalDetectronTopKROIs)
+def export_best(
+    c: Conversion, op: ov.ExperimentalDetectronTopKROIs, rois: Value, scores: Value
+) -> Value:
+    """ExperimentalDetectronTopKROIs -> TopK and Gather, zeros behind too few regions."""
+    import numpy as np
+
+    dims = shape_of(scores).dims
+    if dims is not None and isinstance(dims[0], int) and dims[0] >= op.max_rois:
+        _, order = forms.topk(c, scores, c.i64([op.max_rois]), 0)
+        return forms.gather(c, rois, order, 0)
+    count = forms.minimum(c, forms.shape(c, scores), c.i64([op.max_rois]))
+    _, order = forms.topk(c, scores, count, 0)
+    zeros = c.constant(np.zeros((op.max_rois, 4)), element_of(rois))
+    filled = forms.concat(c, [forms.gather(c, rois, order, 0), zeros], 0)
+    return forms.slice_(c, filled, [0], [op.max_rois], [0])
+
+
+@exports(ov.ExperimentalDetectronROIFeatureExtractor)
+def export_pyramid(
+    c: Conversion, op: ov.ExperimentalDetectronROIFeatureExtractor, rois: Value, *maps: Value
+) -> list[Value]:
+    """ExperimentalDetectronROIFeatureExtractor -> RoiAlign of each map, the fitting one chosen."""
+    if op.aligned and c.opset < 16:
+        raise c.refuse("RoiAlign knows half pixels since opset 16", opset=16)
+    if c.opset < 10:
+        raise c.refuse("ONNX has RoiAlign since opset 10", opset=10)
+    count = forms.gather(c, forms.shape(c, rois), c.i64([0]), 0)
+    items = forms.constant_of_shape(c, count, 0, I64)
+    level = _level(c, rois, len(maps))
+    result: Value | None = None
+    for at, (scale, features) in enumerate(zip(op.pyramid_scales, maps, strict=True)):
+        regions = _one_element_large(c, rois, float(scale)) if op.aligned else rois
+        read = c(_align(c, op, 1.0 / scale), features, regions, items)
+        otherwise = forms.scalar(c, 0.0, read) if result is None else result
+        own = forms.equal(c, level, c.constant(float(at), ElementType.F32))
+        result = forms.where(c, own, read, otherwise)
+    assert result is not None, "there is a map"
+    return [result, forms.identity(c, rois)]
+
+
+def _align(
+    c: Conversion, op: ov.ExperimentalDetectronROIFeatureExtractor, scale: float
+) -> roi.RoiAlign10:
+    attributes: dict[str, Any] = {
+        "mode": "avg",
+        "output_height": op.output_size,
+        "output_width": op.output_size,
+        "sampling_ratio": op.sampling_ratio,
+        "spatial_scale": scale,
+    }
+    if c.opset < 16:
+        return roi.RoiAlign10(**attributes)
+    mode = "half_pixel" if op.aligned else "output_half_pixel"
+    return roi.RoiAlign(**attributes, coordinate_transformation_mode=mode)
+
+
+def _one_element_large(c: Conversion, rois: Value, scale: float) -> Value:
+    """Regions of at least one element of a map: RoiAlign with half pixels takes smaller ones."""
+    low, high = geometry.halves(c, rois)
+    least = forms.add(c, low, forms.scalar(c, scale, rois))
+    return forms.concat(c, [low, forms.maximum(c, high, least)], 1)
+
+
+def _level(c: Conversion, rois: Value, count: int) -> Value:
+    """The map each region is read from, [R, 1, 1, 1] of f32; -1 for an empty region."""
+    wide = forms.cast(c, rois, ElementType.F32)
+    size = forms.sub(c, forms.slice_(c, wide, [2], [4], [1]), forms.slice_(c, wide, [0], [2], [1]))
+    area = forms.reduce(c, "Prod", size, [1])
+
+    def number(value: float) -> Value:
+        return forms.scalar(c, value, area)
+
+    side = c(elementwise.Sqrt(), forms.maximum(c, area, number(0.0)))
+    share = forms.add(c, forms.div(c, side, number(224.0)), number(1e-6))
+    power = forms.div(c, c(elementwise.Log(), share), number(math.log(2.0)))
+    level = c(elementwise.Floor(), forms.add(c, power, number(2.0)))
+    level = forms.maximum(c, forms.minimum(c, level, number(count - 1.0)), number(0.0))
+    solid = forms.less(c, number(0.0), area)
+    return forms.unsqueeze(c, forms.where(c, solid, level, number(-1.0)), [2, 3])
+
+
+@exports(ov.ExperimentalDetectronDetectionOutput)
+def export_detections(
+    c: Conversion,
+    op: ov.ExperimentalDetectronDetectionOutput,
+    rois: Value,
+    moves: Value,
+    scores: Value,
+    image: Value,
+) -> list[Value]:
+    """ExperimentalDetectronDetectionOutput -> NonMaxSuppression of each class, TopK."""
+    suppression.require_opset(c)
+    regions = forms.cast(c, rois, F32)
+    # One item [1, C, R] whose classes have boxes of their own.
+    boxes = _decoded(c, op, regions, forms.cast(c, moves, F32))
+    low, high = geometry.halves(c, regions)
+    solid = geometry.both(c, forms.less(c, low, high))
+    worth = forms.transpose(c, forms.cast(c, scores, F32), [1, 0])
+    worth = forms.unsqueeze(c, suppression.dropped(c, worth, solid), [0])
+    worth = suppression.without_class(c, worth, OnnxSizes(c).of(worth, 3)[1], 0)
+    rows = suppression.suppressed(
+        c,
+        geometry.with_border(c, boxes, 1.0),
+        worth,
+        op.nms_threshold,
+        least=op.score_threshold,
+        limit=op.post_nms_count,
+    )
+    values = suppression.read(c, worth, rows)
+    order = _best_if_too_many(c, values, op.max_detections_per_image)
+    rows, values = forms.gather(c, rows, order, 0), forms.gather(c, values, order, 0)
+    label = suppression.column(c, rows, 1)
+    counts = suppression.number(c, rows)
+    most = op.max_detections_per_image
+    found = suppression.dense(c, suppression.read(c, boxes, rows), counts, most, width=4)
+    names, worths = (
+        forms.squeeze(c, suppression.dense(c, part, counts, most), [0])
+        for part in (forms.cast(c, label, F32), values)
+    )
+    return [
+        forms.cast(c, forms.squeeze(c, found, [0]), element_of(rois)),
+        forms.cast(c, names, ElementType.I32),
+        forms.cast(c, worths, element_of(scores)),
+    ]
+
+
+def _decoded(
+    c: Conversion, op: ov.ExperimentalDetectronDetectionOutput, regions: Value, moves: Value
+) -> Value:
+    """Boxes [1, C, R, 4] of each class, from regions [R, 4] and moves [R, C * 4]."""
+    move = forms.div(c, forms.reshape(c, moves, [0, -1, 4]), c.constant(op.deltas_weights, F32))
+    boxes = geometry.refined(
+        c, forms.unsqueeze(c, regions, [1]), move, 1.0, ends=True, limit=op.max_delta_log_wh
+    )
+    boxes = forms.maximum(c, boxes, c.constant(0.0, F32))
+    return forms.unsqueeze(c, forms.transpose(c, boxes, [1, 0, 2]), [0])
+
+
+def _best_if_too_many(c: Conversion, values: Value, limit: int) -> Value:
+    """The order of rows: by score where there are more than `limit`, else as they are."""
+    order = suppression.ordered(c, values)
+    count = suppression.number(c, order)
+    place = forms.range_(c, c.i64(0), forms.squeeze(c, count, [0]), c.i64(1))
+    many = forms.less(c, c.i64([limit]), count)
+    return forms.slice_(c, forms.where(c, many, order, place), [0], [limit], [0])

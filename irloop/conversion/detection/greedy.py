@@ -1,0 +1,91 @@
+"""Suppression as a Loop in ONNX, for overlaps and rules that NonMaxSuppression does not have.
+
+Each iteration takes the best box that is left of every class of every item at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from irloop.conversion.detection import suppression
+from irloop.conversion.detection.boxes import places
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.sizes import OnnxSizes
+from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.onnx_loops import OnnxLoop
+from irloop.dialects.onnx import comparison
+from irloop.dialects.onnx.search import ArgMax, ArgMax12, NonZero
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__ = ["Rule", "greedy"]
+
+F32 = ElementType.F32
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a box that is taken does to the others.
+
+    `share` of boxes [N, L, P, F] and those taken, [N, C, 1, F], is their overlap [N, C, P].
+    `update` of the scores that are left [N, C, P], the overlap and the `states` gives the scores
+    (minus infinity for what is suppressed) and the states of the next iteration.
+    """
+
+    share: Callable[[Conversion, Value, Value], Value]
+    update: Callable[[OnnxLoop, Value, Value, Sequence[Value]], tuple[Value, list[Value]]]
+    states: Sequence[Value] = ()
+
+
+def greedy(
+    c: Conversion, boxes: Value, scores: Value, limit: Value | None, rule: Rule
+) -> tuple[Value, Value]:
+    """Rows (item, class, box) [M, 3] of what is kept, best first in a class; and their scores.
+
+    Boxes are features [N, L, P, F] of any kind, L being 1 or C; scores [N, C, P] are f32, minus
+    infinity for what is no candidate. At most `limit` (an i64 list of one) of a class are kept.
+    """
+    trips = OnnxSizes(c).list([OnnxSizes(c).of(boxes, 4)[2]])
+    trips = trips if limit is None else forms.minimum(c, trips, limit)
+    # One iteration at least: the shapes of what none has stacked are not known everywhere.
+    trips = forms.maximum(c, trips, c.i64([1]))
+    chosen, worth = (_by_class(c, scan) for scan in _stacked(c, boxes, scores, trips, rule))
+    kept = forms.less(c, c.constant(suppression.LOWEST, F32), worth)
+    if limit is not None:
+        kept = c(comparison.And(), kept, forms.less(c, c.i64([0]), limit))
+    rows = forms.transpose(c, c(NonZero(), kept), [1, 0])
+    found = suppression.Candidates(boxes, worth, chosen).origin(c, rows)
+    return found, suppression.read(c, worth, rows)
+
+
+def _stacked(
+    c: Conversion, boxes: Value, scores: Value, trips: Value, rule: Rule
+) -> tuple[Value, ...]:
+    """The box that each iteration takes of each class, [T, N, C, 1], and its score."""
+    flat, first = suppression.one_list(c, boxes), suppression.first_places(c, boxes)
+    place = places(c, OnnxSizes(c).of(boxes, 4)[2])
+    loop = OnnxLoop(c, "suppression")
+    inner = loop.inner
+    left = loop.state(scores, scores.type, "scores")
+    held = [loop.state(value, value.type, "state") for value in rule.states]
+    kind = ArgMax12(axis=2) if c.opset >= 12 else ArgMax(axis=2)
+    best, value = inner(kind, left), forms.reduce(inner, "Max", left, [2])
+    index = forms.add(inner, best, loop.capture(first))
+    taken = forms.gather(inner, loop.capture(flat), index, 0)
+    share = rule.share(inner, loop.capture(boxes), taken)
+    left, held = rule.update(loop, left, forms.cast(inner, share, F32), held)
+    own = forms.equal(inner, loop.capture(place), best)
+    left = forms.where(inner, own, inner.constant(suppression.OUT, F32), left)
+    most = forms.reduce(inner, "Max", left, [0, 1, 2], keep=False)
+    # Runtimes give the lowest number for the maximum of nothing but minus infinity.
+    more = forms.less(inner, inner.constant(suppression.LOWEST, F32), most)
+    start = c.constant(True, ElementType.BOOLEAN)
+    trip = forms.squeeze(c, trips, [0])
+    made = loop.finish(trip, start, more, [left, *held], [best, value])
+    return tuple(made[1 + len(held) :])
+
+
+def _by_class(c: Conversion, scan: Value) -> Value:
+    """[T, N, C, 1] as [N, C, T]."""
+    return forms.transpose(c, forms.squeeze(c, scan, [3]), [1, 2, 0])

@@ -1,0 +1,73 @@
+"""MatrixNms in ONNX: all pairs of boxes of a class compared, no box waiting for another."""
+
+from __future__ import annotations
+
+from irloop.conversion.detection import boxes as geometry
+from irloop.conversion.detection import class_rows, suppression
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.sizes import OnnxSizes
+from irloop.conversion.framework.translation import Conversion, exports
+from irloop.dialects.onnx import elementwise
+from irloop.dialects.onnx.search import NonZero
+from irloop.dialects.openvino import multiclass_nms as ov
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+F32, I64 = ElementType.F32, ElementType.I64
+
+
+@exports(ov.MatrixNms)
+def export_matrix_nms(c: Conversion, op: ov.MatrixNms, boxes: Value, scores: Value) -> list[Value]:
+    """MatrixNms -> TopK, a table of overlaps, ReduceMin of the decays, TopK."""
+    suppression.require_opset(c)
+    sizes = OnnxSizes(c)
+    wide, worth = forms.cast(c, boxes, F32), forms.cast(c, scores, F32)
+    items, classes, _ = sizes.of(worth, 3)
+    good = forms.less(c, c.constant(op.score_threshold, F32), worth)
+    worth = suppression.dropped(c, worth, good)
+    worth = suppression.without_class(c, worth, classes, op.background_class)
+    values, index = forms.topk(c, worth, _most(c, worth, op.nms_top_k), 2)
+    chosen = suppression.members(c, forms.unsqueeze(c, wide, [1]), index)
+    lowered = forms.mul(c, values, _decay(c, op, chosen))
+    left = forms.less(c, c.constant(max(op.post_threshold, suppression.LOWEST), F32), lowered)
+    places = forms.transpose(c, c(NonZero(), left), [1, 0])
+    found = suppression.Candidates(chosen, lowered, index).origin(c, places)
+    rows = class_rows.Rows(found, suppression.read(c, lowered, places), items)
+    rows = class_rows.sorted_rows(c, op, rows, by_class=False)
+    flat = class_rows.flat_places(c, rows, wide)
+    listed = forms.reshape(c, wide, [-1, 4])
+    return class_rows.outputs(c, op, rows, listed, flat, element_of(boxes))
+
+
+def _most(c: Conversion, worth: Value, best: int) -> Value:
+    """The largest number of candidates of a class, and at most `best`; 1 where there is none."""
+    candidate = forms.less(c, c.constant(suppression.LOWEST, F32), worth)
+    counts = forms.reduce(c, "Sum", forms.cast(c, candidate, I64), [2])
+    most = forms.reshape(c, forms.reduce(c, "Max", counts, [0, 1]), [1])
+    most = most if best < 0 else forms.minimum(c, most, c.i64([best]))
+    return forms.maximum(c, most, c.i64([1]))
+
+
+def _decay(c: Conversion, op: ov.MatrixNms, boxes: Value) -> Value:
+    """By what the better boxes lower the score of each of [N, C, K, 4], best first."""
+    border = 0.0 if op.normalized else 1.0
+    own, others = forms.unsqueeze(c, boxes, [3]), forms.unsqueeze(c, boxes, [2])
+    share = geometry.overlap(c, own, others, border)
+    zero, one = c.constant(0.0, F32), c.constant(1.0, F32)
+    if border:
+        # Boxes that do not touch do not share a border either.
+        share = forms.where(c, geometry.touching(c, own, others), share, zero)
+    place = geometry.places(c, OnnxSizes(c).of(boxes, 4)[2])
+    better = forms.less(c, place, forms.unsqueeze(c, place, [1]))
+    most = forms.reduce(c, "Max", forms.where(c, better, share, zero), [3], keep=False)
+    most = forms.unsqueeze(c, most, [2])
+    if op.decay_function.lower() == "gaussian":
+        power = forms.sub(c, forms.mul(c, most, most), forms.mul(c, share, share))
+        factor = c(elementwise.Exp(), forms.mul(c, power, c.constant(op.gaussian_sigma, F32)))
+    else:
+        rest = forms.add(c, forms.sub(c, one, most), c.constant(1e-10, F32))
+        factor = forms.div(c, forms.sub(c, one, share), rest)
+    return forms.reduce(c, "Min", forms.where(c, better, factor, one), [3], keep=False)

@@ -1,0 +1,117 @@
+"""MulticlassNms in ONNX: NonMaxSuppression, then the orders that OpenVINO has.
+
+A threshold that shrinks with each box that is kept (nms_eta) is a Loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.conversion.detection import boxes as geometry
+from irloop.conversion.detection import class_rows, suppression
+from irloop.conversion.detection.greedy import Rule, greedy
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.sizes import OnnxSizes
+from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.onnx_loops import OnnxLoop
+from irloop.dialects.onnx import comparison
+from irloop.dialects.openvino import multiclass_nms as ov
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+F32, I64 = ElementType.F32, ElementType.I64
+
+Multiclass = ov.MulticlassNms8 | ov.MulticlassNms
+
+
+@exports(ov.MulticlassNms8, ov.MulticlassNms)
+def export_multiclass(
+    c: Conversion, op: Multiclass, boxes: Value, scores: Value, numbers: Value | None = None
+) -> list[Value]:
+    """MulticlassNms -> NonMaxSuppression, TopK by score, and Gather of the boxes."""
+    suppression.require_opset(c)
+    sizes = OnnxSizes(c)
+    wide, worth = forms.cast(c, boxes, F32), forms.cast(c, scores, F32)
+    if numbers is None:
+        lists = forms.unsqueeze(c, wide, [1])
+    else:
+        lists, worth = _segments(c, wide, worth, numbers)
+    items, classes, _ = sizes.of(worth, 3)
+    shown = suppression.without_class(c, worth, classes, op.background_class)
+    found = _kept(c, op, lists, shown)
+    rows = class_rows.Rows(found, suppression.read(c, worth, found), items)
+    rows = class_rows.sorted_rows(c, op, rows, by_class=True)
+    if numbers is None:
+        flat = class_rows.flat_places(c, rows, wide)
+    else:
+        label, box = (suppression.column(c, rows.found, at) for at in (1, 2))
+        flat = forms.add(c, forms.mul(c, box, sizes.list([classes])), label)
+        wide = forms.transpose(c, wide, [1, 0, 2])
+    listed = forms.reshape(c, wide, [-1, 4])
+    return class_rows.outputs(c, op, rows, listed, flat, element_of(boxes))
+
+
+def _segments(c: Conversion, boxes: Value, scores: Value, numbers: Value) -> tuple[Value, Value]:
+    """Boxes [N, C, P, 4] and scores [N, C, P] of [C, P, 4] and [C, P] that all items share.
+
+    The boxes of an item are a segment of the list, the `numbers` [N] tell how many; the others
+    are none of its candidates.
+    """
+    sizes = OnnxSizes(c)
+    counts = forms.unsqueeze(c, forms.as_i64(c, numbers), [1])
+    first = forms.unsqueeze(c, suppression.starts(c, forms.as_i64(c, numbers)), [1])
+    place = geometry.places(c, sizes.of(scores, 2)[1])
+    reached = geometry.at_least(c, place, first)
+    inside = c(comparison.And(), reached, forms.less(c, place, forms.add(c, first, counts)))
+    worth = suppression.dropped(c, forms.unsqueeze(c, scores, [0]), forms.unsqueeze(c, inside, [1]))
+    items = sizes.list([sizes.of(numbers, 1)[0], 1, 1, 1])
+    return forms.expand(c, forms.unsqueeze(c, boxes, [0]), items), worth
+
+
+def _kept(c: Conversion, op: Multiclass, boxes: Value, scores: Value) -> Value:
+    """Rows (item, class, box) of what is kept, by item and class."""
+    border = 0.0 if op.normalized else 1.0
+    least = suppression.just_below(op.score_threshold)
+    if op.nms_eta < 1:
+        good = forms.less(c, c.constant(least, F32), scores)
+        given = suppression.dropped(c, scores, good)
+        found = suppression.candidates(c, boxes, given, op.nms_top_k)
+        rows, _ = greedy(c, found.boxes, found.scores, None, _shrinking(c, op, found.scores))
+        return found.origin(c, rows)
+    bordered = geometry.unfolded(c, geometry.with_border(c, boxes, border))
+    # A box that overlaps by the threshold is suppressed; every box overlaps by at least 0.
+    every = op.iou_threshold <= 0
+    return suppression.suppressed(
+        c,
+        bordered,
+        scores,
+        0.0 if every else suppression.just_below(op.iou_threshold),
+        least=least,
+        best=op.nms_top_k,
+        limit=1 if every else -1,
+    )
+
+
+def _shrinking(c: Conversion, op: Multiclass, scores: Value) -> Rule:
+    """Boxes go that overlap a kept one by a threshold, which shrinks while it is above a half."""
+    border = 0.0 if op.normalized else 1.0
+
+    def share(inner: Conversion, boxes: Value, taken: Value) -> Value:
+        return geometry.overlap(inner, boxes, taken, border)
+
+    def update(
+        loop: OnnxLoop, left: Value, share: Value, states: Sequence[Value]
+    ) -> tuple[Value, list[Value]]:
+        inner = loop.inner
+        worst, threshold = forms.maximum(inner, states[0], share), states[1]
+        shrinks = forms.less(inner, inner.constant(0.5, F32), threshold)
+        smaller = forms.mul(inner, threshold, inner.constant(op.nms_eta, F32))
+        threshold = forms.where(inner, shrinks, smaller, threshold)
+        left = suppression.dropped(inner, left, forms.less(inner, worst, threshold))
+        return left, [worst, threshold]
+
+    none = forms.expand(c, c.constant(-1.0, F32), forms.shape(c, scores))
+    return Rule(share, update, [none, c.constant(op.iou_threshold, F32)])

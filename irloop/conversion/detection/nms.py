@@ -1,0 +1,223 @@
+"""Non-maximum suppression in the other dialect.
+
+A box that overlaps a better one by the threshold exactly is suppressed in OpenVINO and kept in
+ONNX; a constant threshold is moved to its neighbour, so that both keep the same boxes. Soft
+suppression, which lowers scores, is a Loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from irloop.conversion.detection import boxes as geometry
+from irloop.conversion.detection import suppression
+from irloop.conversion.detection.greedy import Rule, greedy
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.onnx_loops import OnnxLoop
+from irloop.dialects.onnx import elementwise
+from irloop.dialects.onnx import nms as onnx
+from irloop.dialects.openvino import nms as ov
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__ = ["listed", "scored_outputs"]
+
+F32, I64 = ElementType.F32, ElementType.I64
+
+
+@exports(ov.NonMaxSuppression1, ov.NonMaxSuppression3, ov.NonMaxSuppression4)
+def export_indices(c: Conversion, op: ov.Suppressing, *inputs: Value | None) -> Value:
+    """NonMaxSuppression -> NonMaxSuppression, sorted by score where that is asked for."""
+    indices, _ = _ranked(c, op, *_exported(c, op, inputs))
+    return forms.cast(c, indices, op.index_type())
+
+
+@exports(ov.NonMaxSuppression5, ov.NonMaxSuppression9)
+def export_scored(c: Conversion, op: ov.Scored, *inputs: Value | None) -> list[Value]:
+    """NonMaxSuppression -> NonMaxSuppression, the scores gathered."""
+    sigma = inputs[5] if len(inputs) > 5 else None
+    known = None if sigma is None else c.constant_of(sigma)
+    if sigma is None or (known is not None and known.reshape(-1)[0] <= 0):
+        found = _exported(c, op, inputs)
+    else:
+        found = _softened(c, op, inputs, sigma)
+    original = inputs[1]
+    assert original is not None
+    return scored_outputs(c, op, *found, original)
+
+
+class _Sorting(Protocol):
+    @property
+    def sort_result_descending(self) -> bool: ...
+
+
+class _Scoring(_Sorting, Protocol):
+    @property
+    def output_type(self) -> ElementType: ...
+
+
+def _ranked(c: Conversion, op: _Sorting, indices: Value, scores: Value) -> tuple[Value, Value]:
+    """Rows and scores, sorted by score where that is asked for."""
+    if not op.sort_result_descending:
+        return indices, scores
+    scores, order = forms.topk(c, scores, suppression.number(c, scores), 0)
+    return forms.gather(c, indices, order, 0), scores
+
+
+def scored_outputs(
+    c: Conversion, op: _Scoring, indices: Value, scores: Value, original: Value
+) -> list[Value]:
+    """Rows (item, class, box) and (item, class, score), and their number.
+
+    The scores have the element type of the `original` ones.
+    """
+    indices, scores = _ranked(c, op, indices, scores)
+    pairs = forms.cast(c, forms.slice_(c, indices, [0], [2], [1]), F32)
+    named = forms.concat(c, [pairs, forms.unsqueeze(c, scores, [1])], 1)
+    return [
+        forms.cast(c, indices, op.output_type),
+        forms.cast(c, named, element_of(original)),
+        forms.cast(c, suppression.number(c, indices), op.output_type),
+    ]
+
+
+def _exported(
+    c: Conversion, op: ov.Suppressing, inputs: tuple[Value | None, ...]
+) -> tuple[Value, Value]:
+    """The kept rows [K, 3] and their scores [K], f32."""
+    suppression.require_opset(c)
+    boxes, scores, limit, iou, threshold = (*inputs[:5], *(None,) * 5)[:5]
+    assert boxes is not None
+    assert scores is not None
+    wide_scores = forms.cast(c, scores, F32)
+    limit = c.i64([0]) if limit is None else listed(c, limit, I64)
+    limit, iou = _below(c, limit, iou)
+    least = c.constant([0.0], F32) if threshold is None else listed(c, threshold, F32)
+    target = onnx.NonMaxSuppression(int(op.centred()))
+    found = c(target, forms.cast(c, boxes, F32), wide_scores, limit, iou, least)
+    return found, suppression.read(c, wide_scores, found)
+
+
+def _softened(
+    c: Conversion, op: ov.Suppressing, inputs: tuple[Value | None, ...], sigma: Value
+) -> tuple[Value, Value]:
+    """As `_exported`; with a sigma above 0 a box lowers the scores of those that overlap it."""
+    suppression.require_opset(c)
+    boxes, scores, limit, iou, threshold = inputs[:5]
+    assert boxes is not None
+    assert scores is not None
+    most = c.i64([0]) if limit is None else forms.maximum(c, listed(c, limit, I64), c.i64([0]))
+    share, least, width = (
+        c.constant([0.0], F32) if value is None else listed(c, value, F32)
+        for value in (iou, threshold, sigma)
+    )
+    tiny = c.constant([1e-30], F32)
+    scale = forms.div(c, c.constant([-0.5], F32), forms.maximum(c, width, tiny))
+    soft = forms.less(c, c.constant([0.0], F32), width)
+
+    def update(
+        loop: OnnxLoop, left: Value, overlap: Value, states: Sequence[Value]
+    ) -> tuple[Value, list[Value]]:
+        inner = loop.inner
+        power = forms.mul(inner, forms.mul(inner, overlap, overlap), loop.capture(scale))
+        lowered = forms.mul(inner, left, inner(elementwise.Exp(), power))
+        good = forms.less(inner, loop.capture(least), lowered)
+        apart = forms.less(inner, overlap, loop.capture(share))
+        kept = forms.where(inner, loop.capture(soft), good, apart)
+        score = forms.where(inner, loop.capture(soft), lowered, left)
+        return suppression.dropped(inner, score, kept), []
+
+    wide = forms.cast(c, scores, F32)
+    given = suppression.dropped(c, wide, forms.less(c, least, wide))
+    corners = forms.unsqueeze(c, _corners(c, op, forms.cast(c, boxes, F32)), [1])
+    return greedy(c, corners, given, most, Rule(_overlap, update))
+
+
+def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
+    return geometry.overlap(c, boxes, taken, 0.0)
+
+
+def _corners(c: Conversion, op: ov.Suppressing, boxes: Value) -> Value:
+    """Boxes [N, P, 4] with their lower corner first."""
+    first, second = geometry.halves(c, boxes)
+    if not op.centred():
+        low, high = forms.minimum(c, first, second), forms.maximum(c, first, second)
+        return forms.concat(c, [low, high], 2)
+    half = forms.mul(c, second, c.constant(0.5, F32))
+    return forms.concat(c, [forms.sub(c, first, half), forms.add(c, first, half)], 2)
+
+
+def listed(c: Conversion, value: Value, element: ElementType) -> Value:
+    """A number as a list of one element."""
+    return forms.reshape(c, forms.cast(c, value, element), [1])
+
+
+def _below(c: Conversion, limit: Value, iou: Value | None) -> tuple[Value, Value]:
+    """Limit and threshold so that "more than" means what "at least" did."""
+    import numpy as np
+
+    known = np.zeros(1, np.float32) if iou is None else c.constant_of(iou)
+    if known is None:
+        assert iou is not None
+        given = listed(c, iou, F32)
+        none = forms.less(c, given, c.constant([np.finfo(np.float32).tiny], F32))
+        limit = forms.where(c, none, forms.minimum(c, limit, c.i64([1])), limit)
+        return limit, forms.mul(c, given, c.constant([1.0 - 2.0**-23], F32))
+    number = np.float32(known.reshape(-1)[0])
+    if number > 0:
+        return limit, c.constant([suppression.just_below(float(number))], F32)
+    # Every box overlaps by at least 0: one is left.
+    return forms.minimum(c, limit, c.i64([1])), c.constant([0.0], F32)
+
+
+@imports(onnx.NonMaxSuppression)
+def import_suppression(
+    c: Conversion,
+    op: onnx.NonMaxSuppression,
+    boxes: Value,
+    scores: Value,
+    limit: Value | None = None,
+    iou: Value | None = None,
+    threshold: Value | None = None,
+) -> Value:
+    """NonMaxSuppression -> NonMaxSuppression-5."""
+    if c.opset < 5:
+        raise c.refuse("NonMaxSuppression of opset4 gives a fixed number of rows", "write opset5")
+    target = ov.NonMaxSuppression5(
+        box_encoding="center" if op.center_point_box else "corner",
+        sort_result_descending=False,
+        output_type=I64,
+    )
+    lowest = c.constant(-3.4028234663852886e38, F32)
+    node = c.emit(
+        target,
+        boxes,
+        scores,
+        c.i64(0) if limit is None else _single(c, limit, I64),
+        _above(c, iou),
+        lowest if threshold is None else _single(c, threshold, F32),
+    )
+    return node.outputs[0]
+
+
+def _single(c: Conversion, value: Value, element: ElementType) -> Value:
+    return ov_forms.reshape(c, ov_forms.converted(c, value, element), [1])
+
+
+def _above(c: Conversion, iou: Value | None) -> Value:
+    """A threshold for "at least" that keeps what "more than" kept."""
+    import numpy as np
+
+    known = np.zeros(1, np.float32) if iou is None else c.constant_of(iou)
+    # The smallest number that no runtime rounds to 0.
+    tiny = np.finfo(np.float32).tiny
+    if known is None:
+        assert iou is not None
+        raised = ov_forms.multiply(c, _single(c, iou, F32), c.constant([1.0 + 2.0**-23], F32))
+        return ov_forms.maximum(c, raised, c.constant([tiny], F32))
+    number = np.float32(known.reshape(-1)[0])
+    return c.constant(max(np.nextafter(number, np.float32(np.inf)), tiny), F32)

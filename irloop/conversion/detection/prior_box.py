@@ -1,0 +1,156 @@
+"""Prior boxes in ONNX: the constant that they are once the sizes are known, else a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from irloop.conversion.detection.boxes import places
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.sizes import OnnxSizes, Size
+from irloop.conversion.framework.translation import Conversion, exports
+from irloop.dialects.onnx import elementwise
+from irloop.dialects.openvino import prior_box as ov
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+F32 = ElementType.F32
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Boxes around every element; steps that are None are the image's share.
+
+    A box is a shift of its centre, half a width and half a height, and whether it is clipped at
+    once. `powers` tell with which power of the image's height each half size grows.
+    """
+
+    boxes: Sequence[tuple[float, float, float, float, bool]]
+    powers: Sequence[float]
+    #: How many boxes of an element count: the last ones are left out, or zeros stand for them.
+    count: int
+    steps: tuple[float, float] | None
+    step_power: float
+    offset: float
+    clip: bool
+    variance: Sequence[float]
+
+
+@exports(ov.PriorBox, ov.PriorBox8, ov.PriorBoxClustered)
+def export_priors(
+    c: Conversion, op: ov.SizedPriors | ov.PriorBoxClustered, layer: Value, image: Value
+) -> Value:
+    """PriorBox, PriorBoxClustered -> a constant, or a grid of centres and the boxes around them."""
+    sizes = [c.constant_of(layer), c.constant_of(image)]
+    if all(size is not None for size in sizes):
+        return c.constant(op.kernel()(*sizes), F32)
+    if c.opset < 11:
+        raise c.refuse("sizes that are known only when it runs need Range", opset=11)
+    grid = _clustered(op) if isinstance(op, ov.PriorBoxClustered) else _sized(op)
+    return _built(c, grid, layer, image)
+
+
+def _clustered(op: ov.PriorBoxClustered) -> _Grid:
+    sizes = zip(op.width, op.height, strict=True)
+    boxes = [(0.0, 0.0, width / 2, height / 2, False) for width, height in sizes]
+    none = [0.0] * len(boxes)
+    return _Grid(boxes, none, len(boxes), op.steps(), 0.0, op.offset, op.clip, op.variance)
+
+
+def _sized(op: ov.SizedPriors) -> _Grid:
+    from irloop.kernels.prior_box import count_of, element_boxes
+
+    priors = op.priors()
+    boxes = element_boxes(priors)
+    powers = [0.0] * len(boxes)
+    if not op.scale_all_sizes:
+        # The smaller sizes are then shares of the image's height; means with the larger ones
+        # grow with its root. What a height of 4 makes of each box tells which it is.
+        larger = element_boxes(replace(priors, min_size=tuple(4 * x for x in priors.min_size)))
+        ratios = [there[2] / here[2] for here, there in zip(boxes, larger, strict=True)]
+        powers = [0.0 if ratio < 1.5 else 0.5 if ratio < 3 else 1.0 for ratio in ratios]
+    offset = op.offset if op.step else 0.5
+    step_power = 0.0 if op.scale_all_sizes else 1.0
+    steps = (op.step, op.step) if op.step else None
+    count = count_of(priors)
+    return _Grid(boxes, powers, count, steps, step_power, offset, op.clip, op.variance)
+
+
+def _built(c: Conversion, grid: _Grid, layer: Value, image: Value) -> Value:
+    """[2, 4 * h * w * boxes]: corners, then variances."""
+    sizes = OnnxSizes(c)
+    (height, width), (rows, columns) = (sizes.items(value, 2) for value in (layer, image))
+    tall = _number(c, rows)
+    across = _coordinates(c, grid, 0, width, columns, tall)
+    boxes = forms.add(c, across, _coordinates(c, grid, 1, height, rows, tall))
+    flat = forms.reshape(c, _clipped(c, grid, boxes), [-1])
+    if grid.count != len(grid.boxes):
+        total = sizes.list([sizes.product([height, width, 4 * grid.count])])
+        whole = forms.concat(c, [flat, forms.constant_of_shape(c, total, 0.0, F32)], 0)
+        flat = forms.slice_by(c, whole, c.i64([0]), total, c.i64([0]))
+    return forms.concat(
+        c, [forms.unsqueeze(c, row, [0]) for row in (flat, _variances(c, grid, flat))], 0
+    )
+
+
+def _coordinates(
+    c: Conversion, grid: _Grid, axis: int, count: Size, length: Size, tall: Value
+) -> Value:
+    """The x (axis 0) or y (axis 1) of boxes [h, w, boxes, 4], 0 in the places of the other.
+
+    There are `count` elements along `length` elements of the image, which is `tall`.
+    """
+    size = _number(c, length)
+    if grid.steps is not None:
+        stride = c.constant(grid.steps[1 - axis], F32)
+        stride = forms.mul(c, stride, tall) if grid.step_power else stride
+    else:
+        stride = forms.div(c, size, _number(c, count))
+    middle = forms.add(c, places(c, count, F32), c.constant(grid.offset, F32))
+    along = [1, -1, 1, 1] if axis == 0 else [-1, 1, 1, 1]
+    middle = forms.reshape(c, forms.mul(c, middle, stride), along)
+    centre = forms.add(c, middle, _column(c, [box[axis] for box in grid.boxes]))
+    half = _column(c, [box[2 + axis] for box in grid.boxes])
+    if any(grid.powers):
+        half = forms.mul(c, half, c(elementwise.Pow(), tall, _column(c, grid.powers)))
+    ends = [forms.div(c, build(c, centre, half), size) for build in (forms.sub, forms.add)]
+    placed = []
+    for at, end in zip((axis, 2 + axis), ends, strict=True):
+        own = c.constant([float(place == at) for place in range(4)], F32)
+        placed.append(forms.mul(c, end, own))
+    return forms.add(c, *placed)
+
+
+def _number(c: Conversion, size: Size) -> Value:
+    """A size as f32."""
+    if isinstance(size, int):
+        return c.constant([float(size)], F32)
+    return forms.cast(c, size, F32)
+
+
+def _column(c: Conversion, numbers: Sequence[float]) -> Value:
+    return forms.unsqueeze(c, c.constant(list(numbers), F32), [1])
+
+
+def _clipped(c: Conversion, grid: _Grid, boxes: Value) -> Value:
+    """Boxes [h, w, boxes, 4] between 0 and 1 as far as that is asked for."""
+    at_once = [box[4] for box in grid.boxes]
+    if grid.clip:
+        return forms.clip(c, boxes, 0.0, 1.0)
+    if not any(at_once):
+        return boxes
+    # Of those only the low corner has a lower bound, only the high one an upper bound.
+    far = 3e38
+    low = [[0.0, 0, -far, -far] if once else [-far] * 4 for once in at_once]
+    high = [[far, far, 1.0, 1] if once else [far] * 4 for once in at_once]
+    raised = forms.maximum(c, boxes, c.constant(low, F32))
+    return forms.minimum(c, raised, c.constant(high, F32))
+
+
+def _variances(c: Conversion, grid: _Grid, like: Value) -> Value:
+    """As many variances as there are coordinates: four a box, one for all, or 0.1."""
+    row = list(grid.variance) or [0.1]
+    repeats = forms.div(c, forms.shape(c, like), c.i64([len(row)]))
+    return forms.tile(c, c.constant(row, F32), repeats)

@@ -1,0 +1,228 @@
+"""Region proposals in ONNX: anchors moved, the best of them through NonMaxSuppression."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from irloop.conversion.detection import boxes as geometry
+from irloop.conversion.detection import suppression
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.sizes import OnnxSizes, Size
+from irloop.conversion.framework.translation import Conversion, exports
+from irloop.dialects.openvino import proposals as ov
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+F32, I64 = ElementType.F32, ElementType.I64
+
+#: A box grows at most so much, as a logarithm.
+_MAX_GROWTH = math.log(1000.0 / 16.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Image:
+    """Height, width and the scales of heights and of widths, [1 or N, 1, 1] each."""
+
+    height: Value
+    width: Value
+    scales: tuple[Value, Value]
+
+    @classmethod
+    def of(cls, c: Conversion, image: Value, count: Size) -> _Image:
+        """Of (height, width, scale) or (height, width, scale of heights, of widths), [.., K]."""
+        wide = forms.cast(c, image, F32)
+        last = count - 1 if isinstance(count, int) else -1
+        parts = [forms.gather(c, wide, c.i64([at]), -1) for at in (0, 1, 2, last)]
+        height, width, high, along = (forms.reshape(c, part, [-1, 1, 1]) for part in parts)
+        return cls(height, width, (high, along))
+
+    def less_border(self, c: Conversion, border: float) -> tuple[Value, Value]:
+        """The largest coordinates, (height, width)."""
+        if not border:
+            return self.height, self.width
+        one = c.constant(border, F32)
+        return forms.sub(c, self.height, one), forms.sub(c, self.width, one)
+
+    def least(self, c: Conversion, smallest: float) -> tuple[Value, Value]:
+        """The smallest sizes (height, width) of a box."""
+        factor = c.constant(smallest, F32)
+        first, last = (forms.mul(c, scale, factor) for scale in self.scales)
+        return first, last
+
+
+def _by_place(c: Conversion, maps: Value, width: int) -> Value:
+    """Maps [N, A * width, H, W] as [N, H * W * A, width], or [N, H * W * A] for width 1."""
+    sizes = OnnxSizes(c)
+    items, channels, height, along = sizes.of(maps, 4)
+    anchors = sizes.by(channels, width)
+    total = sizes.product([height, along, anchors])
+    if width == 1:
+        return sizes.reshape(forms.transpose(c, maps, [0, 2, 3, 1]), [items, total])
+    split = sizes.reshape(maps, [items, anchors, width, height, along])
+    return sizes.reshape(forms.transpose(c, split, [0, 3, 4, 1, 2]), [items, total, width])
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What is kept, sorted by item: boxes [M, 4], scores [M], and counts [N]."""
+
+    boxes: Value
+    scores: Value
+    counts: Value
+
+
+def _best(c: Conversion, boxes: Value, scores: Value, before: int) -> suppression.Candidates:
+    """The best boxes [N, P, 4] by scores [N, P], all as one class."""
+    return suppression.candidates(
+        c, forms.unsqueeze(c, boxes, [1]), forms.unsqueeze(c, scores, [1]), before
+    )
+
+
+def _chosen(
+    c: Conversion, found: suppression.Candidates, overlap: float, border: float, after: int
+) -> _Chosen:
+    """The first `after` of each item that do not overlap better ones."""
+    bordered = geometry.with_border(c, found.boxes, border)
+    rows = suppression.suppressed(c, bordered, found.scores, overlap, limit=after)
+    item = suppression.column(c, rows, 0)
+    return _Chosen(
+        suppression.read(c, found.boxes, rows),
+        suppression.read(c, found.scores, rows),
+        suppression.counted(c, item, OnnxSizes(c).of(found.scores, 3)[0]),
+    )
+
+
+def _grid(c: Conversion, op: ov.Proposing, height: Size, width: Size) -> Value:
+    """Anchors around every element, [1, H * W * A, 4]."""
+    from irloop.kernels.proposals import anchor_boxes
+
+    base = c.constant(anchor_boxes(op.anchors()), F32)
+    stride = c.constant(float(op.feat_stride), F32)
+    down, along = (forms.mul(c, geometry.places(c, size, F32), stride) for size in (height, width))
+    down, along = forms.reshape(c, down, [-1, 1, 1, 1]), forms.reshape(c, along, [1, -1, 1, 1])
+    x, y = (down, along) if op.anchors().tensorflow else (along, down)
+    return forms.reshape(c, forms.add(c, geometry.shifts(c, x, y), base), [1, -1, 4])
+
+
+@exports(ov.Proposal, ov.Proposal1)
+def export_proposal(
+    c: Conversion, op: ov.Proposing, scores: Value, moves: Value, image: Value
+) -> list[Value]:
+    """Proposal -> a grid of anchors, TopK, NonMaxSuppression, zeros behind the last."""
+    suppression.require_opset(c)
+    sizes = OnnxSizes(c)
+    items, channels, height, width = sizes.of(scores, 4)
+    tensorflow = op.anchors().tensorflow
+    border = 0.0 if tensorflow else 1.0
+    frame = _Image.of(c, image, sizes.of(image, 1)[0])
+    # The axes of TensorFlow's are swapped, and so are the sides of the image.
+    turned = _Image(frame.width, frame.height, frame.scales) if tensorflow else frame
+    half = sizes.list([sizes.by(channels, 2)])
+    shown = forms.slice_by(c, forms.cast(c, scores, F32), half, sizes.list([channels]), c.i64([1]))
+    worth = _by_place(c, shown, 1)
+    boxes = _grid(c, op, height, width)
+    if tensorflow:
+        boxes = geometry.clipped(c, boxes, turned.height, turned.width)
+    place, size = op.box_coordinate_scale, op.box_size_scale
+    scales = c.constant([place, place, size, size], F32)
+    move = forms.div(c, _by_place(c, forms.cast(c, moves, F32), 4), scales)
+    boxes = geometry.refined(c, boxes, move, border, ends=False)
+    if op.clip_before_nms:
+        boxes = geometry.clipped(c, boxes, *turned.less_border(c, border))
+    large = geometry.large_enough(c, boxes, border, frame.least(c, op.min_size))
+    worth = forms.mul(c, worth, forms.cast(c, large, F32))
+    found = _best(c, boxes, worth, op.pre_nms_topn)
+    kept = _chosen(c, found, op.nms_thresh, border, op.post_nms_topn)
+    return _filled_up(c, op, turned, kept, items, element_of(scores))
+
+
+def _filled_up(
+    c: Conversion,
+    op: ov.Proposing,
+    frame: _Image,
+    kept: _Chosen,
+    items: Size,
+    element: ElementType,
+) -> list[Value]:
+    """[N * after, 5] (item, box), an item of -1 behind the last of each item; and the scores."""
+    sizes, after = OnnxSizes(c), op.post_nms_topn
+    total = sizes.times(items, after)
+    table = suppression.dense(c, kept.boxes, kept.counts, after, width=4)
+    if op.clip_after_nms:
+        table = geometry.clipped(c, table, frame.height, frame.width)
+    if op.normalize:
+        bounds = [frame.width, frame.height, frame.width, frame.height]
+        table = forms.div(c, table, forms.concat(c, bounds, -1))
+    item = forms.unsqueeze(c, geometry.places(c, items, F32), [1])
+    place, count = c.i64([list(range(after))]), forms.unsqueeze(c, kept.counts, [1])
+    end = forms.where(c, forms.equal(c, place, count), c.constant(-1.0, F32), c.constant(0.0, F32))
+    item = forms.where(c, forms.less(c, place, count), item, end)
+    whole = forms.concat(c, [forms.unsqueeze(c, item, [2]), table], 2)
+    rows = forms.cast(c, sizes.reshape(whole, [total, 5]), element)
+    if op.n_outputs == 1:
+        return [rows]
+    values = suppression.dense(c, kept.scores, kept.counts, after)
+    return [rows, forms.cast(c, sizes.reshape(values, [total]), element)]
+
+
+def _moved(c: Conversion, frame: _Image, anchors: Value, moves: Value, border: float) -> Value:
+    """Anchors [P, 4] moved and clipped, [N, P, 4]."""
+    listed = forms.reshape(c, forms.cast(c, anchors, F32), [1, -1, 4])
+    move = _by_place(c, forms.cast(c, moves, F32), 4)
+    boxes = geometry.refined(c, listed, move, border, ends=True, limit=_MAX_GROWTH)
+    return geometry.clipped(c, boxes, *frame.less_border(c, border))
+
+
+@exports(ov.ExperimentalDetectronGenerateProposalsSingleImage)
+def export_single_image(
+    c: Conversion,
+    op: ov.ExperimentalDetectronGenerateProposalsSingleImage,
+    image: Value,
+    anchors: Value,
+    moves: Value,
+    scores: Value,
+) -> list[Value]:
+    """ExperimentalDetectronGenerateProposalsSingleImage -> TopK and NonMaxSuppression."""
+    suppression.require_opset(c)
+    frame = _Image.of(c, image, 3)
+    boxes = _moved(c, frame, anchors, forms.unsqueeze(c, moves, [0]), 1.0)
+    worth = _by_place(c, forms.unsqueeze(c, forms.cast(c, scores, F32), [0]), 1)
+    least = c.constant(op.min_size, F32)
+    large = geometry.large_enough(c, boxes, 1.0, (least, least))
+    found = _best(c, boxes, forms.mul(c, worth, forms.cast(c, large, F32)), op.pre_nms_count)
+    kept = _chosen(c, found, op.nms_threshold, 0.0, op.post_nms_count)
+    element, after = element_of(scores), op.post_nms_count
+    rows = suppression.dense(c, kept.boxes, kept.counts, after, width=4)
+    values = suppression.dense(c, kept.scores, kept.counts, after)
+    return [forms.cast(c, forms.squeeze(c, part, [0]), element) for part in (rows, values)]
+
+
+@exports(ov.GenerateProposals)
+def export_generate(
+    c: Conversion,
+    op: ov.GenerateProposals,
+    images: Value,
+    anchors: Value,
+    moves: Value,
+    scores: Value,
+) -> list[Value]:
+    """GenerateProposals -> TopK and NonMaxSuppression."""
+    suppression.require_opset(c)
+    border = 0.0 if op.normalized else 1.0
+    frame = _Image.of(c, images, OnnxSizes(c).of(images, 2)[1])
+    boxes = _moved(c, frame, anchors, moves, border)
+    found = _best(c, boxes, _by_place(c, forms.cast(c, scores, F32), 1), op.pre_nms_count)
+    height, width = (forms.unsqueeze(c, size, [1]) for size in frame.least(c, op.min_size))
+    large = geometry.large_enough(c, found.boxes, border, (height, width))
+    found = suppression.Candidates(found.boxes, suppression.dropped(c, found.scores, large), None)
+    kept = _chosen(c, found, op.nms_threshold, border, op.post_nms_count)
+    element = element_of(scores)
+    return [
+        forms.cast(c, kept.boxes, element),
+        forms.cast(c, kept.scores, element),
+        forms.cast(c, kept.counts, op.roi_num_type),
+    ]

@@ -1,0 +1,48 @@
+"""Region layers in ONNX."""
+
+from __future__ import annotations
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.sizes import OnnxSizes
+from irloop.conversion.framework.known_inputs import needed_rank
+from irloop.conversion.framework.translation import Conversion, exports
+from irloop.dialects.onnx import activation
+from irloop.dialects.openvino import region as ov
+from irloop.graph.model import Value
+
+__all__: list[str] = []
+
+
+@exports(ov.RegionYolo)
+def export_region_yolo(c: Conversion, op: ov.RegionYolo, data: Value) -> Value:
+    """RegionYolo -> Reshape, Split, Sigmoid, Softmax, Concat, Reshape."""
+    needed_rank(c, data)
+    sizes = OnnxSizes(c)
+    items, channels, rows, columns = sizes.of(data)
+    needed = op.regions() * op.each()
+    if channels != needed:
+        raise c.refuse(f"its data is not known to have {needed} channels")
+    cells = sizes.reshape(data, [items, op.regions(), op.each(), rows, columns])
+    activated = _activated(c, op, cells)
+    if not op.do_softmax:
+        return sizes.reshape(activated, [items, needed, rows, columns])
+    first, end = op.axis % 4, op.end_axis % 4
+    outer = [items, needed, rows, columns]
+    merged = sizes.product(outer[first : end + 1])
+    return sizes.reshape(activated, [*outer[:first], merged, *outer[end + 1 :]])
+
+
+def _activated(c: Conversion, op: ov.RegionYolo, cells: Value) -> Value:
+    """[N, regions, numbers, H, W]: places, the rest of the box, confidence and classes."""
+    lengths = [min(op.coords, 2), max(op.coords - 2, 0), 1, op.classes]
+    parts = iter(forms.split(c, cells, 2, [length for length in lengths if length]))
+    result = []
+    for index, length in enumerate(lengths):
+        if not length:
+            continue
+        part = next(parts)
+        if index == 3 and op.do_softmax:
+            result.append(forms.softmax(c, part, 2))
+        else:
+            result.append(part if index == 1 else forms.numeric(c, activation.Sigmoid(), part))
+    return forms.concat(c, result, 2)

@@ -1,0 +1,147 @@
+"""Samples of regions in ONNX: the four elements around each place gathered and weighed.
+
+Samples of regions are [R, bins down, samples down, bins along, samples along].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irloop.conversion.detection.boxes import at_least, places
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.sizes import OnnxSizes, Size
+from irloop.conversion.framework.translation import Conversion
+from irloop.dialects.onnx import comparison, elementwise
+from irloop.graph.builder import shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__ = ["Maps", "Side", "integer", "maps_of", "number_of", "side"]
+
+F32, I64 = ElementType.F32, ElementType.I64
+
+
+@dataclass(frozen=True, slots=True)
+class Maps:
+    """Feature maps as a list of elements, [P] or with channels at its end, [P, C].
+
+    `first` is where the map of each sample starts.
+    """
+
+    table: Value
+    first: Value
+    height: Size
+    width: Size
+
+    def read(self, c: Conversion, y: Value, x: Value, margin: float) -> tuple[Value, Value]:
+        """Values at places that broadcast, 0 where they are more than `margin` outside.
+
+        Also 1 for each sample that is inside, else 0.
+        """
+        inside = c(
+            comparison.And(),
+            _inside(c, y, self.height, margin),
+            _inside(c, x, self.width, margin),
+        )
+        share = forms.cast(c, inside, F32)
+        rows, columns = _corners(c, y, self.height), _corners(c, x, self.width)
+        total: Value | None = None
+        for row, down in rows:
+            start = forms.add(c, forms.mul(c, row, integer(c, self.width)), self.first)
+            for column, along in columns:
+                weight = forms.mul(c, forms.mul(c, down, along), share)
+                found = forms.gather(c, self.table, forms.add(c, start, column), 0)
+                if shape_of(self.table).rank == 2:
+                    weight = forms.unsqueeze(c, weight, [-1])
+                part = forms.mul(c, found, weight)
+                total = part if total is None else forms.add(c, total, part)
+        assert total is not None, "there are four corners"
+        return total, share
+
+
+def integer(c: Conversion, size: Size) -> Value:
+    """A size as i64."""
+    return c.i64(size) if isinstance(size, int) else size
+
+
+def _number(c: Conversion, size: Size) -> Value:
+    return c.constant(float(size), F32) if isinstance(size, int) else forms.cast(c, size, F32)
+
+
+def _inside(c: Conversion, place: Value, size: Size, margin: float) -> Value:
+    """True from `margin` before the first element to as much behind the last."""
+    last = forms.add(c, _number(c, size), c.constant(margin - 1.0, F32))
+    low = at_least(c, place, c.constant(-margin, F32))
+    return c(comparison.And(), low, at_least(c, last, place))
+
+
+def _corners(c: Conversion, place: Value, size: Size) -> list[tuple[Value, Value]]:
+    """The two elements around each place moved inside, and their weights."""
+    last = forms.sub(c, _number(c, size), c.constant(1.0, F32))
+    bounded = forms.minimum(c, forms.maximum(c, place, c.constant(0.0, F32)), last)
+    low = c(elementwise.Floor(), bounded)
+    share = forms.sub(c, bounded, low)
+    high = forms.minimum(c, forms.add(c, low, c.constant(1.0, F32)), last)
+    rest = forms.sub(c, c.constant(1.0, F32), share)
+    return [(forms.cast(c, low, I64), rest), (forms.cast(c, high, I64), share)]
+
+
+def maps_of(c: Conversion, data: Value, items: Value) -> Maps:
+    """The maps [N, C, H, W] of the items [R], all channels of a place read at once.
+
+    Raises:
+        RefusedError: before opset 11.
+    """
+    if c.opset < 11:
+        raise c.refuse("its samples are a Range, which ONNX has since opset 11", opset=11)
+    sizes = OnnxSizes(c)
+    _, channels, height, width = sizes.of(data, 4)
+    by_place = forms.transpose(c, forms.cast(c, data, F32), [0, 2, 3, 1])
+    table = forms.reshape_to(c, by_place, sizes.list([-1, channels]))
+    own = forms.reshape(c, forms.as_i64(c, items), [-1, 1, 1, 1, 1])
+    return Maps(table, forms.mul(c, own, integer(c, sizes.times(height, width))), height, width)
+
+
+def number_of(c: Conversion, rois: Value, at: int) -> Value:
+    """One of the numbers of each region, [R, 1, 1, 1, 1] of f32."""
+    own = forms.gather(c, forms.cast(c, rois, F32), c.i64(at), 1)
+    return forms.reshape(c, own, [-1, 1, 1, 1, 1])
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The samples of one side: their places from its middle, and how many each bin has.
+
+    `own` is true for each sample that its region has; that with most of them counts for all.
+    """
+
+    place: Value
+    count: Value
+    own: Value
+
+
+def side(
+    c: Conversion, length: Value, bins: int, ratio: int, axes: Sequence[int], least: float
+) -> Side:
+    """Samples of sides [R, 1, 1, 1, 1], the bins and their samples along two axes.
+
+    Without a ratio there is about one an element, and at least `least` of them.
+    """
+    if ratio > 0:
+        count = c.constant([[[[[float(ratio)]]]]], F32)
+        most: Size = ratio
+    else:
+        count = c(elementwise.Ceil(), forms.div(c, length, c.constant(float(bins), F32)))
+        count = forms.maximum(c, count, c.constant(least, F32))
+        whole = forms.concat(c, [forms.reshape(c, count, [-1]), c.constant([1.0], F32)], 0)
+        most = forms.cast(c, forms.reduce(c, "Max", whole, [0]), I64)
+    index, sample = (
+        forms.reshape(c, places(c, size, F32), [-1 if at == axis else 1 for at in range(5)])
+        for size, axis in zip((bins, most), axes, strict=True)
+    )
+    place = forms.add(c, forms.add(c, forms.mul(c, index, count), sample), c.constant(0.5, F32))
+    total = forms.mul(c, count, c.constant(float(bins), F32))
+    total = forms.maximum(c, total, c.constant(1.0, F32))
+    share = forms.sub(c, forms.div(c, place, total), c.constant(0.5, F32))
+    return Side(forms.mul(c, share, length), count, forms.less(c, sample, count))

@@ -1,0 +1,193 @@
+"""NMSRotated in ONNX: a Loop that measures what turned boxes have in common with the one taken.
+
+A box is nine numbers of f64: the x of its corners in order, their y, and its area.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.conversion.detection import boxes as geometry
+from irloop.conversion.detection import suppression
+from irloop.conversion.detection.greedy import Rule, greedy
+from irloop.conversion.detection.nms import listed, scored_outputs
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.onnx_loops import OnnxLoop
+from irloop.dialects.onnx import comparison, elementwise
+from irloop.dialects.onnx.gather import GatherElements
+from irloop.dialects.openvino import nms as ov
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+F32, F64, I64 = ElementType.F32, ElementType.F64, ElementType.I64
+
+#: Corners of both boxes and crossings of their sides.
+_POINTS = 4 + 4 + 16
+
+#: Both coordinates of points or directions; they broadcast.
+Pair = tuple[Value, Value]
+
+
+@exports(ov.NMSRotated)
+def export_rotated(
+    c: Conversion,
+    op: ov.NMSRotated,
+    boxes: Value,
+    scores: Value,
+    limit: Value,
+    iou: Value,
+    threshold: Value,
+) -> list[Value]:
+    """NMSRotated -> a Loop over the boxes that are kept."""
+    suppression.require_opset(c)
+    most = forms.maximum(c, listed(c, limit, I64), c.i64([0]))
+    share, least = (listed(c, value, F32) for value in (iou, threshold))
+
+    def update(
+        loop: OnnxLoop, left: Value, overlap: Value, states: Sequence[Value]
+    ) -> tuple[Value, list[Value]]:
+        far = geometry.at_least(loop.inner, loop.capture(share), overlap)
+        return suppression.dropped(loop.inner, left, far), []
+
+    wide = forms.cast(c, scores, F32)
+    given = suppression.dropped(c, wide, forms.less(c, least, wide))
+    turned = forms.unsqueeze(c, _turned(c, boxes, clockwise=op.clockwise), [1])
+    rows, values = greedy(c, turned, given, most, Rule(_overlap, update))
+    return scored_outputs(c, op, rows, values, scores)
+
+
+def _turned(c: Conversion, boxes: Value, *, clockwise: bool) -> Value:
+    """Boxes [N, P, 5] (centre x, centre y, width, height, angle) as [N, P, 9]."""
+    # The angle is of f32, and runtimes know the cosine of nothing wider.
+    narrow = forms.slice_(c, forms.cast(c, boxes, F32), [4], [5], [2])
+    x, y, width, height = (
+        forms.slice_(c, forms.cast(c, forms.cast(c, boxes, F32), F64), [at], [at + 1], [2])
+        for at in range(4)
+    )
+    cos, sin = (
+        forms.cast(c, c(kind, narrow), F64) for kind in (elementwise.Cos(), elementwise.Sin())
+    )
+    sin = sin if clockwise else c(elementwise.Neg(), sin)
+    half = c.constant(0.5, F64)
+    wide, high = forms.mul(c, width, half), forms.mul(c, height, half)
+    right, down = c.constant([-1.0, 1, 1, -1], F64), c.constant([-1.0, -1, 1, 1], F64)
+    along, across = forms.mul(c, wide, right), forms.mul(c, high, down)
+    corner_x = forms.sub(c, forms.mul(c, cos, along), forms.mul(c, sin, across))
+    corner_y = forms.add(c, forms.mul(c, sin, along), forms.mul(c, cos, across))
+    area = forms.mul(c, width, height)
+    return forms.concat(c, [forms.add(c, x, corner_x), forms.add(c, y, corner_y), area], 2)
+
+
+def _part(c: Conversion, boxes: Value, first: int, end: int) -> Value:
+    return forms.slice_(c, boxes, [first], [end], [-1])
+
+
+def _polygon(c: Conversion, boxes: Value) -> Pair:
+    return _part(c, boxes, 0, 4), _part(c, boxes, 4, 8)
+
+
+def _rolled(c: Conversion, values: Value) -> Value:
+    """Each element replaced by the one behind it, around the last axis."""
+    ends = [_part(c, values, 1, _POINTS), _part(c, values, 0, 1)]
+    return forms.concat(c, ends, -1)
+
+
+def _cross(c: Conversion, left: Pair, right: Pair) -> Value:
+    return forms.sub(c, forms.mul(c, left[0], right[1]), forms.mul(c, left[1], right[0]))
+
+
+def _minus(c: Conversion, left: Pair, right: Pair) -> Pair:
+    return forms.sub(c, left[0], right[0]), forms.sub(c, left[1], right[1])
+
+
+def _outer(c: Conversion, pair: Pair, axis: int) -> Pair:
+    return forms.unsqueeze(c, pair[0], [axis]), forms.unsqueeze(c, pair[1], [axis])
+
+
+def _sides(c: Conversion, polygon: Pair) -> Pair:
+    return _minus(c, (_rolled(c, polygon[0]), _rolled(c, polygon[1])), polygon)
+
+
+def _within(c: Conversion, points: Pair, polygon: Pair) -> Value:
+    """True for points [N, C, P, 4] inside polygons, their border included."""
+    sides = _sides(c, polygon)
+    longest = forms.maximum(c, *(c(elementwise.Abs(), side) for side in sides))
+    longest = forms.maximum(c, forms.reduce(c, "Max", longest, [3]), c.constant(1.0, F64))
+    limit = forms.mul(c, forms.mul(c, longest, longest), c.constant(-1e-9, F64))
+    away = _minus(c, _outer(c, points, 4), _outer(c, polygon, 3))
+    reach = forms.reduce(c, "Min", _cross(c, _outer(c, sides, 3), away), [4], keep=False)
+    return geometry.at_least(c, reach, limit)
+
+
+def _crossings(c: Conversion, left: Pair, right: Pair) -> tuple[Pair, Value]:
+    """Where sides of two polygons cross, [N, C, P, 16], and which of them do."""
+    first, second = _outer(c, _sides(c, left), 4), _outer(c, _sides(c, right), 3)
+    start = _outer(c, left, 4)
+    between = _minus(c, _outer(c, right, 3), start)
+    turn = _cross(c, first, second)
+    meets = forms.less(c, c.constant(1e-12, F64), c(elementwise.Abs(), turn))
+    zero, one = c.constant(0.0, F64), c.constant(1.0, F64)
+    safe = forms.where(c, meets, turn, one)
+    at, other = (forms.div(c, _cross(c, between, side), safe) for side in (second, first))
+    for share in (at, other):
+        meets = c(comparison.And(), meets, geometry.at_least(c, share, zero))
+        meets = c(comparison.And(), meets, geometry.at_least(c, one, share))
+    x, y = (
+        forms.reshape(c, forms.add(c, low, forms.mul(c, at, side)), [0, 0, 0, 16])
+        for low, side in zip(start, first, strict=True)
+    )
+    return (x, y), forms.reshape(c, meets, [0, 0, 0, 16])
+
+
+def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
+    """The intersection over union of [N, 1, P, 9] and [N, C, 1, 9]; 0 for empty boxes."""
+    zero, one = c.constant(0.0, F64), c.constant(1.0, F64)
+    areas = [_part(c, item, 8, 9) for item in (boxes, taken)]
+    solid = c(comparison.And(), *(forms.less(c, zero, area) for area in areas))
+    shared = _shared(c, _polygon(c, boxes), _polygon(c, taken))
+    union = forms.sub(c, forms.add(c, *areas), shared)
+    share = forms.div(c, shared, forms.where(c, solid, union, one))
+    return forms.squeeze(c, forms.where(c, solid, share, zero), [3])
+
+
+def _shared(c: Conversion, left: Pair, right: Pair) -> Value:
+    """The area that pairs of turned boxes have in common, [N, C, P, 1]."""
+    crossing, crosses = _crossings(c, left, right)
+    whole = forms.shape(c, _part(c, crossing[0], 0, 4))
+    zero = c.constant(0.0, F64)
+    known = forms.concat(c, [_within(c, left, right), _within(c, right, left), crosses], 3)
+    number = forms.reduce(c, "Sum", forms.cast(c, known, F64), [3])
+    number = forms.maximum(c, number, c.constant(1.0, F64))
+    around = []
+    for axis in range(2):
+        ends = [forms.expand(c, side[axis], whole) for side in (left, right)]
+        points = forms.concat(c, [*ends, crossing[axis]], 3)
+        total = forms.reduce(c, "Sum", forms.where(c, known, points, zero), [3])
+        away = forms.sub(c, points, forms.div(c, total, number))
+        # Points that are none stand in the middle and add no area.
+        around.append(forms.where(c, known, away, zero))
+    turn = forms.where(c, known, _turn(c, (around[0], around[1])), c.constant(9.0, F64))
+    _, order = forms.topk(c, turn, c.i64([_POINTS]), 3, largest=False)
+    ring = [c(GatherElements(3), values, order) for values in around]
+    place = c.constant(list(range(_POINTS)), F64)
+    last = forms.equal(c, place, forms.sub(c, number, c.constant(1.0, F64)))
+    following = [
+        forms.where(c, last, _part(c, values, 0, 1), _rolled(c, values)) for values in ring
+    ]
+    parts = _cross(c, (ring[0], ring[1]), (following[0], following[1]))
+    area = c(elementwise.Abs(), forms.reduce(c, "Sum", parts, [3]))
+    return forms.mul(c, area, c.constant(0.5, F64))
+
+
+def _turn(c: Conversion, point: Pair) -> Value:
+    """A number in -2..2 that grows with the angle of a point around the middle."""
+    x, y = point
+    zero, one = c.constant(0.0, F64), c.constant(1.0, F64)
+    size = forms.add(c, c(elementwise.Abs(), x), c(elementwise.Abs(), y))
+    some = forms.less(c, zero, size)
+    share = forms.div(c, x, forms.where(c, some, size, one))
+    rest = forms.sub(c, one, share)
+    return forms.where(c, forms.less(c, y, zero), c(elementwise.Neg(), rest), rest)

@@ -1,0 +1,246 @@
+"""What operations that choose among boxes share in ONNX: suppression, limits, orders, filling up.
+
+Boxes are [N, L, P, 4], f32, L being 1 where all classes have the same; scores are [N, C, P].
+What is chosen is a list of rows (item, class, box), [M, 3].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irloop.conversion.detection.boxes import places
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.sizes import OnnxSizes, Size
+from irloop.conversion.framework.translation import Conversion
+from irloop.dialects.onnx import gather, nms
+from irloop.dialects.onnx.search import CumSum
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__ = [
+    "LOWEST",
+    "OUT",
+    "Candidates",
+    "best_of_items",
+    "candidates",
+    "column",
+    "counted",
+    "dense",
+    "dropped",
+    "first_places",
+    "just_below",
+    "members",
+    "number",
+    "one_list",
+    "ordered",
+    "read",
+    "require_opset",
+    "starts",
+    "suppressed",
+    "without_class",
+]
+
+F32, I64 = ElementType.F32, ElementType.I64
+
+#: The score of what is no candidate, and the threshold that only such a score is below.
+OUT, LOWEST = float("-inf"), -3.4028234663852886e38
+
+
+def require_opset(c: Conversion) -> None:
+    """Refuse opsets that lack what all of this is made of (GatherND, Range, CumSum, TopK).
+
+    Raises:
+        RefusedError: before opset 11.
+    """
+    if c.opset < 11:
+        raise c.refuse("it needs GatherND, CumSum and Range, which ONNX has since 11", opset=11)
+
+
+def number(c: Conversion, values: Value) -> Value:
+    """How many rows there are, an i64 list of one element."""
+    return forms.gather(c, forms.shape(c, values), c.i64([0]), 0)
+
+
+def column(c: Conversion, rows: Value, at: int) -> Value:
+    """One column [M] of rows [M, K]."""
+    return forms.gather(c, rows, c.i64(at), 1)
+
+
+def read(c: Conversion, data: Value, rows: Value) -> Value:
+    """The elements of `data` at coordinates [M, K]."""
+    return c(gather.GatherND12() if c.opset >= 12 else gather.GatherND(), data, rows)
+
+
+def dropped(c: Conversion, scores: Value, kept: Value) -> Value:
+    """Scores of candidates only; what is not `kept` is none."""
+    return forms.where(c, kept, scores, c.constant(OUT, F32))
+
+
+def without_class(c: Conversion, scores: Value, classes: Size, background: int) -> Value:
+    """Scores [N, C, P] in which the background is no candidate; -1 is none."""
+    if background < 0:
+        return scores
+    label = forms.unsqueeze(c, places(c, classes), [1])
+    shown = forms.logical_not(c, forms.equal(c, label, c.i64(background)))
+    return dropped(c, scores, shown)
+
+
+def just_below(number: float) -> float:
+    """The next smaller f32: "more than" it is "at least" the number itself."""
+    import numpy as np
+
+    return float(np.nextafter(np.float32(number), np.float32(-np.inf)))
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The best boxes of each class: boxes [N, C, K, 4] (or [N, 1, P, 4]), scores [N, C, K].
+
+    `index` [N, C, K] is where they stood; None where nothing was left out.
+    """
+
+    boxes: Value
+    scores: Value
+    index: Value | None
+
+    def origin(self, c: Conversion, rows: Value) -> Value:
+        """Rows with the places that boxes had at first."""
+        if self.index is None:
+            return rows
+        box = forms.unsqueeze(c, read(c, self.index, rows), [1])
+        return forms.concat(c, [forms.slice_(c, rows, [0], [2], [1]), box], 1)
+
+
+def first_places(c: Conversion, boxes: Value) -> Value:
+    """Where each list of boxes [N, L, P, F] starts when all are one list, [N, L, 1]."""
+    sizes = OnnxSizes(c)
+    items, lists, count, _ = sizes.of(boxes, 4)
+    item = forms.reshape(c, places(c, items), [-1, 1, 1])
+    first = forms.mul(c, item, sizes.list([sizes.times(lists, count)]))
+    if lists == 1:
+        return first
+    start = forms.mul(c, places(c, lists), sizes.list([count]))
+    return forms.add(c, first, forms.unsqueeze(c, start, [1]))
+
+
+def members(c: Conversion, boxes: Value, index: Value) -> Value:
+    """Boxes [N, L, P, F] at an index [N, C, K] of axis 2: [N, C, K, F]; L is 1 or C."""
+    return forms.gather(c, one_list(c, boxes), forms.add(c, index, first_places(c, boxes)), 0)
+
+
+def one_list(c: Conversion, boxes: Value) -> Value:
+    """Boxes [N, L, P, F] as [N * L * P, F]."""
+    sizes = OnnxSizes(c)
+    return forms.reshape_to(c, boxes, sizes.list([-1, sizes.of(boxes, 4)[3]]))
+
+
+def candidates(c: Conversion, boxes: Value, scores: Value, best: int) -> Candidates:
+    """The `best` boxes of each class, best first; -1 is no limit."""
+    count = OnnxSizes(c).of(scores, 3)[2]
+    if best < 0 or (isinstance(count, int) and count <= best):
+        return Candidates(boxes, scores, None)
+    values, index = forms.topk(c, scores, _at_most(c, count, best), 2)
+    return Candidates(members(c, boxes, index), values, index)
+
+
+def _at_most(c: Conversion, count: Size, limit: int) -> Value:
+    """The smaller of both, as a list."""
+    if isinstance(count, int):
+        return c.i64([min(count, limit)])
+    return forms.minimum(c, count, c.i64([limit]))
+
+
+def suppressed(
+    c: Conversion,
+    boxes: Value,
+    scores: Value,
+    overlap: float,
+    *,
+    least: float | None = None,
+    best: int = -1,
+    limit: int = -1,
+) -> Value:
+    """NonMaxSuppression: rows of what overlaps no better box of its class by more than `overlap`.
+
+    Scores have to be above `least` (None: candidates at all); `best` of a class are looked at,
+    `limit` of a class are kept. The order is by item, class and score.
+    """
+    sizes = OnnxSizes(c)
+    found = candidates(c, boxes, scores, best)
+    items, lists, count, _ = sizes.of(found.boxes, 4)
+    most = sizes.list([count]) if limit < 0 else c.i64([limit])
+    thresholds = [c.constant([overlap], F32), c.constant([LOWEST if least is None else least], F32)]
+    if lists == 1:
+        own = sizes.reshape(found.boxes, [items, count, 4])
+        rows = c(nms.NonMaxSuppression(), own, found.scores, most, *thresholds)
+        return found.origin(c, rows)
+    # NonMaxSuppression has one list of boxes for all classes of an item: each class is an item.
+    groups = sizes.times(items, lists)
+    own = sizes.reshape(found.boxes, [groups, count, 4])
+    worth = sizes.reshape(found.scores, [groups, 1, count])
+    rows = c(nms.NonMaxSuppression(), own, worth, most, *thresholds)
+    group, box = (forms.slice_(c, rows, [at], [at + 1], [1]) for at in (0, 2))
+    item = forms.div(c, group, sizes.list([lists]))
+    label = forms.sub(c, group, forms.mul(c, item, sizes.list([lists])))
+    return found.origin(c, forms.concat(c, [item, label, box], 1))
+
+
+def ordered(c: Conversion, *keys: Value) -> Value:
+    """The order [M] by several keys [M], the last of them the first.
+
+    Whole numbers are in ascending order, scores in descending order.
+    """
+    order: Value | None = None
+    for key in keys:
+        given = key if order is None else forms.gather(c, key, order, 0)
+        count = number(c, given)
+        whole = element_of(given).is_integer
+        if whole:
+            # No two are equal: not every runtime keeps the order of equals.
+            place = forms.range_(c, c.i64(0), forms.squeeze(c, count, [0]), c.i64(1))
+            given = forms.add(c, forms.mul(c, given, count), place)
+        _, own = forms.topk(c, given, count, 0, largest=not whole)
+        order = own if order is None else forms.gather(c, order, own, 0)
+    assert order is not None, "there is a key"
+    return order
+
+
+def counted(c: Conversion, item: Value, items: Size) -> Value:
+    """How many of the rows each item has, [N] of i64."""
+    own = forms.equal(c, forms.unsqueeze(c, item, [1]), forms.unsqueeze(c, places(c, items), [0]))
+    return forms.reduce(c, "Sum", forms.cast(c, own, I64), [0], keep=False)
+
+
+def starts(c: Conversion, counts: Value) -> Value:
+    """The first row of each item where rows are sorted by item."""
+    return c(CumSum(exclusive=True), counts, c.i64(0))
+
+
+def best_of_items(c: Conversion, order: Value, item: Value, items: Size, limit: int) -> Value:
+    """The first `limit` of each item of an `order` [M] that is sorted by item."""
+    if limit < 0:
+        return order
+    if items == 1:
+        return forms.slice_(c, order, [0], [limit], [0])
+    own = forms.gather(c, item, order, 0)
+    first = starts(c, counted(c, own, items))
+    size = forms.squeeze(c, number(c, order), [0])
+    place = forms.range_(c, c.i64(0), size, c.i64(1))
+    near = forms.less(c, forms.sub(c, place, forms.gather(c, first, own, 0)), c.i64(limit))
+    return c(gather.Compress(0), order, near)
+
+
+def dense(
+    c: Conversion, table: Value, counts: Value, length: int, *, width: int | None = None
+) -> Value:
+    """Rows sorted by item, [M] or [M, width], as [N, length, ...].
+
+    Zeros stand behind the last of an item.
+    """
+    place = c.i64([list(range(length))])
+    index = forms.add(c, forms.unsqueeze(c, starts(c, counts), [1]), place)
+    held = forms.less(c, place, forms.unsqueeze(c, counts, [1]))
+    zeros = c.constant([0.0] if width is None else [[0.0] * width], F32)
+    whole = forms.concat(c, [table, zeros], 0)
+    return forms.gather(c, whole, forms.where(c, held, index, number(c, table)), 0)

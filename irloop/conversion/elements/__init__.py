@@ -1,0 +1,1 @@
+"""Operations on single elements in the other dialect."""

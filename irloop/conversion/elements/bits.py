@@ -1,0 +1,322 @@
+"""Operations on bits and tests for NaN and infinity in the other dialect.
+
+Before OpenVINO's opset13 and ONNX's opset18 there are no operations on the bits of integers:
+they are taken apart into bits, combined as booleans, and put together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from irloop.conversion.elements.activation import integer_range
+from irloop.conversion.elements.elementwise import operands, wrapping
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.dialects.onnx import comparison as onnx
+from irloop.dialects.onnx import elementwise as onnx_math
+from irloop.dialects.openvino import comparison as ov
+from irloop.dialects.openvino import elementwise as ov_math
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.op import Op
+from irloop.graph.types import ElementType
+
+#: Bits that are summed at a time.
+HALF = 32
+
+#: One more than 16 bits hold.
+DIGIT = 2**16
+
+
+def is_signed(element: ElementType) -> bool:
+    """True for i8, i16, ..."""
+    return element.value.startswith("i")
+
+
+def powers_of(element: ElementType) -> list[int]:
+    """The values of the bits of an integer type, the sign bit of a signed one left out."""
+    return [2**bit for bit in range(element.bits - is_signed(element))]
+
+
+# OpenVINO -> ONNX
+
+
+def _export_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]:
+    def rule(c: Conversion, op: ov.Bitwise, left: Value, right: Value) -> Value:
+        left, right = operands(c, op, left, right)
+        if element_of(left) is ElementType.BOOLEAN:
+            return c(logical(), left, right)
+        if c.opset >= 18:
+            return c(direct(), left, right)
+        chosen = _wide(element_of(left))
+        return forms.computed_in(c, chosen, lambda a, b: _by_bits(c, logical, a, b), left, right)
+
+    return rule
+
+
+def _wide(element: ElementType) -> ElementType:
+    """Bits stay as they are in a wider type; u32 has to stay non-negative."""
+    if element.bits == 64:
+        return element
+    return ElementType.I64 if element is ElementType.U32 else ElementType.I32
+
+
+def _by_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
+    """Half by half: ONNX Runtime sums i64 in floating point, exact for 32 bits only."""
+    element = element_of(left)
+    powers = powers_of(element)
+    total = None
+    for start in range(0, len(powers), HALF):
+        half = powers[start : start + HALF]
+        values = c.constant(half, element)
+        parts = c(logical(), _bits(c, left, values), _bits(c, right, values))
+        weights = c.constant(powers[: len(half)], element)
+        numbers = forms.mul(c, forms.cast(c, parts, element), weights)
+        summed = forms.reduce(c, "Sum", numbers, [-1], keep=False)
+        shifted = forms.mul(c, summed, c.constant(powers[start], element)) if start else summed
+        total = shifted if total is None else forms.add(c, total, shifted)
+    assert total is not None
+    if not is_signed(element):
+        return total
+    zero = forms.scalar(c, 0, left)
+    negative = c(logical(), forms.less(c, left, zero), forms.less(c, right, zero))
+    lowest = c.constant(integer_range(element)[0], element)
+    return forms.add(c, total, forms.mul(c, forms.cast(c, negative, element), lowest))
+
+
+def _bits(c: Conversion, value: Value, values: Value) -> Value:
+    """The bits of each element along a new last axis, as booleans."""
+    column = forms.unsqueeze(c, value, [-1])
+    halves = forms.floor_divide(c, column, values)
+    odd = c(onnx_math.Mod(), halves, c.constant(2, element_of(value)))
+    return forms.cast(c, odd, ElementType.BOOLEAN)
+
+
+exports(ov.BitwiseAnd)(_export_bitwise(onnx.BitwiseAnd, onnx.And))
+exports(ov.BitwiseOr)(_export_bitwise(onnx.BitwiseOr, onnx.Or))
+exports(ov.BitwiseXor)(_export_bitwise(onnx.BitwiseXor, onnx.Xor))
+
+
+@exports(ov.BitwiseNot)
+def export_bitwise_not(c: Conversion, op: ov.BitwiseNot, x: Value) -> Value:
+    """-1 - x, for unsigned numbers the largest less x."""
+    element = element_of(x)
+    if element is ElementType.BOOLEAN:
+        return forms.logical_not(c, x)
+    if c.opset >= 18:
+        return c(onnx.BitwiseNot(), x)
+    all_ones = -1 if is_signed(element) else integer_range(element)[1]
+    return forms.sub(c, c.constant(all_ones, element), x)
+
+
+@exports(ov.BitwiseLeftShift)
+def export_left_shift(c: Conversion, op: ov.BitwiseLeftShift, left: Value, right: Value) -> Value:
+    """BitShift takes signed numbers since 28; their left shift is the product with 2^n."""
+    left, right = operands(c, op, left, right)
+    element = element_of(left)
+    if not is_signed(element) or c.opset >= 28:
+        return c(onnx.BitShift("LEFT"), left, right)
+    chosen = ElementType.I32 if element.bits < 32 else element
+    return forms.computed_in(
+        c, chosen, lambda a, b: forms.mul(c, a, _power_of_two(c, b)), left, right
+    )
+
+
+@exports(ov.BitwiseRightShift)
+def export_right_shift(c: Conversion, op: ov.BitwiseRightShift, left: Value, right: Value) -> Value:
+    """BitShift takes signed numbers since 28; their right shift is the quotient by 2^n."""
+    left, right = operands(c, op, left, right)
+    element = element_of(left)
+    if not is_signed(element) or c.opset >= 28:
+        return c(onnx.BitShift("RIGHT"), left, right)
+    chosen = ElementType.I32 if element.bits < 32 else element
+    return forms.computed_in(
+        c, chosen, lambda a, b: forms.floor_divide(c, a, _power_of_two(c, b)), left, right
+    )
+
+
+def _power_of_two(c: Conversion, amount: Value) -> Value:
+    table = c.constant([2**bit for bit in range(element_of(amount).bits - 1)], element_of(amount))
+    return forms.gather(c, table, forms.as_i64(c, amount), 0)
+
+
+@exports(ov.IsNaN)
+def export_is_nan(c: Conversion, op: ov.IsNaN, x: Value) -> Value:
+    return c(onnx.IsNaN(), _testable(c, x, 9))
+
+
+@exports(ov.IsInf)
+def export_is_inf(c: Conversion, op: ov.IsInf, x: Value) -> Value:
+    return c(onnx.IsInf(op.detect_negative, op.detect_positive), _testable(c, x, 20))
+
+
+@exports(ov.IsFinite)
+def export_is_finite(c: Conversion, op: ov.IsFinite, x: Value) -> Value:
+    wide = _testable(c, x, 20)
+    return forms.less(c, c(onnx_math.Abs(), wide), forms.scalar(c, math.inf, wide))
+
+
+def _testable(c: Conversion, x: Value, f16: int) -> Value:
+    """`x` in f32 where it is narrower, apart from f16 from the opset that takes it."""
+    element = element_of(x)
+    if element.bits > 16 or (element is ElementType.F16 and c.opset >= f16):
+        return x
+    return forms.cast(c, x, ElementType.F32)
+
+
+# ONNX -> OpenVINO
+
+
+def _import_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]:
+    def rule(c: Conversion, op: Op, left: Value, right: Value) -> Value:
+        if c.opset >= 13:
+            return c(direct(), left, right)
+        return _by_openvino_bits(c, logical, left, right)
+
+    return rule
+
+
+def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
+    """Digit by digit of 16 bits, which OpenVINO's CPU divides exactly, in f32."""
+    original = element_of(left)
+    element = ElementType.I32 if original.bits < 32 else original
+    wide = [ov_forms.converted(c, value, element) for value in (left, right)]
+    digits = [digits_of(c, value) for value in wide]
+    total: Value | None = None
+    for pair in reversed(list(zip(*digits, strict=True))):
+        digit = _joined_digits(c, logical, *pair)
+        if total is None:
+            # The sign is in the bits of the last digit.
+            total = _signed_digit(c, digit) if is_signed(element) else digit
+            continue
+        shifted = ov_forms.multiply(c, total, c.constant(DIGIT, element))
+        total = ov_forms.add(c, shifted, digit)
+    assert total is not None, "an integer has a digit"
+    return ov_forms.converted(c, total, original)
+
+
+def digits_of(c: Conversion, value: Value) -> list[Value]:
+    """The lowest 16 bits, the next, ... as numbers of 0..65535."""
+    base, zero = ov_forms.scalar(c, DIGIT, value), ov_forms.scalar(c, 0, value)
+    digits, rest = [], value
+    for _ in range(element_of(value).bits // 16 - 1):
+        # Division in f32 is wrong by one at most; the remainder, which is exact, tells.
+        quotient = ov_forms.divide(c, rest, base)
+        low = ov_forms.subtract(c, rest, ov_forms.multiply(c, quotient, base))
+        under = ov_forms.less(c, low, zero)
+        over = ov_forms.logical_not(c, ov_forms.less(c, low, base))
+        if is_signed(element_of(value)):
+            less = ov_forms.subtract(c, quotient, ov_forms.scalar(c, 1, value))
+            added = ov_forms.add(c, low, base)
+        else:
+            less, added = quotient, low
+        more = ov_forms.add(c, quotient, ov_forms.scalar(c, 1, value))
+        rest = ov_forms.select(c, under, less, ov_forms.select(c, over, more, quotient))
+        taken = ov_forms.subtract(c, low, base)
+        digits.append(ov_forms.select(c, under, added, ov_forms.select(c, over, taken, low)))
+    if is_signed(element_of(value)):
+        negative = ov_forms.less(c, rest, zero)
+        rest = ov_forms.select(c, negative, ov_forms.add(c, rest, base), rest)
+    return [*digits, rest]
+
+
+def _joined_digits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
+    values = c.constant([2**bit for bit in range(16)], element_of(left))
+    parts = c(logical(), _openvino_bits(c, left, values), _openvino_bits(c, right, values))
+    numbers = ov_forms.multiply(c, ov_forms.converted(c, parts, element_of(left)), values)
+    return ov_forms.reduce(c, "Sum", numbers, [-1], keep=False)
+
+
+def _signed_digit(c: Conversion, digit: Value) -> Value:
+    """Numbers from 32768 on stand for negative ones."""
+    negative = ov_forms.less(c, c.constant(DIGIT // 2 - 1, element_of(digit)), digit)
+    less = ov_forms.subtract(c, digit, ov_forms.scalar(c, DIGIT, digit))
+    return ov_forms.select(c, negative, less, digit)
+
+
+def _openvino_bits(c: Conversion, value: Value, values: Value) -> Value:
+    """The bits of each element along a new last axis, as booleans."""
+    column = ov_forms.unsqueeze(c, value, [-1])
+    halves = floor_divided(c, column, values)
+    odd = c(ov_math.FloorMod(), halves, c.constant(2, element_of(value)))
+    return ov_forms.converted(c, odd, ElementType.BOOLEAN)
+
+
+def floor_divided(c: Conversion, left: Value, right: Value) -> Value:
+    """left / right of integers rounded down, right positive.
+
+    Not by m_pythondiv, which the CPU plugin ignores: the remainder is taken off first, and
+    what is left divides evenly.
+    """
+    rest = c(ov_math.FloorMod(), left, right)
+    return ov_forms.divide(c, ov_forms.subtract(c, left, rest), right)
+
+
+imports(onnx.BitwiseAnd)(_import_bitwise(ov.BitwiseAnd, ov.LogicalAnd))
+imports(onnx.BitwiseOr)(_import_bitwise(ov.BitwiseOr, ov.LogicalOr))
+imports(onnx.BitwiseXor)(_import_bitwise(ov.BitwiseXor, ov.LogicalXor))
+
+
+@imports(onnx.BitwiseNot)
+def import_bitwise_not(c: Conversion, op: onnx.BitwiseNot, x: Value) -> Value:
+    if c.opset >= 13:
+        return c(ov.BitwiseNot(), x)
+    element = element_of(x)
+    all_ones = -1 if is_signed(element) else integer_range(element)[1]
+    return ov_forms.subtract(c, c.constant(all_ones, element), x)
+
+
+@imports(onnx.BitShift)
+def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) -> Value:
+    """The product with 2^n or the quotient by it; past the width only the sign is left."""
+    element = element_of(x)
+    widest = element.bits - 1
+    low = ov_forms.less(c, amount, ov_forms.scalar(c, 0, amount))
+    high = c(ov.Greater(), amount, c.constant(widest, element))
+    outside = c(ov.LogicalOr(), low, high)
+    # Looked up, as the power of two in floating point would not reach the last bit.
+    table = c.constant([_wrapped(2**bit, element) for bit in range(element.bits)], element)
+    safe = ov_forms.select(c, outside, ov_forms.scalar(c, 0, amount), amount)
+    factor = ov_forms.gather(c, table, ov_forms.as_i64(c, safe), 0)
+    zero = ov_forms.scalar(c, 0, x)
+    if op.is_left:
+        product = wrapping(c, ov_forms.multiply, x, factor)
+        return ov_forms.select(c, outside, zero, product)
+    sign = zero
+    if is_signed(element):
+        negative = ov_forms.less(c, x, zero)
+        sign = ov_forms.select(c, negative, ov_forms.scalar(c, -1, x), zero)
+        # 2^(bits - 1) is negative in a signed type, and only the sign is left there too.
+        top = c(ov.Greater(), amount, c.constant(widest - 1, element))
+        outside = c(ov.LogicalOr(), outside, top)
+        factor = ov_forms.select(c, outside, ov_forms.scalar(c, 1, x), factor)
+    return ov_forms.select(c, outside, sign, floor_divided(c, x, factor))
+
+
+def _wrapped(number: int, element: ElementType) -> int:
+    lowest, highest = integer_range(element)
+    return number if number <= highest else lowest
+
+
+@imports(onnx.IsNaN)
+def import_is_nan(c: Conversion, op: onnx.IsNaN, x: Value) -> Value:
+    """Before opset10: what differs from itself."""
+    if c.opset >= 10:
+        return c(ov.IsNaN(), x)
+    return c(ov.NotEqual(), x, x)
+
+
+@imports(onnx.IsInf)
+def import_is_inf(c: Conversion, op: onnx.IsInf, x: Value) -> Value:
+    if c.opset >= 10:
+        return c(ov.IsInf(op.detect_negative, op.detect_positive), x)
+    if op.detect_negative and op.detect_positive:
+        return ov_forms.equal(c, c(ov_math.Abs(), x), ov_forms.scalar(c, math.inf, x))
+    if op.detect_positive:
+        return ov_forms.equal(c, x, ov_forms.scalar(c, math.inf, x))
+    if op.detect_negative:
+        return ov_forms.equal(c, x, ov_forms.scalar(c, -math.inf, x))
+    # No number is smaller than itself.
+    return ov_forms.less(c, x, x)

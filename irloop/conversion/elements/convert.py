@@ -1,0 +1,178 @@
+"""Conversions of element types and the identity in the other dialect."""
+
+from __future__ import annotations
+
+import math
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.framework.translation import (
+    Conversion,
+    Converted,
+    exports,
+    imports,
+    takes_virtual,
+)
+from irloop.dialects.onnx import convert as onnx
+from irloop.dialects.onnx import elementwise as onnx_math
+from irloop.dialects.openvino import activation as ov_activation
+from irloop.dialects.openvino import convert as ov
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+#: The largest number of the 4 and 8-bit floats that OpenVINO has.
+_LARGEST = {
+    ElementType.F8E4M3: 448.0,
+    ElementType.F8E5M2: 57344.0,
+    ElementType.F4E2M1: 6.0,
+}
+
+
+@exports(ov.Convert)
+def export_convert(c: Conversion, op: ov.Convert, x: Value) -> Value:
+    """To 8-bit floats OpenVINO converts without saturation."""
+    return _cast(c, x, op.destination_type)
+
+
+def _cast(c: Conversion, x: Value, element: ElementType) -> Value:
+    forms.require_element(c, element)
+    value = forms.representable(c, x)
+    return c(onnx.Cast6(element, saturate=not is_small(element)), value)
+
+
+def is_small(element: ElementType) -> bool:
+    """True for 4 and 8-bit floats."""
+    return element.is_float and element.bits <= 8
+
+
+@exports(ov.ConvertPromoteTypes)
+def export_promote(
+    c: Conversion, op: ov.ConvertPromoteTypes, left: Value, right: Value
+) -> list[Value]:
+    """Both in the type that they have in common, which inference has found."""
+    element = element_of(c.node.outputs[0])
+    if element is ElementType.DYNAMIC:
+        raise c.refuse("the element types of its operands are not known")
+    return [forms.cast(c, left, element), forms.cast(c, right, element)]
+
+
+@exports(ov.FakeConvert)
+def export_fake_convert(
+    c: Conversion, op: ov.FakeConvert, x: Value, scale: Value, shift: Value | None = None
+) -> Value:
+    def build(value: Value, factor: Value, *offsets: Value) -> Value:
+        moved = forms.mul(c, value, factor)
+        for offset in offsets:
+            moved = forms.sub(c, moved, offset)
+        rounded = _rounded(c, moved, op.destination_type)
+        for offset in offsets:
+            rounded = forms.add(c, rounded, offset)
+        return forms.div(c, rounded, factor)
+
+    operands = (x, scale) if shift is None else (x, scale, shift)
+    return forms.computed_in(c, ElementType.F32, build, *operands)
+
+
+#: Bits of the fraction and the smallest exponent of a normal number.
+_PRECISION = {ElementType.F8E4M3: (3, -6), ElementType.F8E5M2: (2, -14)}
+
+
+def _rounded(c: Conversion, x: Value, element: ElementType) -> Value:
+    """`x` rounded to an 8-bit float, ties to even, saturated, and back in f32.
+
+    Before opset 19 has those types: to a multiple of the step between the numbers around x.
+    """
+    if element not in _PRECISION:
+        raise c.refuse(f"ONNX cannot round to {element} as OpenVINO does")
+    if c.opset >= 19:
+        small = c(onnx.Cast6(element, saturate=True), x)
+        return c(onnx.Cast6(ElementType.F32), small)
+    bits, lowest = _PRECISION[element]
+    limited = forms.clip(c, x, -_LARGEST[element], _LARGEST[element])
+    size = c(onnx_math.Abs(), limited)
+    two = forms.scalar(c, 2, x)
+    exponent = forms.div(c, c(onnx_math.Log(), size), forms.scalar(c, math.log(2), x))
+    unit = c(onnx_math.Pow(), two, c(onnx_math.Floor(), exponent))
+    # The logarithm may be off by one step where the number is a power of two.
+    unit = forms.where(c, forms.less(c, size, unit), forms.div(c, unit, two), unit)
+    double = forms.mul(c, unit, two)
+    unit = forms.where(c, forms.less(c, size, double), unit, double)
+    unit = forms.maximum(c, unit, forms.scalar(c, 2.0**lowest, x))
+    step = forms.mul(c, unit, forms.scalar(c, 2.0**-bits, x))
+    return forms.mul(c, c(onnx_math.Round(), forms.div(c, limited, step)), step)
+
+
+@imports(onnx.Cast6)
+def import_cast(c: Conversion, op: onnx.Cast6, x: Value) -> Value:
+    return _converted(c, x, op.to, op.saturate)
+
+
+@imports(onnx.Cast1)
+def import_cast1(c: Conversion, op: onnx.Cast1, x: Value) -> Value:
+    return _converted(c, x, op.element, True)
+
+
+def _converted(c: Conversion, x: Value, element: ElementType, saturate: bool) -> Value:
+    source = element_of(x)
+    if ElementType.STRING in (source, element) and source is not element:
+        raise c.refuse("OpenVINO converts no strings")
+    if element is ElementType.F8E8M0 and source is not element:
+        raise c.refuse("OpenVINO rounds to f8e8m0 in its own way", "convert to f8e4m3 or f16")
+    if not is_small(element):
+        return ov_forms.convert(c, x, element)
+    return converted_float(c, x, element, saturate=saturate)
+
+
+def converted_float(c: Conversion, x: Value, element: ElementType, *, saturate: bool) -> Value:
+    """`x` as a 4 or 8-bit float; what is too large becomes the largest with `saturate`."""
+    source = element_of(x)
+    if not saturate:
+        return ov_forms.convert(c, x, element)
+    largest = _LARGEST.get(element)
+    if largest is None:
+        raise c.refuse(f"OpenVINO IR has no element type {element}")
+    if source.is_integer or source is ElementType.BOOLEAN:
+        x = ov_forms.convert(c, x, ElementType.F32)
+    if not source.is_float:
+        return ov_forms.convert(c, c(ov_activation.Clamp(-largest, largest), x), element)
+    high, low = (ov_forms.scalar(c, bound, x) for bound in (largest, -largest))
+    # Not by Clamp: the CPU plugin takes NaN for the smallest number.
+    limited = ov_forms.select(c, ov_forms.less(c, high, x), high, x)
+    limited = ov_forms.select(c, ov_forms.less(c, x, low), low, limited)
+    if element is ElementType.F4E2M1:
+        # It has no NaN, and 0 takes its place.
+        is_number = ov_forms.equal(c, x, x)
+        limited = ov_forms.select(c, is_number, limited, ov_forms.scalar(c, 0, x))
+    return ov_forms.convert(c, limited, element)
+
+
+@exports(ov.ConvertLike)
+def export_convert_like(c: Conversion, op: ov.ConvertLike, x: Value, like: Value) -> Value:
+    """The type of the second operand is known, so its value need not be kept alive."""
+    element = element_of(like)
+    if element is not ElementType.DYNAMIC:
+        return _cast(c, x, element)
+    if c.opset < 15:
+        raise c.refuse("the element type is not known", opset=15)
+    return c(onnx.CastLike(), x, like)
+
+
+@imports(onnx.CastLike)
+def import_cast_like(c: Conversion, op: onnx.CastLike, x: Value, like: Value) -> Value:
+    element = element_of(like)
+    if element is ElementType.DYNAMIC:
+        return c(ov.ConvertLike(), x, like)
+    return _converted(c, x, element, op.saturate)
+
+
+@exports(ov.Identity)
+def export_identity(c: Conversion, op: ov.Identity, x: Value) -> Value:
+    return forms.identity(c, x)
+
+
+@takes_virtual
+@imports(onnx.Identity)
+def import_identity(c: Conversion, op: onnx.Identity, x: Converted) -> Converted:
+    """Nothing: readers of the result read the operand."""
+    return x

@@ -1,0 +1,370 @@
+"""Elementwise arithmetic in the other dialect.
+
+OpenVINO computes every function on integers as well; ONNX mostly on floats only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.dialects.onnx import elementwise as onnx
+from irloop.dialects.openvino import comparison as ov_comparison
+from irloop.dialects.openvino import elementwise as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.op import Op
+from irloop.graph.types import ElementType
+
+#: Functions without attributes of both dialects.
+FUNCTIONS: tuple[tuple[type[Op], type[Op]], ...] = (
+    (ov.Acos, onnx.Acos),
+    (ov.Acosh, onnx.Acosh),
+    (ov.Asin, onnx.Asin),
+    (ov.Asinh, onnx.Asinh),
+    (ov.Atan, onnx.Atan),
+    (ov.Atanh, onnx.Atanh),
+    (ov.Cos, onnx.Cos),
+    (ov.Cosh, onnx.Cosh),
+    (ov.Erf, onnx.Erf),
+    (ov.Exp, onnx.Exp),
+    (ov.Log, onnx.Log),
+    (ov.Sin, onnx.Sin),
+    (ov.Sinh, onnx.Sinh),
+    (ov.Sqrt, onnx.Sqrt),
+    (ov.Tan, onnx.Tan),
+    (ov.Tanh, onnx.Tanh),
+)
+
+#: Those whose integer results need more digits than f32 has.
+FAR_REACHING = frozenset({onnx.Exp, onnx.Log, onnx.Sqrt})
+
+
+def function_rule(target: type[Op]) -> Callable[..., Value]:
+    """A function of floats; integers are computed in floats and rounded to nearest."""
+
+    def rule(c: Conversion, op: Op, x: Value) -> Value:
+        element = element_of(x)
+        if not element.is_integer:
+            return forms.numeric(c, target(), x)
+        is_wide = element.bits > 16 and target in FAR_REACHING
+        wide = ElementType.F64 if is_wide else ElementType.F32
+        result = c(target(), forms.cast(c, x, wide))
+        return forms.cast(c, c(onnx.Round(), result), element)
+
+    return rule
+
+
+def unary_rule(target: type[Op]) -> Callable[..., Value]:
+    """The same operation of the other dialect."""
+
+    def rule(c: Conversion, op: Op, x: Value) -> Value:
+        return c(target(), x)
+
+    return rule
+
+
+for _ov, _onnx in FUNCTIONS:
+    exports(_ov)(function_rule(_onnx))
+    imports(_onnx)(unary_rule(_ov))
+
+
+def rounding_rule(target: type[Op]) -> Callable[..., Value]:
+    """A rounding of floats, which leaves integers as they are."""
+
+    def rule(c: Conversion, op: Op, x: Value) -> Value:
+        if element_of(x).is_integer:
+            return forms.identity(c, x)
+        return forms.numeric(c, target(), x)
+
+    return rule
+
+
+exports(ov.Floor)(rounding_rule(onnx.Floor))
+exports(ov.Ceiling)(rounding_rule(onnx.Ceil))
+imports(onnx.Floor)(unary_rule(ov.Floor))
+imports(onnx.Ceil)(unary_rule(ov.Ceiling))
+
+
+@exports(ov.Round)
+def export_round(c: Conversion, op: ov.Round, x: Value) -> Value:
+    """Ties away from zero: the whole part, one further where the rest is at least a half."""
+    if op.mode.lower() == "half_to_even" or element_of(x).is_integer:
+        return rounding_rule(onnx.Round)(c, op, x)
+    chosen = forms.stand_in(c, element_of(x))
+
+    def build(value: Value) -> Value:
+        size = c(onnx.Abs(), value)
+        whole = c(onnx.Floor(), size)
+        rest = forms.sub(c, size, whole)
+        below = forms.less(c, rest, forms.scalar(c, 0.5, value))
+        up = forms.add(c, whole, forms.scalar(c, 1, value))
+        return forms.mul(c, c(onnx.Sign(), value), forms.where(c, below, whole, up))
+
+    return forms.computed_in(c, chosen, build, x)
+
+
+@imports(onnx.Round)
+def import_round(c: Conversion, op: onnx.Round, x: Value) -> Value:
+    return c(ov.Round(mode="half_to_even"), x)
+
+
+@exports(ov.Abs)
+def export_abs(c: Conversion, op: ov.Abs, x: Value) -> Value:
+    return forms.numeric(c, onnx.Abs(), x, small=6, half=6)
+
+
+@exports(ov.Sign)
+def export_sign(c: Conversion, op: ov.Sign, x: Value) -> Value:
+    return forms.numeric(c, onnx.Sign(), x, small=9, half=9)
+
+
+@exports(ov.Negative)
+def export_negative(c: Conversion, op: ov.Negative, x: Value) -> Value:
+    """Neg knows no unsigned integers: 0 - x wraps as they do."""
+    if element_of(x).value.startswith("u"):
+        return forms.sub(c, forms.scalar(c, 0, x), x)
+    return forms.numeric(c, onnx.Neg(), x, small=6, half=6)
+
+
+imports(onnx.Abs)(unary_rule(ov.Abs))
+imports(onnx.Sign)(unary_rule(ov.Sign))
+imports(onnx.Neg)(unary_rule(ov.Negative))
+
+
+@imports(onnx.Reciprocal)
+def import_reciprocal(c: Conversion, op: onnx.Reciprocal, x: Value) -> Value:
+    return ov_forms.divide(c, ov_forms.scalar(c, 1, x), x)
+
+
+def aligned(c: Conversion, left: Value, right: Value, axis: int) -> Value:
+    """`right` with ones appended so that numpy broadcasting aligns it at `axis` of `left`."""
+    whole, part = shape_of(left).rank, shape_of(right).rank
+    if axis == -1 or whole is None or part is None:
+        if axis == -1:
+            return right
+        raise c.refuse("a rank is not known, which auto_broadcast pdpd needs")
+    missing = whole - axis - part
+    if missing <= 0:
+        return right
+    return forms.unsqueeze(c, right, list(range(part, part + missing)))
+
+
+def operands(c: Conversion, op: ov.Binary, left: Value, right: Value) -> tuple[Value, Value]:
+    """The operands as numpy broadcasting aligns them."""
+    return (left, aligned(c, left, right, op.pdpd_axis)) if op.is_pdpd else (left, right)
+
+
+@exports(ov.Add)
+def export_add(c: Conversion, op: ov.Add, left: Value, right: Value) -> Value:
+    return forms.add(c, *operands(c, op, left, right))
+
+
+@exports(ov.Subtract)
+def export_subtract(c: Conversion, op: ov.Subtract, left: Value, right: Value) -> Value:
+    return forms.sub(c, *operands(c, op, left, right))
+
+
+@exports(ov.Multiply)
+def export_multiply(c: Conversion, op: ov.Multiply, left: Value, right: Value) -> Value:
+    return forms.mul(c, *operands(c, op, left, right))
+
+
+@exports(ov.Maximum)
+def export_maximum(c: Conversion, op: ov.Maximum, left: Value, right: Value) -> Value:
+    return forms.maximum(c, *operands(c, op, left, right))
+
+
+@exports(ov.Minimum)
+def export_minimum(c: Conversion, op: ov.Minimum, left: Value, right: Value) -> Value:
+    return forms.minimum(c, *operands(c, op, left, right))
+
+
+@exports(ov.Divide)
+def export_divide(c: Conversion, op: ov.Divide, left: Value, right: Value) -> Value:
+    left, right = operands(c, op, left, right)
+    if op.m_pythondiv and element_of(left).is_integer:
+        return forms.floor_divide(c, left, right)
+    return forms.div(c, left, right)
+
+
+@exports(ov.Mod)
+def export_mod(c: Conversion, op: ov.Mod, left: Value, right: Value) -> Value:
+    return forms.numeric(c, onnx.Mod(fmod=True), *operands(c, op, left, right), small=10, half=10)
+
+
+@exports(ov.FloorMod)
+def export_floor_mod(c: Conversion, op: ov.FloorMod, left: Value, right: Value) -> Value:
+    """Floats: a - b * floor(a / b), as ONNX has the divisor's sign for integers only."""
+    left, right = operands(c, op, left, right)
+    if element_of(left).is_integer:
+        return forms.numeric(c, onnx.Mod(), left, right, small=10, half=10)
+
+    def build(a: Value, b: Value) -> Value:
+        quotient = c(onnx.Floor(), c(onnx.Div(), a, b))
+        return c(onnx.Sub(), a, c(onnx.Mul(), b, quotient))
+
+    return forms.computed_in(c, forms.stand_in(c, element_of(left)), build, left, right)
+
+
+@exports(ov.Power)
+def export_power(c: Conversion, op: ov.Power, base: Value, exponent: Value) -> Value:
+    """Pow takes i32 and i64 since 12; other integers are computed in i32 or in f64."""
+    base, exponent = operands(c, op, base, exponent)
+    element = element_of(base)
+    chosen = forms.stand_in(c, element, small=None, half=None)
+    if element.is_integer and (c.opset < 12 or element in (ElementType.U32, ElementType.U64)):
+        chosen = ElementType.F64
+    return forms.computed_in(c, chosen, lambda a, b: c(onnx.Pow(), a, b), base, exponent)
+
+
+@exports(ov.SquaredDifference)
+def export_squared_difference(
+    c: Conversion, op: ov.SquaredDifference, left: Value, right: Value
+) -> Value:
+    difference = forms.sub(c, *operands(c, op, left, right))
+    return forms.mul(c, difference, difference)
+
+
+Build = Callable[[Conversion, Value, Value], Value]
+
+
+def wrapping(c: Conversion, build: Build, left: Value, right: Value) -> Value:
+    """What `build` makes of two operands; those of 8 bits in i32.
+
+    ONNX's integers wrap around. OpenVINO's CPU limits products and differences of 8 bits to
+    the type, and rounds their quotients where shapes are not known.
+    """
+    element = element_of(left)
+    if element not in EIGHT_BITS:
+        return build(c, left, right)
+    wide = (ov_forms.converted(c, operand, ElementType.I32) for operand in (left, right))
+    return ov_forms.converted(c, build(c, *wide), element)
+
+
+def wrapping_rule(build: Build) -> Callable[..., Value]:
+    """A rule that gives what `build` makes, wrapped around."""
+
+    def rule(c: Conversion, op: Op, left: Value, right: Value) -> Value:
+        return wrapping(c, build, left, right)
+
+    return rule
+
+
+EIGHT_BITS = frozenset({ElementType.I8, ElementType.U8})
+
+imports(onnx.Add)(wrapping_rule(ov_forms.add))
+imports(onnx.Sub)(wrapping_rule(ov_forms.subtract))
+imports(onnx.Mul)(wrapping_rule(ov_forms.multiply))
+imports(onnx.Div)(wrapping_rule(ov_forms.divide))
+
+
+@imports(onnx.Mod)
+def import_mod(c: Conversion, op: onnx.Mod, left: Value, right: Value) -> Value:
+    """FloorMod; that of a finite number by an infinite one is one of the two.
+
+    OpenVINO's CPU takes it for the product of infinity and 0.
+    """
+    if op.fmod:
+        return c(ov.Mod(), left, right)
+    plain = c(ov.FloorMod(), left, right)
+    if not element_of(left).is_float:
+        return plain
+    zero, infinite = ov_forms.scalar(c, 0, left), ov_forms.scalar(c, math.inf, left)
+    ends = ov_forms.equal(c, c(ov.Abs(), right), infinite)
+    finite = ov_forms.less(c, c(ov.Abs(), left), infinite)
+    below, above = ov_forms.less(c, left, zero), ov_forms.less(c, zero, left)
+    other = ov_forms.select(c, ov_forms.less(c, right, zero), above, below)
+    chosen = ov_forms.select(c, other, right, left)
+    return ov_forms.select(c, c(ov_comparison.LogicalAnd(), ends, finite), chosen, plain)
+
+
+@imports(onnx.Pow)
+def import_pow(c: Conversion, op: onnx.Pow, base: Value, exponent: Value) -> Value:
+    """Both operands have one type in OpenVINO: integers to a power of floats become floats."""
+    element, other = element_of(base), element_of(exponent)
+    if element is other:
+        return wrapping(c, lambda c, a, b: c(ov.Power(), a, b), base, exponent)
+    if element.is_integer and other.is_float:
+        wide = ov_forms.converted(c, base, other)
+        return ov_forms.converted(c, c(ov.Power(), wide, exponent), element)
+    return c(ov.Power(), base, ov_forms.converted(c, exponent, element))
+
+
+def folding_rule(target: type[Op]) -> Callable[..., Value]:
+    """Any number of operands as a chain of operations of two."""
+
+    def rule(c: Conversion, op: Op, first: Value, *others: Value) -> Value:
+        result = first
+        for other in others:
+            result = c(target(), result, other)
+        return result
+
+    return rule
+
+
+imports(onnx.Sum)(folding_rule(ov.Add))
+imports(onnx.Max)(folding_rule(ov.Maximum))
+imports(onnx.Min)(folding_rule(ov.Minimum))
+
+
+@imports(onnx.Mean)
+def import_mean(c: Conversion, op: onnx.Mean, *values: Value) -> Value:
+    total = folding_rule(ov.Add)(c, op, *values)
+    return ov_forms.divide(c, total, ov_forms.scalar(c, len(values), total))
+
+
+#: Giles, "Approximating the erfinv function" (2010), for f32: coefficients of the highest
+#: power first, of w - 2.5 where w = -log(1 - x^2) is below 5, else of sqrt(w) - 3.
+ERF_INVERSE_NEAR = (
+    2.81022636e-08,
+    3.43273939e-07,
+    -3.5233877e-06,
+    -4.39150654e-06,
+    0.00021858087,
+    -0.00125372503,
+    -0.00417768164,
+    0.246640727,
+    1.50140941,
+)
+ERF_INVERSE_FAR = (
+    -0.000200214257,
+    0.000100950558,
+    0.00134934322,
+    -0.00367342844,
+    0.00573950773,
+    -0.0076224613,
+    0.00943887047,
+    1.00167406,
+    2.83297682,
+)
+
+
+@exports(ov.ErfInv)
+def export_erf_inv(c: Conversion, op: ov.ErfInv, x: Value) -> Value:
+    """Two polynomials; at -1 and 1, where they have no value, infinity."""
+    return forms.computed_in(c, ElementType.F32, lambda value: _erf_inverse(c, value), x)
+
+
+def _erf_inverse(c: Conversion, x: Value) -> Value:
+    def number(value: float) -> Value:
+        return forms.scalar(c, value, x)
+
+    below, above = forms.sub(c, number(1), x), forms.add(c, number(1), x)
+    w = c(onnx.Neg(), c(onnx.Log(), forms.mul(c, below, above)))
+    near = _polynomial(c, forms.sub(c, w, number(2.5)), ERF_INVERSE_NEAR)
+    root = c(onnx.Sqrt(), forms.maximum(c, w, number(5)))
+    far = _polynomial(c, forms.sub(c, root, number(3)), ERF_INVERSE_FAR)
+    result = forms.mul(c, forms.where(c, forms.less(c, w, number(5)), near, far), x)
+    edge = forms.equal(c, c(onnx.Abs(), x), number(1))
+    return forms.where(c, edge, forms.mul(c, x, number(math.inf)), result)
+
+
+def _polynomial(c: Conversion, x: Value, coefficients: tuple[float, ...]) -> Value:
+    result = forms.scalar(c, coefficients[0], x)
+    for coefficient in coefficients[1:]:
+        result = forms.add(c, forms.mul(c, result, x), forms.scalar(c, coefficient, x))
+    return result

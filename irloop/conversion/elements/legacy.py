@@ -1,0 +1,83 @@
+"""What ONNX operations meant before opset 7, in OpenVINO."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from irloop.conversion.elements.activation import import_selu
+from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.framework.translation import Conversion, imports
+from irloop.conversion.neural.normalization_import import import_batch_norm7, mask_of_ones
+from irloop.dialects.onnx import activation as onnx_activation
+from irloop.dialects.onnx import legacy as onnx
+from irloop.dialects.openvino import activation as ov_activation
+from irloop.dialects.openvino import comparison as ov_comparison
+from irloop.dialects.openvino import elementwise as ov
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+
+
+def _aligned(target: type[ov.Binary]) -> Callable[..., Value]:
+    """Broadcasting at an axis is what auto_broadcast pdpd says."""
+
+    def rule(c: Conversion, op: onnx.Broadcasting, left: Value, right: Value) -> Value:
+        if op.broadcast and op.position != -1:
+            return c(target("pdpd", op.position), left, right)
+        return c(target(), left, right)
+
+    return rule
+
+
+imports(onnx.Add1)(_aligned(ov.Add))
+imports(onnx.Sub1)(_aligned(ov.Subtract))
+imports(onnx.Mul1)(_aligned(ov.Multiply))
+imports(onnx.Pow1)(_aligned(ov.Power))
+imports(onnx.And1)(_aligned(ov_comparison.LogicalAnd))
+imports(onnx.Or1)(_aligned(ov_comparison.LogicalOr))
+imports(onnx.Xor1)(_aligned(ov_comparison.LogicalXor))
+imports(onnx.Equal1)(_aligned(ov_comparison.Equal))
+imports(onnx.Greater1)(_aligned(ov_comparison.Greater))
+imports(onnx.Less1)(_aligned(ov_comparison.Less))
+
+
+@imports(onnx.Div1)
+def import_div(c: Conversion, op: onnx.Div1, left: Value, right: Value) -> Value:
+    python = not element_of(left).is_integer
+    if op.broadcast and op.position != -1:
+        return c(ov.Divide("pdpd", op.position, python), left, right)
+    return c(ov.Divide(m_pythondiv=python), left, right)
+
+
+@imports(onnx.Clip1)
+def import_clip(c: Conversion, op: onnx.Clip1, x: Value) -> Value:
+    low, high = op.bounds
+    if low == -math.inf and high == math.inf:
+        return x
+    if low <= high:
+        return c(ov_activation.Clamp(low, high), x)
+    raised = forms.maximum(c, x, forms.scalar(c, low, x))
+    return forms.minimum(c, raised, forms.scalar(c, high, x))
+
+
+@imports(onnx.Selu1)
+def import_selu1(c: Conversion, op: onnx.Selu1, x: Value) -> Value:
+    return import_selu(c, onnx_activation.Selu(op.alpha, op.gamma), x)
+
+
+@imports(onnx.PRelu1)
+def import_prelu(c: Conversion, op: onnx.PRelu1, x: Value, slope: Value) -> Value:
+    """A slope of one dimension belongs to axis 1 on both sides."""
+    return c(ov_activation.PReLU(), x, slope)
+
+
+@imports(onnx.BatchNormalization1)
+def import_batch_norm(
+    c: Conversion, op: onnx.BatchNormalization1, *operands: Value
+) -> Value | Sequence[Value | None]:
+    return import_batch_norm7(c, op, *operands)
+
+
+@imports(onnx.Dropout1)
+def import_dropout(c: Conversion, op: onnx.Dropout1, x: Value) -> Sequence[Value | None]:
+    return [x, mask_of_ones(c, x, element_of(x))][: len(c.node.outputs)]

@@ -1,0 +1,81 @@
+"""ONNX's losses in OpenVINO: GatherElements of opset6, weights, reductions."""
+
+from __future__ import annotations
+
+from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.framework.known_inputs import needed_rank
+from irloop.conversion.framework.translation import Conversion, imports
+from irloop.dialects.onnx import losses as onnx
+from irloop.dialects.openvino import activation, elementwise, gather
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+NARROW = (ElementType.F16, ElementType.BF16)
+
+
+@imports(onnx.NegativeLogLikelihoodLoss)
+def import_negative_log_likelihood(
+    c: Conversion,
+    op: onnx.NegativeLogLikelihoodLoss,
+    scores: Value,
+    target: Value,
+    weight: Value | None = None,
+) -> Value:
+    """NegativeLogLikelihoodLoss -> GatherElements, Multiply, Reduce*."""
+    element = element_of(scores)
+    return forms.converted(c, _loss(c, op, _wide(c, scores), target, weight), element)
+
+
+@imports(onnx.SoftmaxCrossEntropyLoss)
+def import_cross_entropy(
+    c: Conversion,
+    op: onnx.SoftmaxCrossEntropyLoss,
+    scores: Value,
+    target: Value,
+    weight: Value | None = None,
+) -> list[Value]:
+    """SoftmaxCrossEntropyLoss -> LogSoftmax and what NegativeLogLikelihoodLoss becomes."""
+    element = element_of(scores)
+    logs = c(activation.LogSoftmax(axis=1), _wide(c, scores))
+    loss = _loss(c, op, logs, target, weight)
+    return [forms.converted(c, value, element) for value in (loss, logs)]
+
+
+def _wide(c: Conversion, value: Value) -> Value:
+    """At least f32, in which runtimes sum."""
+    element = element_of(value)
+    return forms.converted(c, value, ElementType.F32 if element in NARROW else element)
+
+
+def _loss(c: Conversion, op: onnx.Loss, x: Value, target: Value, weight: Value | None) -> Value:
+    if c.opset < 6:
+        raise c.refuse("elements are gathered since opset6", "write opset6 or newer")
+    ignored = None
+    if op.ignore_index is not None:
+        ignored = forms.equal(c, target, forms.scalar(c, op.ignore_index, target))
+        target = forms.select(c, ignored, forms.scalar(c, 0, target), target)
+    picked = c(gather.GatherElements(axis=1), x, forms.unsqueeze(c, target, [1]))
+    loss = c(elementwise.Negative(), forms.squeeze(c, picked, [1]))
+    share = None if weight is None else forms.gather(c, _wide(c, weight), target, 0)
+    if ignored is not None:
+        zero, one = forms.scalar(c, 0.0, x), forms.scalar(c, 1.0, x)
+        loss = forms.select(c, ignored, zero, loss)
+        share = forms.select(c, ignored, zero, one if share is None else share)
+    if share is not None:
+        loss = forms.multiply(c, loss, share)
+    return _reduced(c, op.reduction, loss, share, needed_rank(c, x) - 1)
+
+
+def _reduced(c: Conversion, how: str, loss: Value, share: Value | None, rank: int) -> Value:
+    axes = list(range(rank))
+    if how == "none":
+        return loss
+    if how == "sum":
+        return forms.reduce(c, "Sum", loss, axes, keep=False)
+    if share is None:
+        return forms.reduce(c, "Mean", loss, axes, keep=False)
+    total, shares = (forms.reduce(c, "Sum", item, axes, keep=False) for item in (loss, share))
+    return forms.divide(c, total, shares)

@@ -1,0 +1,398 @@
+"""Quantisation in the other dialect."""
+
+from __future__ import annotations
+
+from irloop.conversion.elements.activation import integer_range
+from irloop.conversion.elements.convert import converted_float
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.neural.convolution import import_conv
+from irloop.dialects.onnx import convolution as onnx_convolution
+from irloop.dialects.onnx import elementwise as onnx_math
+from irloop.dialects.onnx import quantize as onnx
+from irloop.dialects.openvino import activation as ov_activation
+from irloop.dialects.openvino import elementwise as ov_math
+from irloop.dialects.openvino import matmul as ov_matmul
+from irloop.dialects.openvino import quantize as ov
+from irloop.dialects.unpacked import UnpackedTensor
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.op import Constant
+from irloop.graph.tensor import ReshapedTensor
+from irloop.graph.types import ElementType
+
+
+@exports(ov.FakeQuantize)
+def export_fake_quantize(
+    c: Conversion,
+    op: ov.FakeQuantize,
+    x: Value,
+    low: Value,
+    high: Value,
+    out_low: Value,
+    out_high: Value,
+) -> Value:
+    """The definition, written out; the shorter form where the input limits differ."""
+
+    def build(x: Value, *limits: Value) -> Value:
+        known = [c.constant_of(limit) for limit in limits]
+        low, high = known[:2]
+        if low is not None and high is not None and (low < high).all():
+            return _stepped(c, op.levels, x, *limits)
+        return _guarded(c, op.levels, x, *limits)
+
+    values = (x, low, high, out_low, out_high)
+    element = element_of(x)
+    narrow = element in (ElementType.F16, ElementType.BF16)
+    return forms.computed_in(c, ElementType.F32 if narrow else element, build, *values)
+
+
+def _stepped(
+    c: Conversion, levels: int, x: Value, low: Value, high: Value, out_low: Value, out_high: Value
+) -> Value:
+    """x limited to [low, high], which is not empty, and rounded to steps of the output."""
+    limited = forms.minimum(c, forms.maximum(c, x, low), high)
+    steps = forms.scalar(c, levels - 1, x)
+    ratio = forms.div(c, forms.sub(c, limited, low), _difference(c, high, low))
+    whole = c(onnx_math.Round(), forms.mul(c, ratio, steps))
+    span = _difference(c, out_high, out_low)
+    return forms.add(c, forms.mul(c, forms.div(c, whole, steps), span), out_low)
+
+
+def _difference(c: Conversion, left: Value, right: Value) -> Value:
+    """left - right, computed now where both are constant."""
+    known = [c.constant_of(item) for item in (left, right)]
+    if known[0] is None or known[1] is None:
+        return forms.sub(c, left, right)
+    return c.constant(known[0] - known[1], element_of(left))
+
+
+def _guarded(
+    c: Conversion, levels: int, x: Value, low: Value, high: Value, out_low: Value, out_high: Value
+) -> Value:
+    """As `_stepped` for limits that may be equal: the output is chosen, not divided, there."""
+    least, most = forms.minimum(c, low, high), forms.maximum(c, low, high)
+    steps = forms.scalar(c, levels - 1, x)
+    ratio = forms.div(c, forms.sub(c, x, low), forms.sub(c, high, low))
+    whole = c(onnx_math.Round(), forms.mul(c, ratio, steps))
+    span = forms.sub(c, out_high, out_low)
+    inner = forms.add(c, forms.mul(c, forms.div(c, whole, steps), span), out_low)
+    above = forms.where(c, forms.greater(c, x, most), out_high, inner)
+    return forms.where(c, forms.greater(c, x, least), above, out_low)
+
+
+def _spread(c: Conversion, parameter: Value, x: Value, axis: int, block: int) -> Value:
+    """A scale or zero point so that it broadcasts to the data."""
+    rank = shape_of(parameter).rank
+    count = shape_of(parameter).count()
+    if rank == 0 or (count == 1 and rank is not None):
+        return ov_forms.as_scalar(c, parameter)
+    whole = shape_of(x).rank
+    if rank is None or whole is None:
+        raise c.refuse("the rank of its data is not known", "give the inputs shapes")
+    if block:
+        return _repeated(c, parameter, x, axis % whole, block)
+    behind = whole - axis % whole - 1
+    return _unsqueezed(c, parameter, list(range(1, behind + 1))) if behind else parameter
+
+
+def _unsqueezed(c: Conversion, parameter: Value, axes: list[int]) -> Value:
+    """A scale or zero point with new axes; a constant gets another shape, so it stays one."""
+    op = parameter.producer.op
+    if not isinstance(op, Constant):
+        return ov_forms.unsqueeze(c, parameter, axes)
+    dims = list(op.tensor.shape)
+    for axis in axes:
+        dims.insert(axis, 1)
+    return c.tensor(ReshapedTensor(op.tensor, tuple(dims)), parameter.producer.name)
+
+
+def _repeated(c: Conversion, parameter: Value, x: Value, axis: int, block: int) -> Value:
+    """Each element `block` times along `axis`, cut to the length of the data."""
+    dims, size = shape_of(parameter).static(), shape_of(x).dim(axis)
+    if dims is None or not isinstance(size, int):
+        raise c.refuse("blocks need a shape that is known", "give the inputs shapes")
+    wide = ov_forms.unsqueeze(c, parameter, [axis + 1])
+    target = [*dims[: axis + 1], block, *dims[axis + 1 :]]
+    repeated = ov_forms.broadcast(c, wide, c.i64(target))
+    merged = [*dims[:axis], dims[axis] * block, *dims[axis + 1 :]]
+    result = ov_forms.reshape(c, repeated, merged)
+    if merged[axis] == size:
+        return result
+    return ov_forms.slice_(c, result, [0], [size], [axis])
+
+
+def _saturated(c: Conversion, value: Value, element: ElementType) -> Value:
+    low, high = integer_range(element)
+    limited = c(ov_activation.Clamp(float(low), float(high)), value)
+    return ov_forms.convert(c, limited, element)
+
+
+def _quantized(
+    c: Conversion,
+    x: Value,
+    scale: Value,
+    zero: Value | None,
+    element: ElementType,
+    *,
+    saturate: bool = True,
+) -> Value:
+    """round(x / scale) + zero point in f32, limited to `element`, as that type."""
+    wide = ov_forms.converted(c, x, ElementType.F32)
+    ratio = ov_forms.divide(c, wide, ov_forms.converted(c, scale, ElementType.F32))
+    rounded = round_even(c, ratio) if element.is_integer else ratio
+    if zero is not None:
+        rounded = ov_forms.add(c, rounded, ov_forms.converted(c, zero, ElementType.F32))
+    if element.is_integer:
+        return _saturated(c, rounded, element)
+    return converted_float(c, rounded, element, saturate=saturate)
+
+
+def round_even(c: Conversion, value: Value) -> Value:
+    """The nearest integer, ties to even.
+
+    Raises:
+        RefusedError: before opset5, which has no Round.
+    """
+    if c.opset < 5:
+        raise c.refuse("Round exists since opset5", "write opset5 or newer")
+    return c(ov_math.Round(mode="half_to_even"), value)
+
+
+@imports(onnx.QuantizeLinear10)
+def import_quantize10(
+    c: Conversion, op: onnx.QuantizeLinear10, x: Value, scale: Value, zero: Value | None = None
+) -> Value:
+    element = ElementType.U8 if zero is None else element_of(zero)
+    return _quantized(c, x, scale, zero, element)
+
+
+@imports(onnx.QuantizeLinear13)
+def import_quantize13(
+    c: Conversion, op: onnx.QuantizeLinear13, x: Value, scale: Value, zero: Value | None = None
+) -> Value:
+    element = op.default_element if zero is None else element_of(zero)
+    if op.precision not in (ElementType.DYNAMIC, ElementType.F32):
+        raise c.refuse(f"a division in {op.precision}", "set precision to float")
+    factor = _spread(c, scale, x, op.axis, op.block_size)
+    offset = None if zero is None else _spread(c, zero, x, op.axis, op.block_size)
+    return _quantized(c, x, factor, offset, element, saturate=op.saturate)
+
+
+@imports(onnx.DequantizeLinear10)
+def import_dequantize10(
+    c: Conversion, op: onnx.DequantizeLinear10, x: Value, scale: Value, zero: Value | None = None
+) -> Value:
+    return _dequantized(c, x, scale, zero)
+
+
+@imports(onnx.DequantizeLinear13)
+def import_dequantize13(
+    c: Conversion, op: onnx.DequantizeLinear13, x: Value, scale: Value, zero: Value | None = None
+) -> Value:
+    grouped = _in_blocks(c, x, scale, zero, op) if op.block_size else None
+    if grouped is None:
+        if op.block_size:
+            x, zero = _unpacked(c, x), None if zero is None else _unpacked(c, zero)
+        factor = _spread(c, scale, x, op.axis, op.block_size)
+        offset = None if zero is None else _spread(c, zero, x, op.axis, op.block_size)
+        result = _dequantized(c, x, factor, offset)
+    else:
+        dims = shape_of(x).static()
+        result = ov_forms.reshape(c, _dequantized(c, *grouped), list(dims or ()))
+    if op.output_dtype is ElementType.DYNAMIC:
+        return result
+    return ov_forms.converted(c, result, op.output_dtype)
+
+
+def _unpacked(c: Conversion, value: Value) -> Value:
+    """Constants of 4 bits in 8: OpenVINO's CPU takes a scale for each element with these only."""
+    op = value.producer.op
+    if not isinstance(op, Constant) or op.tensor.element.bits >= 8:
+        return value
+    return c.tensor(UnpackedTensor(op.tensor), value.producer.name)
+
+
+def _in_blocks(
+    c: Conversion, x: Value, scale: Value, zero: Value | None, op: onnx.DequantizeLinear13
+) -> tuple[Value, Value, Value | None] | None:
+    """Data, scale and zero point with an axis of its own for the elements of a block.
+
+    This is how OpenVINO knows weights in groups: where it meets 4-bit weights with a scale for
+    each element, its CPU plugin (2026.4) computes wrong numbers or dies. None where the blocks do
+    not divide the axis.
+    """
+    dims, rank = shape_of(x).static(), shape_of(x).rank
+    if dims is None or rank is None:
+        return None
+    axis = op.axis % rank
+    if dims[axis] % op.block_size:
+        return None
+    blocks = (*dims[:axis], dims[axis] // op.block_size, op.block_size, *dims[axis + 1 :])
+    producer = x.producer
+    if isinstance(producer.op, Constant):
+        data = c.tensor(ReshapedTensor(producer.op.tensor, blocks), producer.name)
+    else:
+        data = ov_forms.reshape(c, x, list(blocks))
+    offset = None if zero is None else _unsqueezed(c, zero, [axis + 1])
+    return data, _unsqueezed(c, scale, [axis + 1]), offset
+
+
+def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> Value:
+    """(x - zero point) * scale; the difference of i32 needs i32, others are exact in f32."""
+    element = element_of(scale)
+    exact = ElementType.I32 if element_of(x) is ElementType.I32 else ElementType.F32
+    wide = ov_forms.converted(c, x, exact)
+    if zero is not None:
+        wide = ov_forms.subtract(c, wide, ov_forms.converted(c, zero, exact))
+    wide = ov_forms.converted(c, wide, ElementType.F32)
+    factor = ov_forms.converted(c, scale, ElementType.F32)
+    return ov_forms.converted(c, ov_forms.multiply(c, wide, factor), element)
+
+
+@imports(onnx.DynamicQuantizeLinear)
+def import_dynamic_quantize(c: Conversion, op: onnx.DynamicQuantizeLinear, x: Value) -> list[Value]:
+    """The range of x with 0 in it is spread over 0..255; a range of 0 gives scale 0."""
+    rank = shape_of(x).rank
+    if rank is None:
+        raise c.refuse("the rank of its data is not known", "give the inputs shapes")
+    nothing = ov_forms.scalar(c, 0, x)
+    low, high = (
+        combine(c, ov_forms.reduce(c, kind, x, range(rank), keep=False), nothing)
+        for combine, kind in ((ov_forms.minimum, "Min"), (ov_forms.maximum, "Max"))
+    )
+    scale = ov_forms.divide(c, ov_forms.subtract(c, high, low), ov_forms.scalar(c, 255, x))
+    # All elements 0 is the only way to a scale of 0, and then any divisor is right.
+    flat = ov_forms.equal(c, scale, nothing)
+    divisor = ov_forms.select(c, flat, ov_forms.scalar(c, 1, x), scale)
+    offset = round_even(c, ov_forms.divide(c, ov_forms.subtract(c, nothing, low), divisor))
+    zero = _saturated(c, offset, ElementType.U8)
+    codes = ov_forms.add(
+        c,
+        round_even(c, ov_forms.divide(c, x, divisor)),
+        ov_forms.converted(c, zero, ElementType.F32),
+    )
+    return [_saturated(c, codes, ElementType.U8), scale, zero]
+
+
+def _centred(c: Conversion, value: Value, zero: Value | None) -> Value:
+    """The number less its zero point in f32, in which 8-bit differences are exact."""
+    wide = ov_forms.converted(c, value, ElementType.F32)
+    if zero is None:
+        return wide
+    return ov_forms.subtract(c, wide, ov_forms.converted(c, zero, ElementType.F32))
+
+
+def _column(c: Conversion, parameter: Value) -> Value:
+    """A vector that belongs to the rows of a matrix, or the parameter as it is."""
+    if shape_of(parameter).rank == 1 and shape_of(parameter).count() != 1:
+        return _unsqueezed(c, parameter, [1])
+    return parameter
+
+
+def _filters(c: Conversion, parameter: Value, filters: Value) -> Value:
+    """A vector that belongs to the first axis of the filters."""
+    rank = shape_of(filters).rank
+    if shape_of(parameter).rank == 0 or shape_of(parameter).count() == 1:
+        return ov_forms.as_scalar(c, parameter)
+    if rank is None:
+        raise c.refuse("the rank of its filters is not known", "give the inputs shapes")
+    return _unsqueezed(c, parameter, list(range(1, rank)))
+
+
+@imports(onnx.MatMulInteger)
+def import_matmul_integer(
+    c: Conversion,
+    op: onnx.MatMulInteger,
+    left: Value,
+    right: Value,
+    left_zero: Value | None = None,
+    right_zero: Value | None = None,
+) -> Value:
+    """The product in f32, exact while sums stay below 2^24."""
+    rows = None if left_zero is None else _column(c, left_zero)
+    factors = (_centred(c, left, rows), _centred(c, right, right_zero))
+    return ov_forms.convert(c, c(ov_matmul.MatMul(), *factors), ElementType.I32)
+
+
+@imports(onnx.QLinearMatMul)
+def import_qlinear_matmul(
+    c: Conversion,
+    op: onnx.QLinearMatMul,
+    left: Value,
+    left_scale: Value,
+    left_zero: Value,
+    right: Value,
+    right_scale: Value,
+    right_zero: Value,
+    scale: Value,
+    zero: Value,
+) -> Value:
+    total = c(
+        ov_matmul.MatMul(),
+        _centred(c, left, _column(c, left_zero)),
+        _centred(c, right, right_zero),
+    )
+    factor = _factor(c, _column(c, left_scale), right_scale, scale)
+    return _requantized(c, ov_forms.multiply(c, total, factor), zero)
+
+
+def _factor(c: Conversion, left: Value, right: Value, scale: Value) -> Value:
+    wide = [ov_forms.converted(c, value, ElementType.F32) for value in (left, right, scale)]
+    return ov_forms.divide(c, ov_forms.multiply(c, wide[0], wide[1]), wide[2])
+
+
+def _requantized(c: Conversion, value: Value, zero: Value) -> Value:
+    shifted = ov_forms.add(c, round_even(c, value), ov_forms.converted(c, zero, ElementType.F32))
+    return _saturated(c, shifted, element_of(zero))
+
+
+@imports(onnx.ConvInteger)
+def import_conv_integer(
+    c: Conversion,
+    op: onnx.ConvInteger,
+    x: Value,
+    filters: Value,
+    x_zero: Value | None = None,
+    filters_zero: Value | None = None,
+) -> Value:
+    """Less the zero points first, so that padding with 0 is padding with the zero point."""
+    offset = None if filters_zero is None else _filters(c, filters_zero, filters)
+    data = _centred(c, x, None if x_zero is None else ov_forms.as_scalar(c, x_zero))
+    total = import_conv(c, _plain(op), data, _centred(c, filters, offset))
+    return ov_forms.convert(c, total, ElementType.I32)
+
+
+def _plain(op: onnx.ConvInteger | onnx.QLinearConv) -> onnx_convolution.Conv:
+    """The convolution of floats with the same attributes."""
+    return onnx_convolution.Conv(
+        op.auto_pad, op.dilations, op.group, op.kernel_shape, op.pads, op.strides
+    )
+
+
+@imports(onnx.QLinearConv)
+def import_qlinear_conv(
+    c: Conversion,
+    op: onnx.QLinearConv,
+    x: Value,
+    x_scale: Value,
+    x_zero: Value,
+    filters: Value,
+    filters_scale: Value,
+    filters_zero: Value,
+    scale: Value,
+    zero: Value,
+    bias: Value | None = None,
+) -> Value:
+    data = _centred(c, x, ov_forms.as_scalar(c, x_zero))
+    weights = _centred(c, filters, _filters(c, filters_zero, filters))
+    wide = None if bias is None else ov_forms.converted(c, bias, ElementType.F32)
+    total = import_conv(c, _plain(op), data, weights, wide)
+    rank = shape_of(filters).rank
+    if rank is not None and shape_of(filters_scale).count() != 1:
+        per_channel = ov_forms.unsqueeze(c, filters_scale, list(range(1, rank - 1)))
+    else:
+        per_channel = ov_forms.as_scalar(c, filters_scale)
+    factor = _factor(c, ov_forms.as_scalar(c, x_scale), per_channel, ov_forms.as_scalar(c, scale))
+    return _requantized(c, ov_forms.multiply(c, total, factor), ov_forms.as_scalar(c, zero))

@@ -1,0 +1,42 @@
+"""Strings and encoded images: what OpenVINO has no operations for."""
+
+from __future__ import annotations
+
+from irloop.conversion.framework.translation import EXPORTS, IMPORTS, no_counterpart
+from irloop.dialects.onnx import images
+from irloop.dialects.onnx import text as onnx
+from irloop.dialects.openvino import text as ov
+
+__all__: list[str] = []
+
+no_counterpart(
+    EXPORTS,
+    ov.StringTensorPack,
+    ov.StringTensorUnpack,
+    reason="ONNX makes no strings of bytes and takes none apart",
+    fix="make the strings an input of the model, or its output",
+)
+
+no_counterpart(
+    IMPORTS,
+    onnx.RegexFullMatch,
+    onnx.StringConcat,
+    onnx.StringNormalizer,
+    onnx.StringSplit,
+    reason="OpenVINO computes nothing on strings",
+    fix="do it before the model runs, or behind it",
+)
+
+no_counterpart(
+    IMPORTS,
+    onnx.TfIdfVectorizer,
+    reason="OpenVINO has nothing that counts n-grams",
+    fix="make its output an input of the model",
+)
+
+no_counterpart(
+    IMPORTS,
+    images.ImageDecoder,
+    reason="OpenVINO decodes no images",
+    fix="decode the image before the model runs and make the pixels its input",
+)

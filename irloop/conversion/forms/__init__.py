@@ -1,0 +1,1 @@
+"""Small groups of operations that several conversions emit, by dialect and opset."""

@@ -1,0 +1,83 @@
+"""ONNX forms that join and split axes, static or not."""
+
+from __future__ import annotations
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms import onnx_shape_forms as shape_forms
+from irloop.conversion.framework.translation import Conversion
+from irloop.graph.builder import shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import Dim, ElementType
+
+__all__ = ["filled", "merge_axes", "split_axis"]
+
+#: Constants of more elements than this are made when the model runs.
+STORED_LIMIT = 1024
+
+
+def filled(c: Conversion, number: float, element: ElementType, shape: list[int]) -> Value:
+    """A tensor of one number."""
+    count = 1
+    for dim in shape:
+        count *= dim
+    if count <= STORED_LIMIT:
+        import numpy as np
+
+        return c.constant(np.full(shape, number), element)
+    return shape_forms.expand(c, c.constant(number, element), c.i64(shape))
+
+
+def merge_axes(c: Conversion, value: Value, axis: int) -> Value:
+    """[.., n, p, ..] -> [.., n * p, ..], n standing at `axis`."""
+    shape = shape_of(value)
+    if shape.dims is None:
+        raise c.refuse("the rank of a concatenated output is not known")
+    count, part = shape.dims[axis], shape.dims[axis + 1]
+    joined = count * part if isinstance(count, int) and isinstance(part, int) else None
+    return _reshaped(c, value, [*shape.dims[:axis], joined, *shape.dims[axis + 2 :]], axis, 2)
+
+
+def split_axis(c: Conversion, value: Value, axis: int, part: int) -> Value:
+    """[.., n * part, ..] -> [.., n, part, ..], n standing at `axis`."""
+    shape = shape_of(value)
+    if shape.dims is None:
+        raise c.refuse("the rank of a sliced input is not known")
+    size = shape.dims[axis]
+    count = size // part if isinstance(size, int) else None
+    dims = [*shape.dims[:axis], count, part, *shape.dims[axis + 1 :]]
+    return _reshaped(c, value, dims, axis, 1, part)
+
+
+def _reshaped(
+    c: Conversion,
+    value: Value,
+    dims: list[Dim | None],
+    axis: int,
+    replaced: int,
+    part: int | None = None,
+) -> Value:
+    known = [dim for dim in dims if isinstance(dim, int)]
+    if len(known) == len(dims):
+        return shape_forms.reshape_to(c, value, c.i64(known), special_zero=0 not in known)
+    if len(known) == len(dims) - 1 and 0 not in known:
+        # One -1 is no riddle while no other dimension is 0.
+        return shape_forms.reshape(c, value, [dim if isinstance(dim, int) else -1 for dim in dims])
+    pattern = _computed(c, value, axis, replaced, part)
+    return shape_forms.reshape_to(c, value, pattern, special_zero=False)
+
+
+def _computed(c: Conversion, value: Value, axis: int, replaced: int, part: int | None) -> Value:
+    """The new shape as a tensor; dimensions of size 0 included."""
+    shape = shape_forms.shape(c, value)
+    rank = shape_of(value).rank
+    assert rank is not None
+    here = shape_forms.gather(c, shape, c.i64([axis]), 0)
+    if part is None:
+        middle = [forms.mul(c, here, shape_forms.gather(c, shape, c.i64([axis + 1]), 0))]
+    else:
+        middle = [forms.div(c, here, c.i64([part])), c.i64([part])]
+    before, after = list(range(axis)), list(range(axis + replaced, rank))
+    pieces = [shape_forms.gather(c, shape, c.i64(before), 0)] if before else []
+    pieces += middle
+    pieces += [shape_forms.gather(c, shape, c.i64(after), 0)] if after else []
+    return shape_forms.concat(c, pieces, 0)

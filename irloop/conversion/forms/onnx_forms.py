@@ -1,0 +1,478 @@
+"""ONNX forms that depend on the opset being written (`c.opset`) or on the element type.
+
+Each function appends nodes and returns the value that stands for the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from irloop import kernels
+from irloop.conversion import onnx_older_forms as older
+from irloop.conversion.forms.onnx_shape_forms import (
+    as_i64,
+    as_list,
+    concat,
+    constant_of_shape,
+    expand,
+    gather,
+    identity,
+    pad,
+    reshape,
+    reshape_to,
+    shape,
+    slice_,
+    slice_by,
+    split,
+    squeeze,
+    tile,
+    topk,
+    transpose,
+    unsqueeze,
+)
+from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.onnx_loops import numbers_below
+from irloop.dialects.onnx import (
+    activation,
+    comparison,
+    convert,
+    elementwise,
+    generate,
+    reduction,
+)
+from irloop.dialects.unpacked import ConvertedTensor, UnpackedTensor
+from irloop.graph.builder import element_of
+from irloop.graph.builder import shape_of as static_shape
+from irloop.graph.model import Value
+from irloop.graph.op import Constant, Op
+from irloop.graph.tensor import Tensor
+from irloop.graph.types import ElementType
+
+__all__ = [
+    "add",
+    "as_i64",
+    "as_list",
+    "cast",
+    "clip",
+    "compared",
+    "computed_in",
+    "concat",
+    "constant_of_shape",
+    "div",
+    "equal",
+    "expand",
+    "floor_divide",
+    "gather",
+    "greater",
+    "identity",
+    "less",
+    "log_softmax",
+    "logical_not",
+    "maximum",
+    "minimum",
+    "mul",
+    "numeric",
+    "pad",
+    "range_",
+    "reduce",
+    "reduce_computed",
+    "representable",
+    "require_element",
+    "reshape",
+    "reshape_to",
+    "scalar",
+    "shape",
+    "slice_",
+    "slice_by",
+    "softmax",
+    "split",
+    "squeeze",
+    "stand_in",
+    "sub",
+    "tile",
+    "topk",
+    "transpose",
+    "unsqueeze",
+    "where",
+]
+
+BYTES = frozenset({ElementType.I8, ElementType.U8})
+SHORTS = frozenset({ElementType.I16, ElementType.U16})
+TINY_INTEGERS = frozenset({ElementType.I4, ElementType.U4, ElementType.I2, ElementType.U2})
+TINY_FLOATS = frozenset(
+    {
+        ElementType.BF16,
+        ElementType.F8E4M3,
+        ElementType.F8E5M2,
+        ElementType.F8E4M3FNUZ,
+        ElementType.F8E5M2FNUZ,
+        ElementType.F8E8M0,
+        ElementType.F4E2M1,
+    }
+)
+
+#: The first opset whose Cast knows an element type that is not in all of them.
+ELEMENT_SINCE = {
+    ElementType.BF16: 13,
+    ElementType.F8E4M3: 19,
+    ElementType.F8E5M2: 19,
+    ElementType.F8E4M3FNUZ: 19,
+    ElementType.F8E5M2FNUZ: 19,
+    ElementType.I4: 21,
+    ElementType.U4: 21,
+    ElementType.F4E2M1: 23,
+    ElementType.F8E8M0: 24,
+    ElementType.I2: 25,
+    ElementType.U2: 25,
+}
+#: Fewer codes of nf4 than this are no larger as numbers.
+TABLE_FROM = 64
+
+UNKNOWN_TO_ONNX = frozenset({ElementType.U1, ElementType.U3, ElementType.U6, ElementType.NF4})
+
+
+def require_element(c: Conversion, element: ElementType) -> None:
+    """Refuse an element type that the opset being written does not have.
+
+    Raises:
+        RefusedError: naming the opset that has it.
+    """
+    if element in UNKNOWN_TO_ONNX:
+        raise c.refuse(f"ONNX has no element type {element}", "convert the data to u8 or f16")
+    since = ELEMENT_SINCE.get(element, 1)
+    if c.opset < since:
+        reason = f"element type {element} needs opset {since}, {c.opset} is being written"
+        raise c.refuse(reason, opset=since)
+
+
+def cast(c: Conversion, value: Value, element: ElementType) -> Value:
+    """`value` as another element type; itself where it has that type already."""
+    value = representable(c, value)
+    if element_of(value) is element:
+        return value
+    require_element(c, element)
+    known = c.constant_of(value) if isinstance(value.producer.op, Constant) else None
+    if known is not None and element not in TINY_FLOATS and known.dtype.kind != "O":
+        return c.constant(known, element)
+    return c(convert.Cast6(element), value)
+
+
+def representable(c: Conversion, value: Value) -> Value:
+    """`value` in a type that the opset being written has: constants in the next wider one.
+
+    Raises:
+        RefusedError: for what is computed in a type that the opset lacks.
+    """
+    element, op = element_of(value), value.producer.op
+    known = element not in UNKNOWN_TO_ONNX and c.opset >= ELEMENT_SINCE.get(element, 1)
+    if element is ElementType.NF4 and isinstance(op, Constant) and op.tensor.count > TABLE_FROM:
+        return _looked_up(c, op.tensor, f"{value.producer.name}/codes")
+    if not known and isinstance(op, Constant):
+        return c.tensor(UnpackedTensor(op.tensor), f"{value.producer.name}/unpacked")
+    require_element(c, element)
+    return value
+
+
+def _looked_up(c: Conversion, tensor: Tensor, name: str) -> Value:
+    """The numbers of nf4 codes, found in a table: the codes stay as small as the opset allows."""
+    import numpy as np
+
+    narrow = ElementType.U4 if c.opset >= ELEMENT_SINCE[ElementType.U4] else ElementType.U8
+    codes = c.tensor(ConvertedTensor(tensor, narrow), name)
+    table = c.constant(kernels.convert.from_nf4(np.arange(16)), ElementType.F32)
+    return gather(c, table, c(convert.Cast6(ElementType.I32), codes), 0)
+
+
+def computed_in(
+    c: Conversion, element: ElementType, build: Callable[..., Value], *values: Value
+) -> Value:
+    """`build` of the values cast to `element`, cast back to the type of the first."""
+    original = element_of(values[0])
+    return cast(c, build(*(cast(c, value, element) for value in values)), original)
+
+
+def stand_in(
+    c: Conversion, element: ElementType, *, small: int | None = 14, half: int | None = 14
+) -> ElementType:
+    """The type to compute in: `element` itself where operation and runtimes know it.
+
+    `small` is the opset from which the operation takes 8-bit integers, `half` the same for
+    16-bit ones (None: never). bf16 is computed in f32, as runtimes do that know it, and as
+    ONNX Runtime, which does not know it, can.
+    """
+    if element in BYTES and (small is None or c.opset < small):
+        return ElementType.I32
+    if element in SHORTS and (half is None or c.opset < half):
+        return ElementType.I32
+    if element in TINY_INTEGERS:
+        return ElementType.I32
+    return ElementType.F32 if element in TINY_FLOATS else element
+
+
+def numeric(
+    c: Conversion, op: Op, *values: Value, small: int | None = 14, half: int | None = 14
+) -> Value:
+    """`op` of numbers of one type, computed in a type that the operation knows."""
+    element = element_of(values[0])
+    chosen = stand_in(c, element, small=small, half=half)
+    if chosen is element:
+        return c(op, *values)
+    return computed_in(c, chosen, lambda *wide: c(op, *wide), *values)
+
+
+def scalar(c: Conversion, number: float, like: Value) -> Value:
+    """A constant without dimensions of the element type of `like`."""
+    return c.constant(number, element_of(like))
+
+
+def add(c: Conversion, left: Value, right: Value) -> Value:
+    """left + right."""
+    return numeric(c, elementwise.Add(), left, right)
+
+
+def sub(c: Conversion, left: Value, right: Value) -> Value:
+    """left - right."""
+    return numeric(c, elementwise.Sub(), left, right)
+
+
+def mul(c: Conversion, left: Value, right: Value) -> Value:
+    """left * right."""
+    return numeric(c, elementwise.Mul(), left, right)
+
+
+def div(c: Conversion, left: Value, right: Value) -> Value:
+    """left / right; integers truncate."""
+    return numeric(c, elementwise.Div(), left, right)
+
+
+def maximum(c: Conversion, left: Value, right: Value) -> Value:
+    """The larger operand."""
+    return _extremum(c, elementwise.Max(), left, right)
+
+
+def minimum(c: Conversion, left: Value, right: Value) -> Value:
+    """The smaller operand."""
+    return _extremum(c, elementwise.Min(), left, right)
+
+
+def _extremum(c: Conversion, op: Op, left: Value, right: Value) -> Value:
+    if c.opset >= 12 or not element_of(left).is_integer:
+        # ONNX Runtime compares no 16-bit integers.
+        return numeric(c, op, left, right, small=12, half=None)
+    # Before 12 only floats are compared; f64 holds what 32 bits and sizes of tensors need.
+    return computed_in(c, ElementType.F64, lambda *wide: c(op, *wide), left, right)
+
+
+def less(c: Conversion, left: Value, right: Value) -> Value:
+    """left < right."""
+    return compared(c, comparison.Less(), left, right)
+
+
+def greater(c: Conversion, left: Value, right: Value) -> Value:
+    """left > right."""
+    return compared(c, comparison.Greater(), left, right)
+
+
+def equal(c: Conversion, left: Value, right: Value) -> Value:
+    """left == right."""
+    return compared(c, comparison.Equal(), left, right)
+
+
+def compared(c: Conversion, op: Op, left: Value, right: Value) -> Value:
+    """A comparison of numbers (or booleans) in a type that it knows."""
+    chosen = stand_in(c, element_of(left), small=9, half=9)
+    a, b = cast(c, left, chosen), cast(c, right, chosen)
+    if c.opset < 11 and chosen.is_float and isinstance(op, comparison.Equal):
+        return older.equal_floats(c, a, b)
+    if c.opset >= 9 or chosen.is_float or isinstance(op, comparison.Equal):
+        return c(op, a, b)
+    a, b = cast(c, a, ElementType.I64), cast(c, b, ElementType.I64)
+    return older.less_whole(c, *((a, b) if isinstance(op, comparison.Less) else (b, a)))
+
+
+def logical_not(c: Conversion, value: Value) -> Value:
+    """True where the operand is not."""
+    return c(comparison.Not(), value)
+
+
+def where(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
+    """The second operand where the first is true, else the third."""
+    if element_of(then) is ElementType.BOOLEAN:
+        # In logic, as ONNX Runtime has no Where of booleans.
+        rest = c(comparison.And(), logical_not(c, condition), otherwise)
+        return c(comparison.Or(), c(comparison.And(), condition, then), rest)
+    chosen = stand_in(c, element_of(then), small=9, half=None)
+    a, b = (cast(c, item, chosen) for item in (then, otherwise))
+    made = None
+    if c.opset < 9 and chosen.is_integer:
+        made = older.chosen_integer(c, condition, a, b)
+    elif c.opset < 9:
+        made = older.chosen(c, condition, a, b)
+    if made is None:
+        made = c(comparison.Where(), condition, a, b)
+    return cast(c, made, element_of(then))
+
+
+def range_(c: Conversion, start: Value, limit: Value, delta: Value) -> Value:
+    """Numbers from `start` to before `limit`, scalars of one type, by steps of `delta`.
+
+    Where shapes are known ONNX Runtime follows them through Cast but keeps them i64, and then
+    refuses a Range whose other bounds are not. So integers are counted in i64, and a float
+    goes through a Sum of one, which it does not follow.
+    """
+    element, bounds = element_of(start), (start, limit, delta)
+    if c.opset < 11 and element.is_integer and c.constant_of(delta) == 1:
+        begin, end = cast(c, start, ElementType.I64), cast(c, limit, ElementType.I64)
+        count = maximum(c, sub(c, end, begin), c.i64(0))
+        return cast(c, add(c, numbers_below(c, count), begin), element)
+    known = all(isinstance(bound.producer.op, Constant) for bound in bounds)
+    if element is ElementType.I64 or known:
+        return c(generate.Range(), *bounds)
+    if not element.is_integer:
+        return c(generate.Range(), *(c(elementwise.Sum(), bound) for bound in bounds))
+    wide = (cast(c, bound, ElementType.I64) for bound in bounds)
+    return cast(c, c(generate.Range(), *wide), element)
+
+
+def floor_divide(c: Conversion, left: Value, right: Value) -> Value:
+    """left / right of integers, rounded toward minus infinity.
+
+    q = left / right truncated; one less where the remainder is not 0 and differs in sign.
+    """
+
+    def build(a: Value, b: Value) -> Value:
+        quotient = c(elementwise.Div(), a, b)
+        remainder = c(elementwise.Sub(), a, c(elementwise.Mul(), quotient, b))
+        zero = scalar(c, 0, a)
+        inexact = logical_not(c, c(comparison.Equal(), remainder, zero))
+        opposite = c(
+            comparison.Xor(), c(comparison.Less(), remainder, zero), c(comparison.Less(), b, zero)
+        )
+        down = c(comparison.And(), inexact, opposite)
+        return c(elementwise.Sub(), quotient, cast(c, down, element_of(a)))
+
+    element = element_of(left)
+    if element.value.startswith("u"):
+        return div(c, left, right)
+    return computed_in(c, stand_in(c, element), build, left, right)
+
+
+def clip(c: Conversion, value: Value, low: float | None, high: float | None) -> Value:
+    """min(max(value, low), high) with constant bounds; None for no bound."""
+    if low is None and high is None:
+        return value
+    chosen = stand_in(c, element_of(value), small=12, half=None)
+    if chosen.is_integer and c.opset < 12:
+        # Clip takes integers since 12.
+        raised = value if low is None else maximum(c, value, scalar(c, low, value))
+        return raised if high is None else minimum(c, raised, scalar(c, high, value))
+    if c.opset < 11:
+        limits = {"min": low, "max": high}
+        given = {name: item for name, item in limits.items() if item is not None}
+        return computed_in(c, chosen, lambda x: c(activation.Clip6(**given), x), value)
+
+    def build(x: Value) -> Value:
+        bounds = [None if item is None else scalar(c, item, x) for item in (low, high)]
+        return c(activation.Clip11(), x, *bounds)
+
+    return computed_in(c, chosen, build, value)
+
+
+_BY_ATTRIBUTE = {
+    "Sum": reduction.ReduceSum1,
+    "Mean": reduction.ReduceMean1,
+    "Prod": reduction.ReduceProd1,
+    "Max": reduction.ReduceMax1,
+    "Min": reduction.ReduceMin1,
+    "L1": reduction.ReduceL11,
+    "L2": reduction.ReduceL21,
+}
+_BY_INPUT = {
+    "Sum": reduction.ReduceSum13,
+    "Mean": reduction.ReduceMean18,
+    "Prod": reduction.ReduceProd18,
+    "Max": reduction.ReduceMax18,
+    "Min": reduction.ReduceMin18,
+    "L1": reduction.ReduceL118,
+    "L2": reduction.ReduceL218,
+}
+
+
+def reduce(
+    c: Conversion, kind: str, value: Value, axes: Sequence[int], *, keep: bool = True
+) -> Value:
+    """A reduction (Sum, Mean, Prod, Max, Min, L1, L2) over axes that are known and not empty."""
+
+    def build(x: Value) -> Value:
+        since = 13 if kind == "Sum" else 18
+        if c.opset >= since:
+            return c(_BY_INPUT[kind](keepdims=keep), x, c.i64(list(axes)))
+        return c(_BY_ATTRIBUTE[kind](axes=tuple(axes), keepdims=keep), x)
+
+    return computed_in(c, _reducible(c, kind, element_of(value)), build, value)
+
+
+def _reducible(c: Conversion, kind: str, element: ElementType) -> ElementType:
+    """The type to reduce in. ONNX Runtime reduces no u32, which i64 holds, and no u64.
+
+    Sums and products in i64 have the bits of those in u64.
+    """
+    if element is ElementType.U32 or (element is ElementType.U64 and kind in ("Sum", "Prod")):
+        return ElementType.I64
+    small = 12 if kind in ("Max", "Min") else None
+    return stand_in(c, element, small=small, half=None)
+
+
+def reduce_computed(
+    c: Conversion, kind: str, value: Value, axes: Value, *, keep: bool = True
+) -> Value:
+    """A reduction over an input of axes, since 13 (Sum) or 18; an empty list reduces nothing."""
+    listed = cast(c, axes, ElementType.I64)
+    if static_shape(listed).rank == 0:
+        listed = reshape(c, listed, [1])
+
+    def build(x: Value) -> Value:
+        return c(_BY_INPUT[kind](keepdims=keep, noop_with_empty_axes=True), x, listed)
+
+    return computed_in(c, _reducible(c, kind, element_of(value)), build, value)
+
+
+def softmax(c: Conversion, value: Value, axis: int) -> Value:
+    """Softmax along one axis."""
+    return _along(c, activation.Softmax13, activation.Softmax1, value, axis)
+
+
+def log_softmax(c: Conversion, value: Value, axis: int) -> Value:
+    """The logarithm of softmax along one axis."""
+    return _along(c, activation.LogSoftmax13, activation.LogSoftmax1, value, axis)
+
+
+def _along(
+    c: Conversion,
+    newer: type[activation.OneAxis],
+    older: type[activation.Flattening],
+    value: Value,
+    axis: int,
+) -> Value:
+    def build(x: Value) -> Value:
+        if c.opset >= 13:
+            return c(newer(axis=axis), x)
+        return _along_last(c, older, x, axis)
+
+    return computed_in(c, stand_in(c, element_of(value)), build, value)
+
+
+def _along_last(
+    c: Conversion, older: type[activation.Flattening], value: Value, axis: int
+) -> Value:
+    # Before 13 all dimensions from the axis on are one: right only for the last axis.
+    rank = static_shape(value).rank
+    if rank is None:
+        raise c.refuse("its rank is not known", opset=13)
+    last = axis % rank == rank - 1
+    if last:
+        return c(older(axis=rank - 1), value)
+    order = list(range(rank))
+    order[axis % rank], order[-1] = order[-1], order[axis % rank]
+    moved = transpose(c, value, order)
+    return transpose(c, c(older(axis=rank - 1), moved), order)

@@ -1,0 +1,342 @@
+"""ONNX forms of operations on shapes, as the opset being written (`c.opset`) has them.
+
+Each function appends nodes and returns the value that stands for the result. `onnx_forms`
+offers them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from irloop.conversion.framework.translation import Conversion
+from irloop.dialects.onnx import (
+    comparison,
+    convert,
+    elementwise,
+    generate,
+    padding,
+    search,
+    slicing,
+)
+from irloop.dialects.onnx import gather as gathers
+from irloop.dialects.onnx import shape as shapes
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.tensor import ArrayTensor
+from irloop.graph.types import UNKNOWN_DIM, DynamicDim, ElementType, Shape, TensorType
+
+__all__ = [
+    "as_i64",
+    "as_list",
+    "concat",
+    "constant_of_shape",
+    "expand",
+    "gather",
+    "identity",
+    "pad",
+    "reshape",
+    "reshape_to",
+    "shape",
+    "slice_",
+    "slice_by",
+    "split",
+    "squeeze",
+    "tile",
+    "topk",
+    "transpose",
+    "unsqueeze",
+]
+
+
+#: Ends that ONNX Runtime does not clamp.
+_OPEN_ENDS = (2**31 - 1, 2**63 - 1)
+
+
+def identity(c: Conversion, value: Value) -> Value:
+    """The same value under a name of its own."""
+    return c(convert.Identity(), value)
+
+
+def as_i64(c: Conversion, value: Value) -> Value:
+    """An integer value as i64, which shapes, axes and positions of ONNX are."""
+    if element_of(value) is ElementType.I64:
+        return value
+    known = c.constant_of(value)
+    if known is not None:
+        return c.i64(known)
+    return c(convert.Cast6(ElementType.I64), value)
+
+
+def as_list(c: Conversion, value: Value) -> Value:
+    """An integer scalar or list as an i64 list."""
+    whole = as_i64(c, value)
+    return whole if shape_of(whole).rank == 1 else reshape(c, whole, [-1])
+
+
+def squeeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
+    """Remove axes of size 1."""
+    if c.opset >= 13:
+        return c(shapes.Squeeze13(), value, c.i64(list(axes)))
+    return c(shapes.Squeeze(tuple(axes)), value)
+
+
+def unsqueeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
+    """Insert axes of size 1 at positions of the result."""
+    if c.opset >= 13:
+        return c(shapes.Unsqueeze13(), value, c.i64(list(axes)))
+    return c(shapes.Unsqueeze(tuple(axes)), value)
+
+
+def reshape(c: Conversion, value: Value, dims: Sequence[int]) -> Value:
+    """The elements in another shape; 0 copies a dimension, -1 is what is left."""
+    return reshape_to(c, value, c.i64(list(dims)))
+
+
+def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: bool = True) -> Value:
+    """The elements in the shape of an i64 list; 0 copies a dimension with `special_zero`.
+
+    Raises:
+        RefusedError: when 0 means an empty dimension, the opset cannot say that, and neither the
+            value is known to have elements nor the rank of the result.
+    """
+    if c.opset >= 14:
+        return c(shapes.Reshape14(allowzero=not special_zero), value, pattern)
+    known = c.constant_of(pattern)
+    if special_zero or _has_elements(value) or (known is not None and 0 not in known):
+        return c(shapes.Reshape(), value, pattern)
+    if known is not None:
+        # There is nothing in it, so any tensor of that shape is the same.
+        dims = [max(int(dim), 0) for dim in known]
+        return c.tensor(ArrayTensor(np.zeros(dims, element_of(value).numpy()), element_of(value)))
+    return _reshaped_of_any_size(c, value, pattern)
+
+
+def _has_elements(value: Value) -> bool:
+    dims = shape_of(value).dims
+    return dims is not None and all(
+        dim.low > 0 if isinstance(dim, DynamicDim) else dim > 0 for dim in dims
+    )
+
+
+def _reshaped_of_any_size(c: Conversion, value: Value, pattern: Value) -> Value:
+    """A Reshape whose 0 copies dimensions, all of which are 0 where there are no elements.
+
+    Given a value of n elements and a pattern of three numbers; result:
+    Reshape(Expand(Reshape(value, [-1, 1, 1]), [n, k, k]), pattern), where k is 0 without elements
+    and 1 otherwise. A -1 in the pattern is 0 without elements.
+    """
+    rank = shape_of(pattern).count()
+    if rank is None:
+        raise c.refuse("what may have no elements gets a shape of unknown rank", opset=14)
+    if rank == 0:
+        return c(shapes.Reshape(), value, pattern)
+    flat = reshape(c, value, [-1, *[1] * (rank - 1)])
+    count = gather(c, shape(c, flat), c.i64([0]), 0)
+    some = as_i64(c, c(convert.Cast6(ElementType.BOOLEAN), count))
+    spread = expand(c, flat, concat(c, [count, *[some] * (rank - 1)], 0))
+    open_ends = as_i64(c, c(comparison.Equal(), pattern, c.i64([-1])))
+    none = c(elementwise.Sub(), c.i64([1]), some)
+    closed = c(elementwise.Add(), pattern, c(elementwise.Mul(), open_ends, none))
+    made = c(shapes.Reshape(), spread, closed)
+    dims = c.inference.dims(pattern)
+    if dims is not None:
+        known = Shape(tuple(UNKNOWN_DIM if dim == -1 else dim for dim in dims))
+        c.inference.hint(made, TensorType(element_of(value), known))
+        c.inference.visit(made.producer)
+    return made
+
+
+def transpose(c: Conversion, value: Value, order: Sequence[int]) -> Value:
+    """Axes in another order; itself where it stays as it is."""
+    if list(order) == list(range(len(order))):
+        return value
+    return c(shapes.Transpose(tuple(order)), value)
+
+
+def concat(c: Conversion, values: Sequence[Value], axis: int) -> Value:
+    """Values one behind the other; itself where there is only one."""
+    if len(values) == 1:
+        return values[0]
+    return c(slicing.Concat(axis), *values)
+
+
+def split(c: Conversion, value: Value, axis: int, lengths: Sequence[int]) -> list[Value]:
+    """Parts of these lengths along an axis."""
+    if len(lengths) == 1:
+        return [value]
+    if c.opset >= 18:
+        node = c.emit(slicing.Split18(axis), value, c.i64(list(lengths)), n_outputs=len(lengths))
+    elif c.opset >= 13:
+        node = c.emit(slicing.Split13(axis), value, c.i64(list(lengths)), n_outputs=len(lengths))
+    else:
+        node = c.emit(slicing.Split(axis, tuple(lengths)), value, n_outputs=len(lengths))
+    return list(node.outputs)
+
+
+def slice_(
+    c: Conversion,
+    value: Value,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    axes: Sequence[int],
+    steps: Sequence[int] | None = None,
+) -> Value:
+    """Elements from `starts` to `ends` along `axes`."""
+    strides = [1] * len(axes) if steps is None else list(steps)
+    return slice_by(
+        c,
+        value,
+        c.i64(list(starts)),
+        c.i64(list(ends)),
+        c.i64(list(axes)),
+        None if all(step == 1 for step in strides) else c.i64(strides),
+    )
+
+
+def slice_by(
+    c: Conversion,
+    value: Value,
+    starts: Value,
+    ends: Value,
+    axes: Value | None = None,
+    steps: Value | None = None,
+) -> Value:
+    """Elements between bounds that are i64 lists."""
+    if c.opset < 10:
+        found = _sliced_by_numbers(c, value, starts, ends, axes, steps)
+        if found is not None:
+            return found
+    return c(slicing.Slice10(), value, starts, _exact_ends(c, ends, steps), axes, steps)
+
+
+def _sliced_by_numbers(
+    c: Conversion,
+    value: Value,
+    starts: Value,
+    ends: Value,
+    axes: Value | None,
+    steps: Value | None,
+) -> Value | None:
+    """A slice whose bounds are attributes; None where they are computed."""
+    count = shape_of(starts).count() or 0
+    whole = c.i64(list(range(count))) if axes is None else axes
+    strides = c.i64([1] * count) if steps is None else steps
+    known = [c.constant_of(item) for item in (starts, ends, whole, strides)]
+    if any(item is None for item in known):
+        return None
+    first, last, along, by = ([int(n) for n in item] for item in known if item is not None)
+    return _sliced_before_10(c, value, first, last, along, by)
+
+
+def _sliced_before_10(
+    c: Conversion,
+    value: Value,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    axes: Sequence[int],
+    steps: Sequence[int],
+) -> Value | None:
+    """A slice by known bounds: Slice-1 by ones, a Gather otherwise; None for unknown lengths."""
+    bounds = list(zip(starts, ends, axes, steps, strict=True))
+    ones = [(start, end, axis) for start, end, axis, step in bounds if step == 1]
+    if ones:
+        value = c(slicing.Slice(*zip(*ones, strict=True)), value)
+    for start, end, axis, step in bounds:
+        if step == 1:
+            continue
+        size = shape_of(value).dim(axis)
+        if not isinstance(size, int):
+            return None
+        places = range(size)[slice(start, _end(end, step, size), step)]
+        value = gather(c, value, c.i64(list(places)), axis)
+    return value
+
+
+def _end(end: int, step: int, size: int) -> int | None:
+    """ONNX counts an end before the first element from the end of the axis, beyond its start."""
+    return None if step < 0 and end < -size else end
+
+
+def _exact_ends(c: Conversion, ends: Value, steps: Value | None) -> Value:
+    """Ends that every runtime clamps: the largest integers mean something else backwards.
+
+    ONNX Runtime takes them for "as far as it goes" in either direction.
+    """
+    last = c.constant_of(ends)
+    strides = None if steps is None else c.constant_of(steps)
+    if last is None or strides is None:
+        return ends
+    pairs = zip(last.tolist(), strides.tolist(), strict=True)
+    exact = [end - (step < 0 and end in _OPEN_ENDS) for end, step in pairs]
+    return ends if exact == last.tolist() else c.i64(exact)
+
+
+def gather(c: Conversion, value: Value, indices: Value, axis: int) -> Value:
+    """Slices of an axis at indices, negative ones counted from the end."""
+    return c(gathers.Gather(axis), value, indices)
+
+
+def shape(c: Conversion, value: Value) -> Value:
+    """The dimensions as an i64 list."""
+    return c(shapes.Shape15() if c.opset >= 15 else shapes.Shape1(), value)
+
+
+def expand(c: Conversion, value: Value, target: Value) -> Value:
+    """`value` repeated to the common shape of itself and an i64 list."""
+    return c(shapes.Expand(), value, target)
+
+
+def tile(c: Conversion, value: Value, repeats: Value) -> Value:
+    """The whole of `value` repeated along each axis; `repeats` is an i64 list."""
+    return c(shapes.Tile(), value, repeats)
+
+
+def pad(
+    c: Conversion, value: Value, pads: Value, fill: Value | None = None, mode: str = "constant"
+) -> Value:
+    """`value` padded; `pads` is an i64 list of all begins and then all ends, `fill` a scalar."""
+    if c.opset >= 19:
+        return c(padding.Pad19(mode), value, pads, fill)
+    numbers, number = c.constant_of(pads), 0.0 if fill is None else c.constant_of(fill)
+    if c.opset < 11 and numbers is not None and number is not None and element_of(value).is_float:
+        fixed = tuple(int(item) for item in numbers)
+        return c(padding.Pad2(fixed, mode, float(np.asarray(number).reshape(-1)[0])), value)
+    if c.opset >= 18:
+        return c(padding.Pad18(mode), value, pads, fill)
+    return c(padding.Pad11(mode), value, pads, fill)
+
+
+def constant_of_shape(c: Conversion, target: Value, number: float, element: ElementType) -> Value:
+    """A tensor of one number whose shape is an i64 list."""
+    if c.opset < 9:
+        return expand(c, c.constant(number, element), target)
+    tensor = ArrayTensor(np.array([number]).astype(element.numpy()), element)
+    return c(generate.ConstantOfShape(tensor), target)
+
+
+def topk(
+    c: Conversion,
+    value: Value,
+    k: Value,
+    axis: int,
+    *,
+    largest: bool = True,
+    in_order: bool = True,
+) -> tuple[Value, Value]:
+    """The largest (or smallest) elements along an axis and their i64 positions.
+
+    `k` is an i64 list of one element.
+    """
+    if c.opset == 10 and largest:
+        values, indices = c.emit(search.TopK10(axis), value, k, n_outputs=2).outputs
+        return values, indices
+    count = c.constant_of(k)
+    if c.opset < 10 and largest and count is not None:
+        number = int(count.reshape(-1)[0])
+        values, indices = c.emit(search.TopK1(number, axis), value, n_outputs=2).outputs
+        return values, indices
+    op = search.TopK11(axis=axis, largest=largest, sorted=in_order)
+    values, indices = c.emit(op, value, k, n_outputs=2).outputs
+    return values, indices

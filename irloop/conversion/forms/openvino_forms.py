@@ -1,0 +1,236 @@
+"""OpenVINO forms that rules of several families need.
+
+Each function appends nodes and returns the value that stands for the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from irloop.conversion.forms.openvino_shape_forms import (
+    as_i64,
+    as_list,
+    as_scalar,
+    broadcast,
+    concat,
+    gather,
+    non_negative,
+    non_negative_coordinates,
+    pad,
+    range_,
+    reshape,
+    reshape_to,
+    shape_of,
+    size_of,
+    slice_,
+    slice_by,
+    split,
+    squeeze,
+    tile,
+    topk,
+    transpose,
+    unsqueeze,
+    variadic_split,
+)
+from irloop.conversion.framework.translation import Conversion
+from irloop.dialects.openvino import activation, comparison, elementwise, reduction
+from irloop.dialects.openvino import convert as conversions
+from irloop.dialects.unpacked import STAND_INS, UnpackedTensor
+from irloop.graph.builder import element_of
+from irloop.graph.builder import shape_of as static_shape
+from irloop.graph.model import Value
+from irloop.graph.op import Constant
+from irloop.graph.types import ElementType
+
+__all__ = [
+    "add",
+    "as_i64",
+    "as_list",
+    "as_scalar",
+    "broadcast",
+    "concat",
+    "convert",
+    "converted",
+    "divide",
+    "equal",
+    "gather",
+    "in_f32",
+    "less",
+    "logical_not",
+    "marks_of_axes",
+    "maximum",
+    "minimum",
+    "multiply",
+    "non_negative",
+    "non_negative_coordinates",
+    "pad",
+    "range_",
+    "reduce",
+    "representable",
+    "reshape",
+    "reshape_to",
+    "scalar",
+    "select",
+    "shape_of",
+    "size_of",
+    "slice_",
+    "slice_by",
+    "softmax",
+    "split",
+    "squeeze",
+    "subtract",
+    "tile",
+    "topk",
+    "transpose",
+    "unsqueeze",
+    "variadic_split",
+]
+
+#: Element types of ONNX that OpenVINO's IR has no name for.
+UNKNOWN_TO_OPENVINO = frozenset(
+    {
+        ElementType.F8E4M3FNUZ,
+        ElementType.F8E5M2FNUZ,
+        ElementType.C64,
+        ElementType.C128,
+        ElementType.I2,
+    }
+)
+
+
+def convert(c: Conversion, value: Value, element: ElementType) -> Value:
+    """`value` as `element`, by a layer of its own even where it has that type already."""
+    if element in UNKNOWN_TO_OPENVINO:
+        raise c.refuse(f"OpenVINO IR has no element type {element}")
+    if element is element_of(value) is ElementType.BOOLEAN:
+        # For a Convert from boolean to boolean OpenVINO takes the first output of what it reads.
+        return c(comparison.LogicalOr(), value, value)
+    return c(conversions.Convert(element), representable(c, value))
+
+
+def representable(c: Conversion, value: Value) -> Value:
+    """`value` in a type that OpenVINO has: constants in the next wider one.
+
+    Raises:
+        RefusedError: for what is computed in a type that OpenVINO lacks.
+    """
+    element, op = element_of(value), value.producer.op
+    if element not in UNKNOWN_TO_OPENVINO:
+        return value
+    if isinstance(op, Constant) and element in STAND_INS:
+        return c.tensor(UnpackedTensor(op.tensor), f"{value.producer.name}/unpacked")
+    raise c.refuse(f"OpenVINO IR has no element type {element}")
+
+
+def converted(c: Conversion, value: Value, element: ElementType) -> Value:
+    """`value` as `element`; itself where it has that type already."""
+    return value if element_of(value) is element else convert(c, value, element)
+
+
+def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
+    """`build` of values that are at least f32, the result in the type of the first.
+
+    Runtimes hold 16-bit floats in f32 while they compute; so do forms of several operations.
+    """
+    element = element_of(values[0])
+    chosen = ElementType.F32 if element in (ElementType.F16, ElementType.BF16) else element
+    wide = build(*(converted(c, value, chosen) for value in values))
+    return converted(c, wide, element)
+
+
+def scalar(c: Conversion, number: float, like: Value) -> Value:
+    """A constant without dimensions of the element type of `like`."""
+    return c.constant(number, element_of(like))
+
+
+def add(c: Conversion, left: Value, right: Value) -> Value:
+    """left + right."""
+    return c(elementwise.Add(), left, right)
+
+
+def subtract(c: Conversion, left: Value, right: Value) -> Value:
+    """left - right."""
+    return c(elementwise.Subtract(), left, right)
+
+
+def multiply(c: Conversion, left: Value, right: Value) -> Value:
+    """left * right."""
+    return c(elementwise.Multiply(), left, right)
+
+
+def divide(c: Conversion, left: Value, right: Value) -> Value:
+    """left / right; integers truncate."""
+    truncate = element_of(left).is_integer
+    return c(elementwise.Divide(m_pythondiv=not truncate), left, right)
+
+
+def maximum(c: Conversion, left: Value, right: Value) -> Value:
+    """The larger operand."""
+    return c(elementwise.Maximum(), left, right)
+
+
+def minimum(c: Conversion, left: Value, right: Value) -> Value:
+    """The smaller operand."""
+    return c(elementwise.Minimum(), left, right)
+
+
+def less(c: Conversion, left: Value, right: Value) -> Value:
+    """left < right."""
+    return c(comparison.Less(), left, right)
+
+
+def equal(c: Conversion, left: Value, right: Value) -> Value:
+    """left == right."""
+    return c(comparison.Equal(), left, right)
+
+
+def logical_not(c: Conversion, value: Value) -> Value:
+    """True where the operand is not."""
+    return c(comparison.LogicalNot(), value)
+
+
+def select(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
+    """The second operand where the first is true, else the third."""
+    return c(comparison.Select(), condition, then, otherwise)
+
+
+_REDUCTIONS = {
+    "Sum": reduction.ReduceSum,
+    "Mean": reduction.ReduceMean,
+    "Prod": reduction.ReduceProd,
+    "Max": reduction.ReduceMax,
+    "Min": reduction.ReduceMin,
+    "L1": reduction.ReduceL1,
+    "L2": reduction.ReduceL2,
+    "And": reduction.ReduceLogicalAnd,
+    "Or": reduction.ReduceLogicalOr,
+}
+
+
+def reduce(
+    c: Conversion, kind: str, value: Value, axes: Value | Sequence[int], *, keep: bool = True
+) -> Value:
+    """A reduction (Sum, Mean, Prod, Max, Min, L1, L2, And, Or) over axes that may be empty."""
+    listed = axes if isinstance(axes, Value) else c.i64(list(axes))
+    return c(_REDUCTIONS[kind](keep_dims=keep), value, listed)
+
+
+def marks_of_axes(c: Conversion, axes: Value, rank: int) -> Value:
+    """An i64 list with 1 for each axis of `axes` and 0 for every other one of `rank`.
+
+    `axes` is an integer list or scalar that is computed; negative ones count from the end.
+    """
+    listed = converted(c, axes, ElementType.I64)
+    turned = select(c, less(c, listed, c.i64(0)), add(c, listed, c.i64(rank)), listed)
+    hits = equal(c, c.i64([[at] for at in range(rank)]), turned)
+    return reduce(c, "Max", converted(c, hits, ElementType.I64), [1], keep=False)
+
+
+def softmax(c: Conversion, value: Value, axis: int) -> Value:
+    """Softmax along one axis, which opset8 allows to be negative."""
+    if c.opset >= 8:
+        return c(activation.SoftMax8(axis=axis), value)
+    rank = static_shape(value).rank
+    if axis < 0 and rank is None:
+        raise c.refuse("a negative axis of unknown rank", "write opset8")
+    return c(activation.SoftMax1(axis=axis + (rank or 0) if axis < 0 else axis), value)

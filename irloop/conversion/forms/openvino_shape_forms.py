@@ -1,0 +1,366 @@
+"""OpenVINO forms of operations on shapes, from operations up to the opset `c.opset`.
+
+Each function appends nodes and returns the value that stands for the result. `openvino_forms`
+offers them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irloop.conversion.framework.translation import Conversion
+from irloop.dialects.openvino import comparison, elementwise, generate, padding, search, slicing
+from irloop.dialects.openvino import convert as conversions
+from irloop.dialects.openvino import gather as gathers
+from irloop.dialects.openvino import shape as shapes
+from irloop.dialects.slices import TO_THE_END
+from irloop.graph.builder import element_of
+from irloop.graph.builder import shape_of as static_shape
+from irloop.graph.model import Value
+from irloop.graph.op import Op
+from irloop.graph.types import ElementType
+
+__all__ = [
+    "as_i64",
+    "as_list",
+    "as_scalar",
+    "broadcast",
+    "concat",
+    "gather",
+    "non_negative",
+    "non_negative_coordinates",
+    "pad",
+    "range_",
+    "reshape",
+    "reshape_to",
+    "shape_of",
+    "size_of",
+    "slice_",
+    "slice_by",
+    "split",
+    "squeeze",
+    "tile",
+    "topk",
+    "transpose",
+    "unsqueeze",
+    "variadic_split",
+    "variadic_split_by",
+]
+
+
+def as_i64(c: Conversion, value: Value) -> Value:
+    """An integer value as i64."""
+    if element_of(value) is ElementType.I64:
+        return value
+    known = c.constant_of(value)
+    return c(conversions.Convert(ElementType.I64), value) if known is None else c.i64(known)
+
+
+def as_list(c: Conversion, value: Value) -> Value:
+    """A scalar or list as a list."""
+    return value if static_shape(value).rank == 1 else _reshaped(c, value, [-1])
+
+
+def as_scalar(c: Conversion, value: Value) -> Value:
+    """A value of one element as a scalar."""
+    return value if static_shape(value).rank == 0 else _reshaped(c, value, [])
+
+
+def _reshaped(c: Conversion, value: Value, dims: Sequence[int]) -> Value:
+    known = c.constant_of(value)
+    if known is None:
+        return reshape(c, value, dims)
+    return c.constant(known.reshape(dims), element_of(value))
+
+
+def squeeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
+    """Remove axes of size 1."""
+    return c(shapes.Squeeze(), value, c.i64(list(axes)))
+
+
+def unsqueeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
+    """Insert axes of size 1 at positions of the result."""
+    return c(shapes.Unsqueeze(), value, c.i64(list(axes)))
+
+
+def reshape(c: Conversion, value: Value, dims: Sequence[int]) -> Value:
+    """The elements in another shape; 0 copies a dimension, -1 is what is left."""
+    return reshape_to(c, value, c.i64(list(dims)), special_zero=0 in dims)
+
+
+def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: bool = True) -> Value:
+    """The elements in the shape of an integer list; 0 copies a dimension with `special_zero`."""
+    return c(shapes.Reshape(special_zero=special_zero), value, pattern)
+
+
+def transpose(c: Conversion, value: Value, order: Sequence[int]) -> Value:
+    """Axes in another order; itself where it stays as it is."""
+    if list(order) == list(range(len(order))):
+        return value
+    return c(shapes.Transpose(), value, c.i64(list(order)))
+
+
+def concat(c: Conversion, values: Sequence[Value], axis: int) -> Value:
+    """Values one behind the other."""
+    return c(slicing.Concat(axis), *values)
+
+
+def split(c: Conversion, value: Value, axis: int, count: int) -> list[Value]:
+    """Equal parts along an axis."""
+    node = c.emit(slicing.Split(count), value, c.i64(axis), n_outputs=count)
+    return list(node.outputs)
+
+
+def variadic_split(c: Conversion, value: Value, axis: int, lengths: Sequence[int]) -> list[Value]:
+    """Parts of these lengths along an axis; one may be -1: what is left."""
+    return variadic_split_by(c, value, axis, c.i64(list(lengths)))
+
+
+def variadic_split_by(c: Conversion, value: Value, axis: int, lengths: Value) -> list[Value]:
+    """Parts along an axis by an integer list of known length."""
+    count = static_shape(lengths).count()
+    assert count is not None, "the number of parts is known"
+    node = c.emit(slicing.VariadicSplit(), value, c.i64(axis), lengths, n_outputs=count)
+    return list(node.outputs)
+
+
+def slice_(
+    c: Conversion,
+    value: Value,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    axes: Sequence[int],
+    steps: Sequence[int] | None = None,
+) -> Value:
+    """Elements from `starts` to `ends` along `axes`.
+
+    Raises:
+        RefusedError: for axes counted from both ends of an unknown rank before opset8.
+    """
+    strides = [1] * len(axes) if steps is None else list(steps)
+    if c.opset >= 8:
+        bounds = c.i64(list(starts)), c.i64(list(ends))
+        return slice_by(c, value, *bounds, axes, c.i64(strides))
+    return _strided(c, value, list(starts), list(ends), list(axes), strides)
+
+
+def slice_by(
+    c: Conversion,
+    value: Value,
+    starts: Value,
+    ends: Value,
+    axes: Sequence[int],
+    steps: Value,
+) -> Value:
+    """Elements between bounds that are integer lists.
+
+    Raises:
+        RefusedError: for axes counted from both ends of an unknown rank before opset8.
+    """
+    if c.opset >= 8:
+        return c(slicing.Slice(), value, starts, ends, steps, c.i64(list(axes)))
+    known = [c.constant_of(bound) for bound in (starts, ends, steps)]
+    if all(bound is not None for bound in known):
+        numbers = [[int(item) for item in bound] for bound in known if bound is not None]
+        return _strided(c, value, numbers[0], numbers[1], list(axes), numbers[2])
+    return _strided_by(c, value, starts, ends, list(axes), steps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Positions:
+    """Where axes stand in the lists of a StridedSlice.
+
+    An ellipsis in front lets them be counted from the end of a rank that is not known.
+    """
+
+    at: list[int]
+    count: int
+    ellipsis: bool = False
+
+    @classmethod
+    def of(cls, c: Conversion, value: Value, axes: Sequence[int]) -> _Positions:
+        """The positions of `axes` of `value`."""
+        rank = static_shape(value).rank
+        if rank is None and axes and max(axes) < 0:
+            count = 1 - min(axes)
+            return cls([count + axis for axis in axes], count, ellipsis=True)
+        if rank is None and any(axis < 0 for axis in axes):
+            raise c.refuse("axes counted from both ends of an unknown rank", "write opset8")
+        at = [axis if rank is None else axis % rank for axis in axes]
+        return cls(at, max(at, default=-1) + 1)
+
+    def op(self, begin_mask: Sequence[int], end_mask: Sequence[int]) -> slicing.StridedSlice:
+        """The operation with these masks."""
+        return slicing.StridedSlice(
+            begin_mask=tuple(begin_mask),
+            end_mask=tuple(end_mask),
+            # OpenVINO's reader wants masks of one length.
+            ellipsis_mask=(1,) + (0,) * (self.count - 1) if self.ellipsis else (),
+        )
+
+
+def _strided(
+    c: Conversion,
+    value: Value,
+    starts: list[int],
+    ends: list[int],
+    axes: list[int],
+    steps: list[int],
+) -> Value:
+    """A StridedSlice, whose bounds count from the first axis on and are masked where open."""
+    positions = _Positions.of(c, value, axes)
+    count = positions.count
+    begin, end, strides = [0] * count, [0] * count, [1] * count
+    begin_mask, end_mask = [1] * count, [1] * count
+    for start, stop, axis, step in zip(starts, ends, positions.at, steps, strict=True):
+        strides[axis] = step
+        if not _opens(start, step):
+            begin[axis], begin_mask[axis] = start, 0
+        if not _closes(stop, step):
+            end[axis], end_mask[axis] = stop, 0
+    return c(positions.op(begin_mask, end_mask), value, c.i64(begin), c.i64(end), c.i64(strides))
+
+
+def _opens(start: int, step: int) -> bool:
+    return start >= TO_THE_END if step < 0 else start == 0 or start <= -TO_THE_END
+
+
+def _closes(stop: int, step: int) -> bool:
+    return stop <= -TO_THE_END if step < 0 else stop >= TO_THE_END
+
+
+def _strided_by(
+    c: Conversion, value: Value, starts: Value, ends: Value, axes: list[int], steps: Value
+) -> Value:
+    positions = _Positions.of(c, value, axes)
+    mask = [int(at not in positions.at) for at in range(positions.count)]
+    begin, end = (_spread(c, bound, positions, 0) for bound in (starts, ends))
+    return c(positions.op(mask, mask), value, begin, end, _spread(c, steps, positions, 1))
+
+
+def _spread(c: Conversion, items: Value, positions: _Positions, filler: int) -> Value:
+    """A list whose items at the positions are given and whose others are `filler`."""
+    items = as_i64(c, items)
+    at, count = positions.at, positions.count
+    if at == list(range(count)):
+        return items
+    source = concat(c, [items, c.i64([filler])], 0)
+    order = [at.index(place) if place in at else len(at) for place in range(count)]
+    return c(gathers.Gather(), source, c.i64(order), c.i64(0))
+
+
+def gather(c: Conversion, value: Value, indices: Value, axis: int) -> Value:
+    """Slices of an axis at indices, negative ones counted from the end."""
+    if c.opset >= 8:
+        return c(gathers.Gather8(), value, indices, c.i64(axis))
+    positive = non_negative(c, indices, value, axis)
+    op = gathers.Gather7() if c.opset >= 7 else gathers.Gather()
+    return c(op, value, positive, c.i64(axis))
+
+
+def non_negative(c: Conversion, indices: Value, value: Value, axis: int) -> Value:
+    """Indices of an axis of `value`, those that count from the end turned around."""
+    known = c.constant_of(indices)
+    if known is not None and not (known < 0).any():
+        return indices
+    shape = static_shape(value)
+    dim = shape.dim(axis)
+    element = element_of(indices)
+    if known is not None and isinstance(dim, int):
+        return c.constant(known + dim * (known < 0), element)
+    size = size_of(c, value, axis)
+    if element is not ElementType.I64:
+        size = c(conversions.Convert(element), size)
+    negative = c(comparison.Less(), indices, c.constant(0, element))
+    moved = c(elementwise.Add(), indices, size)
+    return c(comparison.Select(), negative, moved, indices)
+
+
+def non_negative_coordinates(
+    c: Conversion, indices: Value, value: Value, batch_dims: int = 0
+) -> Value:
+    """Coordinates in the last axis of `indices`, those that count from the end turned around.
+
+    Raises:
+        RefusedError: when the number of coordinates is not known.
+    """
+    known = c.constant_of(indices)
+    if known is not None and not (known < 0).any():
+        return indices
+    shape = static_shape(indices)
+    depth = shape.dim(-1) if shape.rank else None
+    if not isinstance(depth, int):
+        raise c.refuse("the number of its coordinates is not known", "write opset8")
+    whole = as_i64(c, indices)
+    sizes = slice_(c, shape_of(c, value), [batch_dims], [batch_dims + depth], [0])
+    negative = c(comparison.Less(), whole, c.i64(0))
+    return c(comparison.Select(), negative, c(elementwise.Add(), whole, sizes), whole)
+
+
+def shape_of(c: Conversion, value: Value) -> Value:
+    """The dimensions as an i64 list."""
+    return c(shapes.ShapeOf3() if c.opset >= 3 else shapes.ShapeOf(), value)
+
+
+def size_of(c: Conversion, value: Value, axis: int) -> Value:
+    """One dimension as an i64 scalar."""
+    shape = static_shape(value)
+    dim = shape.dim(axis)
+    if isinstance(dim, int):
+        return c.i64(dim)
+    dims = shape_of(c, value)
+    if c.opset >= 8:
+        return c(gathers.Gather8(), dims, c.i64(axis), c.i64(0))
+    at = c.i64(axis if shape.rank is None else axis % shape.rank)
+    if axis < 0 and shape.rank is None:
+        at = c(elementwise.Add(), reshape(c, shape_of(c, dims), []), c.i64(axis))
+    return c(gathers.Gather(), dims, at, c.i64(0))
+
+
+def broadcast(c: Conversion, value: Value, target: Value, mode: str = "numpy") -> Value:
+    """`value` repeated to the shape that an integer list gives; mode numpy or bidirectional."""
+    return c(shapes.Broadcast3(mode=mode), value, target)
+
+
+def tile(c: Conversion, value: Value, repeats: Value) -> Value:
+    """The whole of `value` repeated along each axis; `repeats` is an integer list."""
+    return c(shapes.Tile(), value, repeats)
+
+
+def pad(
+    c: Conversion,
+    value: Value,
+    begins: Value,
+    ends: Value,
+    fill: Value | None = None,
+    mode: str = "constant",
+) -> Value:
+    """`value` padded by integer lists that are not negative; `fill` is a scalar."""
+    return c(padding.Pad(mode), value, begins, ends, fill)
+
+
+def range_(
+    c: Conversion, start: Value, stop: Value, step: Value, element: ElementType = ElementType.I64
+) -> Value:
+    """Numbers from `start` to before `stop`, scalars, by steps of `step`."""
+    return c(generate.Range4(output_type=element), start, stop, step)
+
+
+def topk(
+    c: Conversion,
+    value: Value,
+    k: Value,
+    axis: int,
+    *,
+    mode: str = "max",
+    sort: str = "value",
+    element: ElementType = ElementType.I64,
+) -> tuple[Value, Value]:
+    """The largest (or smallest) elements along an axis and their positions; `k` is a scalar."""
+    op: Op = search.TopK3(axis=axis, mode=mode, sort=sort, index_element_type=element)
+    if c.opset >= 11:
+        # It alone promises that the first of equal elements comes first.
+        op = search.TopK11(axis, mode, sort, element, stable=sort == "value")
+    values, indices = c.emit(op, value, k, n_outputs=2).outputs
+    return values, indices

@@ -1,0 +1,171 @@
+"""Shapes put together from the dimensions of a value, which are numbers or known only later.
+
+    sizes = OnnxSizes(c)
+    batch, channels, *space = sizes.of(data)
+    sizes.reshape(data, [batch, sizes.by(channels, 4), 4, *space])
+
+A size is a number, or a list of one i64 element where the model computes it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from irloop.conversion.forms import onnx_forms, openvino_forms
+from irloop.conversion.framework.known_inputs import ints, needed_rank
+from irloop.conversion.framework.translation import Conversion
+from irloop.graph.builder import shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import UNKNOWN_DIM
+
+__all__ = ["OnnxSizes", "OpenVinoSizes", "Size", "Sizes"]
+
+Size = int | Value
+
+
+class Sizes(ABC):
+    """Arithmetic on sizes in the operations of one dialect."""
+
+    def __init__(self, c: Conversion) -> None:
+        self.c = c
+
+    def of(self, value: Value, rank: int | None = None) -> list[Size]:
+        """The dimensions of a value; `rank` is what its operation says about it.
+
+        Raises:
+            RefusedError: when the rank is not known.
+        """
+        rank = needed_rank(self.c, value) if rank is None else rank
+        dims = shape_of(value).dims or (UNKNOWN_DIM,) * rank
+        known = [dim for dim in dims if isinstance(dim, int)]
+        if len(known) == len(dims):
+            return list(known)
+        shape = self.shape(value)
+        return [
+            dim if isinstance(dim, int) else self.item(shape, at)
+            for at, dim in zip(range(rank), dims, strict=True)
+        ]
+
+    def times(self, size: Size, factor: Size) -> Size:
+        """size * factor."""
+        if isinstance(size, int) and isinstance(factor, int):
+            return size * factor
+        return size if factor == 1 else self.multiply(self.list([size]), self.list([factor]))
+
+    def by(self, size: Size, divisor: Size) -> Size:
+        """size / divisor."""
+        if isinstance(size, int) and isinstance(divisor, int):
+            return size // divisor
+        return size if divisor == 1 else self.divide(self.list([size]), self.list([divisor]))
+
+    def product(self, sizes: Sequence[Size]) -> Size:
+        """All sizes multiplied."""
+        result: Size = 1
+        for size in sizes:
+            result = size if result == 1 else self.times(result, size)
+        return result
+
+    def items(self, value: Value, count: int) -> list[Size]:
+        """The elements of an integer list of known length."""
+        known = ints(self.c, value)
+        if known is not None:
+            return list(known)
+        whole = self.as_list(value)
+        return [self.item(whole, at) for at in range(count)]
+
+    def list(self, sizes: Sequence[Size]) -> Value:
+        """Sizes as one i64 list."""
+        known = [size for size in sizes if isinstance(size, int)]
+        if len(known) == len(sizes):
+            return self.c.i64(known)
+        pieces = [self.c.i64([size]) if isinstance(size, int) else size for size in sizes]
+        return self.concat(pieces) if len(pieces) > 1 else pieces[0]
+
+    def reshape(self, value: Value, sizes: Sequence[Size]) -> Value:
+        """`value` in another shape; one size that is not known is what is left over."""
+        computed = [at for at, size in enumerate(sizes) if not isinstance(size, int)]
+        if len(computed) <= 1 and 0 not in sizes:
+            pattern = [size if isinstance(size, int) else -1 for size in sizes]
+            return self.reshape_to(value, self.c.i64(pattern), may_be_empty=False)
+        return self.reshape_to(value, self.list(sizes), may_be_empty=True)
+
+    @abstractmethod
+    def as_list(self, value: Value) -> Value:
+        """An integer list as i64."""
+
+    @abstractmethod
+    def shape(self, value: Value) -> Value:
+        """The dimensions as an i64 list."""
+
+    @abstractmethod
+    def item(self, sizes: Value, at: int) -> Value:
+        """One element of a list, as a list."""
+
+    @abstractmethod
+    def multiply(self, left: Value, right: Value) -> Value:
+        """left * right."""
+
+    @abstractmethod
+    def divide(self, left: Value, right: Value) -> Value:
+        """left / right."""
+
+    @abstractmethod
+    def concat(self, pieces: Sequence[Value]) -> Value:
+        """Lists one behind the other."""
+
+    @abstractmethod
+    def reshape_to(self, value: Value, target: Value, *, may_be_empty: bool) -> Value:
+        """`value` in the shape of an i64 list."""
+
+
+class OnnxSizes(Sizes):
+    """Sizes computed by ONNX operations."""
+
+    def as_list(self, value: Value) -> Value:
+        return onnx_forms.as_list(self.c, value)
+
+    def shape(self, value: Value) -> Value:
+        return onnx_forms.shape(self.c, value)
+
+    def item(self, sizes: Value, at: int) -> Value:
+        return onnx_forms.gather(self.c, sizes, self.c.i64([at]), 0)
+
+    def multiply(self, left: Value, right: Value) -> Value:
+        return onnx_forms.mul(self.c, left, right)
+
+    def divide(self, left: Value, right: Value) -> Value:
+        return onnx_forms.div(self.c, left, right)
+
+    def concat(self, pieces: Sequence[Value]) -> Value:
+        return onnx_forms.concat(self.c, pieces, 0)
+
+    def reshape_to(self, value: Value, target: Value, *, may_be_empty: bool) -> Value:
+        # Before 14 a 0 copies a dimension: right in most places, and there is no other way.
+        copies = not may_be_empty or self.c.opset < 14
+        return onnx_forms.reshape_to(self.c, value, target, special_zero=copies)
+
+
+class OpenVinoSizes(Sizes):
+    """Sizes computed by OpenVINO operations."""
+
+    def as_list(self, value: Value) -> Value:
+        return openvino_forms.as_list(self.c, openvino_forms.as_i64(self.c, value))
+
+    def shape(self, value: Value) -> Value:
+        return openvino_forms.shape_of(self.c, value)
+
+    def item(self, sizes: Value, at: int) -> Value:
+        return openvino_forms.gather(self.c, sizes, self.c.i64([at]), 0)
+
+    def multiply(self, left: Value, right: Value) -> Value:
+        return openvino_forms.multiply(self.c, left, right)
+
+    def divide(self, left: Value, right: Value) -> Value:
+        return openvino_forms.divide(self.c, left, right)
+
+    def concat(self, pieces: Sequence[Value]) -> Value:
+        return openvino_forms.concat(self.c, pieces, 0)
+
+    def reshape_to(self, value: Value, target: Value, *, may_be_empty: bool) -> Value:
+        return openvino_forms.reshape_to(self.c, value, target, special_zero=False)

@@ -1,0 +1,1 @@
+"""Translating a graph node by node, and what every conversion shares."""

@@ -1,0 +1,254 @@
+"""The border of a converted model: names, shapes, element types, what can be there and what not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.forms.onnx_forms import ELEMENT_SINCE
+from irloop.conversion.framework import sequence_borders
+from irloop.conversion.framework.translation import Conversion, Converted, Converter
+from irloop.conversion.framework.virtual_values import Growing, Maybe
+from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.errors import UnsupportedError, UsageError
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.op import Result
+from irloop.graph.types import UNKNOWN_TYPE, Shape, TensorType, ValueType
+from irloop.graph.walk import all_graphs, node_path
+
+__all__ = [
+    "BorderNames",
+    "as_it_is",
+    "onnx_input_name",
+    "onnx_output_name",
+    "outputs_of",
+    "own_producer",
+    "refuse_new_elements",
+    "refuse_not_tensors",
+    "refuse_unknown_elements",
+    "require_known_ranks",
+    "require_known_types",
+    "set_input_shapes",
+]
+
+#: Model Optimizer ends the name of a Result so.
+SINK_SUFFIX = "/sink_port_0"
+
+
+def set_input_shapes(model: Model, shapes: Mapping[str, Shape]) -> None:
+    """Give inputs of a model, named by tensor or by layer, other shapes.
+
+    Raises:
+        UsageError: for a name that no input has, or a shape that contradicts the model's.
+    """
+    for name, wanted in shapes.items():
+        found = [
+            node
+            for node in model.graph.parameters
+            if name == node.name or name in node.outputs[0].names
+        ]
+        if not found:
+            known = ", ".join(node.name for node in model.graph.parameters)
+            raise UsageError(f"the model has no input {name!r}", expected=f"one of {known}")
+        value = found[0].outputs[0]
+        refined = value.type.shape.refine(wanted) if isinstance(value.type, TensorType) else None
+        if not isinstance(value.type, TensorType) or refined is None:
+            message = f"input {name!r} cannot have that shape"
+            raise UsageError(
+                message,
+                expected=str(value.type),
+                found=str(wanted),
+                fix="the pass set_shape changes fixed dimensions, and what depends on them",
+            )
+        value.type = TensorType(value.type.element, refined)
+
+
+def onnx_input_name(node: Node) -> str:
+    """The name of a Parameter's value: of its tensor names that of the layer, else the first.
+
+    Where the value is an output as well, OpenVINO gives it that output's tensor names alone.
+    """
+    value = node.outputs[0]
+    outputs = {_without_port(user.name) for user, _ in value.uses if isinstance(user.op, Result)}
+    own = [name for name in value.names if name not in outputs]
+    return node.name if node.name in value.names or not own else own[0]
+
+
+def onnx_output_name(node: Node) -> str:
+    """The name of a Result's value: of its tensor names that of the layer, else the first."""
+    value, name = node.inputs[0], _without_port(node.name)
+    if value is None or name in value.names or not (value.names and value.producer.inputs):
+        return name
+    return value.names[0]
+
+
+def _without_port(name: str) -> str:
+    return name.removesuffix(SINK_SUFFIX)
+
+
+class BorderNames:
+    """What the inputs and outputs of the new model are called: exactly as before, but unique."""
+
+    def __init__(
+        self, model: Model, input_name: Callable[[Node], str], output_name: Callable[[Node], str]
+    ) -> None:
+        self.taken: set[str] = set()
+        self.notes: list[Diagnostic] = []
+        self.inputs = [self._unique(input_name(node), node) for node in model.graph.parameters]
+        self.outputs = [self._unique(output_name(node), node) for node in model.graph.results]
+
+    def _unique(self, wish: str, node: Node) -> str:
+        name, number = wish, 0
+        while name in self.taken:
+            number += 1
+            name = f"{wish}_{number}"
+        self.taken.add(name)
+        if name != wish:
+            message = f"two inputs or outputs are called {wish!r}; this one is now {name!r}"
+            location = Location(line=node.location.line, path=node.name)
+            self.notes.append(Diagnostic("CNV104", Severity.WARNING, message, location))
+        return name
+
+
+def refuse_new_elements(source: Graph, converter: Converter) -> None:
+    """Refuse inputs of element types that the ONNX opset being written does not have."""
+    for node in source.parameters:
+        element = element_of(node.outputs[0])
+        since = ELEMENT_SINCE.get(element, 1)
+        if converter.opset >= since:
+            continue
+        converter.cures.append(since)
+        converter.refusals.append(
+            Diagnostic(
+                "CNV003",
+                Severity.ERROR,
+                f"model input {node.name!r} is of type {element}, which ONNX has since {since}",
+                Location(line=node.location.line, path=node.name),
+                fix=f"write opset {since} or newer",
+            )
+        )
+
+
+def refuse_unknown_elements(source: Graph, converter: Converter) -> None:
+    """Refuse inputs and outputs of element types that IR has no name for."""
+    sides = [("input", node, node.outputs[0]) for node in source.parameters]
+    sides += [("output", node, value) for node in source.results if (value := node.inputs[0])]
+    for side, node, value in sides:
+        if element_of(value) not in ov_forms.UNKNOWN_TO_OPENVINO:
+            continue
+        what = f"model {side} {node.name!r} is of type {value.type}"
+        converter.refusals.append(_unknown_element(what, node))
+
+
+def refuse_not_tensors(source: Graph, results: Sequence[Converted], converter: Converter) -> None:
+    """Refuse inputs that are sequences or optionals, and outputs that hold no known tensors."""
+    for node in source.parameters:
+        type = node.outputs[0].type
+        if not isinstance(type, TensorType):
+            fix = f"say how many tensors it holds, as in --length {node.name}=2"
+            converter.refusals.append(_refused_border(node, str(type), fix))
+    for node, value in zip(source.results, results, strict=True):
+        if isinstance(value, Growing) or (isinstance(value, Maybe) and value.item is None):
+            converter.refusals.append(_refused_border(node, str(_source_type(node)), ""))
+
+
+def outputs_of(c: Conversion, name: str, node: Node, value: Converted) -> list[tuple[str, Value]]:
+    """The tensors that an output of the source becomes, and their names."""
+    found = sequence_borders.outputs_of(c, name, value)
+    type = _source_type(node)
+    if not isinstance(type, TensorType):
+        names = ", ".join(repr(each) for each, _ in found) or "no output"
+        message = f"output {name!r} of type {type} becomes {names}"
+        location = Location(line=node.location.line, path=node.name)
+        c.converter.notes.append(Diagnostic("CNV108", Severity.WARNING, message, location))
+    return found
+
+
+def _source_type(result: Node) -> ValueType:
+    """The type of what a Result gives."""
+    value = result.inputs[0]
+    return UNKNOWN_TYPE if value is None else value.type
+
+
+def _refused_border(node: Node, type: str, fix: str) -> Diagnostic:
+    side = "input" if node.outputs else "output"
+    return Diagnostic(
+        "CNV002",
+        Severity.ERROR,
+        f"model {side} {node.name!r} is of type {type}; OpenVINO IR has tensors only",
+        location=Location(line=node.location.line, path=node.name),
+        fix=fix or "give the model tensors at its border",
+    )
+
+
+def require_known_types(graph: Graph) -> None:
+    """Refuse values of element types that IR has no name for.
+
+    Raises:
+        UnsupportedError: naming each of them.
+    """
+    found = [
+        _unknown_element(f"{value.name!r} is of type {value.type}", node)
+        for inner in all_graphs(graph)
+        for node in (*inner.parameters, *inner.nodes)
+        for value in node.outputs
+        if element_of(value) in ov_forms.UNKNOWN_TO_OPENVINO
+    ]
+    if found:
+        raise UnsupportedError(f"{len(found)} values cannot be converted", diagnostics=found)
+
+
+def _unknown_element(what: str, node: Node) -> Diagnostic:
+    return Diagnostic(
+        "CNV003",
+        Severity.ERROR,
+        f"{what}; OpenVINO IR has no such element type",
+        Location(line=node.location.line, path=node_path(node)),
+        fix="convert to another element type in the ONNX model",
+    )
+
+
+def require_known_ranks(graph: Graph) -> None:
+    """Refuse inputs and outputs of unknown rank: onnx.checker wants a shape for each.
+
+    Raises:
+        UnsupportedError: naming each of them.
+    """
+    sides = [("input", node, node.outputs[0]) for node in graph.parameters]
+    sides += [("output", node, value) for node in graph.results if (value := node.inputs[0])]
+    found = [
+        Diagnostic(
+            "CNV005",
+            Severity.ERROR,
+            f"model {side} {node.name!r} has no known rank, and ONNX has no form for that",
+            Location(line=node.location.line, path=node.name),
+            fix="give the inputs shapes, as in --shape x=1,?,224",
+        )
+        for side, node, value in sides
+        if shape_of(value).dims is None
+    ]
+    if found:
+        raise UnsupportedError(f"{len(found)} ranks are not known", diagnostics=found)
+
+
+def as_it_is(c: Conversion, name: str, value: Value) -> Value:
+    """The value itself: the ONNX writer gives every output a name of its own."""
+    return value
+
+
+def own_producer(c: Conversion, name: str, value: Value) -> Value:
+    """A value that carries `name` and has a layer of its own.
+
+    OpenVINO's reader of v10 refuses an input that is directly an output, one value that is two
+    outputs, and a name that stands on two of them.
+    """
+    producer = value.producer
+    is_input = producer in c.graph.parameters
+    if is_input or any(user.op.type == "Result" for user, _ in value.uses):
+        value = ov_forms.convert(c, value, element_of(value))
+        producer = value.producer
+    value.names = (name,)
+    if len(producer.outputs) == 1:
+        producer.name = name
+    return value

@@ -1,0 +1,97 @@
+"""Elements that ONNX's operations do not move as they are, carried in a wider type.
+
+OpenVINO moves elements of every type. Most ONNX operations that only move elements take no 4-bit
+integers and no 8-bit floats, and ONNX Runtime has no kernels for some that the standard allows:
+such an operation reads casts to a type that holds every number of the narrow one, and its result
+is cast back.
+"""
+
+from __future__ import annotations
+
+from irloop.conversion.forms.onnx_forms import SHORTS, TINY_FLOATS, TINY_INTEGERS
+from irloop.dialects.onnx.convert import Cast6
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Graph, Node, Value
+from irloop.graph.rewriter import Rewriter
+from irloop.graph.types import ElementType, TensorType
+from irloop.graph.walk import all_graphs
+
+__all__ = ["carry_narrow_elements"]
+
+_BF16 = frozenset({ElementType.BF16})
+_TINY = TINY_INTEGERS | TINY_FLOATS - _BF16
+
+#: What each operation does not move, by the standard or in ONNX Runtime.
+_NOT_MOVED = {
+    "Concat": _TINY,
+    "DepthToSpace": _TINY | _BF16,
+    "Expand": _TINY | _BF16,
+    "Gather": _TINY,
+    "GatherElements": _TINY,
+    "GatherND": _TINY,
+    "Identity": TINY_INTEGERS,
+    "Pad": _TINY | _BF16 | SHORTS,
+    "Reshape": TINY_INTEGERS,
+    "ReverseSequence": _TINY | _BF16,
+    "ScatterElements": _TINY,
+    "ScatterND": _TINY,
+    "Slice": _TINY,
+    "SpaceToDepth": _TINY | _BF16,
+    "Split": _TINY,
+    "Squeeze": _TINY,
+    "Tile": _TINY | _BF16,
+    # Opset 21 is the first whose Transpose moves 8-bit floats, two after the first that has them.
+    "Transpose": TINY_FLOATS - _BF16,
+    "Unsqueeze": _TINY,
+}
+
+#: ONNX's unsigned 4-bit numbers do not fit i8, its signed ones do not fit u8.
+_CARRIERS = {
+    ElementType.U2: ElementType.U8,
+    ElementType.U4: ElementType.U8,
+    ElementType.I2: ElementType.I8,
+    ElementType.I4: ElementType.I8,
+    ElementType.I16: ElementType.I32,
+    ElementType.U16: ElementType.I32,
+}
+
+
+def carry_narrow_elements(graph: Graph) -> None:
+    """Cast around what ONNX does not move, in an ONNX graph and its bodies.
+
+    Given Gather(i4[8], indices); result: Cast to i8, Gather, Cast to i4.
+    """
+    for each in all_graphs(graph):
+        rewriter = Rewriter(each)
+        for node in list(each.nodes):
+            elements = _NOT_MOVED.get(node.op.type, frozenset())
+            if any(element_of(value) in elements for value in node.outputs):
+                _carry(rewriter, node, elements)
+
+
+def _carry(rewriter: Rewriter, node: Node, elements: frozenset[ElementType]) -> None:
+    for position, value in enumerate(node.inputs):
+        if value is not None and element_of(value) in elements:
+            wide = _cast(rewriter, value, _carrier(value), node, f"{node.name}/carried_{position}")
+            rewriter.set_input(node, position, wide)
+    after = node.following
+    for value in node.outputs:
+        if element_of(value) not in elements:
+            continue
+        narrow, names, uses = element_of(value), value.names, list(value.uses)
+        value.type = TensorType(_carrier(value), shape_of(value))
+        back = _cast(rewriter, value, narrow, after, f"{node.name}/back_{value.index}")
+        value.names, back.names = (), names
+        for user, position in uses:
+            rewriter.set_input(user, position, back)
+
+
+def _carrier(value: Value) -> ElementType:
+    return _CARRIERS.get(element_of(value), ElementType.F32)
+
+
+def _cast(
+    rewriter: Rewriter, value: Value, element: ElementType, before: Node | None, name: str
+) -> Value:
+    type = TensorType(element, shape_of(value))
+    return rewriter.insert(Cast6(element), (value,), before=before, name=name, types=(type,)).output

@@ -1,0 +1,56 @@
+"""What a rule asks of the inputs of a node: numbers that have to be known, a rank."""
+
+from __future__ import annotations
+
+from irloop.conversion.framework.translation import Conversion
+from irloop.graph.builder import shape_of
+from irloop.graph.model import Value
+
+__all__ = ["ints", "length", "needed_axis", "needed_ints", "needed_rank"]
+
+
+def ints(c: Conversion, value: Value | None) -> list[int] | None:
+    """The elements of a constant integer input, or None."""
+    array = None if value is None else c.constant_of(value)
+    return None if array is None else [int(item) for item in array.reshape(-1)]
+
+
+def needed_ints(c: Conversion, value: Value | None, what: str) -> list[int]:
+    """The elements of an input that the other format takes only as a constant.
+
+    Raises:
+        RefusedError: when it is computed while the model runs.
+    """
+    found = ints(c, value)
+    if found is None:
+        raise c.refuse(
+            f"its {what} is computed while the model runs",
+            f"make the {what} a constant (or fix the input shapes it comes from)",
+        )
+    return found
+
+
+def needed_axis(c: Conversion, value: Value) -> int:
+    """The only element of an axis input.
+
+    Raises:
+        RefusedError: when it is computed while the model runs.
+    """
+    return needed_ints(c, value, "axis")[0]
+
+
+def needed_rank(c: Conversion, value: Value, what: str = "input") -> int:
+    """The rank of a value.
+
+    Raises:
+        RefusedError: when it is not known.
+    """
+    rank = shape_of(value).rank
+    if rank is None:
+        raise c.refuse(f"the rank of its {what} is not known", "declare the shapes of the inputs")
+    return rank
+
+
+def length(value: Value) -> int | None:
+    """The number of elements of a list or scalar, or None."""
+    return shape_of(value).count()

@@ -1,0 +1,275 @@
+"""The steps of a conversion as passes; `pipelines` puts them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from irloop.conversion.framework.borders import (
+    BorderNames,
+    outputs_of,
+    refuse_new_elements,
+    refuse_not_tensors,
+    refuse_unknown_elements,
+    require_known_ranks,
+    require_known_types,
+)
+from irloop.conversion.framework.carriers import carry_narrow_elements
+from irloop.conversion.framework.translation import EXPORTS, Conversion, Converter
+from irloop.dialects.onnx.control_flow import Scan8
+from irloop.errors import UnsupportedError
+from irloop.graph.clone import clone_graph, clone_model
+from irloop.graph.inference import Inference
+from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.rewriter import Rewriter
+from irloop.graph.verify import verify
+from irloop.graph.walk import all_graphs, all_nodes
+from irloop.passes.base import ModelPass
+from irloop.passes.common.dead_code import DeadCode
+from irloop.passes.common.scan8_to_scan9 import expand_batches
+from irloop.passes.common.tensor_iterator_to_loop import TensorIteratorToLoop
+from irloop.passes.loop_wires import LoopWires
+from irloop.passes.match_rewriter import MatchRewriter, is_unread
+
+__all__ = [
+    "CarryNarrowElements",
+    "CountIterations",
+    "DropUnread",
+    "ExpandScan8",
+    "KeepDeclaredDims",
+    "PruneBodies",
+    "RequireKnownBorder",
+    "Translate",
+]
+
+
+class ExpandScan8(ModelPass):
+    """Replaces each Scan-8 by a Scan over the batch around a Scan of one item, as `Scan8ToScan9`.
+
+    Given::
+
+        Scan-8(lengths, h [B,2], x [B,T,2])
+
+    Result::
+
+        Scan(lengths, h, x), length n, item h1, item x1:  Scan(h1, x1)
+
+    The graph is a new one where there is a Scan-8; that of the model stays as it is.
+    """
+
+    name = "expand_scan8"
+
+    def run_on_model(self, model: Model) -> bool:
+        if not any(isinstance(node.op, Scan8) for node in all_nodes(model.graph)):
+            return False
+        work = clone_model(model)
+        expand_batches(work)
+        model.graph, model.opsets = work.graph, work.opsets
+        return True
+
+
+class PruneBodies(ModelPass):
+    """Takes what nobody needs out of loops and branches, as `DeadCode` does.
+
+    Given::
+
+        Scan(x):  Loop(part):  y = x + part -> (read), z = x * part -> (not read)
+
+    Result::
+
+        Scan(x):  Loop():  y = x + part -> (read)
+
+    The graph is a new one where anything goes; that of the model stays as it is.
+    """
+
+    name = "prune_bodies"
+
+    def run_on_model(self, model: Model) -> bool:
+        if not any(node.bodies for node in model.graph.nodes):
+            return False
+        pruned = replace(model, graph=clone_graph(model.graph))
+        if not DeadCode().run(pruned, self.config):
+            return False
+        model.graph = pruned.graph
+        return True
+
+
+class Translate(ModelPass):
+    """Says every node in operations of the other dialect, by the rules of the families.
+
+    Given::
+
+        OpenVINO: y = Convolution(x, w)      (and everything else)
+
+    Result::
+
+        ONNX:     y = Conv(x, w)
+
+    The graph is a new one; that of the model it came from stays as it is. Everything that cannot
+    be said is found first and refused at once.
+    """
+
+    name = "translate"
+
+    def __init__(
+        self,
+        converter: Converter,
+        names: BorderNames,
+        prepare_output: Callable[[Conversion, str, Value], Value],
+    ) -> None:
+        self.converter = converter
+        self._names = names
+        self._prepare_output = prepare_output
+
+    def run_on_model(self, model: Model) -> bool:
+        model.graph = self._translated(model.graph)
+        model.dialect = "onnx" if model.dialect == "openvino" else "openvino"
+        model.opsets = {"": self.converter.opset} if model.dialect == "onnx" else {}
+        return True
+
+    def _translated(self, source: Graph) -> Graph:
+        converter, names = self.converter, self._names
+        converter.source = Inference()
+        converter.source.run(source)
+        if converter.rules is EXPORTS:
+            refuse_new_elements(source, converter)
+        else:
+            refuse_unknown_elements(source, converter)
+        target = Conversion(Graph(source.name), converter)
+        for name in names.taken:
+            target.names.reserve(name)
+        parameters = [
+            target.graph.add_parameter(name, node.outputs[0].type, (name,), node.location)
+            for name, node in zip(names.inputs, source.parameters, strict=True)
+        ]
+        converter.notes += names.notes
+        converted = target.convert_any(source, parameters)
+        refuse_not_tensors(source, converted, converter)
+        if converter.refusals:
+            raise UnsupportedError(
+                f"{len(converter.refusals)} operations cannot be converted",
+                diagnostics=converter.refusals,
+            )
+        for name, node, value in zip(names.outputs, source.results, converted, strict=True):
+            target.location = node.location
+            for each, tensor in outputs_of(target, name, node, value):
+                made = self._prepare_output(target, each, tensor)
+                target.graph.add_result(made, each, node.location)
+        return target.graph
+
+
+class DropUnread(ModelPass):
+    """Erases what nobody reads: outputs that rules made in vain, constants said in another form.
+
+    Given::
+
+        w = Const    w' = Const (w transposed)    y = MatMul(x, w')
+
+    Result::
+
+        w' = Const (w transposed)    y = MatMul(x, w')
+    """
+
+    name = "drop_unread"
+
+    def run_on_model(self, model: Model) -> bool:
+        modified = False
+        for graph in all_graphs(model.graph):
+            rewriter = Rewriter(graph)
+            for node in reversed(graph):
+                if is_unread(node):
+                    rewriter.erase(node)
+            modified |= rewriter.modified
+        return modified
+
+
+class CountIterations(TensorIteratorToLoop):
+    """Says a TensorIterator as a Loop where nobody reads its slices.
+
+    Given::
+
+        TensorIterator(x [5,2], h):   p: x[axis 0] (not read)   s: h, s' = s + h   -> last s
+
+    Result::
+
+        Loop(5, true, x, h):   p: x[axis 0] (not read)   s: h, s' = s + h   -> last s
+
+    OpenVINO drops the slices, and the TensorIterator would run once.
+    """
+
+    name = "count_iterations"
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        if wires.slices and not any(item.parameter.is_used for item in wires.slices):
+            super().change(node, wires, rewriter)
+
+
+class KeepDeclaredDims(ModelPass):
+    """Lets body values keep dimensions that only their declaration in the source tells.
+
+    Given::
+
+        Loop: y declared f32[?,4], found out f32[?,?]
+
+    Result::
+
+        Loop: y f32[?,4]
+
+    A loop that never runs gives outputs of these dimensions, in the source and in the target.
+    """
+
+    name = "keep_declared_dims"
+
+    def __init__(self, converter: Converter) -> None:
+        self._converter = converter
+
+    def run_on_model(self, model: Model) -> bool:
+        if self._converter.in_bodies:
+            inference = Inference(tolerant=True)
+            for old, new in self._converter.in_bodies:
+                inference.hint(new, self._converter.source.declared(old))
+            inference.run(model.graph)
+        verify(model.graph)
+        return bool(self._converter.in_bodies)
+
+
+class CarryNarrowElements(ModelPass):
+    """Casts around operations of ONNX that do not move elements of a narrow type.
+
+    Given::
+
+        y = Gather(i4[8] x, indices)
+
+    Result::
+
+        y = Cast to i4 (Gather(Cast to i8 (x), indices))
+    """
+
+    name = "carry_narrow_elements"
+    dialects = frozenset({"onnx"})
+
+    def run_on_model(self, model: Model) -> bool:
+        carry_narrow_elements(model.graph)
+        return True
+
+
+class RequireKnownBorder(ModelPass):
+    """Refuses what the other format has no form for: ranks not known, unnamed element types.
+
+    Given::
+
+        output y of unknown rank, for ONNX
+
+    Result::
+
+        CNV005, naming y
+    """
+
+    name = "require_known_border"
+
+    def run_on_model(self, model: Model) -> bool:
+        if model.dialect == "onnx":
+            require_known_ranks(model.graph)
+        else:
+            require_known_types(model.graph)
+        return False

@@ -1,0 +1,323 @@
+"""Translating one graph into another dialect, node by node, all failures found at once.
+
+A rule says one operation of the source in operations of the target:
+
+    @exports(ov.Concat)
+    def concat(c: Conversion, op: ov.Concat, *inputs: Value) -> Value:
+        return c(onnx.Concat(op.axis), *inputs)
+
+`exports` registers OpenVINO -> ONNX, `imports` ONNX -> OpenVINO; `pairs` registers operations
+that are the same in both, read both ways. Rules return the target value of each source output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from irloop.conversion.framework.virtual_values import Virtual
+from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.errors import InferenceError
+from irloop.graph.builder import Builder, Names
+from irloop.graph.inference import Inference
+from irloop.graph.model import Body, Graph, Node, Value
+from irloop.graph.op import Constant, Op, UnknownOp
+from irloop.graph.types import ElementType, TensorType, ValueType
+from irloop.graph.walk import node_path
+
+__all__ = [
+    "Conversion",
+    "Converter",
+    "RefusedError",
+    "exports",
+    "imports",
+    "no_counterpart",
+    "pairs",
+]
+
+#: What a source value has become: a target value, or something the target has no type for.
+Converted = Value | Virtual
+Outputs = Converted | Sequence[Converted | None]
+Rule = Callable[..., Outputs]
+RuleT = TypeVar("RuleT", bound=Rule)
+
+EXPORTS: dict[type[Op], Rule] = {}
+IMPORTS: dict[type[Op], Rule] = {}
+
+#: Operations that the other dialect has nothing for, and why.
+NO_COUNTERPART: dict[type[Op], str] = {}
+
+#: Rules that understand virtual inputs.
+_TAKES_VIRTUAL: set[Rule] = set()
+
+
+class RefusedError(Exception):
+    """Raised by a rule: this node cannot be said in the other dialect, and why.
+
+    `opset` is the first one in which it can, 0 where no opset helps.
+    """
+
+    def __init__(self, reason: str, fix: str = "", opset: int = 0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.fix = fix
+        self.opset = opset
+
+
+def _register(
+    table: dict[type[Op], Rule], classes: tuple[type[Op], ...]
+) -> Callable[[RuleT], RuleT]:
+    def decorate(rule: RuleT) -> RuleT:
+        for cls in classes:
+            if cls in table:
+                raise TypeError(f"two rules for {cls.__name__} of {cls.__module__}")
+            table[cls] = rule
+        return rule
+
+    return decorate
+
+
+def exports(*classes: type[Op]) -> Callable[[RuleT], RuleT]:
+    """Register a rule from OpenVINO operations to ONNX."""
+    return _register(EXPORTS, classes)
+
+
+def imports(*classes: type[Op]) -> Callable[[RuleT], RuleT]:
+    """Register a rule from ONNX operations to OpenVINO."""
+    return _register(IMPORTS, classes)
+
+
+def no_counterpart(table: dict[type[Op], Rule], *classes: type[Op], reason: str, fix: str) -> None:
+    """Register operations of a direction (EXPORTS, IMPORTS) that are always refused, and why."""
+
+    def rule(c: Conversion, op: Op, *inputs: Converted | None) -> Outputs:
+        raise RefusedError(reason, fix)
+
+    _register(table, classes)(takes_virtual(rule))
+    NO_COUNTERPART.update(dict.fromkeys(classes, reason))
+
+
+def takes_virtual(rule: RuleT) -> RuleT:
+    """Mark a rule that may be given sequences and optionals that exist only while converting."""
+    _TAKES_VIRTUAL.add(rule)
+    return rule
+
+
+def pairs(*couples: tuple[type[Op], type[Op]]) -> None:
+    """Register (OpenVINO, ONNX) classes without attributes that mean the same."""
+    for openvino, onnx in couples:
+        exports(openvino)(_same(onnx))
+        imports(onnx)(_same(openvino))
+
+
+def _same(target: type[Op]) -> Rule:
+    def rule(c: Conversion, op: Op, *inputs: Value | None) -> Value:
+        return c(target(), *inputs)
+
+    return rule
+
+
+@dataclass
+class Converter:
+    """What is shared by all graphs of one conversion.
+
+    `opset` is the ai.onnx opset to write (to ONNX) or the newest OpenVINO opset allowed (to
+    OpenVINO). `refusals` collects every node that cannot be said; `notes` collects warnings.
+    """
+
+    rules: dict[type[Op], Rule]
+    opset: int
+    options: dict[str, Any] = field(default_factory=dict)
+    refusals: list[Diagnostic] = field(default_factory=list)
+    notes: list[Diagnostic] = field(default_factory=list)
+    #: Values of bodies: in the source, and what they have become.
+    in_bodies: list[tuple[Value, Value]] = field(default_factory=list)
+    #: For each refusal the opset in which it would not have been one, 0 for none.
+    cures: list[int] = field(default_factory=list)
+    #: What is known about the source graph (constants, partly known shapes).
+    source: Inference = field(default_factory=Inference)
+
+
+class Conversion(Builder):
+    """A builder of the target graph that knows the source node it is translating (`node`)."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        converter: Converter,
+        *,
+        names: Names | None = None,
+        inference: Inference | None = None,
+    ) -> None:
+        super().__init__(graph, names=names, inference=inference)
+        self.converter = converter
+        #: True directly in the body of a TensorIterator, where OpenVINO allows no second one.
+        self.in_tensor_iterator = False
+        self._node: Node | None = None
+
+    @property
+    def node(self) -> Node:
+        """The source node that is being translated."""
+        assert self._node is not None, "no node is being translated"
+        return self._node
+
+    @property
+    def opset(self) -> int:
+        """The opset that is being written."""
+        return self.converter.opset
+
+    def emit(
+        self,
+        op: Op,
+        *inputs: Value | None,
+        n_outputs: int | None = None,
+        name: str = "",
+        bodies: tuple[Body, ...] = (),
+        types: tuple[ValueType, ...] = (),
+    ) -> Node:
+        """Append a node.
+
+        Raises:
+            RefusedError: for an operation of ONNX that the opset being written does not have.
+            InferenceError: when the inputs contradict the operation's specification.
+        """
+        self.require(op)
+        return super().emit(op, *inputs, n_outputs=n_outputs, name=name, bodies=bodies, types=types)
+
+    def require(self, op: Op) -> None:
+        """Refuse an operation of ai.onnx that the opset being written does not have.
+
+        Raises:
+            RefusedError: naming the opset that has it.
+        """
+        if self.converter.rules is EXPORTS and not op.domain and op.since > self.opset:
+            reason = f"it needs {op.type} of opset {op.since}, {self.opset} is being written"
+            raise self.refuse(reason, opset=op.since)
+
+    def nested(self, name: str) -> Conversion:
+        """A conversion into a new body."""
+        inner = Conversion(Graph(name), self.converter, names=self.names, inference=self.inference)
+        inner.location, inner.prefix, inner._node = self.location, self.prefix, self._node
+        return inner
+
+    def refuse(self, reason: str, fix: str = "", *, opset: int = 0) -> RefusedError:
+        """An exception that says why this node cannot be said; raise it.
+
+        `opset` is the first one in which it can be said.
+        """
+        return RefusedError(
+            reason, fix or (f"write opset {opset} or newer" if opset else ""), opset
+        )
+
+    def warn(self, code: str, message: str, fix: str = "") -> None:
+        """Note something about this node that the user should know."""
+        location = Location(line=self.node.location.line, path=node_path(self.node))
+        self.converter.notes.append(
+            Diagnostic(code, Severity.WARNING, message, location=location, fix=fix)
+        )
+
+    def convert_graph(self, source: Graph, parameters: Sequence[Value]) -> list[Value]:
+        """Translate the nodes of `source` into this graph.
+
+        `parameters` are the target values of its parameters; the target values of its
+        results are returned. Parameters and results themselves are the caller's to make.
+
+        Raises:
+            RefusedError: when a result is a sequence or an optional.
+        """
+        results = self.convert_any(source, parameters)
+        for node, value in zip(source.results, results, strict=True):
+            if not isinstance(value, Value):
+                raise self.refuse(f"{node.name!r} is {value}; only tensors can leave a graph")
+        return [value for value in results if isinstance(value, Value)]
+
+    def convert_any(self, source: Graph, parameters: Sequence[Converted]) -> list[Converted]:
+        """As `convert_graph`, with sequences and optionals in and out allowed."""
+        values: dict[Value, Converted] = dict(zip(source.inputs, parameters, strict=True))
+        outer = (self._node, self.location, self.prefix)
+        for node in source.nodes:
+            self._node, self.location, self.prefix = node, node.location, node.name
+            outputs = self._convert_node(
+                node, [None if v is None else values[v] for v in node.read_inputs]
+            )
+            for old, new in zip(node.outputs, outputs, strict=False):
+                if new is not None:
+                    values[old] = new
+                    self._take_names(old, new)
+                    self._take_type(old, new)
+        self._node, self.location, self.prefix = outer
+        return [values[value] for value in source.outputs]
+
+    def _convert_node(
+        self, node: Node, inputs: list[Converted | None]
+    ) -> Sequence[Converted | None]:
+        if isinstance(node.op, Constant):
+            return [self.tensor(node.op.tensor, node.name)]
+        rule = self.converter.rules.get(type(node.op))
+        try:
+            if rule is None:
+                raise RefusedError("irloop knows no way to say it in the other format")
+            virtual = next((item for item in inputs if isinstance(item, Virtual)), None)
+            if virtual is not None and rule not in _TAKES_VIRTUAL:
+                raise RefusedError(f"one of its inputs is {virtual}, and IR has tensors only")
+            result = rule(self, node.op, *inputs)
+        except (RefusedError, InferenceError) as error:
+            self._refused(node, error)
+            return self._placeholder(node)
+        outputs = (result,) if isinstance(result, Value | Virtual) else result
+        first = next((value for value in outputs if isinstance(value, Value)), None)
+        if first is not None and first.producer.graph is self.graph and first not in inputs:
+            self._take_node_name(node, first.producer)
+        return outputs
+
+    def _refused(self, node: Node, error: RefusedError | InferenceError) -> None:
+        expected = found = fix = ""
+        if isinstance(error, RefusedError):
+            reason, fix = error.reason, error.fix
+            self.converter.cures.append(error.opset)
+        else:
+            self.converter.cures.append(0)
+            first = error.diagnostics[0]
+            reason, expected, found = error.message, first.expected, first.found
+        path = node_path(node)
+        self.converter.refusals.append(
+            Diagnostic(
+                "CNV001",
+                Severity.ERROR,
+                f"{node.op.label} {path!r} cannot be converted: {reason}",
+                location=Location(line=node.location.line, path=path),
+                expected=expected,
+                found=found,
+                fix=fix,
+            )
+        )
+
+    def _placeholder(self, node: Node) -> Sequence[Value]:
+        # Stands for what could not be said, so that everything behind it is looked at too.
+        placeholder = self.graph.add_node(
+            UnknownOp(node.op.type or node.op.label, "0"),
+            self.names.fresh(node.name),
+            (),
+            len(node.outputs),
+            types=tuple(value.type for value in node.outputs),
+        )
+        return placeholder.outputs
+
+    def _take_node_name(self, source: Node, target: Node) -> None:
+        if not isinstance(target.op, Constant) and source.name:
+            target.name = self.names.fresh(source.name)
+            target.info = source.info
+
+    def _take_type(self, old: Value, new: Converted) -> None:
+        if isinstance(new, Value) and old.producer.graph is not None and old.producer.graph.owner:
+            self.converter.in_bodies.append((old, new))
+        # What the source declares still holds where the target's inference finds nothing.
+        if isinstance(new, Value) and isinstance(new.type, TensorType):
+            unknown = new.type.element is ElementType.DYNAMIC or new.type.shape.dims is None
+            if unknown and new.producer.graph is self.graph:
+                self.inference.declare(new, old.type)
+
+    def _take_names(self, old: Value, new: Converted) -> None:
+        if isinstance(new, Value) and old.names and not new.names:
+            new.names = old.names

@@ -1,0 +1,1 @@
+"""Loop, TensorIterator, Scan, If, sequences and recurrent operations in the other dialect."""

@@ -1,0 +1,250 @@
+"""If in the other dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from irloop.conversion.framework.translation import (
+    Conversion,
+    Converted,
+    exports,
+    imports,
+    takes_virtual,
+)
+from irloop.conversion.framework.virtual_values import Items, Maybe, Stacked
+from irloop.conversion.loops.loop_parts import scalar
+from irloop.conversion.loops.stacks import as_stack
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import Invariant, LastValue, PortMap
+from irloop.graph.model import Body, Value
+from irloop.graph.op import Constant
+from irloop.graph.types import ElementType, OptionalType, ValueType, differ_in_shape
+
+__all__ = ["export_if", "import_if"]
+
+#: The opset of ONNX from which the branches of an If may give different shapes.
+SHAPES_DIFFER = 11
+
+
+@exports(ov.If)
+def export_if(c: Conversion, op: ov.If, *inputs: Converted | None) -> Sequence[Converted | None]:
+    """If -> If; mapped inputs become captures."""
+    condition = inputs[0]
+    if not isinstance(condition, Value):
+        raise c.refuse("its condition is not a tensor, or not connected")
+    taken = _taken(c, condition)
+    if taken is not None:
+        return _inline(c, taken, inputs)
+    if element_of(condition) not in (ElementType.BOOLEAN, ElementType.DYNAMIC):
+        raise c.refuse(f"the condition has element type {element_of(condition)}", "make it boolean")
+    return _emit(c, onnx.If(), scalar(c, condition), inputs)
+
+
+@takes_virtual
+@imports(onnx.If)
+def import_if(c: Conversion, op: onnx.If, *inputs: Converted | None) -> Sequence[Converted | None]:
+    """If -> If-8; captures become mapped inputs.
+
+    Older opsets have none: what adapts a model to a runtime selects between the branches.
+    """
+    condition = inputs[0]
+    if not isinstance(condition, Value):
+        raise c.refuse("its condition is not a tensor, or not connected")
+    taken = _taken(c, condition)
+    if taken is not None:
+        return _inline(c, taken, inputs)
+    return _emit(c, ov.If(), condition, inputs)
+
+
+def _taken(c: Conversion, condition: Value) -> str | None:
+    known = c.constant_of(condition)
+    if known is None or known.size != 1:
+        return None
+    return "then" if bool(known.reshape(-1)[0]) else "else"
+
+
+def _inline(
+    c: Conversion, label: str, inputs: tuple[Converted | None, ...]
+) -> list[Converted | None]:
+    """The branch that a constant condition takes, in place of the If."""
+    body = c.node.body(label)
+    outputs: list[Converted | None] = [None] * len(c.node.outputs)
+    parameters = [_given(c, inputs, body, index) for index in range(len(body.graph.parameters))]
+    results = c.convert_any(body.graph, parameters)
+    for port in body.ports.outputs:
+        outputs[port.external] = results[port.result]
+    return outputs
+
+
+def _given(
+    c: Conversion, inputs: tuple[Converted | None, ...], body: Body, index: int
+) -> Converted:
+    port = body.ports.by_parameter.get(index)
+    value = None if port is None else inputs[port.external]
+    if value is None:
+        name = body.graph.parameters[index].name
+        raise c.refuse(f"parameter {name!r} of branch {body.label} gets no value", "map it")
+    return value
+
+
+class _Branch:
+    """One body of the new If: the values it captures and those it gives."""
+
+    def __init__(
+        self,
+        c: Conversion,
+        body: Body,
+        inputs: tuple[Converted | None, ...],
+        captured: dict[Value, int],
+        *,
+        move_constants: bool,
+    ) -> None:
+        self.label = body.label
+        self._move_constants = move_constants
+        self.inner = c.nested(body.label)
+        self._captured = captured
+        self._ports: list[Invariant] = []
+        parameters: list[Converted] = []
+        for index, source in enumerate(body.graph.parameters):
+            value = _given(c, inputs, body, index)
+            # OpenVINO 2021 and ONNX Runtime both dislike parameters that nobody reads.
+            parameters.append(self._enter(value) if source.outputs[0].is_used else value)
+        results = self.inner.convert_any(body.graph, parameters)
+        given = {port.external: results[port.result] for port in body.ports.outputs}
+        if len(given) != len(c.node.outputs):
+            raise c.refuse(f"branch {body.label} does not give every output")
+        self.gives = [given[external] for external in range(len(given))]
+
+    def _enter(self, value: Converted) -> Converted:
+        if isinstance(value, Value):
+            if self._move_constants and isinstance(value.producer.op, Constant):
+                return self.inner.tensor(value.producer.op.tensor, value.producer.name)
+            external = self._captured.setdefault(value, 1 + len(self._captured))
+            self._ports.append(Invariant(external, len(self.inner.graph.parameters)))
+            return self.inner.parameter(value.producer.name, value.type)
+        return _mapped(value, self._enter)
+
+    def finish(self) -> Body:
+        """The body, its results one tensor each."""
+        values = [value for given in self.gives for value in _tensors(given)]
+        for value in values:
+            self.inner.result(value, self.inner.names.fresh(f"{value.producer.name}/out"))
+        outputs = tuple(LastValue(index, index) for index in range(len(values)))
+        return Body(self.label, self.inner.graph, PortMap(tuple(self._ports), outputs))
+
+
+def _mapped(value: Converted, change: Callable[[Converted], Converted]) -> Converted:
+    """A virtual value with every tensor in it changed."""
+    if isinstance(value, Items):
+        return Items(tuple(_only_tensor(change(item)) for item in value.values))
+    if isinstance(value, Stacked):
+        return Stacked(_only_tensor(change(value.tensor)))
+    if isinstance(value, Maybe) and value.item is not None:
+        inner = change(value.item) if isinstance(value.item, Value) else _mapped(value.item, change)
+        assert isinstance(inner, Value | Items | Stacked)
+        return Maybe(inner)
+    return value
+
+
+def _only_tensor(value: Converted) -> Value:
+    assert isinstance(value, Value)
+    return value
+
+
+def _tensors(value: Converted) -> list[Value]:
+    found: list[Value] = []
+
+    def note(item: Converted) -> Converted:
+        found.append(_only_tensor(item))
+        return item
+
+    if isinstance(value, Value):
+        return [value]
+    _mapped(value, note)
+    return found
+
+
+def _shape(value: Converted) -> str:
+    """What a branch gives, to be the same in both: a tensor, or which virtual value."""
+    if isinstance(value, Value):
+        return "a tensor"
+    inside = f" of {_shape(value.item)}" if isinstance(value, Maybe) and value.item else ""
+    return f"{value}{inside}"
+
+
+def _require_one_shape(c: Conversion, left: _Branch, right: _Branch) -> None:
+    for index, (one, other) in enumerate(zip(left.gives, right.gives, strict=True)):
+        if not isinstance(one, Value) or not isinstance(other, Value):
+            continue
+        if differ_in_shape(one.type, other.type):
+            raise c.refuse(
+                f"output {index} is {one.type} in one branch and {other.type} in the other, and "
+                f"an If of opset {c.opset} gives one shape",
+                opset=SHAPES_DIFFER,
+            )
+
+
+def _agree(c: Conversion, branches: list[_Branch], index: int, type: ValueType) -> None:
+    """Let both branches give an output in the same form: sequences of any lengths as tensors."""
+    left, right = (_shape(branch.gives[index]) for branch in branches)
+    if left == right:
+        return
+    for branch in branches:
+        branch.gives[index] = _stack(branch.inner, branch.gives[index], type)
+    left, right = (_shape(branch.gives[index]) for branch in branches)
+    if left != right:
+        raise c.refuse(f"output {index} is {left} in one branch and {right} in the other")
+
+
+def _stack(inner: Conversion, value: Converted, type: ValueType) -> Converted:
+    """A value of a branch with the items of a sequence in one tensor."""
+    if isinstance(value, Items):
+        return as_stack(inner, value, type)
+    if isinstance(value, Maybe) and isinstance(value.item, Items):
+        held = type.item if isinstance(type, OptionalType) else type
+        return Maybe(as_stack(inner, value.item, held))
+    return value
+
+
+def _emit(
+    c: Conversion, op: ov.If | onnx.If, condition: Value, inputs: tuple[Converted | None, ...]
+) -> list[Converted | None]:
+    captured: dict[Value, int] = {}
+    move = isinstance(op, ov.If)
+    branches = [_Branch(c, body, inputs, captured, move_constants=move) for body in c.node.bodies]
+    for index, value in enumerate(c.node.outputs):
+        _agree(c, branches, index, value.type)
+    if isinstance(op, onnx.If) and c.opset < SHAPES_DIFFER:
+        _require_one_shape(c, *branches)
+    bodies = tuple(branch.finish() for branch in branches)
+    made = c.graph.add_node(
+        op,
+        c.names.fresh(f"{c.prefix}/If"),
+        (condition, *captured),
+        len(bodies[0].graph.results),
+        bodies=bodies,
+        location=c.location,
+    )
+    c.inference.visit(made)
+    if isinstance(op, ov.If):
+        _warn_of_ranks(c, made.bodies)
+    outputs = iter(made.outputs)
+    return [
+        next(outputs) if isinstance(given, Value) else _mapped(given, lambda _: next(outputs))
+        for given in branches[0].gives
+    ]
+
+
+def _warn_of_ranks(c: Conversion, bodies: tuple[Body, ...]) -> None:
+    pairs = zip(bodies[0].graph.outputs, bodies[1].graph.outputs, strict=True)
+    for index, (left, right) in enumerate(pairs):
+        ranks = shape_of(left).rank, shape_of(right).rank
+        if None not in ranks and ranks[0] != ranks[1]:
+            c.warn(
+                "CNV101",
+                f"output {index} has rank {ranks[0]} in one branch and {ranks[1]} in the other: "
+                "OpenVINO's CPU refuses to compile it",
+                "give both branches the same rank",
+            )

@@ -1,0 +1,83 @@
+"""What an If gives in OpenVINO's CPU plugin, when its size is known only while the model runs."""
+
+from __future__ import annotations
+
+from irloop.dialects.openvino.control_flow import If
+from irloop.dialects.openvino.shape import ShapeOf3
+from irloop.dialects.openvino.slicing import Slice
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.op import Result
+from irloop.graph.types import ElementType
+from irloop.graph.walk import all_nodes
+from irloop.passes.base import ModelPass
+from irloop.passes.forms import Emitter
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.session import Session
+
+__all__ = ["ReadBranchesBySlices"]
+
+
+class ReadBranchesBySlices(ModelPass):
+    """Lets an output of an If whose size is not known be read through a Slice of all of it.
+
+    Given::
+
+        y [?, 4] = If(c, ...)    z = y + w
+
+    Result::
+
+        y [?, 4] = If(c, ...)    s = Slice(y, [0, 0], ShapeOf(y))    z = s + w
+
+    OpenVINO 2026.4 works out the shapes of what follows, and with them the memory, before it
+    computes it, up to an operation whose shape depends on numbers: such as this Slice. It forgets
+    that the output of an If is there by then, and lets another value have its memory, which is
+    lost when that value is larger than in any inference or iteration before.
+    """
+
+    name = "read_branches_by_slices"
+    dialects = frozenset({"openvino"})
+
+    def run_on_model(self, model: Model) -> bool:
+        if not any(isinstance(node.op, If) for node in all_nodes(model.graph)):
+            return False
+        return self._visit(model.graph, Session(model))
+
+    def _visit(self, graph: Graph, session: Session) -> bool:
+        rewriter = session.rewriter(graph)
+        for node in graph.nodes:
+            for body in node.bodies:
+                rewriter.modified |= self._visit(body.graph, session)
+            if isinstance(node.op, If):
+                for value in node.outputs:
+                    _read_by_slice(value, rewriter)
+        return rewriter.modified
+
+
+def _read_by_slice(value: Value, rewriter: MatchRewriter) -> None:
+    """Let what computes with an output of an If read a Slice of it."""
+    rank = shape_of(value).rank
+    if not rank or shape_of(value).is_static or element_of(value) is ElementType.STRING:
+        return
+    uses = [use for use in value.uses if _needs_slice(use[0])]
+    if not uses:
+        return
+    node = value.producer
+    emitter = Emitter(rewriter, node.following, node.name)
+    part = emitter.emit(
+        Slice(),
+        value,
+        emitter.constant([0] * rank),
+        emitter.emit(ShapeOf3(ElementType.I64), value),
+        emitter.constant([1] * rank),
+        emitter.constant(range(rank)),
+    )
+    for user, position in uses:
+        rewriter.set_input(user, position, part)
+
+
+def _needs_slice(user: Node) -> bool:
+    """False for what reads the shape only, and for an output of the model."""
+    if isinstance(user.op, Result):
+        return user.graph is not None and user.graph.owner is not None
+    return not isinstance(user.op, ShapeOf3)

@@ -1,0 +1,98 @@
+"""States of Loops that grow and that nobody reads after the Loop."""
+
+from __future__ import annotations
+
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.convert import Convert
+from irloop.dialects.openvino.elementwise import Add, Multiply, Subtract
+from irloop.dialects.openvino.reduction import ReduceProd
+from irloop.dialects.openvino.shape import Reshape, ShapeOf3, Tile
+from irloop.dialects.openvino.slicing import Slice
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Constant
+from irloop.graph.types import ElementType
+from irloop.passes.forms import Emitter
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.loop_wires import Entering, LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
+
+__all__ = ["OpenGrowingStates"]
+
+
+class OpenGrowingStates(LoopPass):
+    """Lets a state that grows start with a size that OpenVINO does not know.
+
+    Given::
+
+        Loop(trip, true, h [2], x):   s: h, s' = Concat(s, 1)    y' = y + ReduceSum(s)   -> last y
+
+    Result::
+
+        g = Tile(h, 1 + (trip - trip))
+        Loop(trip, true, g [?], x):   s: g, s' = Concat(s, 1)    y' = y + ReduceSum(s)   -> last y
+
+    OpenVINO lets the sizes of a state change where an output shows its last value, and takes those
+    of the initial value for all iterations elsewhere. A Loop stays whose inputs are all constant.
+    """
+
+    name = "open_growing_states"
+    dialects = frozenset({"openvino"})
+    loops = (ov.Loop,)
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        hidden = [item for item in wires.states if not wires.shown_by(item)]
+        growing = [(item, axes) for item in hidden if (axes := _growing_axes(item))]
+        emitter = Emitter(rewriter, node, node.name)
+        number = self._unknown(wires, emitter) if growing else None
+        if number is None:
+            return
+        nothing = emitter.emit(Subtract(), number, number)
+        for item, axes in growing:
+            rank = shape_of(item.outer).rank
+            assert rank is not None
+            once = emitter.constant([1] * rank)
+            grows = emitter.constant([int(axis in axes) for axis in range(rank)])
+            repeats = emitter.emit(Add(), once, emitter.emit(Multiply(), grows, nothing))
+            item.outer = emitter.emit(Tile(), item.outer, repeats)
+        wires.replace(node.op, rewriter)
+
+    def _unknown(self, wires: LoopWires, emitter: Emitter) -> Value | None:
+        """An i64 list of one number that is known only when the model runs."""
+        graph = wires.node.graph
+        assert graph is not None
+        outer = [item.outer for item in wires.inputs]
+        for value in (wires.trip, wires.starts, *outer, *graph.inputs):
+            if value is not None and self.session.inference.constant(value) is None:
+                number = _number_of(value, emitter)
+                if number is not None:
+                    return number
+        return None
+
+
+def _growing_axes(item: Entering) -> list[int]:
+    """The axes of a state whose size is not that of the initial value."""
+    given = shape_of(item.outer).dims or ()
+    held, made = shape_of(item.parameter), shape_of(item.result or item.parameter)
+    later = (held.dims or given, made.dims or given)
+    return [
+        axis
+        for axis, size in enumerate(given)
+        if isinstance(size, int) and any(len(dims) > axis and dims[axis] != size for dims in later)
+    ]
+
+
+def _number_of(value: Value, emitter: Emitter) -> Value | None:
+    """A number computed from a value that is not constant; None for strings and for nothing."""
+    shape, element = shape_of(value), element_of(value)
+    if isinstance(value.producer.op, Constant) or shape.rank is None:
+        return None
+    zero, one = emitter.constant([0]), emitter.constant([1])
+    if shape.count() is None:
+        sizes = emitter.emit(ShapeOf3(ElementType.I64), value)
+        return emitter.emit(ReduceProd(keep_dims=True), sizes, zero)
+    if shape.count() == 0 or element in (ElementType.STRING, ElementType.DYNAMIC):
+        return None
+    flat = emitter.emit(Reshape(special_zero=False), value, emitter.constant([-1]))
+    first = emitter.emit(Slice(), flat, zero, one, one, zero)
+    return emitter.emit(Convert(ElementType.I64), first)

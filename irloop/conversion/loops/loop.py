@@ -1,0 +1,253 @@
+"""Loop in the other dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.forms import openvino_shape_forms as ov_shape_forms
+from irloop.conversion.framework.translation import (
+    Conversion,
+    Converted,
+    exports,
+    imports,
+    takes_virtual,
+)
+from irloop.conversion.loops.loop_export import export_as_loop
+from irloop.conversion.loops.loop_parts import LoopPlan, given, scalar
+from irloop.conversion.loops.loop_states import LoopStates, enter
+from irloop.conversion.loops.loop_unrolled import trips_over_sequences, unrolled
+from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder, Scanned
+from irloop.conversion.loops.scan_export import can_scan, export_as_scan
+from irloop.dialects.loops import sliced_count
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.builder import shape_of
+from irloop.graph.loops import Carried, LastValue, ScanOutput
+from irloop.graph.model import Body, Node, Value
+from irloop.graph.op import Parameter
+from irloop.graph.tensor import ArrayTensor
+from irloop.graph.types import ElementType, Shape, TensorType
+
+__all__ = ["export_loop", "import_loop", "part_of", "without_iterations"]
+
+#: What an ONNX Loop takes for "no limit" where M cannot be left out.
+NO_LIMIT = 2**63 - 1
+
+#: The trip counts from here on mean no limit in OpenVINO, which counts in 32 bits.
+COUNTABLE = 2**31 - 1
+
+
+@exports(ov.Loop)
+def export_loop(c: Conversion, op: ov.Loop, *inputs: Value | None) -> list[Value | None]:
+    """Loop -> Loop: -1 trips become an omitted M, invariants become captures."""
+    trip, condition = inputs[0], inputs[1]
+    assert trip is not None
+    assert condition is not None
+    plan = LoopPlan.of(c, has_condition=True)
+    if c.converter.options.get("prefer") == "scan" and _is_pure_scan(c, plan, inputs):
+        return export_as_scan(c, plan, inputs)
+    return export_as_loop(c, plan, inputs, _limit(c, trip), scalar(c, condition))
+
+
+def _is_pure_scan(c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
+    """True when nothing but the slices decides how often the body runs."""
+    body = plan.body
+    trip, starts = c.constant_of(given(c, inputs, 0)), c.constant_of(given(c, inputs, 1))
+    if trip is None or starts is None or not bool(starts.reshape(-1)[0]):
+        return False
+    number = body.ports.iteration
+    if number is not None and body.graph.inputs[number].is_used:
+        return False
+    if not plan.sliced or not can_scan(plan, inputs):
+        return False
+    at = body.ports.condition
+    goes_on = None if at is None else c.converter.source.constant(body.graph.outputs[at])
+    if goes_on is None or not bool(goes_on.reshape(-1)[0]):
+        return False
+    for port in plan.sliced:
+        size = shape_of(given(c, inputs, port.external)).dim(port.axis)
+        if not isinstance(size, int) or sliced_count(port, size) != int(trip.reshape(-1)[0]):
+            return False
+    return True
+
+
+def _limit(c: Conversion, trip: Value) -> Value | None:
+    """OpenVINO's trip count as ONNX's M: a negative one means there is no limit."""
+    known = c.constant_of(trip)
+    if known is not None:
+        count = int(known.reshape(-1)[0])
+        return None if count < 0 else c.i64(count)
+    count_i64 = scalar(c, forms.cast(c, trip, ElementType.I64))
+    negative = forms.less(c, count_i64, c.i64(0))
+    return forms.where(c, negative, c.i64(NO_LIMIT), count_i64)
+
+
+@takes_virtual
+@imports(onnx.Loop)
+def import_loop(
+    c: Conversion, op: onnx.Loop, *inputs: Converted | None
+) -> Sequence[Converted | None]:
+    """Loop -> Loop-5: an omitted M is -1, captures become inputs, scans keep an axis."""
+    body = c.node.body()
+    limit, starts = (_tensor(inputs[at]) if at < len(inputs) else None for at in (0, 1))
+    if _never_runs(c, limit, starts):
+        return without_iterations(c, body, inputs)
+    if _runs_once(c, body, limit, starts):
+        return _inlined(c, body, inputs)
+    trips = trips_over_sequences(c, body, inputs)
+    if trips is not None:
+        return unrolled(c, body, inputs, trips)
+    if starts is None and not _condition_is_trivial(c, body):
+        c.warn(
+            "CNV102",
+            "the condition input is omitted and the body's condition is computed: by the "
+            "specification it is ignored, every engine honours it, and so does irloop",
+            "connect a constant true, or return a constant true from the body",
+        )
+    loop = OpenVinoLoopBuilder(c)
+    inner = loop.inner
+    states = LoopStates(loop)
+    bound: list[Converted] = []
+    for index, node in enumerate(body.graph.parameters):
+        port = body.ports.by_parameter.get(index)
+        if index == body.ports.iteration:
+            bound.append(loop.iteration(_one_element(node)))
+        elif port is None or port.parameter == 1:
+            # Whenever the body runs, the condition was true.
+            truth = [True] if _one_element(node).dims else True
+            bound.append(inner.constant(truth, ElementType.BOOLEAN))
+        elif isinstance(port, Carried):
+            bound.append(states.enter(given(c, inputs, port.external), body, port))
+        else:
+            bound.append(enter(loop, given(c, inputs, port.external)))
+    results = inner.convert_any(body.graph, bound)
+    states.leave([results[port.result] for port in body.ports.carried[1:]])
+    scans = [
+        Scanned(ov_shape_forms.unsqueeze(inner, part_of(c, results[out.result]), [0]), 0)
+        for out in body.ports.outputs
+        if isinstance(out, ScanOutput)
+    ]
+    made = loop.loop(
+        _trip(c, limit),
+        c.constant(True, ElementType.BOOLEAN) if starts is None else starts,
+        part_of(c, results[0]),
+        states.results,
+        [*scans, *states.appended],
+    )
+    outputs = made
+    first = len(states.results)
+    return [
+        *states.after(outputs[:first], outputs[first + len(scans) :]),
+        *outputs[first : first + len(scans)],
+    ]
+
+
+def _one_element(parameter: Node) -> Shape:
+    """[1] where the body declares it so, as engines let it; the specification says a scalar."""
+    declared = shape_of(parameter.outputs[0])
+    return Shape.of(1) if declared.rank == 1 else Shape(())
+
+
+def _tensor(value: Converted | None) -> Value | None:
+    return value if isinstance(value, Value) else None
+
+
+def part_of(c: Conversion, value: Converted) -> Value:
+    """A body result that has to be a tensor."""
+    if not isinstance(value, Value):
+        raise c.refuse(f"the body returns {value}, which cannot be joined")
+    return value
+
+
+def _never_runs(c: Conversion, limit: Value | None, starts: Value | None) -> bool:
+    count = None if limit is None else c.constant_of(limit)
+    start = None if starts is None else c.constant_of(starts)
+    if count is not None and int(count.reshape(-1)[0]) <= 0:
+        return True
+    return start is not None and not bool(start.reshape(-1)[0])
+
+
+def without_iterations(
+    c: Conversion, body: Body, inputs: Sequence[Converted | None]
+) -> list[Converted | None]:
+    """The outputs of a loop that never runs: initial states, and scans of length 0."""
+    initial = {port.result: inputs[port.external] for port in body.ports.carried}
+    outputs: list[Converted | None] = []
+    for out, value in zip(body.ports.outputs, c.node.outputs, strict=True):
+        if isinstance(out, LastValue):
+            outputs.append(initial[out.result])
+            continue
+        type = value.type
+        if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
+            raise c.refuse(f"scan output {value.name!r} has no known element type")
+        dims = [dim if isinstance(dim, int) else 0 for dim in type.shape.dims or (0,)]
+        dims[out.axis if isinstance(out, ScanOutput) else 0] = 0
+        outputs.append(c.tensor(ArrayTensor(np.zeros(dims, type.element.numpy()), type.element)))
+    return outputs
+
+
+def _runs_once(c: Conversion, body: Body, limit: Value | None, starts: Value | None) -> bool:
+    start = None if starts is None else c.constant_of(starts)
+    if starts is not None and (start is None or not bool(start.reshape(-1)[0])):
+        return False
+    count = None if limit is None else c.constant_of(limit)
+    if count is not None and int(count.reshape(-1)[0]) == 1:
+        return True
+    goes_on = c.converter.source.constant(body.graph.outputs[0])
+    stops = goes_on is not None and not bool(goes_on.reshape(-1)[0])
+    return stops and (limit is None or count is not None)
+
+
+def _inlined(
+    c: Conversion, body: Body, inputs: Sequence[Converted | None]
+) -> list[Converted | None]:
+    """The body of a loop that runs exactly once, in place of the loop.
+
+    OpenVINO could not carry a state whose rank changes, which is legal here.
+    """
+    bound: list[Converted] = []
+    for index, node in enumerate(body.graph.parameters):
+        port = body.ports.by_parameter.get(index)
+        shape = [1] if _one_element(node).dims else []
+        if index == body.ports.iteration:
+            bound.append(c.i64(np.zeros(shape)))
+        elif port is None or port.parameter == 1:
+            bound.append(c.constant(np.ones(shape), ElementType.BOOLEAN))
+        else:
+            bound.append(given(c, inputs, port.external))
+    results = c.convert_any(body.graph, bound)
+    return [
+        ov_shape_forms.unsqueeze(c, part_of(c, results[out.result]), [0])
+        if isinstance(out, ScanOutput)
+        else results[out.result]
+        for out in body.ports.outputs
+    ]
+
+
+def _condition_is_trivial(c: Conversion, body: Body) -> bool:
+    value = body.graph.outputs[0]
+    return onnx.source_parameter(body, 0) == 1 or c.converter.source.constant(value) is not None
+
+
+def _trip(c: Conversion, limit: Value | None) -> Value:
+    """ONNX's M as OpenVINO's trip count: no M is -1, a negative M is no iteration.
+
+    OpenVINO counts in 32 bits and keeps the low ones of an input: 2^63 - 1 becomes -1. An M of
+    2^31 or more, which f32 still tells apart, therefore counts as no limit.
+    """
+    if limit is None:
+        return c.i64(-1)
+    known = c.constant_of(limit)
+    if known is not None:
+        count = int(known.reshape(-1)[0])
+        return c.i64(-1 if count >= COUNTABLE else count)
+    counted = ov_forms.maximum(c, limit, c.i64(0))
+    if not isinstance(limit.producer.op, Parameter):
+        return counted
+    size = ov_forms.convert(c, limit, ElementType.F32)
+    small = ov_forms.less(c, size, c.constant(COUNTABLE, ElementType.F32))
+    return ov_forms.select(c, small, counted, c.i64(-1))

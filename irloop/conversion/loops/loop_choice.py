@@ -1,0 +1,154 @@
+"""In which form the loops of a converted model are written: asked for, done, and told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.errors import UsageError
+from irloop.graph.inference import Inference
+from irloop.graph.model import Model, Node
+from irloop.graph.walk import all_nodes, node_path
+from irloop.passes import Manager
+from irloop.passes.base import Pass
+from irloop.passes.common import (
+    LoopToScan,
+    LoopToTensorIterator,
+    ScanToLoop,
+    TensorIteratorToLoop,
+    TensorIteratorToSequence,
+    Unroll,
+)
+from irloop.passes.loop_wires import LOOPS
+from irloop.passes.trips import trip_count
+
+__all__ = ["Loops", "SourceLoop", "describe", "loops_of", "rewrite"]
+
+#: keep: the nearest form; the others: that form wherever it can be had.
+Loops = Literal["keep", "scan", "loop", "unroll", "sequence"]
+
+#: The passes that write loops in a form, by dialect. OpenVINO's scan is the TensorIterator.
+PASSES: dict[tuple[str, Loops], type[Pass]] = {
+    ("openvino", "scan"): LoopToTensorIterator,
+    ("openvino", "loop"): TensorIteratorToLoop,
+    ("openvino", "sequence"): TensorIteratorToSequence,
+    ("openvino", "unroll"): Unroll,
+    ("onnx", "scan"): LoopToScan,
+    ("onnx", "loop"): ScanToLoop,
+    ("onnx", "unroll"): Unroll,
+}
+
+#: The operations that count as the form that was asked for.
+FORMS: dict[Loops, frozenset[str]] = {
+    "keep": frozenset(),
+    "scan": frozenset({"Scan", "TensorIterator"}),
+    "loop": frozenset({"Loop"}),
+    "sequence": frozenset({"LSTM", "GRU", "RNN", "LSTMSequence", "GRUSequence", "RNNSequence"}),
+    "unroll": frozenset(),
+}
+
+#: Why a loop stays what it is, where its number of iterations is known.
+STAYS: dict[Loops, str] = {
+    "keep": "",
+    "scan": "a state may change its shape, or a TensorIterator stands directly around or in it",
+    "loop": "it slices several elements at a time, or converts what enters",
+    "sequence": "its body holds anything but one LSTM, GRU or RNN cell",
+    "unroll": f"it runs more than {Unroll.trips} times, or would become too many nodes",
+}
+
+#: Why the nearest form of one loop is another one.
+NEAREST = {
+    ("TensorIterator", "Scan"): "its slices are all of an axis",
+    ("TensorIterator", "Loop"): "a Scan cannot slice as it does, or its states change their shape",
+    ("Loop", "Loop"): "it may stop early, and a trip count is its own",
+    ("Scan", "TensorIterator"): "its length is known",
+    ("Scan", "Loop"): "its length may be 0, or a TensorIterator stands around it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLoop:
+    """A loop of the model that is converted."""
+
+    name: str
+    path: str
+    type: str
+    label: str
+    line: int | None
+    count: int | None
+
+
+def loops_of(model: Model) -> list[SourceLoop]:
+    """The loops of a model, bodies included."""
+    inference = Inference(tolerant=True)
+    inference.run(model.graph)
+    return [
+        SourceLoop(
+            node.name,
+            node_path(node),
+            node.op.type,
+            node.op.label,
+            node.location.line,
+            trip_count(node, inference),
+        )
+        for node in all_nodes(model.graph)
+        if isinstance(node.op, LOOPS)
+    ]
+
+
+def rewrite(model: Model, loops: Loops) -> None:
+    """Write the loops of `model` in the form that is asked for, where it can be had.
+
+    Raises:
+        UsageError: for a form that there is not.
+    """
+    if loops not in get_args(Loops):
+        raise UsageError(f"loops cannot be {loops!r}", expected=", ".join(get_args(Loops)))
+    item = PASSES.get((model.dialect, loops))
+    if item is not None:
+        Manager([item()]).run_passes(model)
+
+
+def describe(before: list[SourceLoop], result: Model, loops: Loops) -> list[Diagnostic]:
+    """What became of each loop, and why: one note each."""
+    nodes = [
+        node
+        for node in all_nodes(result.graph)
+        if isinstance(node.op, LOOPS) or node.op.type in FORMS["sequence"]
+    ]
+    return [
+        Diagnostic(
+            "CNV107",
+            Severity.INFO,
+            f"{loop.label} {loop.path!r} is written as {form}: {reason}",
+            Location(line=loop.line, path=loop.path),
+        )
+        for loop in before
+        for form, reason in _said(loop, _made_of(loop, nodes), loops)
+    ]
+
+
+def _made_of(loop: SourceLoop, nodes: list[Node]) -> Node | None:
+    """The node a loop became: it has its name, or one below it where others stand around it."""
+    named = [node for node in nodes if node.name == loop.name]
+    below = [node for node in nodes if node.name.startswith(f"{loop.name}/")]
+    return next(iter([*named, *below]), None)
+
+
+def _said(loop: SourceLoop, node: Node | None, loops: Loops) -> Iterator[tuple[str, str]]:
+    if node is None:
+        known = loop.count is not None
+        times = f"{loop.count} times" if known else "once, or as its nearest form does"
+        yield "the operations of its body", f"it runs {times}"
+        return
+    kind = node.op.type
+    if kind in FORMS[loops]:
+        yield kind, "as was asked for"
+    elif loops == "keep":
+        yield kind, NEAREST.get((loop.type, kind), "that is its nearest form")
+    elif loop.count is None and loops in ("scan", "unroll"):
+        yield kind, "it may stop early, or only running it tells how often it runs"
+    else:
+        yield kind, STAYS[loops]

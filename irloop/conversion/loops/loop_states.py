@@ -1,0 +1,216 @@
+"""The states of an ONNX loop as states of an OpenVINO loop, sequences included.
+
+A sequence of a length that no iteration changes becomes one state an item. One that the body only
+appends to becomes a concatenated output, and after the loop a tensor whose first axis counts the
+items; any other one is such a tensor from the start, which grows and shrinks. An optional is what
+it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from irloop.conversion.forms import openvino_shape_forms as shape_forms
+from irloop.conversion.framework.translation import Converted, RefusedError
+from irloop.conversion.framework.virtual_values import Growing, Items, Maybe, Stacked
+from irloop.conversion.loops.loop_bounds import with_bounds_of
+from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder, Scanned
+from irloop.conversion.loops.stacks import as_items, as_stack, joined, stack_type, stacked
+from irloop.dialects.onnx.control_flow import source_parameter
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import Carried
+from irloop.graph.model import Body, Value
+from irloop.graph.types import OptionalType, SequenceType, Shape, TensorType, ValueType, widen_types
+
+__all__ = ["LoopStates", "enter"]
+
+
+def enter(loop: OpenVinoLoopBuilder, value: Converted) -> Converted:
+    """The body's view of an outer value that does not change."""
+    if isinstance(value, Value):
+        return loop.invariant(value)
+    if isinstance(value, Items):
+        return Items(tuple(loop.invariant(item) for item in value.values))
+    if isinstance(value, Stacked):
+        return Stacked(loop.invariant(value.tensor))
+    if isinstance(value, Maybe):
+        inner = None if value.item is None else enter(loop, value.item)
+        assert inner is None or isinstance(inner, Value | Items | Stacked)
+        return Maybe(inner)
+    raise RefusedError(f"{value} cannot enter a loop")
+
+
+@dataclass(slots=True)
+class _State:
+    """What one state of the source was before the loop, and what its body sees of it."""
+
+    before: Converted
+    view: Converted
+    type: ValueType
+    #: The body returns it as it came: no state at all.
+    stays: bool = False
+
+
+class LoopStates:
+    """Maps the states of the source to states and appended outputs of `loop`."""
+
+    def __init__(self, loop: OpenVinoLoopBuilder) -> None:
+        self._loop = loop
+        self._states: list[_State] = []
+        self.results: list[Value] = []
+        self.appended: list[Scanned] = []
+
+    def enter(self, before: Converted, body: Body, port: Carried) -> Converted:
+        """The body's view of a state that starts from `before`."""
+        parameter = body.graph.parameters[port.parameter]
+        type = parameter.outputs[0].type
+        if source_parameter(body, port.result) == port.parameter:
+            # OpenVINO would take the loop apart and give the output the name of the input.
+            view = enter(self._loop, before)
+            self._states.append(_State(before, view, type, stays=True))
+            return view
+        joins = isinstance(before, Items | Stacked) and _can_be_joined(type)
+        appends = joins and _only_appends(body, port)
+        view = Growing() if appends else self._view(before, type, parameter.name)
+        if isinstance(view, Growing | Stacked) and not _share_a_shape(type):
+            self._loop.c.warn(
+                "CNV103",
+                "the loop inserts tensors into a sequence of which only running the model tells "
+                "the shape: in IR they must all have the same",
+            )
+        self._states.append(_State(before, view, type))
+        return view
+
+    def _view(self, before: Converted, type: ValueType, name: str) -> Converted:
+        loop = self._loop
+        if isinstance(before, Value):
+            return loop.state(before, type, name)
+        if isinstance(before, Maybe):
+            item = None if before.item is None else self._view(before.item, _inside(type), name)
+            assert item is None or isinstance(item, Value | Items | Stacked)
+            return Maybe(item)
+        length = type.length if isinstance(type, SequenceType) else None
+        if isinstance(before, Items) and length == len(before.values):
+            return Items(
+                tuple(loop.state(item, _item_type(item, type), name) for item in before.values)
+            )
+        before, wanted = as_stack(loop.c, before, type), stack_type(type)
+        return Stacked(loop.state(before.tensor, wanted, name))
+
+    def leave(self, results: Sequence[Converted]) -> None:
+        """Take the body's results, one for each state, in order."""
+        for state, result in zip(self._states, results, strict=True):
+            if state.stays:
+                continue
+            if isinstance(state.view, Growing):
+                self._append(result)
+            else:
+                self.results += self._values(state.view, result, state.type)
+
+    def _values(self, view: Converted, result: Converted, type: ValueType) -> list[Value]:
+        """The tensors of a result, as many as the state has."""
+        inner = self._loop.inner
+        if isinstance(view, Items):
+            return as_items(inner, result, len(view.values))
+        if isinstance(view, Stacked):
+            return [as_stack(inner, result, type).tensor]
+        if isinstance(view, Maybe):
+            held = result.item if isinstance(result, Maybe) else result
+            if (held is None) != (view.item is None):
+                raise RefusedError(
+                    "the loop carries an optional that holds something in some iterations only",
+                    "carry a tensor, and a boolean that says whether it counts",
+                )
+            if held is None or view.item is None:
+                return []
+            return self._values(view.item, held, _inside(type))
+        if not isinstance(result, Value):
+            raise RefusedError(f"the loop carries a tensor that becomes {result}")
+        return [result]
+
+    def _append(self, result: Converted) -> None:
+        if not isinstance(result, Growing) or result.appended is None:
+            raise RefusedError("the loop does not append to its sequence in every iteration")
+        item = result.appended
+        inner = self._loop.inner
+        self.appended.append(Scanned(shape_forms.unsqueeze(inner, item, [0]), 0))
+
+    def after(self, lasts: Sequence[Value], joined: Sequence[Value]) -> list[Converted]:
+        """What the states are after the loop, from its outputs."""
+        last, join = iter(lasts), iter(joined)
+        found: list[Converted] = []
+        for state in self._states:
+            if state.stays:
+                found.append(state.before)
+            elif isinstance(state.view, Growing):
+                found.append(Stacked(self._behind(state, next(join))))
+            else:
+                found.append(_filled(state.view, last))
+        return found
+
+    def _behind(self, state: _State, appended: Value) -> Value:
+        """What the loop appended, behind what was there before."""
+        c, before, shape = self._loop.c, state.before, shape_of(appended)
+        if self._loop.ran is not None and shape.dims and not Shape(shape.dims[1:]).is_static:
+            # What OpenVINO joins without an iteration has dimensions of another inference.
+            nothing = c.constant(np.zeros((0,) * len(shape.dims)), element_of(appended))
+            appended = with_bounds_of(c, appended, nothing, self._loop.ran)
+        if isinstance(before, Stacked):
+            return joined(c, [before.tensor, appended])
+        assert isinstance(before, Items)
+        return joined(c, [stacked(c, before.values), appended]) if before.values else appended
+
+
+def _filled(view: Converted, values: Iterator[Value]) -> Converted:
+    """The view of a state with the next values in place of its tensors."""
+    if isinstance(view, Items):
+        return Items(tuple(next(values) for _ in view.values))
+    if isinstance(view, Stacked):
+        return Stacked(next(values))
+    if isinstance(view, Maybe):
+        item = None if view.item is None else _filled(view.item, values)
+        assert item is None or isinstance(item, Value | Items | Stacked)
+        return Maybe(item)
+    return next(values)
+
+
+def _inside(type: ValueType) -> ValueType:
+    return type.item if isinstance(type, OptionalType) else type
+
+
+def _item_type(item: Value, type: ValueType) -> ValueType:
+    """The type of an item that each iteration may replace by one of another shape."""
+    return widen_types(item.type, type.item) if isinstance(type, SequenceType) else item.type
+
+
+def _can_be_joined(type: ValueType) -> bool:
+    """True where a concatenated output is as good as a state that grows.
+
+    OpenVINO 2026.4 joins parts of different shapes to arbitrary values, while its Concat refuses
+    them. Without a known rank there is no state to choose.
+    """
+    mixed = isinstance(type, SequenceType) and type.mixed
+    item = type.item if isinstance(type, SequenceType) else type
+    no_rank = isinstance(item, TensorType) and item.shape.dims is None
+    return not mixed and (no_rank or _share_a_shape(type))
+
+
+def _share_a_shape(type: ValueType) -> bool:
+    """True when all items are known to have one shape, by numbers or by names of dimensions."""
+    item = type.item if isinstance(type, SequenceType) and not type.mixed else None
+    dims = item.shape.dims if isinstance(item, TensorType) else None
+    return dims is not None and all(isinstance(dim, int) or dim.symbol is not None for dim in dims)
+
+
+def _only_appends(body: Body, port: Carried) -> bool:
+    """True when the body does nothing with a sequence but append one item to it."""
+    uses = body.graph.inputs[port.parameter].uses
+    if len(uses) != 1:
+        return False
+    node, position = uses[0]
+    if node.op.type != "SequenceInsert" or position != 0 or len(node.inputs) > 2:
+        return False
+    return [user for user, _ in node.outputs[0].uses] == [body.graph.results[port.result]]

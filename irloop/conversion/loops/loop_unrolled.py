@@ -1,0 +1,96 @@
+"""Loops over sequences, written out: items may differ in shape, which no state of a loop can.
+
+Only a loop whose number of iterations is known is written out, and only one that reads or
+carries a sequence of known length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from irloop.conversion.forms import openvino_shape_forms as shape_forms
+from irloop.conversion.framework.translation import Conversion, Converted
+from irloop.conversion.framework.virtual_values import Items
+from irloop.dialects.onnx.control_flow import source_parameter
+from irloop.graph.builder import shape_of
+from irloop.graph.loops import Carried, ScanOutput
+from irloop.graph.model import Body, Value
+from irloop.graph.types import ElementType
+
+__all__ = ["trips_over_sequences", "unrolled"]
+
+#: Loops of more iterations stay loops, or are refused.
+LIMIT = 256
+
+
+def trips_over_sequences(
+    c: Conversion, body: Body, inputs: Sequence[Converted | None]
+) -> int | None:
+    """How often a loop over sequences runs, or None where that is not known or there are none."""
+    count, starts = (_constant(c, inputs, at) for at in (0, 1))
+    if not any(isinstance(value, Items) for value in inputs) or count is None:
+        return None
+    goes_on = c.converter.source.constant(body.graph.outputs[0])
+    stays = source_parameter(body, 0) == 1 or (goes_on is not None and bool(goes_on.all()))
+    begins = len(inputs) < 2 or inputs[1] is None or (starts is not None and bool(starts.all()))
+    trips = int(count.reshape(-1)[0])
+    return trips if stays and begins and 0 < trips <= LIMIT else None
+
+
+def _constant(
+    c: Conversion, inputs: Sequence[Converted | None], at: int
+) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None:
+    value = inputs[at] if at < len(inputs) else None
+    return c.constant_of(value) if isinstance(value, Value) else None
+
+
+def unrolled(
+    c: Conversion, body: Body, inputs: Sequence[Converted | None], trips: int
+) -> list[Converted | None]:
+    """The body `trips` times, one after the other."""
+    states = {port.result: inputs[port.external] for port in body.ports.carried}
+    scans: dict[int, list[Value]] = {
+        out.result: [] for out in body.ports.outputs if isinstance(out, ScanOutput)
+    }
+    for number in range(trips):
+        results = c.convert_any(body.graph, _bound(c, body, inputs, states, number))
+        states = {result: results[result] for result in states}
+        for result, parts in scans.items():
+            value = results[result]
+            if not isinstance(value, Value):
+                raise c.refuse(f"the body returns {value}, which cannot be joined")
+            parts.append(shape_forms.unsqueeze(c, value, [0]))
+    return [
+        shape_forms.concat(c, scans[out.result], 0)
+        if isinstance(out, ScanOutput)
+        else states[out.result]
+        for out in body.ports.outputs
+    ]
+
+
+def _bound(
+    c: Conversion,
+    body: Body,
+    inputs: Sequence[Converted | None],
+    states: dict[int, Converted | None],
+    number: int,
+) -> list[Converted]:
+    """What the parameters of the body are in one iteration."""
+    bound: list[Converted] = []
+    for index, node in enumerate(body.graph.parameters):
+        port = body.ports.by_parameter.get(index)
+        shape = [1] if shape_of(node.outputs[0]).rank == 1 else []
+        if index == body.ports.iteration:
+            bound.append(c.i64(np.full(shape, number)))
+            continue
+        if port is None or port.parameter == 1:
+            # Whenever the body runs, the condition was true.
+            bound.append(c.constant(np.ones(shape), ElementType.BOOLEAN))
+            continue
+        value = states[port.result] if isinstance(port, Carried) else inputs[port.external]
+        if value is None:
+            raise c.refuse(f"input {port.external} is not connected")
+        bound.append(value)
+    return bound

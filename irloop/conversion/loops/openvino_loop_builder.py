@@ -1,0 +1,386 @@
+"""Assembling OpenVINO Loops and TensorIterators that its CPU plugin computes right.
+
+What is written around here:
+
+- Back edges are carried out one after another: a state that continues with another one is copied.
+- A Loop that does not run leaves its joined outputs as they were when it last ran, in another
+  inference or another iteration of a loop around: they are cut to nothing.
+- A state that the body does not read has no initial value after no iteration: it is read.
+- A last value has the bounds of what the body makes, which the initial value may be out of: a state
+  whose size may change gets a size that the plugin does not know.
+- OpenVINO 2021 cannot read parameters that nobody reads: they are left out.
+
+The passes at the end of the conversion copy captured values (`body_barriers`), fold loops of
+constants (`constant_loops`) and let states grow that no output shows (`growing_states`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.forms import openvino_shape_forms as shape_forms
+from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.loops.loop_bounds import runs_at_all
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import (
+    Carried,
+    Concatenated,
+    InputPort,
+    Invariant,
+    LastValue,
+    OutputPort,
+    PortMap,
+    Sliced,
+)
+from irloop.graph.model import Body, Node, Value
+from irloop.graph.op import Constant
+from irloop.graph.rewriter import Rewriter
+from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType, ValueType
+from irloop.passes.common.body_barriers import copying, needs_barrier, shows_parameter
+
+__all__ = ["OpenVinoLoopBuilder", "Scanned", "copied"]
+
+#: Bounds of a slice from the last element past the first.
+BACKWARDS = ([-1], [-(2**31 - 1)], [-1])
+
+SCALAR = Shape(())
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """A body value whose values of all iterations are joined along `axis`, which it has."""
+
+    value: Value
+    axis: int
+    reverse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """An outer value, the body parameter that receives it, and how."""
+
+    external: Value
+    parameter: Value
+    axis: int | None = None
+    reverse: bool = False
+    state: int | None = None
+
+
+class OpenVinoLoopBuilder:
+    """Collects the wires of one loop body, then makes a Loop or a TensorIterator."""
+
+    def __init__(self, c: Conversion, label: str = "body") -> None:
+        self.c = c
+        self.inner = c.nested(label)
+        self._inputs: list[_Input] = []
+        self._invariants: dict[Value, Value] = {}
+        self._states = 0
+        self._iteration: Value | None = None
+        #: Whether the Loop had any iteration, a list of one boolean; None where that is certain.
+        self.ran: Value | None = None
+
+    def iteration(self, shape: Shape = SCALAR) -> Value:
+        """The iteration number as i64, a scalar or of shape [1]; only a Loop has one."""
+        if self._iteration is None:
+            type = TensorType(ElementType.I64, shape)
+            self._iteration = self.inner.parameter("iteration", type)
+        return self._iteration
+
+    def state(self, initial: Value, type: ValueType, name: str) -> Value:
+        """A new state; the body's view of it."""
+        value = self.inner.parameter(name, type)
+        self._inputs.append(_Input(initial, value, state=self._states))
+        self._states += 1
+        return value
+
+    def invariant(self, value: Value) -> Value:
+        """The body's view of an outer value that does not change; constants move in."""
+        if value not in self._invariants and isinstance(value.producer.op, Constant):
+            constant = self.inner.tensor(value.producer.op.tensor, value.producer.name)
+            self._invariants[value] = constant
+        if value not in self._invariants:
+            parameter = self.inner.parameter(value.producer.name, value.type)
+            self._invariants[value] = parameter
+            self._inputs.append(_Input(value, parameter))
+        return self._invariants[value]
+
+    def sliced(self, value: Value, axis: int, reverse: bool, name: str) -> Value:
+        """The body's view of one slice of `value`; the axis stays, of size 1."""
+        shape = shape_of(value).with_dim(axis, 1)
+        parameter = self.inner.parameter(name, TensorType(element_of(value), shape))
+        self._inputs.append(_Input(value, parameter, axis, reverse))
+        return parameter
+
+    def loop(
+        self,
+        trip: Value,
+        starts: Value,
+        condition: Value,
+        states: list[Value],
+        scans: list[Scanned],
+    ) -> list[Value]:
+        """A Loop: the last values of the states, then the joined scans."""
+        self._drop_dead([condition, *states, *(scan.value for scan in scans)])
+        scans = self._safe_scans(scans)
+        runs = self._runs(trip, starts)
+        if not runs:
+            scans = [self._open_scan(scan) for scan in scans]
+        states = self._safe_states(states, may_be_empty=not runs)
+        self._inputs = [self._forward(item) for item in self._inputs]
+        forward = [replace(scan, reverse=False) for scan in scans]
+        node = self._make(ov.Loop(), [trip, starts], [condition], states, forward, runs=runs)
+        last, joined = node.outputs[: len(states)], node.outputs[len(states) :]
+        if not runs:
+            self.ran = runs_at_all(self.c, trip, starts)
+            joined = tuple(self._cut(*pair) for pair in zip(joined, scans, strict=True))
+        turned = [
+            _backwards(self.c, value, scan.axis, scan.reverse)
+            for value, scan in zip(joined, scans, strict=True)
+        ]
+        return [*last, *turned]
+
+    def _cut(self, value: Value, scan: Scanned) -> Value:
+        """`value`, or nothing of it if no iteration ran.
+
+        OpenVINO 2026.4 gives the values of the iterations that ran before when none runs.
+        """
+        c = self.c
+        assert self.ran is not None
+        length = shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64([scan.axis]), 0)
+        end = forms.multiply(c, length, forms.convert(c, self.ran, ElementType.I64))
+        return shape_forms.slice_by(c, value, c.i64([0]), end, [scan.axis], c.i64([1]))
+
+    def _forward(self, item: _Input) -> _Input:
+        # OpenVINO's own rewriting of Loops knows forward slices only.
+        if item.axis is None or not item.reverse:
+            return item
+        turned = _backwards(self.c, item.external, item.axis, True)
+        return replace(item, external=turned, reverse=False)
+
+    def tensor_iterator(self, states: list[Value], scans: list[Scanned]) -> list[Value]:
+        """A TensorIterator: the last values of the states, then the joined scans."""
+        self._drop_dead([*states, *(scan.value for scan in scans)])
+        scans = self._safe_scans(scans)
+        states = self._safe_states(states, may_be_empty=False)
+        return list(self._make(ov.TensorIterator(), [], [], states, scans, runs=True).outputs)
+
+    def reads_slices(self, values: list[Value]) -> bool:
+        """True when one of these body values depends on a slice.
+
+        A slice that nobody reads is left out, and with it what counts the iterations of a
+        TensorIterator.
+        """
+        live = _live_values(values)
+        return any(item.axis is not None and item.parameter in live for item in self._inputs)
+
+    def _drop_dead(self, values: list[Value]) -> None:
+        """Erase nodes that none of these values depends on: they would count as readers."""
+        live = _live_values(values)
+        rewriter = Rewriter(self.inner.graph)
+        for node in reversed(self.inner.graph):
+            if not any(value in live for value in node.outputs):
+                rewriter.erase(node)
+
+    def _runs(self, trip: Value, starts: Value) -> bool:
+        """True when at least one iteration is certain."""
+        count, start = self.c.constant_of(trip), self.c.constant_of(starts)
+        if count is None or start is None:
+            return False
+        return int(count.reshape(-1)[0]) != 0 and bool(start.reshape(-1)[0])
+
+    def _moving(self) -> set[Value]:
+        """The parameters whose memory the next iteration overwrites."""
+        moving = {
+            item.parameter
+            for item in self._inputs
+            if item.state is not None or item.axis is not None
+        }
+        return moving if self._iteration is None else moving | {self._iteration}
+
+    def _safe_scans(self, scans: list[Scanned]) -> list[Scanned]:
+        """Scans that do not share memory with parameters."""
+        parameters = set(self.inner.graph.inputs)
+        return [
+            replace(scan, value=copied(self.inner, scan.value))
+            if shows_parameter(scan.value, parameters)
+            else scan
+            for scan in scans
+        ]
+
+    def _safe_states(self, states: list[Value], *, may_be_empty: bool) -> list[Value]:
+        own = {item.state: item for item in self._inputs if item.state is not None}
+        moving = self._moving()
+        if may_be_empty:
+            states = [self._as_open(value, own[at]) for at, value in enumerate(states)]
+            states = [self._as_read(value, own[at]) for at, value in enumerate(states)]
+        return [
+            self._safe_state(value, own[at].parameter, moving) for at, value in enumerate(states)
+        ]
+
+    def _safe_state(self, value: Value, own: Value, moving: set[Value]) -> Value:
+        # A state that stays OpenVINO takes out of the loop, and an output loses its name.
+        if value is own or needs_barrier(value, own, set(self.inner.graph.inputs), moving):
+            value = copied(self.inner, value)
+        return value
+
+    def _as_open(self, value: Value, item: _Input) -> Value:
+        """`value` with dimensions that OpenVINO does not know where its state may change its size.
+
+        OpenVINO bounds the dimensions of a last value by what the body makes, and fails where the
+        initial value, which is given without an iteration, is out of these bounds.
+        """
+        made, initial = shape_of(value).dims, shape_of(item.external).dims
+        if made is None or initial is None or len(made) != len(initial):
+            return value
+        marks = [int(x != y or x == UNKNOWN_DIM) for x, y in zip(made, initial, strict=True)]
+        return self._opened(value, marks)
+
+    def _opened(self, value: Value, marks: list[int]) -> Value:
+        """`value`, of whose marked dimensions OpenVINO knows nothing."""
+        inner = self.inner
+        if not any(marks):
+            return value
+        # Repeated once, but the plugin cannot know that a number less itself is 0.
+        number = shape_forms.as_list(inner, self.iteration())
+        nothing = forms.subtract(inner, number, number)
+        more = forms.multiply(inner, inner.i64(marks), nothing)
+        repeats = forms.add(inner, inner.i64([1] * len(marks)), more)
+        opened = shape_forms.tile(inner, value, repeats)
+        inner.inference.hint(opened, value.type)
+        inner.inference.visit(opened.producer)
+        return opened
+
+    def _open_scan(self, scan: Scanned) -> Scanned:
+        """A scan with dimensions that may be 0: OpenVINO fails where their bounds forbid it."""
+        dims = shape_of(scan.value).dims or ()
+        marks = [int(at != scan.axis and dim == UNKNOWN_DIM) for at, dim in enumerate(dims)]
+        return replace(scan, value=self._opened(scan.value, marks))
+
+    def _as_read(self, value: Value, item: _Input) -> Value:
+        """`value`, computed so that the body reads its state."""
+        if item.parameter.is_used or value is item.parameter:
+            return value
+        return self._with_read(value, item.parameter)
+
+    def _with_read(self, value: Value, state: Value) -> Value:
+        """`value`, computed so that the body reads `state`.
+
+        OpenVINO takes a state that the body does not read for none, and has no initial value to
+        give where there is no iteration.
+        """
+        inner = self.inner
+        # The condition is true whenever the body runs, but the plugin cannot know it.
+        truth = TensorType(ElementType.BOOLEAN, Shape(()))
+        one = self.c.constant(True, ElementType.BOOLEAN)
+        goes = inner.parameter("running", truth)
+        self._inputs.append(_Input(one, goes))
+        if shape_of(value).static() is None or shape_of(value) != shape_of(state):
+            state = self._one_of(state)
+        return forms.select(inner, goes, value, state)
+
+    def _one_of(self, state: Value) -> Value:
+        """A scalar that takes all elements of `state` to compute."""
+        rank = shape_of(state).rank
+        if rank is None:
+            raise self.c.refuse("the rank of a state is not known", "give it a rank")
+        if rank == 0:
+            return state
+        kind = "Or" if element_of(state) is ElementType.BOOLEAN else "Max"
+        return forms.reduce(self.inner, kind, state, list(range(rank)), keep=False)
+
+    def _make(
+        self,
+        op: ov.Loop | ov.TensorIterator,
+        fixed: list[Value],
+        condition: list[Value],
+        states: list[Value],
+        scans: list[Scanned],
+        *,
+        runs: bool,
+    ) -> Node:
+        c, inner = self.c, self.inner
+        for value in (*condition, *states, *(scan.value for scan in scans)):
+            inner.result(value, inner.names.fresh(f"{value.producer.name}/out"))
+        self._drop_unread(runs)
+        position = {node.outputs[0]: at for at, node in enumerate(inner.graph.parameters)}
+        first_state = len(condition)
+        inputs: list[InputPort] = []
+        externals = list(fixed)
+        for item in self._inputs:
+            at = position[item.parameter]
+            inputs.append(_port(item, len(externals), at, first_state))
+            externals.append(item.external)
+        outputs: list[OutputPort] = [
+            LastValue(first_state + index, index) for index in range(len(states))
+        ]
+        for index, scan in enumerate(scans, start=len(states)):
+            start, end, stride = (-1, 0, -1) if scan.reverse else (0, -1, 1)
+            outputs.append(
+                Concatenated(first_state + index, index, scan.axis, start, end, stride, 1)
+            )
+        iteration = None if self._iteration is None else position[self._iteration]
+        ports = PortMap(
+            tuple(inputs), tuple(outputs), iteration, condition=0 if condition else None
+        )
+        node = c.graph.add_node(
+            op,
+            c.names.fresh(f"{c.prefix}/{op.type}"),
+            tuple(externals),
+            len(outputs),
+            bodies=(Body("body", inner.graph, ports),),
+            location=c.location,
+        )
+        c.inference.visit(node)
+        return node
+
+    def _drop_unread(self, runs: bool) -> None:
+        """Leave parameters out that nobody reads; a state's, too, where an iteration is certain.
+
+        Where it starts would hold a slice of a loop around, which OpenVINO drops.
+        """
+        rewriter = Rewriter(self.inner.graph)
+        kept = []
+        for item in self._inputs:
+            if (runs or item.state is None) and not item.parameter.is_used:
+                rewriter.erase_parameter(item.parameter.producer)
+            else:
+                kept.append(item)
+        self._inputs = kept
+        if self._iteration is not None and not self._iteration.is_used:
+            rewriter.erase_parameter(self._iteration.producer)
+            self._iteration = None
+
+
+def _port(item: _Input, external: int, parameter: int, first_state: int) -> InputPort:
+    if item.state is not None:
+        return Carried(external, parameter, first_state + item.state)
+    if item.axis is None:
+        return Invariant(external, parameter)
+    start, end, stride = (-1, 0, -1) if item.reverse else (0, -1, 1)
+    return Sliced(external, parameter, item.axis, start, end, stride, 1)
+
+
+def _live_values(values: list[Value]) -> set[Value]:
+    """The values and everything they are computed from."""
+    live: set[Value] = set()
+    pending = list(values)
+    while pending:
+        value = pending.pop()
+        if value not in live:
+            live.add(value)
+            pending += [item for item in value.producer.inputs if item is not None]
+    return live
+
+
+def _backwards(c: Conversion, value: Value, axis: int, reverse: bool) -> Value:
+    if not reverse:
+        return value
+    starts, ends, steps = BACKWARDS
+    return shape_forms.slice_(c, value, starts, ends, [axis], steps)
+
+
+def copied(inner: Conversion, value: Value) -> Value:
+    """`value` in memory of its own (see the pass body_barriers)."""
+    return inner(copying(value), value, value)

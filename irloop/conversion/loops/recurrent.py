@@ -1,0 +1,343 @@
+"""OpenVINO's recurrent sequences and cells in ONNX.
+
+A sequence becomes LSTM, GRU or RNN. A cell, which mostly stands in the body of a loop, becomes
+its gates: two Gemm and the activations, cheaper there than an operation over one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.loops import recurrent_parts as parts
+from irloop.dialects.onnx import matmul
+from irloop.dialects.onnx import recurrent as onnx
+from irloop.dialects.openvino import recurrent as ov
+from irloop.dialects.recurrent import Activation
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+#: Where ONNX's gates i o f c stand among OpenVINO's, which are f i c o.
+ONNX_ORDER = "iofc"
+
+
+def _size(c: Conversion, weights: Value, hidden_size: int) -> int:
+    """The state size: that of R, else what the attribute says."""
+    dims = shape_of(weights).dims
+    return dims[-1] if dims is not None and isinstance(dims[-1], int) else hidden_size
+
+
+def _attributes(
+    op: ov.Recurrent, functions: Sequence[Activation], direction: str, size: int
+) -> dict[str, Any]:
+    """The attributes that LSTM, GRU and RNN share.
+
+    Default activations are left out, but not of an RNN: its schema lists two of them, which is
+    wrong for one direction and right for two, and ONNX Runtime wants the exact number.
+    """
+    listed = [*functions, *functions] if direction == "bidirectional" else list(functions)
+    attributes: dict[str, Any] = {"direction": direction, "hidden_size": size}
+    plain = tuple(name for name, _, _ in functions) == op.DEFAULTS
+    if not plain or len(op.DEFAULTS) == 1:
+        alphas, betas = parts.in_order(listed)
+        attributes["activations"] = tuple(parts.ONNX_NAMES[name] for name, _, _ in listed)
+        attributes["activation_alpha"] = alphas
+        attributes["activation_beta"] = betas
+    if op.clip > 0:
+        attributes["clip"] = op.clip
+    return attributes
+
+
+def _lengths(c: Conversion, lengths: Value, x: Value) -> Value | None:
+    """sequence_lens as i32; None where every item has all steps."""
+    known = parts.array_of(lengths)
+    if known is None:
+        known = c.constant_of(lengths)
+    dims = shape_of(x).dims
+    steps = None if dims is None else dims[1]
+    if known is not None and isinstance(steps, int) and steps > 0 and (known >= steps).all():
+        return None
+    return forms.cast(c, lengths, ElementType.I32)
+
+
+def _zeros(c: Conversion, shape: Sequence[int], like: Value) -> Value:
+    import numpy as np
+
+    return c.constant(np.zeros(tuple(shape)), element_of(like))
+
+
+def _joined_bias(c: Conversion, bias: Value, width: int) -> Value:
+    """B [D, width] as ONNX's [D, 2 * width]: the recurrent half is zero."""
+    import numpy as np
+
+    known = parts.array_of(bias)
+    if known is not None:
+        whole = np.concatenate((known, np.zeros_like(known)), axis=1)
+        return parts.constant(c, whole, bias, f"{c.prefix}/B")
+    directions = parts.static_dim(c, bias, 0, "number of directions")
+    return forms.concat(c, [bias, _zeros(c, (directions, width), bias)], 1)
+
+
+def _linear_bias(c: Conversion, bias: Value, size: int) -> Value:
+    """The four-part bias [D, 4*S] of a GRU as [D, 6*S]: z r h of the input, 0 0 h of the rest."""
+    import numpy as np
+
+    known = parts.array_of(bias)
+    if known is not None:
+        zeros = np.zeros_like(known[:, : 2 * size])
+        whole = np.concatenate((known[:, : 3 * size], zeros, known[:, 3 * size :]), axis=1)
+        return parts.constant(c, whole, bias, f"{c.prefix}/B")
+    directions = parts.static_dim(c, bias, 0, "number of directions")
+    of_input, own = forms.split(c, bias, 1, [3 * size, size])
+    return forms.concat(c, [of_input, _zeros(c, (directions, 2 * size), bias), own], 1)
+
+
+def _emit(
+    c: Conversion, op: onnx.Recurrent, inputs: Sequence[Value | None], states: int
+) -> list[Value]:
+    """The ONNX node around which layouts are exchanged: batch first outside, second inside."""
+    element = element_of(inputs[0]) if inputs[0] is not None else ElementType.DYNAMIC
+    narrow = element is ElementType.BF16 and c.opset < 22
+    wide = [
+        forms.cast(c, item, ElementType.F32) if narrow and item is not None and at != 4 else item
+        for at, item in enumerate(inputs)
+    ]
+    node = c.emit(op, *wide, n_outputs=1 + states)
+    y, *ends = node.outputs
+    results = [forms.transpose(c, y, [2, 1, 0, 3])]
+    results += [forms.transpose(c, end, [1, 0, 2]) for end in ends]
+    return [forms.cast(c, item, element) for item in results] if narrow else results
+
+
+def _turned(c: Conversion, value: Value) -> Value:
+    return forms.transpose(c, value, [1, 0, 2])
+
+
+def _reordered(c: Conversion, value: Value, order: str, size: int, name: str) -> Value:
+    """Weights [D, 4*S, ...] with their gates in ONNX's order."""
+    rows = parts.gate_rows([order.index(gate) for gate in ONNX_ORDER], size)
+    return parts.taken(c, value, rows, 1, name, forms.gather)
+
+
+def _export_lstm(
+    c: Conversion,
+    op: ov.LSTMSequence | ov.LSTMSequence1,
+    inputs: Sequence[Value],
+    order: str,
+    *,
+    input_forget: bool = False,
+    peepholes: Value | None = None,
+) -> list[Value]:
+    x, h, memory, lengths, w, r, bias = inputs
+    size = _size(c, r, op.hidden_size)
+    attributes = _attributes(op, op.functions(), op.direction.lower(), size)
+    given = [
+        _turned(c, x),
+        _reordered(c, w, order, size, "W"),
+        _reordered(c, r, order, size, "R"),
+        _joined_bias(c, _reordered(c, bias, order, size, "B"), 4 * size),
+        _lengths(c, lengths, x),
+        _turned(c, h),
+        _turned(c, memory),
+        peepholes,
+    ]
+    return _emit(c, onnx.LSTM(**attributes, input_forget=int(input_forget)), given, 2)
+
+
+@exports(ov.LSTMSequence)
+def export_lstm(c: Conversion, op: ov.LSTMSequence, *inputs: Value) -> list[Value]:
+    """LSTMSequence -> LSTM."""
+    return _export_lstm(c, op, inputs, "fico")
+
+
+@exports(ov.LSTMSequence1)
+def export_lstm1(c: Conversion, op: ov.LSTMSequence1, *inputs: Value | None) -> list[Value]:
+    """LSTMSequence of opset1, with peepholes -> LSTM."""
+    given = [value for value in inputs[:7] if value is not None]
+    peepholes = inputs[7] if len(inputs) > 7 else None
+    return _export_lstm(
+        c,
+        op,
+        given,
+        op.weights_format,
+        input_forget=op.input_forget,
+        peepholes=peepholes,
+    )
+
+
+@exports(ov.GRUSequence)
+def export_gru(
+    c: Conversion,
+    op: ov.GRUSequence,
+    x: Value,
+    h: Value,
+    lengths: Value,
+    w: Value,
+    r: Value,
+    bias: Value,
+) -> list[Value]:
+    """GRUSequence -> GRU."""
+    size = _size(c, r, op.hidden_size)
+    attributes = _attributes(op, op.functions(), op.direction.lower(), size)
+    linear = op.linear_before_reset
+    both = _linear_bias(c, bias, size) if linear else _joined_bias(c, bias, 3 * size)
+    given = [_turned(c, x), w, r, both, _lengths(c, lengths, x), _turned(c, h)]
+    return _emit(c, onnx.GRU(**attributes, linear_before_reset=int(linear)), given, 1)
+
+
+@exports(ov.RNNSequence)
+def export_rnn(
+    c: Conversion,
+    op: ov.RNNSequence,
+    x: Value,
+    h: Value,
+    lengths: Value,
+    w: Value,
+    r: Value,
+    bias: Value,
+) -> list[Value]:
+    """RNNSequence -> RNN."""
+    size = _size(c, r, op.hidden_size)
+    attributes = _attributes(op, op.functions(), op.direction.lower(), size)
+    both = _joined_bias(c, bias, size)
+    given = [_turned(c, x), w, r, both, _lengths(c, lengths, x), _turned(c, h)]
+    return _emit(c, onnx.RNN(**attributes), given, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gates:
+    """Emission of one step; everything narrower than the opset's Gemm knows is computed wide."""
+
+    c: Conversion
+    clip: float
+
+    def projected(self, x: Value, weights: Value, added: Value | None) -> Value:
+        """x @ weights^T + added."""
+        if added is None and self.c.opset < 11:
+            added = self.c.constant(0, element_of(x))
+        given = (x, weights) if added is None else (x, weights, added)
+        return forms.numeric(self.c, matmul.Gemm(trans_b=1), *given)
+
+    def activated(self, function: Activation, x: Value) -> Value:
+        """The activation of `x`, which is bounded before."""
+        if self.clip > 0:
+            x = forms.clip(self.c, x, -self.clip, self.clip)
+        return parts.onnx_activation(self.c, function, x)
+
+    def mixed(self, gate: Value, left: Value, right: Value) -> Value:
+        """(1 - gate) * left + gate * right."""
+        c = self.c
+        return forms.add(c, left, forms.mul(c, gate, forms.sub(c, right, left)))
+
+
+def _check_ignored(c: Conversion, op: ov.LSTMCell1, inputs: Sequence[Value | None]) -> None:
+    ignored = [
+        text
+        for text, used in (
+            ("input_forget", op.input_forget),
+            ("weights_format", op.weights_format.lower() != "fico"),
+            ("the peepholes", len(inputs) > 6 and inputs[6] is not None),
+        )
+        if used
+    ]
+    if ignored:
+        c.warn(
+            "CNV802",
+            f"LSTMCell-1: {', '.join(ignored)} stays without effect, as in OpenVINO's runtimes",
+            "write the cell in basic operations if the specification's meaning is wanted",
+        )
+
+
+@exports(ov.LSTMCell, ov.LSTMCell1)
+def export_lstm_cell(
+    c: Conversion, op: ov.LSTMCell | ov.LSTMCell1, *inputs: Value | None
+) -> list[Value]:
+    """LSTMCell -> two Gemm, Split, activations."""
+    if isinstance(op, ov.LSTMCell1):
+        _check_ignored(c, op, inputs)
+    x, h, memory, w, r, bias = (*inputs[:6], None)[:6]
+    assert x is not None
+    assert h is not None
+    assert memory is not None
+    assert w is not None
+    assert r is not None
+    size = _size(c, r, op.hidden_size)
+    gates = _Gates(c, op.clip)
+    at_gate, at_candidate, at_output = op.functions()
+    total = gates.projected(h, r, gates.projected(x, w, bias))
+    if op.clip > 0:
+        # One bound over all gates instead of four.
+        total = forms.clip(c, total, -op.clip, op.clip)
+    gates = _Gates(c, 0.0)
+    f, i, candidate, o = forms.split(c, total, 1, [size] * 4)
+    kept = forms.mul(c, gates.activated(at_gate, f), memory)
+    added = forms.mul(c, gates.activated(at_gate, i), gates.activated(at_candidate, candidate))
+    new_memory = forms.add(c, kept, added)
+    shown = parts.onnx_activation(c, at_output, new_memory)
+    return [forms.mul(c, gates.activated(at_gate, o), shown), new_memory]
+
+
+@exports(ov.GRUCell)
+def export_gru_cell(
+    c: Conversion, op: ov.GRUCell, x: Value, h: Value, w: Value, r: Value, bias: Value
+) -> Value:
+    """GRUCell -> Gemm for the gates, Gemm for the candidate, activations."""
+    size = _size(c, r, op.hidden_size)
+    gates = _Gates(c, op.clip)
+    at_gate, at_candidate = op.functions()
+    if op.linear_before_reset:
+        return _linear_gru_cell(gates, (at_gate, at_candidate), size, x, h, w, r, bias)
+    from_input = gates.projected(x, w, bias)
+    of_gates, of_candidate = forms.split(c, from_input, 1, [2 * size, size])
+    r_gates = parts.taken(c, r, range(2 * size), 0, "R_zr", forms.gather)
+    r_candidate = parts.taken(c, r, range(2 * size, 3 * size), 0, "R_h", forms.gather)
+    both = gates.activated(at_gate, gates.projected(h, r_gates, of_gates))
+    z, reset = forms.split(c, both, 1, [size, size])
+    inner = gates.projected(forms.mul(c, reset, h), r_candidate, of_candidate)
+    return gates.mixed(z, gates.activated(at_candidate, inner), h)
+
+
+def _linear_gru_cell(
+    gates: _Gates,
+    functions: tuple[Activation, Activation],
+    size: int,
+    x: Value,
+    h: Value,
+    w: Value,
+    r: Value,
+    bias: Value,
+) -> Value:
+    c = gates.c
+    of_input = parts.taken(c, bias, range(3 * size), 0, "B", forms.gather)
+    own = parts.taken(c, bias, range(3 * size, 4 * size), 0, "B_h", forms.gather)
+    from_input = gates.projected(x, w, of_input)
+    r_gates = parts.taken(c, r, range(2 * size), 0, "R_zr", forms.gather)
+    r_candidate = parts.taken(c, r, range(2 * size, 3 * size), 0, "R_h", forms.gather)
+    of_gates, of_candidate = forms.split(c, from_input, 1, [2 * size, size])
+    both = gates.activated(functions[0], gates.projected(h, r_gates, of_gates))
+    z, reset = forms.split(c, both, 1, [size, size])
+    inner = forms.mul(c, reset, gates.projected(h, r_candidate, own))
+    new = gates.activated(functions[1], forms.add(c, of_candidate, inner))
+    return gates.mixed(z, new, h)
+
+
+@exports(ov.RNNCell)
+def export_rnn_cell(
+    c: Conversion,
+    op: ov.RNNCell,
+    x: Value,
+    h: Value,
+    w: Value,
+    r: Value,
+    bias: Value | None = None,
+) -> Value:
+    """RNNCell -> two Gemm and the activation."""
+    gates = _Gates(c, op.clip)
+    (function,) = op.functions()
+    return gates.activated(function, gates.projected(h, r, gates.projected(x, w, bias)))

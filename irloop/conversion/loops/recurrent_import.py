@@ -1,0 +1,183 @@
+"""LSTM, GRU and RNN of ONNX in OpenVINO.
+
+What OpenVINO's runtimes compute right becomes a Sequence of opset5. Peepholes, coupled gates
+and other activations than sigmoid, tanh and relu become a TensorIterator whose body holds the
+gates; a bidirectional operation with two sets of activations becomes two of either.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.framework.translation import Conversion, imports
+from irloop.conversion.loops import recurrent_parts as parts
+from irloop.conversion.loops.recurrent_steps import Layer, is_coupled, iterated, summed_bias
+from irloop.dialects.onnx import recurrent as onnx
+from irloop.dialects.openvino import recurrent as ov
+from irloop.dialects.recurrent import Activation
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.op import Constant
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+#: Activations that OpenVINO's CPU plugin runs inside a Sequence.
+EXECUTABLE = frozenset({"sigmoid", "tanh", "relu"})
+
+#: OpenVINO's gates f i c o among ONNX's, which are i o f c.
+OPENVINO_ORDER = ("iofc".index("f"), "iofc".index("i"), "iofc".index("c"), "iofc".index("o"))
+
+
+def _layer(c: Conversion, op: onnx.Recurrent, inputs: tuple[Value | None, ...]) -> Layer:
+    given = (*inputs, *(None,) * (8 - len(inputs)))
+    x, w, r = given[:3]
+    assert x is not None
+    assert w is not None
+    assert r is not None
+    size = op.hidden_size or parts.static_dim(c, r, 2, "state size")
+    data = x if op.batch_first() else forms.transpose(c, x, [1, 0, 2])
+    states = []
+    for initial in given[5 : 5 + op.STATES]:
+        if initial is None:
+            states.append(_zero_state(c, data, len(op.functions()), size))
+        elif op.batch_first():
+            states.append(initial)
+        else:
+            states.append(forms.transpose(c, initial, [1, 0, 2]))
+    peepholes = given[7] if isinstance(op, onnx.LSTM | onnx.LSTM1) else None
+    known = None if peepholes is None else parts.array_of(peepholes)
+    if known is not None and not known.any():
+        peepholes = None
+    directions = len(op.functions())
+    return Layer(op, data, w, r, given[3], given[4], tuple(states), peepholes, size, directions)
+
+
+def _extent(c: Conversion, x: Value, axis: int) -> Value:
+    """The size of an axis as an i64 vector of one element."""
+    return forms.gather(c, forms.shape_of(c, x), c.i64([axis]), 0)
+
+
+def _zero_state(c: Conversion, x: Value, directions: int, size: int) -> Value:
+    import numpy as np
+
+    dims = shape_of(x).dims
+    if dims is not None and isinstance(dims[0], int):
+        return c.constant(np.zeros((dims[0], directions, size)), element_of(x))
+    shape = forms.concat(c, [_extent(c, x, 0), c.i64([directions, size])], 0)
+    return forms.broadcast(c, c.constant(0, element_of(x)), shape)
+
+
+def _all_steps(c: Conversion, x: Value) -> Value:
+    """The number of steps for each item: what sequence_lens means when it is left out."""
+    dims = shape_of(x).dims
+    if dims is not None and isinstance(dims[0], int) and isinstance(dims[1], int):
+        return c.constant([dims[1]] * dims[0], ElementType.I32)
+    lengths = forms.broadcast(c, _extent(c, x, 1), _extent(c, x, 0))
+    return forms.convert(c, lengths, ElementType.I32)
+
+
+def _restored(c: Conversion, op: onnx.Recurrent, results: list[Value]) -> list[Value]:
+    """Y [B, D, T, S] and states [B, D, S] in the layout of the operation."""
+    y, *ends = results
+    if op.batch_first():
+        return [forms.transpose(c, y, [0, 2, 1, 3]), *ends]
+    return [
+        forms.transpose(c, y, [2, 1, 0, 3]),
+        *(forms.transpose(c, end, [1, 0, 2]) for end in ends),
+    ]
+
+
+@imports(onnx.LSTM, onnx.LSTM1, onnx.GRU, onnx.GRU1, onnx.RNN, onnx.RNN1)
+def import_recurrent(c: Conversion, op: onnx.Recurrent, *inputs: Value | None) -> list[Value]:
+    """LSTM, GRU, RNN -> Sequence, or a TensorIterator over the gates."""
+    layer = _layer(c, op, inputs)
+    functions = op.functions()
+    plain = layer.peepholes is None and not is_coupled(op) and not _loses_lengths(layer)
+    plain = plain and (
+        c.converter.options.get("computed_weights", True) or _has_constant_weights(layer)
+    )
+    if plain and all(_runs(item) for item in functions) and _alike(functions):
+        results = _sequence(c, layer, op.direction.lower(), functions[0])
+        return _restored(c, op, results)
+    single: list[list[Value]] = []
+    for at, item in enumerate(functions):
+        reverse = op.direction.lower() == "reverse" or at == 1
+        one = layer if len(functions) == 1 else _one_direction(c, layer, at)
+        if plain and _runs(item):
+            single.append(_sequence(c, one, "reverse" if reverse else "forward", item))
+        else:
+            single.append(iterated(c, one, item, reverse=reverse))
+    if len(single) == 1:
+        return _restored(c, op, single[0])
+    joined = [forms.concat(c, list(pair), 1) for pair in zip(*single, strict=True)]
+    return _restored(c, op, joined)
+
+
+def _loses_lengths(layer: Layer) -> bool:
+    """True where OpenVINO's CPU plugin would run every item over all steps.
+
+    It forgets sequence_lengths as soon as one dimension of X is not static (2026.4).
+    """
+    return layer.lengths is not None and shape_of(layer.x).static() is None
+
+
+def _has_constant_weights(layer: Layer) -> bool:
+    weights = (layer.w, layer.r) if layer.bias is None else (layer.w, layer.r, layer.bias)
+    return all(isinstance(value.producer.op, Constant) for value in weights)
+
+
+def _runs(functions: tuple[Activation, ...]) -> bool:
+    return all(name in EXECUTABLE for name, _, _ in functions)
+
+
+def _alike(functions: list[tuple[Activation, ...]]) -> bool:
+    return all(item == functions[0] for item in functions)
+
+
+def _one_direction(c: Conversion, layer: Layer, at: int) -> Layer:
+    """The part of a bidirectional operation that belongs to one direction."""
+
+    def own(value: Value, axis: int, name: str) -> Value:
+        return parts.taken(c, value, [at], axis, f"{name}_{at}", forms.gather)
+
+    return Layer(
+        layer.op,
+        layer.x,
+        own(layer.w, 0, "W"),
+        own(layer.r, 0, "R"),
+        None if layer.bias is None else own(layer.bias, 0, "B"),
+        layer.lengths,
+        tuple(own(state, 1, "initial") for state in layer.states),
+        None if layer.peepholes is None else own(layer.peepholes, 0, "P"),
+        layer.size,
+        1,
+    )
+
+
+def _sequence(
+    c: Conversion, layer: Layer, direction: str, functions: tuple[Activation, ...]
+) -> list[Value]:
+    op = layer.op
+    lengths = _all_steps(c, layer.x) if layer.lengths is None else layer.lengths
+    shared: dict[str, Any] = {
+        "hidden_size": layer.size,
+        "activations": tuple(name for name, _, _ in functions),
+        "clip": op.clip or 0.0,
+        "direction": direction,
+    }
+    bias = summed_bias(c, layer)
+    if isinstance(op, onnx.LSTM | onnx.LSTM1):
+        rows = parts.gate_rows(OPENVINO_ORDER, layer.size)
+        w = parts.taken(c, layer.w, rows, 1, "W", forms.gather)
+        r = parts.taken(c, layer.r, rows, 1, "R", forms.gather)
+        bias = parts.taken(c, bias, rows, 1, "B", forms.gather)
+        sequence: ov.Recurrent = ov.LSTMSequence(**shared)
+        return list(c.emit(sequence, layer.x, *layer.states, lengths, w, r, bias).outputs)
+    if isinstance(op, onnx.GRU | onnx.GRU1):
+        sequence = ov.GRUSequence(**shared, linear_before_reset=op.linear_before_reset != 0)
+    else:
+        sequence = ov.RNNSequence(**shared)
+    inputs = (layer.x, *layer.states, lengths, layer.w, layer.r, bias)
+    return list(c.emit(sequence, *inputs).outputs)

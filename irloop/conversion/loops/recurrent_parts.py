@@ -1,0 +1,176 @@
+"""What the conversions of recurrent operations share: weights, activations, zero states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from irloop.conversion.forms import onnx_forms, openvino_forms
+from irloop.conversion.framework.translation import Conversion
+from irloop.dialects.onnx import activation as onnx
+from irloop.dialects.onnx import elementwise as onnx_elementwise
+from irloop.dialects.openvino import activation as ov
+from irloop.dialects.openvino import elementwise as ov_elementwise
+from irloop.dialects.recurrent import ACTIVATIONS, Activation
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.op import Constant
+from irloop.graph.tensor import ArrayTensor
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+__all__ = [
+    "ONNX_NAMES",
+    "array_of",
+    "by_position",
+    "constant",
+    "gate_rows",
+    "in_order",
+    "onnx_activation",
+    "openvino_activation",
+    "static_dim",
+    "taken",
+]
+
+Gather = Callable[[Conversion, Value, Value, int], Value]
+
+#: By name in lower case.
+ONNX_NAMES = {
+    "sigmoid": "Sigmoid",
+    "tanh": "Tanh",
+    "relu": "Relu",
+    "softsign": "Softsign",
+    "softplus": "Softplus",
+    "affine": "Affine",
+    "leakyrelu": "LeakyRelu",
+    "thresholdedrelu": "ThresholdedRelu",
+    "scaledtanh": "ScaledTanh",
+    "hardsigmoid": "HardSigmoid",
+    "elu": "Elu",
+}
+
+
+def array_of(value: Value) -> Array | None:
+    """The elements of a constant of any size, or None."""
+    op = value.producer.op
+    return op.tensor.numpy() if isinstance(op, Constant) else None
+
+
+def constant(c: Conversion, array: Array, like: Value, name: str) -> Value:
+    """A constant of the element type of `like`."""
+    import numpy as np
+
+    return c.tensor(ArrayTensor(np.ascontiguousarray(array), element_of(like)), name)
+
+
+def taken(
+    c: Conversion, value: Value, places: Sequence[int], axis: int, name: str, gather: Gather
+) -> Value:
+    """The entries of `value` at `places` of an axis: a new constant, or a Gather at run time."""
+    array = array_of(value)
+    if array is not None:
+        return constant(c, array.take(places, axis=axis), value, f"{c.prefix}/{name}")
+    return gather(c, value, c.i64(list(places)), axis)
+
+
+def gate_rows(order: Sequence[int], size: int) -> list[int]:
+    """The rows of gates of `size` rows each, put into `order`."""
+    return [gate * size + row for gate in order for row in range(size)]
+
+
+def static_dim(c: Conversion, value: Value, axis: int, what: str) -> int:
+    """A dimension that has to be known.
+
+    Raises:
+        RefusedError: when it is not.
+    """
+    shape = shape_of(value)
+    dim = None if shape.dims is None else shape.dims[axis]
+    if not isinstance(dim, int):
+        raise c.refuse(f"the {what} is not known", "give the weights a static shape")
+    return dim
+
+
+def in_order(functions: Sequence[Activation]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Alphas and betas as ONNX lists them: only for activations that take one."""
+    alphas = tuple(alpha for name, alpha, _ in functions if ACTIVATIONS[name][0] > 0)
+    betas = tuple(beta for name, _, beta in functions if ACTIVATIONS[name][0] > 1)
+    return alphas, betas
+
+
+def by_position(functions: Sequence[Activation]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Alphas and betas as OpenVINO lists them: one for each activation, or none at all."""
+    if not any(ACTIVATIONS[name][0] for name, _, _ in functions):
+        return (), ()
+    return tuple(alpha for _, alpha, _ in functions), tuple(beta for *_, beta in functions)
+
+
+def onnx_activation(c: Conversion, function: Activation, x: Value) -> Value:
+    """An activation in ONNX operations."""
+    name, alpha, beta = function
+    match name:
+        case "sigmoid":
+            return c(onnx.Sigmoid(), x)
+        case "tanh":
+            return c(onnx_elementwise.Tanh(), x)
+        case "relu":
+            return c(onnx.Relu(), x)
+        case "softsign":
+            return c(onnx.Softsign(), x)
+        case "softplus":
+            return c(onnx.Softplus(), x)
+        case "leakyrelu":
+            return c(onnx.LeakyRelu(alpha=alpha), x)
+        case "hardsigmoid":
+            return c(onnx.HardSigmoid(alpha=alpha, beta=beta), x)
+        case "elu":
+            return c(onnx.Elu(alpha=alpha), x)
+        case "affine":
+            scaled = onnx_forms.mul(c, x, onnx_forms.scalar(c, alpha, x))
+            return onnx_forms.add(c, scaled, onnx_forms.scalar(c, beta, x))
+        case "scaledtanh":
+            inner = onnx_forms.mul(c, x, onnx_forms.scalar(c, beta, x))
+            return onnx_forms.mul(
+                c, c(onnx_elementwise.Tanh(), inner), onnx_forms.scalar(c, alpha, x)
+            )
+    # ThresholdedRelu of ONNX is strict where a recurrent activation keeps x equal to alpha.
+    below = onnx_forms.less(c, x, onnx_forms.scalar(c, alpha, x))
+    return onnx_forms.where(c, below, onnx_forms.scalar(c, 0.0, x), x)
+
+
+def openvino_activation(c: Conversion, function: Activation, x: Value) -> Value:
+    """An activation in OpenVINO operations of opset 5 or older."""
+    name, alpha, beta = function
+
+    def number(value: float) -> Value:
+        return openvino_forms.scalar(c, value, x)
+
+    match name:
+        case "sigmoid":
+            return c(ov.Sigmoid(), x)
+        case "tanh":
+            return c(ov_elementwise.Tanh(), x)
+        case "relu":
+            return c(ov.ReLU(), x)
+        case "softplus":
+            return c(ov.SoftPlus(), x)
+        case "elu":
+            return c(ov.Elu(alpha=alpha), x)
+        case "leakyrelu":
+            return c(ov.PReLU(), x, c.constant([alpha], element_of(x)))
+        case "hardsigmoid":
+            return c(ov.HardSigmoid(), x, number(alpha), number(beta))
+        case "softsign":
+            size = openvino_forms.add(c, c(ov_elementwise.Abs(), x), number(1.0))
+            return openvino_forms.divide(c, x, size)
+        case "affine":
+            scaled = openvino_forms.multiply(c, x, number(alpha))
+            return openvino_forms.add(c, scaled, number(beta))
+        case "scaledtanh":
+            inner = c(ov_elementwise.Tanh(), openvino_forms.multiply(c, x, number(beta)))
+            return openvino_forms.multiply(c, inner, number(alpha))
+    below = openvino_forms.less(c, x, number(alpha))
+    return openvino_forms.select(c, below, number(0.0), x)

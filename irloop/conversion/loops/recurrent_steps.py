@@ -1,0 +1,253 @@
+"""A recurrent operation of ONNX as an OpenVINO loop whose body holds the gates.
+
+For what no runtime of OpenVINO computes in a Sequence: peepholes, coupled gates and further
+activations. The inputs of all steps are projected before the loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.loops import recurrent_parts as parts
+from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder, Scanned
+from irloop.dialects.onnx import recurrent as onnx
+from irloop.dialects.openvino import activation, matmul, reorder
+from irloop.dialects.recurrent import Activation
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__ = ["Layer", "is_coupled", "is_linear", "iterated", "summed_bias"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """An ONNX recurrent operation with its inputs in batch-first layout.
+
+    x [B, T, I], weights as ONNX has them, bias [D, 2*G*S] or None, lengths [B] or None, states
+    [B, D, S], peepholes [D, 3*S] or None.
+    """
+
+    op: onnx.Recurrent
+    x: Value
+    w: Value
+    r: Value
+    bias: Value | None
+    lengths: Value | None
+    states: tuple[Value, ...]
+    peepholes: Value | None
+    size: int
+    directions: int
+
+
+def is_linear(op: onnx.Recurrent) -> bool:
+    """True for a GRU whose reset gate scales the recurrent product."""
+    return isinstance(op, onnx.GRU | onnx.GRU1) and op.linear_before_reset != 0
+
+
+def is_coupled(op: onnx.Recurrent) -> bool:
+    """True for an LSTM whose forget gate is one less the input gate."""
+    return isinstance(op, onnx.LSTM | onnx.LSTM1) and op.input_forget != 0
+
+
+def summed_bias(c: Conversion, layer: Layer) -> Value:
+    """B as OpenVINO has it: [D, G*S], or [D, 4*S] with linear_before_reset; zeros if missing."""
+    import numpy as np
+
+    width, gates = layer.op.GATES * layer.size, 2 * layer.size
+    linear = is_linear(layer.op)
+    if layer.bias is None:
+        zeros = np.zeros((layer.directions, 2 * gates if linear else width))
+        return c.constant(zeros, element_of(layer.x))
+    known = parts.array_of(layer.bias)
+    if known is not None:
+        first, second = known[:, :width], known[:, width:]
+        summed = first + second
+        if linear:
+            summed = np.concatenate((summed[:, :gates], first[:, gates:], second[:, gates:]), 1)
+        return parts.constant(c, summed, layer.bias, f"{c.prefix}/B")
+    if not linear:
+        left, right = forms.variadic_split(c, layer.bias, 1, [width, width])
+        return forms.add(c, left, right)
+    sizes = [gates, layer.size, gates, layer.size]
+    of_input, own_input, of_state, own_state = forms.variadic_split(c, layer.bias, 1, sizes)
+    return forms.concat(c, [forms.add(c, of_input, of_state), own_input, own_state], 1)
+
+
+def iterated(
+    c: Conversion, layer: Layer, functions: tuple[Activation, ...], *, reverse: bool
+) -> list[Value]:
+    """One direction as a loop over steps: Y [B, 1, T, S] and the last states [B, 1, S]."""
+    projected, own_bias = _projected(c, layer)
+    lengths = None if layer.lengths is None else _column(c, layer.lengths)
+    states = [forms.squeeze(c, state, [1]) for state in layer.states]
+    if layer.lengths is not None and lengths is not None:
+        states = [_started(c, lengths, state) for state in states]
+        if reverse:
+            projected = _reversed(c, projected, layer.lengths)
+    loop = OpenVinoLoopBuilder(c)
+    as_loop = c.in_tensor_iterator
+    loop.inner.in_tensor_iterator = not as_loop
+    held = [loop.state(state, state.type, name) for state, name in zip(states, "hc", strict=False)]
+    backwards = reverse and lengths is None
+    piece = loop.sliced(projected, 1, backwards, "step")
+    step = _Step(loop, layer, functions, own_bias)
+    new = step.run(forms.squeeze(loop.inner, piece, [1]), held)
+    shown, carried = new[0], new
+    if lengths is not None:
+        shown, carried = _masked(loop, c, lengths, new, held)
+    scans = [Scanned(forms.unsqueeze(loop.inner, shown, [1]), 1, backwards)]
+    if as_loop:
+        made = _loop(c, loop, projected, carried, scans)
+    else:
+        made = loop.tensor_iterator(carried, scans)
+    y = made[-1]
+    if layer.lengths is not None and reverse:
+        y = _reversed(c, y, layer.lengths)
+    return [forms.unsqueeze(c, value, [1]) for value in (y, *made[: len(states)])]
+
+
+def _loop(
+    c: Conversion,
+    loop: OpenVinoLoopBuilder,
+    projected: Value,
+    states: list[Value],
+    scans: list[Scanned],
+) -> list[Value]:
+    # OpenVINO allows no TensorIterator in a TensorIterator.
+    trip = forms.gather(c, forms.shape_of(c, projected), c.i64(1), 0)
+    starts = c.constant(True, ElementType.BOOLEAN)
+    goes_on = loop.inner.constant(True, ElementType.BOOLEAN)
+    return loop.loop(trip, starts, goes_on, states, scans)
+
+
+def _projected(c: Conversion, layer: Layer) -> tuple[Value, Value | None]:
+    """The inputs of all gates [B, T, G*S], and the candidate's own bias [S] of a linear GRU."""
+    bias = forms.squeeze(c, summed_bias(c, layer), [0])
+    own = None
+    if is_linear(layer.op):
+        bias, own = forms.variadic_split(c, bias, 0, [3 * layer.size, layer.size])
+    weights = forms.squeeze(c, layer.w, [0])
+    product = c(matmul.MatMul(transpose_b=True), layer.x, weights)
+    return forms.add(c, product, bias), own
+
+
+def _column(c: Conversion, lengths: Value) -> Value:
+    return forms.unsqueeze(c, forms.converted(c, lengths, ElementType.I32), [1])
+
+
+def _started(c: Conversion, lengths: Value, state: Value) -> Value:
+    """The initial state, 0 for an item that has no step."""
+    runs = forms.less(c, c.constant([[0]], ElementType.I32), lengths)
+    return forms.select(c, runs, state, forms.scalar(c, 0.0, state))
+
+
+def _reversed(c: Conversion, value: Value, lengths: Value) -> Value:
+    """[B, T, ...] with the valid steps of each item in reverse order."""
+    whole = forms.converted(c, lengths, ElementType.I32)
+    # One step reversed is itself; not every runtime takes a length of 0.
+    bounded = forms.maximum(c, whole, c.constant([1], ElementType.I32))
+    return c(reorder.ReverseSequence(batch_axis=0, seq_axis=1), value, bounded)
+
+
+def _masked(
+    loop: OpenVinoLoopBuilder, c: Conversion, lengths: Value, new: list[Value], held: list[Value]
+) -> tuple[Value, list[Value]]:
+    """What a step shows and keeps where items may have ended; the step is counted by a state."""
+    inner = loop.inner
+    zero = c.constant([0], ElementType.I32)
+    count = loop.state(zero, zero.type, "count")
+    runs = forms.less(inner, count, loop.invariant(lengths))
+    kept = [forms.select(inner, runs, value, old) for value, old in zip(new, held, strict=True)]
+    shown = forms.select(inner, runs, new[0], forms.scalar(inner, 0.0, new[0]))
+    following = forms.add(inner, count, inner.constant([1], ElementType.I32))
+    return shown, [*kept, following]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """The gates of one step, emitted into the body of a loop."""
+
+    loop: OpenVinoLoopBuilder
+    layer: Layer
+    functions: tuple[Activation, ...]
+    own_bias: Value | None
+
+    def run(self, x: Value, states: list[Value]) -> list[Value]:
+        """The new states from the projected input [B, G*S] and the states [B, S]."""
+        op = self.layer.op
+        if isinstance(op, onnx.LSTM | onnx.LSTM1):
+            return self._lstm(x, *states)
+        if isinstance(op, onnx.GRU | onnx.GRU1):
+            return [self._gru(x, *states)]
+        # The recurrent product stands first: the CPU plugin adds into its first operand, and
+        # what shares the memory of a slice is overwritten before a back edge carries it.
+        total = forms.add(self._c, self._recurrent(states[0], self._weights("R")), x)
+        return [self._activated(0, total)]
+
+    @property
+    def _c(self) -> Conversion:
+        return self.loop.inner
+
+    def _weights(self, name: str, rows: range | None = None) -> Value:
+        """Recurrent weights [G*S, S] (or some rows) as the body sees them."""
+        outer = self.loop.c
+        weights = forms.squeeze(outer, self.layer.r, [0])
+        if rows is not None:
+            weights = parts.taken(outer, weights, rows, 0, name, forms.gather)
+        return self.loop.invariant(weights)
+
+    def _recurrent(self, h: Value, weights: Value) -> Value:
+        return self._c(matmul.MatMul(transpose_b=True), h, weights)
+
+    def _activated(self, index: int, x: Value) -> Value:
+        bound = self.layer.op.clip or 0.0
+        if bound > 0:
+            x = self._c(activation.Clamp(min=-bound, max=bound), x)
+        return parts.openvino_activation(self._c, self.functions[index], x)
+
+    def _peeking(self, x: Value, memory: Value, weights: Value | None) -> Value:
+        if weights is None:
+            return x
+        c = self._c
+        return forms.add(c, x, forms.multiply(c, memory, self.loop.invariant(weights)))
+
+    def _lstm(self, x: Value, h: Value, memory: Value) -> list[Value]:
+        c, size = self._c, self.layer.size
+        total = forms.add(c, x, self._recurrent(h, self._weights("R")))
+        i, o, f, candidate = forms.variadic_split(c, total, 1, [size] * 4)
+        peep_i, peep_o, peep_f = self._peepholes()
+        opened = self._activated(0, self._peeking(i, memory, peep_i))
+        if is_coupled(self.layer.op):
+            kept = forms.subtract(c, forms.scalar(c, 1.0, opened), opened)
+        else:
+            kept = self._activated(0, self._peeking(f, memory, peep_f))
+        added = forms.multiply(c, opened, self._activated(1, candidate))
+        memory = forms.add(c, forms.multiply(c, kept, memory), added)
+        shown = self._activated(0, self._peeking(o, memory, peep_o))
+        # What leaves the memory is not bounded by clip.
+        output = parts.openvino_activation(c, self.functions[2], memory)
+        return [forms.multiply(c, shown, output), memory]
+
+    def _peepholes(self) -> list[Value | None]:
+        if self.layer.peepholes is None:
+            return [None, None, None]
+        c, size = self.loop.c, self.layer.size
+        return list(forms.variadic_split(c, self.layer.peepholes, 1, [size] * 3))
+
+    def _gru(self, x: Value, h: Value) -> Value:
+        c, size = self._c, self.layer.size
+        of_gates, of_candidate = forms.variadic_split(c, x, 1, [2 * size, size])
+        gates = self._recurrent(h, self._weights("R_zr", range(2 * size)))
+        both = self._activated(0, forms.add(c, of_gates, gates))
+        z, reset = forms.variadic_split(c, both, 1, [size, size])
+        weights = self._weights("R_h", range(2 * size, 3 * size))
+        if self.own_bias is None:
+            inner = self._recurrent(forms.multiply(c, reset, h), weights)
+        else:
+            own = self.loop.invariant(self.own_bias)
+            inner = forms.multiply(c, reset, forms.add(c, self._recurrent(h, weights), own))
+        new = self._activated(1, forms.add(c, of_candidate, inner))
+        return forms.add(c, new, forms.multiply(c, z, forms.subtract(c, h, new)))

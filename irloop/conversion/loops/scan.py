@@ -1,0 +1,178 @@
+"""TensorIterator to ONNX Scan or Loop, and ONNX Scan to TensorIterator or Loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.conversion.forms import onnx_forms, onnx_shape_forms
+from irloop.conversion.forms import openvino_shape_forms as shape_forms
+from irloop.conversion.framework.translation import (
+    Conversion,
+    Converted,
+    exports,
+    imports,
+    takes_virtual,
+)
+from irloop.conversion.loops.loop import part_of, without_iterations
+from irloop.conversion.loops.loop_export import export_as_loop
+from irloop.conversion.loops.loop_parts import LoopPlan, given
+from irloop.conversion.loops.loop_states import LoopStates, enter
+from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder, Scanned
+from irloop.conversion.loops.scan_export import can_scan, export_as_scan
+from irloop.dialects.loops import normal_axis, sliced_count
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.builder import shape_of
+from irloop.graph.loops import Carried, ScanInput, ScanOutput
+from irloop.graph.model import Body, Value
+from irloop.graph.types import ElementType
+
+__all__ = ["export_tensor_iterator", "import_scan"]
+
+
+@exports(ov.TensorIterator)
+def export_tensor_iterator(
+    c: Conversion, op: ov.TensorIterator, *inputs: Value | None
+) -> list[Value | None]:
+    """TensorIterator -> Scan over its slices; Loop where there is nothing to scan."""
+    plan = LoopPlan.of(c, has_condition=False)
+    if not plan.sliced or not can_scan(plan, inputs):
+        return export_as_loop(
+            c, plan, inputs, _trip_count(c, plan, inputs), c.constant(True, ElementType.BOOLEAN)
+        )
+    return export_as_scan(c, plan, inputs)
+
+
+def _trip_count(c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...]) -> Value:
+    """The number of iterations as an i64 scalar."""
+    for port in plan.sliced:
+        value = inputs[port.external]
+        assert value is not None
+        size = shape_of(value).dim(port.axis)
+        if isinstance(size, int):
+            return c.i64(sliced_count(port, size) or 0)
+        length = onnx_shape_forms.gather(c, onnx_shape_forms.shape(c, value), c.i64(port.axis), 0)
+        bounds = [
+            onnx_forms.add(c, length, c.i64(1 + bound)) if bound < 0 else c.i64(bound)
+            for bound in (port.start, port.end)
+        ]
+        low, high = bounds if port.stride > 0 else reversed(bounds)
+        return onnx_forms.div(c, onnx_forms.sub(c, high, low), c.i64(abs(port.stride)))
+    for out in plan.joined:
+        if out.start >= 0 and out.end >= 0 and out.stride:
+            return c.i64(abs(out.end - out.start) // abs(out.stride))
+    return c.i64(1)
+
+
+@takes_virtual
+@imports(onnx.Scan)
+def import_scan(
+    c: Conversion, op: onnx.Scan, *inputs: Converted | None
+) -> Sequence[Converted | None]:
+    """Scan -> TensorIterator; -> Loop where the length may be 0 or a TensorIterator is around.
+
+    Its states and what it scans are tensors; what its body captures may be a sequence.
+    """
+    body = c.node.body()
+    length = _length(c, body, inputs)
+    if length == 0:
+        return without_iterations(c, body, inputs)
+    as_loop = c.in_tensor_iterator or length is None or _grows(c, body, inputs)
+    loop = OpenVinoLoopBuilder(c)
+    loop.inner.in_tensor_iterator = not as_loop
+    states = LoopStates(loop)
+    bound: list[Converted] = []
+    for index, node in enumerate(body.graph.parameters):
+        port = body.ports.by_parameter[index]
+        if isinstance(port, Carried):
+            bound.append(states.enter(given(c, inputs, port.external), body, port))
+        elif isinstance(port, ScanInput):
+            value = _tensor(c, inputs, port.external)
+            axis = _axis(c, port.axis, shape_of(value).rank)
+            piece = loop.sliced(value, axis, port.reverse, node.name)
+            bound.append(shape_forms.squeeze(loop.inner, piece, [axis]))
+        else:
+            bound.append(enter(loop, given(c, inputs, port.external)))
+    scans = _run_body(loop, body, bound, states)
+    made_of = [*states.results, *(scan.value for scan in scans)]
+    if as_loop or not loop.reads_slices(made_of):
+        trip = _scan_length(c, body, inputs)
+        truth = ElementType.BOOLEAN
+        goes_on = loop.inner.constant(True, truth)
+        made = loop.loop(trip, c.constant(True, truth), goes_on, states.results, scans)
+    else:
+        made = loop.tensor_iterator(states.results, scans)
+    count = len(states.results)
+    return [*states.after(made[:count], []), *made[count:]]
+
+
+def _grows(c: Conversion, body: Body, inputs: tuple[Converted | None, ...]) -> bool:
+    """True when a state has another size than its initial value, which only a Loop may.
+
+    The specification allows none in a Scan, but a Loop said as one may have such a state.
+    """
+    for port in body.ports.carried:
+        first = shape_of(_tensor(c, inputs, port.external)).dims or ()
+        later = shape_of(body.graph.outputs[port.result]).dims or first
+        if any(isinstance(x, int) and x != y for x, y in zip(first, later, strict=False)):
+            return True
+    return False
+
+
+def _axis(c: Conversion, axis: int, rank: int | None) -> int:
+    normal = normal_axis(axis, rank)
+    if normal < 0:
+        raise c.refuse(
+            f"scan axis {axis} counts from the end of a tensor whose rank is not known",
+            "give the axis from the front, or the tensor a rank",
+        )
+    return normal
+
+
+def _scanned(body: Body) -> list[ScanInput]:
+    return [port for port in body.ports.inputs if isinstance(port, ScanInput)]
+
+
+def _tensor(c: Conversion, inputs: tuple[Converted | None, ...], external: int) -> Value:
+    value = given(c, inputs, external)
+    if not isinstance(value, Value):
+        raise c.refuse(f"{value} cannot be scanned")
+    return value
+
+
+def _length(c: Conversion, body: Body, inputs: tuple[Converted | None, ...]) -> int | None:
+    for port in _scanned(body):
+        value = _tensor(c, inputs, port.external)
+        shape = shape_of(value)
+        if shape.dims is not None:
+            dim = shape.dims[normal_axis(port.axis, len(shape.dims))]
+            if isinstance(dim, int):
+                return dim
+    return None
+
+
+def _scan_length(c: Conversion, body: Body, inputs: tuple[Converted | None, ...]) -> Value:
+    known = _length(c, body, inputs)
+    if known is not None:
+        return c.i64(known)
+    port = _scanned(body)[0]
+    value = _tensor(c, inputs, port.external)
+    axis = _axis(c, port.axis, shape_of(value).rank)
+    return shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64(axis), 0)
+
+
+def _run_body(
+    loop: OpenVinoLoopBuilder, body: Body, bound: Sequence[Converted], states: LoopStates
+) -> list[Scanned]:
+    inner = loop.inner
+    results = inner.convert_any(body.graph, bound)
+    states.leave([results[port.result] for port in body.ports.carried])
+    scans = []
+    for out in body.ports.outputs:
+        if isinstance(out, ScanOutput):
+            value = part_of(inner, results[out.result])
+            rank = shape_of(value).rank
+            axis = _axis(inner, out.axis, None if rank is None else rank + 1)
+            part = shape_forms.unsqueeze(inner, value, [axis])
+            scans.append(Scanned(part, axis, out.reverse))
+    return scans

@@ -1,0 +1,183 @@
+"""An IR body as the body of an ONNX Scan."""
+
+from __future__ import annotations
+
+from irloop.conversion.forms import onnx_shape_forms as shape_forms
+from irloop.conversion.forms.axis_forms import merge_axes, split_axis
+from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.loops.loop_parts import (
+    LoopPlan,
+    as_type,
+    bind_constant_parameters,
+    given,
+    is_single,
+    zeros_like_type,
+)
+from irloop.conversion.onnx_loops import OnnxScan
+from irloop.dialects.loops import is_consistent
+from irloop.graph.builder import shape_of
+from irloop.graph.clone import clone_graph
+from irloop.graph.inference import Inference
+from irloop.graph.loops import Concatenated, LastValue, Sliced
+from irloop.graph.model import Value
+from irloop.graph.types import Shape, TensorType, ValueType
+
+__all__ = ["can_scan", "export_as_scan"]
+
+#: A slice bound past every end, as ONNX writes it.
+TO_THE_END = 2**63 - 1
+
+#: A dimension that no model is likely to have.
+SOME_LENGTH = 7919
+
+
+def can_scan(plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
+    """Scan wants slices without gaps or overlap and states that keep their shape."""
+    for port in plan.sliced:
+        value = inputs[port.external]
+        known_rank = value is not None and shape_of(value).rank is not None
+        if not is_consistent(port) or (port.part_size != 1 and not known_rank):
+            return False
+    for state in plan.carried:
+        value = inputs[state.external]
+        if value is None:
+            return False
+        made = plan.result_type(state.result)
+        if not isinstance(made, TensorType) or shape_of(value).refine(made.shape) is None:
+            return False
+    return not _some_state_widens(plan) and not _some_state_grows(plan)
+
+
+def _some_state_widens(plan: LoopPlan) -> bool:
+    """True when a dimension is known of an initial state, and not of the state later on."""
+    node = plan.body.graph.owner
+    assert node is not None
+    for port in plan.carried:
+        initial, held = node.inputs[port.external], plan.parameter_type(port.parameter)
+        if initial is None or not isinstance(held, TensorType):
+            continue
+        pairs = zip(shape_of(initial).dims or (), held.shape.dims or (), strict=False)
+        if any(isinstance(first, int) and first != later for first, later in pairs):
+            return True
+    return False
+
+
+def _some_state_grows(plan: LoopPlan) -> bool:
+    """True when a state of unknown dimensions leaves an iteration with others.
+
+    The body is inferred as if every unknown dimension were `SOME_LENGTH`. A state that then has
+    another known dimension is one that grows or shrinks.
+    """
+    types = [_of_some_length(value.type) for value in plan.body.graph.inputs]
+    states = [types[port.parameter] for port in plan.carried]
+    if states == [plan.parameter_type(port.parameter) for port in plan.carried]:
+        return False
+    body = clone_graph(plan.body.graph)
+    Inference(tolerant=True).run(body, types)
+    for port in plan.carried:
+        held, made = types[port.parameter], body.outputs[port.result].type
+        if not isinstance(held, TensorType) or not isinstance(made, TensorType):
+            continue
+        if held.shape.refine(made.shape) is None:
+            return True
+    return False
+
+
+def _of_some_length(type: ValueType) -> ValueType:
+    if not isinstance(type, TensorType) or type.shape.dims is None:
+        return type
+    dims = (dim if isinstance(dim, int) else SOME_LENGTH for dim in type.shape.dims)
+    return TensorType(type.element, Shape(tuple(dims)))
+
+
+def export_as_scan(
+    c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...]
+) -> list[Value | None]:
+    """An ONNX Scan that does what the IR body in `plan` does; the values of its outputs."""
+    scan = OnnxScan(c, "body")
+    inner = scan.inner
+    bound: dict[int, Value] = {}
+    for port in plan.carried:
+        type = plan.parameter_type(port.parameter)
+        initial = as_type(c, given(c, inputs, port.external), type)
+        bound[port.parameter] = scan.state(initial, type, plan.parameter_name(port.parameter))
+    held = [out for out in plan.extra if _is_static(plan, out)]
+    for out in held:
+        type = plan.result_type(out.result)
+        scan.state(zeros_like_type(c, type), type, "last")
+    elements = {}
+    for sliced in plan.sliced:
+        whole = _in_parts(c, given(c, inputs, sliced.external), sliced)
+        name = plan.parameter_name(sliced.parameter)
+        elements[sliced.parameter] = scan.scan(whole, sliced.axis, sliced.stride < 0, name)
+    for fixed in plan.invariant:
+        value = as_type(c, given(c, inputs, fixed.external), plan.parameter_type(fixed.parameter))
+        bound[fixed.parameter] = scan.capture(value)
+    for sliced in plan.sliced:
+        element = elements[sliced.parameter]
+        if sliced.part_size == 1:
+            element = shape_forms.unsqueeze(inner, element, [sliced.axis])
+        bound[sliced.parameter] = as_type(inner, element, plan.parameter_type(sliced.parameter))
+    parameters = bind_constant_parameters(inner, plan, bound, None)
+    results = inner.convert_graph(plan.body.graph, parameters)
+    states = [
+        as_type(inner, results[port.result], plan.parameter_type(port.parameter))
+        for port in plan.carried
+    ]
+    states += [results[out.result] for out in held]
+    scans = [_part(inner, results[out.result], out) for out in plan.joined]
+    stacked = [out for out in plan.extra if out not in held]
+    scans += [(results[out.result], 0, False) for out in stacked]
+    return _outputs(c, plan, scan.finish(states, scans), held, stacked)
+
+
+def _is_static(plan: LoopPlan, out: LastValue) -> bool:
+    type = plan.result_type(out.result)
+    return isinstance(type, TensorType) and type.shape.is_static
+
+
+def _in_parts(c: Conversion, value: Value, port: Sliced) -> Value:
+    """`value` cut to the port's range; parts of several elements get an axis of their own."""
+    low, high = (port.start, port.end) if port.stride > 0 else (port.end, port.start)
+    if (low, high) != (0, -1):
+        ends = TO_THE_END if high == -1 else high if high >= 0 else high + 1
+        starts = low if low >= 0 else TO_THE_END if low == -1 else low + 1
+        value = shape_forms.slice_(c, value, [starts], [ends], [port.axis], [1])
+    if port.part_size == 1:
+        return value
+    return split_axis(c, value, port.axis, port.part_size)
+
+
+def _part(inner: Conversion, result: Value, port: Concatenated) -> tuple[Value, int, bool]:
+    """What one iteration adds to a concatenated output, where its axis goes, and the order."""
+    shape = shape_of(result)
+    if shape.rank == 0:
+        return result, 0, port.stride < 0
+    if is_single(shape.dim(port.axis), port):
+        result = shape_forms.squeeze(inner, result, [port.axis])
+    return result, port.axis, port.stride < 0
+
+
+def _outputs(
+    c: Conversion,
+    plan: LoopPlan,
+    made: list[Value],
+    held: list[LastValue],
+    stacked: list[LastValue],
+) -> list[Value | None]:
+    outputs: list[Value | None] = [None] * len(c.node.outputs)
+    for external, state in plan.last.items():
+        outputs[external] = made[state]
+    for offset, out in enumerate(held):
+        outputs[out.external] = made[len(plan.carried) + offset]
+    first = len(plan.carried) + len(held)
+    for offset, port in enumerate(plan.joined):
+        shape = shape_of(plan.body.graph.outputs[port.result])
+        value = made[first + offset]
+        if shape.rank != 0 and not is_single(shape.dim(port.axis), port):
+            value = merge_axes(c, value, port.axis)
+        outputs[port.external] = value
+    first += len(plan.joined)
+    for offset, out in enumerate(stacked):
+        outputs[out.external] = shape_forms.gather(c, made[first + offset], c.i64(-1), 0)
+    return outputs

@@ -1,0 +1,253 @@
+"""ONNX sequences and optionals, lowered to tensors where their length or shape is known."""
+
+from __future__ import annotations
+
+from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.forms import openvino_shape_forms as shape_forms
+from irloop.conversion.framework.translation import (
+    Conversion,
+    Converted,
+    RefusedError,
+    imports,
+    takes_virtual,
+)
+from irloop.conversion.framework.virtual_values import Growing, Items, Maybe, Stacked, Virtual
+from irloop.conversion.loops.stacks import as_stack, erased, inserted
+from irloop.dialects.onnx import sequence as onnx
+from irloop.dialects.onnx.generate import ConstantOfShape
+from irloop.graph.builder import shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import UNKNOWN_TYPE, ElementType, ValueType
+
+__all__: list[str] = []
+
+DYNAMIC = "a sequence whose length or shape is known only when the model runs"
+
+
+def _index(c: Conversion, position: Converted | None) -> int | None:
+    """A constant position, None for one that is computed."""
+    known = c.constant_of(position) if isinstance(position, Value) else None
+    return None if known is None else int(known.reshape(-1)[0])
+
+
+def _type_of_sequence(c: Conversion) -> ValueType:
+    """The type in the source of the sequence that is read."""
+    sequence = c.node.inputs[0]
+    return UNKNOWN_TYPE if sequence is None else sequence.type
+
+
+def _items(value: Converted | None, action: str) -> Items:
+    if not isinstance(value, Items):
+        named = repr(value.name) if isinstance(value, Value) else value or "nothing"
+        raise RefusedError(f"{action} {named} would need {DYNAMIC}")
+    return value
+
+
+@takes_virtual
+@imports(onnx.SequenceConstruct)
+def construct(c: Conversion, op: onnx.SequenceConstruct, *inputs: Converted | None) -> Items:
+    """Its inputs, held in a list."""
+    values = [value for value in inputs if isinstance(value, Value)]
+    if len(values) != len(inputs):
+        raise c.refuse("a sequence of sequences has no form in tensors")
+    return Items(tuple(values))
+
+
+@imports(onnx.SequenceEmpty)
+def empty(c: Conversion, op: onnx.SequenceEmpty) -> Items:
+    """A list of nothing."""
+    return Items(())
+
+
+@takes_virtual
+@imports(onnx.SequenceInsert)
+def insert(
+    c: Conversion,
+    op: onnx.SequenceInsert,
+    sequence: Converted,
+    item: Converted,
+    position: Value | None = None,
+) -> Converted:
+    """One item more, in the list or as what a loop appends."""
+    if not isinstance(item, Value):
+        raise c.refuse("a sequence of sequences has no form in tensors")
+    if isinstance(sequence, Growing) and position is None and sequence.appended is None:
+        return Growing(item)
+    at = None if position is None else _index(c, position)
+    if isinstance(sequence, Items) and (position is None or at is not None):
+        return _inserted(c, sequence, item, len(sequence.values) if at is None else at)
+    stack = as_stack(c, sequence, c.node.outputs[0].type)
+    return Stacked(inserted(c, stack.tensor, item, position))
+
+
+def _inserted(c: Conversion, sequence: Items, item: Value, at: int) -> Items:
+    values = list(sequence.values)
+    if not -len(values) <= at <= len(values):
+        raise c.refuse(f"position {at} is outside {sequence}")
+    values.insert(at if at >= 0 else at + len(values), item)
+    return Items(tuple(values))
+
+
+@takes_virtual
+@imports(onnx.SequenceErase)
+def erase(
+    c: Conversion, op: onnx.SequenceErase, sequence: Converted, position: Value | None = None
+) -> Items | Stacked:
+    """One item less."""
+    at = -1 if position is None else _index(c, position)
+    if not isinstance(sequence, Items) or at is None:
+        stack = as_stack(c, sequence, c.node.outputs[0].type)
+        return Stacked(erased(c, stack.tensor, position))
+    values = list(sequence.values)
+    if not -len(values) <= at < len(values):
+        raise c.refuse(f"position {at} is outside {sequence}")
+    del values[at]
+    return Items(tuple(values))
+
+
+@takes_virtual
+@imports(onnx.SequenceAt)
+def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: Value) -> Value:
+    """An item of the list, or a slice of the stacked items."""
+    index = _index(c, position)
+    if isinstance(sequence, Items) and index is not None:
+        values = sequence.values
+        if not -len(values) <= index < len(values):
+            raise c.refuse(f"position {index} is outside {sequence}")
+        return values[index]
+    stack = as_stack(c, sequence, _type_of_sequence(c))
+    return shape_forms.gather(c, stack.tensor, shape_forms.as_scalar(c, position), 0)
+
+
+@takes_virtual
+@imports(onnx.SequenceLength)
+def length(c: Conversion, op: onnx.SequenceLength, sequence: Converted) -> Value:
+    """The number of items, a constant for a list."""
+    if isinstance(sequence, Stacked):
+        return shape_forms.size_of(c, sequence.tensor, 0)
+    return c.i64(len(_items(sequence, "counting").values))
+
+
+@imports(onnx.SplitToSequence)
+def split(
+    c: Conversion, op: onnx.SplitToSequence, value: Value, sizes: Value | None = None
+) -> Items | Stacked:
+    """Parts of known sizes as a list; single elements of any number stacked."""
+    shape = shape_of(value)
+    if shape.rank is None:
+        raise c.refuse("the rank of what is split is not known")
+    axis = op.axis % shape.rank
+    size = shape.dims[axis] if shape.dims is not None else None
+    if sizes is None or _are_ones(c):
+        moved = _axis_first(c, value, axis)
+        keeps = sizes is not None or op.keepdims
+        return Stacked(shape_forms.unsqueeze(c, moved, [axis + 1]) if keeps else moved)
+    known = c.constant_of(sizes)
+    many = shape_of(sizes)
+    if known is None and many.rank == 1 and isinstance(many.dim(0), int):
+        return Items(tuple(shape_forms.variadic_split_by(c, value, axis, sizes)))
+    if known is None:
+        raise c.refuse("the number of the parts is not known", "make their sizes constant")
+    parts = [int(item) for item in known.reshape(-1)]
+    if known.ndim == 0:
+        if not isinstance(size, int):
+            raise c.refuse("the size of the axis that is split is not known")
+        whole, rest = divmod(size, parts[0])
+        parts = [parts[0]] * whole + ([rest] if rest else [])
+    return Items(tuple(shape_forms.variadic_split(c, value, axis, parts)))
+
+
+def _are_ones(c: Conversion) -> bool:
+    """True when the sizes are as many ones as there are elements."""
+    sizes = c.node.inputs[1]
+    op = None if sizes is None else sizes.producer.op
+    if not isinstance(op, ConstantOfShape) or op.value is None:
+        return False
+    return bool(op.value.numpy().reshape(-1)[0] == 1)
+
+
+@takes_virtual
+@imports(onnx.ConcatFromSequence)
+def concat(c: Conversion, op: onnx.ConcatFromSequence, sequence: Converted) -> Value:
+    """The items joined along an axis they have, or stacked along a new one."""
+    if isinstance(sequence, Stacked):
+        rank = shape_of(sequence.tensor).rank
+        if rank is None:
+            raise c.refuse("the rank of the items is not known")
+        axis = op.axis % (rank if op.new_axis else rank - 1)
+        moved = _axis_to(c, sequence.tensor, axis)
+        return moved if op.new_axis else _merged(c, moved, axis)
+    values = list(_items(sequence, "joining").values)
+    if not values:
+        raise c.refuse("joining an empty sequence has no result")
+    rank = shape_of(values[0]).rank
+    if rank is None and op.axis < 0:
+        raise c.refuse("the rank of the items is not known")
+    if op.new_axis:
+        axis = op.axis if rank is None else op.axis % (rank + 1)
+        values = [shape_forms.unsqueeze(c, value, [axis]) for value in values]
+        return shape_forms.concat(c, values, axis)
+    return shape_forms.concat(c, values, op.axis if rank is None else op.axis % rank)
+
+
+def _axis_first(c: Conversion, value: Value, axis: int) -> Value:
+    rank = shape_of(value).rank
+    assert rank is not None
+    order = [axis, *(at for at in range(rank) if at != axis)]
+    return shape_forms.transpose(c, value, order)
+
+
+def _axis_to(c: Conversion, value: Value, axis: int) -> Value:
+    rank = shape_of(value).rank
+    assert rank is not None
+    rest = list(range(1, rank))
+    return shape_forms.transpose(c, value, [*rest[:axis], 0, *rest[axis:]])
+
+
+def _merged(c: Conversion, value: Value, axis: int) -> Value:
+    """[.., n, p, ..] -> [.., n * p, ..]."""
+    shape = shape_of(value)
+    dims = shape.static()
+    if dims is not None:
+        joined = [*dims[:axis], dims[axis] * dims[axis + 1], *dims[axis + 2 :]]
+        return shape_forms.reshape_to(c, value, c.i64(joined), special_zero=False)
+    rank = shape.rank
+    assert rank is not None
+    whole = shape_forms.shape_of(c, value)
+
+    def part(positions: list[int]) -> Value:
+        return shape_forms.gather(c, whole, c.i64(positions), 0)
+
+    middle = forms.multiply(c, part([axis]), part([axis + 1]))
+    before, after = list(range(axis)), list(range(axis + 2, rank))
+    pieces = [*([part(before)] if before else []), middle, *([part(after)] if after else [])]
+    return shape_forms.reshape_to(c, value, shape_forms.concat(c, pieces, 0), special_zero=False)
+
+
+@takes_virtual
+@imports(onnx.Optional)
+def optional(c: Conversion, op: onnx.Optional, item: Converted | None = None) -> Maybe:
+    """What it holds, if anything."""
+    if item is not None and not isinstance(item, Value | Items | Stacked):
+        raise c.refuse(f"an optional of {item}")
+    return Maybe(item)
+
+
+@takes_virtual
+@imports(onnx.OptionalHasElement)
+def has_element(
+    c: Conversion, op: onnx.OptionalHasElement, value: Converted | None = None
+) -> Value:
+    """A constant: whether there is something is known while converting."""
+    held = value.item if isinstance(value, Maybe) else value
+    return c.constant(held is not None, ElementType.BOOLEAN)
+
+
+@takes_virtual
+@imports(onnx.OptionalGetElement)
+def get_element(c: Conversion, op: onnx.OptionalGetElement, value: Converted) -> Converted:
+    """What the optional holds."""
+    held: Value | Virtual | None = value.item if isinstance(value, Maybe) else value
+    if held is None:
+        raise c.refuse("the optional is empty")
+    return held

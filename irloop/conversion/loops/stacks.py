@@ -1,0 +1,184 @@
+"""Sequences of tensors of one shape as one tensor, whose first axis counts the items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.forms import openvino_shape_forms as shape_forms
+from irloop.conversion.framework.translation import Conversion, Converted, RefusedError
+from irloop.conversion.framework.virtual_values import Items, Stacked
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.tensor import ArrayTensor
+from irloop.graph.types import ElementType, SequenceType, Shape, TensorType, ValueType
+
+__all__ = ["as_items", "as_stack", "erased", "inserted", "joined", "stack_type", "stacked"]
+
+#: The end of a slice that goes to the last item.
+TO_THE_END = 2**63 - 1
+
+COUNTED_LATE = "only running the model tells how many items its sequence has"
+
+
+def stacked(c: Conversion, items: Sequence[Value]) -> Value:
+    """Tensors of one shape along a new first axis."""
+    return shape_forms.concat(c, [shape_forms.unsqueeze(c, item, [0]) for item in items], 0)
+
+
+def stack_type(type: ValueType) -> TensorType:
+    """The type of the tensor that holds any number of items of a sequence.
+
+    Raises:
+        RefusedError: when the items differ in shape, or their rank or element type is not known.
+    """
+    item = type.item if isinstance(type, SequenceType) else None
+    if isinstance(type, SequenceType) and type.mixed:
+        raise RefusedError(
+            f"{COUNTED_LATE}, and the items differ in shape; a tensor holds one shape only",
+            "give all items of the sequence one shape, for example by padding them",
+        )
+    if not isinstance(item, TensorType) or item.element is ElementType.DYNAMIC:
+        raise RefusedError(f"{COUNTED_LATE}, and the element type of the items is not known")
+    if item.shape.dims is None:
+        raise RefusedError(
+            f"{COUNTED_LATE}, and the rank of the items is not known",
+            "declare the shapes of the tensors that are inserted",
+        )
+    # A name of a dimension could mean another size in the body of a loop.
+    dims = [dim if isinstance(dim, int) else None for dim in item.shape.dims]
+    return TensorType(item.element, Shape.of(None, *dims))
+
+
+def as_stack(c: Conversion, value: Converted, type: ValueType) -> Stacked:
+    """A sequence of `type`, its items along the first axis of one tensor.
+
+    Raises:
+        RefusedError: when the items have no common shape, or nothing tells their shape.
+    """
+    if isinstance(value, Stacked):
+        return value
+    if not isinstance(value, Items):
+        raise RefusedError(f"{_named(value)} is no sequence that a tensor can hold")
+    if value.values:
+        _require_one_shape(value.values)
+        return Stacked(stacked(c, value.values))
+    wanted = stack_type(type)
+    dims = [0, *(dim if isinstance(dim, int) else 0 for dim in (wanted.shape.dims or ())[1:])]
+    return Stacked(c.tensor(ArrayTensor(np.zeros(dims, wanted.element.numpy()), wanted.element)))
+
+
+def _named(value: Converted) -> str:
+    return repr(value.name) if isinstance(value, Value) else str(value)
+
+
+def _require_one_shape(items: Sequence[Value]) -> None:
+    common: Shape | None = Shape(None)
+    for item in items:
+        common = None if common is None else common.refine(shape_of(item))
+    if common is None:
+        shapes = ", ".join(str(shape_of(item)) for item in items)
+        raise RefusedError(
+            f"its items have the shapes {shapes}; a tensor holds items of one shape only",
+            "give all items of the sequence one shape, for example by padding them",
+        )
+
+
+def as_items(c: Conversion, value: Converted, count: int) -> list[Value]:
+    """The tensors of a sequence of `count` items.
+
+    Raises:
+        RefusedError: when it is known to have another number of items.
+    """
+    if isinstance(value, Stacked):
+        parts = shape_forms.variadic_split(c, value.tensor, 0, [1] * count) if count else []
+        return [shape_forms.squeeze(c, part, [0]) for part in parts]
+    if not isinstance(value, Items) or len(value.values) != count:
+        raise RefusedError(f"{value} is no sequence of {count} tensors")
+    return list(value.values)
+
+
+def inserted(c: Conversion, stack: Value, item: Value, position: Value | None) -> Value:
+    """The stack with an item before `position`, behind the last one when that is omitted.
+
+    Raises:
+        RefusedError: when the shape of the item contradicts that of the others.
+    """
+    shape = shape_of(stack)
+    others = Shape(None) if shape.dims is None else Shape(shape.dims[1:])
+    if others.refine(shape_of(item)) is None:
+        raise RefusedError(
+            f"an item of shape {shape_of(item)} is inserted among items of shape {others}; "
+            "a tensor holds items of one shape only",
+            "give all items of the sequence one shape, for example by padding them",
+        )
+    more = shape_forms.unsqueeze(c, item, [0])
+    if position is None:
+        return joined(c, [stack, more])
+    at = shape_forms.as_list(c, shape_forms.as_i64(c, position))
+    before, after = _before(c, stack, at), _from(c, stack, at)
+    return joined(c, [before, more, after])
+
+
+def erased(c: Conversion, stack: Value, position: Value | None) -> Value:
+    """The stack without the item at `position`, without the last one when that is omitted."""
+    if position is None:
+        return _before(c, stack, c.i64([-1]))
+    at = shape_forms.as_list(c, shape_forms.as_i64(c, position))
+    known = c.constant_of(at)
+    if known is not None and int(known[0]) == -1:
+        return _before(c, stack, at)
+    if known is None:
+        at = shape_forms.non_negative(c, at, stack, 0)
+    after = _from(c, stack, forms.add(c, at, c.i64([1])))
+    return shape_forms.concat(c, [_before(c, stack, at), after], 0)
+
+
+def _before(c: Conversion, stack: Value, end: Value) -> Value:
+    return shape_forms.slice_by(c, stack, c.i64([0]), end, [0], c.i64([1]))
+
+
+def _from(c: Conversion, stack: Value, start: Value) -> Value:
+    return shape_forms.slice_by(c, stack, start, c.i64([TO_THE_END]), [0], c.i64([1]))
+
+
+def joined(c: Conversion, stacks: Sequence[Value]) -> Value:
+    """Stacks one behind the other; one without items takes the shape of the items of another.
+
+    Where that shape is known only when the model runs, an empty stack was made without knowing it.
+    """
+    filled = [stack for stack in stacks if _never_empty(stack)]
+    fitted = []
+    for stack in stacks:
+        others = [other for other in filled or stacks if other is not stack]
+        needs = others and not _never_empty(stack) and not _items_known(stack)
+        fitted.append(_fitted(c, stack, others[0]) if needs else stack)
+    return shape_forms.concat(c, fitted, 0)
+
+
+def _never_empty(stack: Value) -> bool:
+    shape = shape_of(stack)
+    count = shape.dim(0)
+    return isinstance(count, int) and count > 0
+
+
+def _items_known(stack: Value) -> bool:
+    """True for items of known dimensions, or of a rank so unknown that nothing can be fitted."""
+    dims = shape_of(stack).dims
+    return dims is None or all(isinstance(dim, int) for dim in dims[1:])
+
+
+def _fitted(c: Conversion, stack: Value, other: Value) -> Value:
+    """The stack itself; without items, with the dimensions that the items of `other` have."""
+    rank = shape_of(stack).rank
+    own, dims = shape_forms.shape_of(c, stack), shape_forms.shape_of(c, other)
+    empty = forms.equal(c, shape_forms.gather(c, own, c.i64([0]), 0), c.i64([0]))
+    # OpenVINO 2026.4 goes wrong in a Concat of two numbers gathered from shapes.
+    no_items = forms.multiply(c, dims, c.i64([0, *[1] * ((rank or 1) - 1)]))
+    pattern = forms.select(c, empty, no_items, own)
+    value = shape_forms.reshape_to(c, stack, pattern, special_zero=False)
+    if shape_of(value).dims is None:
+        c.inference.declare(value, TensorType(element_of(stack), Shape.of_rank(rank or 1)))
+    return value

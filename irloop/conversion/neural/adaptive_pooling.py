@@ -1,0 +1,133 @@
+"""OpenVINO's adaptive poolings in ONNX, which has none: bins of elements along each axis.
+
+Bin k of n over a size of s begins at floor(k * s / n) and ends before ceil((k + 1) * s / n).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.neural.convolution import spatial_sizes
+from irloop.dialects.onnx import comparison, pooling
+from irloop.dialects.onnx.matmul import MatMul
+from irloop.dialects.onnx.search import ArgMax, ArgMax12
+from irloop.dialects.openvino import pooling as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.kernels.pooling import bin_places, bin_weights
+
+__all__: list[str] = []
+
+
+@exports(ov.AdaptiveAvgPool)
+def export_average(c: Conversion, op: ov.AdaptiveAvgPool, data: Value, shape: Value) -> Value:
+    """AdaptiveAvgPool -> AveragePool where the bins are equal, else a product along each axis."""
+    known = _sizes(c, data, shape)
+    if known is None:
+        return _averaged(c, data, list(_weights(c, data, shape)))
+    sizes, wanted = known
+    if all(count > 0 and size % count == 0 for size, count in zip(sizes, wanted, strict=True)):
+        steps = tuple(size // count for size, count in zip(sizes, wanted, strict=True))
+        pool = pooling.AveragePool(kernel_shape=steps, strides=steps)
+        return forms.numeric(c, pool, data)
+    element = element_of(data)
+    pairs = zip(sizes, wanted, strict=True)
+    return _averaged(c, data, [c.constant(bin_weights(*pair), element) for pair in pairs])
+
+
+@exports(ov.AdaptiveMaxPool)
+def export_maximum(
+    c: Conversion, op: ov.AdaptiveMaxPool, data: Value, shape: Value
+) -> list[Value | None]:
+    """AdaptiveMaxPool -> the elements of each bin gathered, then ReduceMax and ArgMax.
+
+    With sizes known late: the elements outside of a bin masked, axis after axis.
+    """
+    known = _sizes(c, data, shape)
+    if known is None and c.node.outputs[1].is_used:
+        reason = "an adaptive pooling of unknown sizes has no ONNX form that gives its indices"
+        fix = "give the input static spatial dimensions and a constant output size"
+        raise c.refuse(reason, fix)
+    if known is None:
+        return [_largest(c, data, shape), None]
+    sizes, wanted = known
+    table = bin_places(sizes, wanted)
+    bins, longest = table.shape
+    flat = forms.reshape(c, data, [0, 0, -1])
+    members = forms.gather(c, flat, c.i64(table), 2)
+    best = forms.reduce(c, "Max", members, [3], keep=False)
+    values = forms.reshape(c, best, [0, 0, *wanted])
+    if not c.node.outputs[1].is_used:
+        return [values, None]
+    largest = ArgMax12(axis=3, keepdims=False) if c.opset >= 12 else ArgMax(3, keepdims=False)
+    place = c(largest, members)
+    row = c.i64([bin_ * longest for bin_ in range(bins)])
+    index = forms.gather(c, c.i64(table.reshape(-1)), forms.add(c, place, row), 0)
+    shaped = forms.reshape(c, index, [0, 0, *wanted])
+    return [values, forms.cast(c, shaped, op.index_element_type)]
+
+
+def _sizes(c: Conversion, data: Value, shape: Value) -> tuple[list[int], list[int]] | None:
+    """The spatial sizes of input and output, where both are known."""
+    wanted, sizes = c.constant_of(shape), spatial_sizes(data)
+    if wanted is None or sizes is None:
+        return None
+    return sizes, [int(size) for size in wanted.reshape(-1)]
+
+
+def _averaged(c: Conversion, data: Value, weights: list[Value]) -> Value:
+    """`data` times weights [size, bins] along each of its spatial axes."""
+    result = data
+    for axis, weight in enumerate(weights, 2):
+        there, back = _last(axis, 2 + len(weights))
+        product = forms.numeric(c, MatMul(), forms.transpose(c, result, there), weight)
+        result = forms.transpose(c, product, back)
+    return result
+
+
+def _last(axis: int, rank: int) -> tuple[list[int], list[int]]:
+    """The permutation that puts an axis last, and the one that puts it back."""
+    there = [*(other for other in range(rank) if other != axis), axis]
+    return there, [there.index(other) for other in range(rank)]
+
+
+def _weights(c: Conversion, data: Value, shape: Value) -> Iterator[Value]:
+    """As `bin_weights`, for sizes that are known at run time."""
+    for first, end, inside in _bins(c, data, shape):
+        length = forms.cast(c, forms.sub(c, end, first), element_of(data))
+        yield forms.div(c, forms.cast(c, inside, element_of(data)), length)
+
+
+def _largest(c: Conversion, data: Value, shape: Value) -> Value:
+    lowest = forms.scalar(c, float("-inf"), data)
+    bins = list(_bins(c, data, shape))
+    result, rank = data, 2 + len(bins)
+    for axis, (_, _, inside) in enumerate(bins, 2):
+        there, back = _last(axis, rank)
+        each = forms.unsqueeze(c, forms.transpose(c, result, there), [rank])
+        members = forms.where(c, inside, each, lowest)
+        best = forms.reduce(c, "Max", members, [rank - 1], keep=False)
+        result = forms.transpose(c, best, back)
+    return result
+
+
+def _bins(c: Conversion, data: Value, shape: Value) -> Iterator[tuple[Value, Value, Value]]:
+    """For each spatial axis where its bins begin and end, and [size, bins]: what is inside."""
+    rank = shape_of(data).rank
+    if rank is None:
+        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    sizes, wanted = forms.shape(c, data), forms.as_i64(c, shape)
+    zero, one = c.i64(0), c.i64(1)
+    for axis in range(2, rank):
+        size = forms.gather(c, sizes, c.i64(axis), 0)
+        count = forms.gather(c, wanted, c.i64(axis - 2), 0)
+        number = forms.range_(c, zero, count, one)
+        first = forms.div(c, forms.mul(c, number, size), count)
+        beyond = forms.mul(c, forms.add(c, number, one), size)
+        up = forms.sub(c, forms.add(c, beyond, count), one)
+        end = forms.div(c, up, count)
+        place = forms.unsqueeze(c, forms.range_(c, zero, size, one), [1])
+        begun = forms.logical_not(c, forms.less(c, place, first))
+        yield first, end, c(comparison.And(), begun, forms.less(c, place, end))

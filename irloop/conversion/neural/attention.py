@@ -1,0 +1,233 @@
+"""ONNX's attention and rotary embeddings in OpenVINO operations up to opset8."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.framework.known_inputs import needed_rank
+from irloop.conversion.framework.translation import Conversion, imports
+from irloop.dialects.onnx import attention as onnx
+from irloop.dialects.openvino import comparison, elementwise, matmul
+from irloop.dialects.slices import TO_THE_END
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import Dim
+
+__all__: list[str] = []
+
+Attention = onnx.Attention | onnx.Attention23 | onnx.Attention24
+NEVER = float("-inf")
+
+
+@imports(onnx.Attention, onnx.Attention23, onnx.Attention24)
+def import_attention(
+    c: Conversion,
+    op: Attention,
+    query: Value,
+    key: Value,
+    value: Value,
+    mask: Value | None = None,
+    past_key: Value | None = None,
+    past_value: Value | None = None,
+    lengths: Value | None = None,
+) -> Sequence[Value | None]:
+    """Attention -> MatMul, bias, SoftMax, MatMul; past and present by Concat."""
+    rank = needed_rank(c, query)
+    q = _split_heads(c, query, op.q_num_heads)
+    keys, values = _split_heads(c, key, op.kv_num_heads), _split_heads(c, value, op.kv_num_heads)
+    if past_key is not None and past_value is not None:
+        keys = forms.concat(c, [past_key, keys], 2)
+        values = forms.concat(c, [past_value, values], 2)
+    k, v = (_shared(c, item, q) for item in (keys, values))
+    places = _Places(c, op, q, k, past_key, lengths)
+    bias = _bias(c, places, mask, q)
+    result, scores = _attended(c, op, q, k, v, bias)
+    if rank == 3:
+        result = forms.reshape(c, forms.transpose(c, result, [0, 2, 1, 3]), [0, 0, -1])
+    return [result, keys, values, scores][: len(c.node.outputs)]
+
+
+def _split_heads(c: Conversion, x: Value, heads: int) -> Value:
+    """[B, S, heads * D] -> [B, heads, S, D]; four dimensions stay."""
+    if needed_rank(c, x) == 4:
+        return x
+    return forms.transpose(c, forms.reshape(c, x, [0, 0, heads, -1]), [0, 2, 1, 3])
+
+
+def _shared(c: Conversion, x: Value, query: Value) -> Value:
+    """Each head as often as heads of queries share it."""
+    have, want = shape_of(x).dim(1), shape_of(query).dim(1)
+    if not isinstance(have, int) or not isinstance(want, int):
+        raise c.refuse("its numbers of heads are not known", "declare the shapes of the inputs")
+    if have == want:
+        return x
+    repeated = [head // (want // have) for head in range(want)]
+    return forms.gather(c, x, c.i64(repeated), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where queries and keys stand, and which keys a query sees by that."""
+
+    c: Conversion
+    op: Attention
+    query: Value
+    key: Value
+    past: Value | None
+    lengths: Value | None
+
+    def keys(self) -> Value:
+        """The number of keys."""
+        return forms.size_of(self.c, self.key, 2)
+
+    def limits(self) -> list[Value]:
+        """Conditions that broadcast to [B, heads, queries, keys]."""
+        c, (left, right) = self.c, self.op.windows()
+        found = []
+        if self.op.is_causal or left >= 0 or right >= 0:
+            rows, columns = self._queries(), self._numbers(self.keys())
+            if self.op.is_causal:
+                found.append(c(comparison.LessEqual(), columns, rows))
+            if left >= 0:
+                first = forms.subtract(c, rows, c.i64(left))
+                found.append(c(comparison.GreaterEqual(), columns, first))
+            if right >= 0:
+                last = forms.add(c, rows, c.i64(right))
+                found.append(c(comparison.LessEqual(), columns, last))
+        if self.lengths is not None:
+            found.append(forms.less(c, self._numbers(self.keys()), self._each(self.lengths)))
+        return found
+
+    def _each(self, lengths: Value) -> Value:
+        """[B] -> [B, 1, 1, 1]."""
+        return forms.reshape(self.c, forms.as_i64(self.c, lengths), [-1, 1, 1, 1])
+
+    def _queries(self) -> Value:
+        """The place of each query among the keys: [queries, 1], or [B, 1, queries, 1]."""
+        c = self.c
+        count = forms.size_of(c, self.query, 2)
+        numbers = forms.unsqueeze(c, self._numbers(count), [1])
+        if self.lengths is not None:
+            return forms.add(c, numbers, forms.subtract(c, self._each(self.lengths), count))
+        if self.past is not None:
+            return forms.add(c, numbers, forms.size_of(c, self.past, 2))
+        return numbers
+
+    def _numbers(self, count: Value) -> Value:
+        return forms.range_(self.c, self.c.i64(0), count, self.c.i64(1))
+
+
+def _bias(c: Conversion, places: _Places, mask: Value | None, like: Value) -> Value | None:
+    """What is added to the scores: the mask, and minus infinity where a key is not seen."""
+    zero, never = forms.scalar(c, 0.0, like), forms.scalar(c, NEVER, like)
+    bias = None
+    if mask is not None:
+        boolean = not element_of(mask).is_float
+        whole = forms.select(c, mask, zero, never) if boolean else mask
+        bias = _widened(c, forms.converted(c, whole, element_of(like)), places, never)
+    for limit in places.limits():
+        part = forms.select(c, limit, zero, never)
+        bias = part if bias is None else forms.add(c, bias, part)
+    return bias
+
+
+def _widened(c: Conversion, mask: Value, places: _Places, never: Value) -> Value:
+    """The mask with keys that it does not mention, which nobody sees."""
+    rank = needed_rank(c, mask, "mask")
+    have, want = shape_of(mask).dim(-1), shape_of(places.key).dim(2)
+    if isinstance(have, int) and have == want:
+        return mask
+    missing = forms.subtract(c, places.keys(), forms.size_of(c, mask, rank - 1))
+    begins = c.i64([0] * rank)
+    ends = forms.as_list(c, missing)
+    if rank > 1:
+        ends = forms.concat(c, [c.i64([0] * (rank - 1)), ends], 0)
+    return forms.pad(c, mask, begins, ends, never)
+
+
+def _attended(
+    c: Conversion, op: Attention, q: Value, k: Value, v: Value, bias: Value | None
+) -> tuple[Value, Value]:
+    root = _root_of_scale(c, op, q)
+    scaled = (forms.multiply(c, item, root) for item in (q, k))
+    scores = c(matmul.MatMul(transpose_b=True), *scaled)
+    stages = [scores]
+    if op.softcap > 0:
+        cap = forms.scalar(c, op.softcap, scores)
+        bent = c(elementwise.Tanh(), forms.divide(c, scores, cap))
+        scores = forms.multiply(c, bent, cap)
+    stages.append(scores)
+    if bias is not None:
+        scores = forms.add(c, scores, bias)
+    stages.append(scores)
+    element = element_of(scores)
+    exact = scores
+    if op.softmax_precision is not None:
+        exact = forms.converted(c, scores, op.softmax_precision)
+    shares = forms.converted(c, forms.softmax(c, exact, 3), element)
+    if bias is not None:
+        # A query that sees no key at all gets zeros. (OpenVINO's CPU finds the lowest finite
+        # number as the maximum of numbers that are all minus infinity.)
+        seen = c(comparison.Greater(), bias, forms.scalar(c, NEVER, bias))
+        sees = forms.reduce(c, "Or", seen, [-1])
+        shares = forms.select(c, sees, shares, forms.scalar(c, 0.0, shares))
+    stages.append(shares)
+    values = forms.converted(c, v, element)
+    return c(matmul.MatMul(), shares, values), stages[op.qk_matmul_output_mode]
+
+
+def _root_of_scale(c: Conversion, op: Attention, query: Value) -> Value:
+    """Queries and keys are scaled by the root each, which keeps the products small."""
+    if op.scale is not None:
+        return forms.scalar(c, op.scale**0.5, query)
+    size: Dim = shape_of(query).dim(3)
+    if isinstance(size, int):
+        return forms.scalar(c, size**-0.25, query)
+    number = forms.convert(c, forms.size_of(c, query, 3), element_of(query))
+    return c(elementwise.Power(), number, forms.scalar(c, -0.25, query))
+
+
+@imports(onnx.RotaryEmbedding)
+def import_rotary_embedding(
+    c: Conversion,
+    op: onnx.RotaryEmbedding,
+    data: Value,
+    cosines: Value,
+    sines: Value,
+    places: Value | None = None,
+) -> Value:
+    """RotaryEmbedding -> Slice, Multiply, Concat; angles by Gather."""
+    rank = needed_rank(c, data)
+    split = data if rank == 4 else forms.reshape(c, data, [0, 0, op.num_heads, -1])
+    if places is not None:
+        cosines, sines = (forms.gather(c, item, places, 0) for item in (cosines, sines))
+    cos, sin = (forms.unsqueeze(c, item, [1 if rank == 4 else 2]) for item in (cosines, sines))
+    size: Dim = op.rotary_embedding_dim or shape_of(split).dim(3)
+    if not isinstance(size, int):
+        raise c.refuse("the size of its heads is not known", "declare the shapes of the inputs")
+    a, b = _pairs(c, split, size, interleaved=op.interleaved != 0)
+    real = forms.subtract(c, forms.multiply(c, cos, a), forms.multiply(c, sin, b))
+    imaginary = forms.add(c, forms.multiply(c, sin, a), forms.multiply(c, cos, b))
+    turned = _joined(c, real, imaginary, interleaved=op.interleaved != 0)
+    if shape_of(split).dim(3) != size:
+        rest = forms.slice_(c, split, [size], [TO_THE_END], [3])
+        turned = forms.concat(c, [turned, rest], 3)
+    return turned if rank == 4 else forms.reshape(c, turned, [0, 0, -1])
+
+
+def _pairs(c: Conversion, x: Value, size: int, *, interleaved: bool) -> tuple[Value, Value]:
+    """First and second elements of the pairs among the first `size`."""
+    if interleaved:
+        first = forms.slice_(c, x, [0], [size], [3], [2])
+        return first, forms.slice_(c, x, [1], [size], [3], [2])
+    half = size // 2
+    return forms.slice_(c, x, [0], [half], [3]), forms.slice_(c, x, [half], [size], [3])
+
+
+def _joined(c: Conversion, first: Value, second: Value, *, interleaved: bool) -> Value:
+    if not interleaved:
+        return forms.concat(c, [first, second], 3)
+    pairs = forms.concat(c, [forms.unsqueeze(c, item, [4]) for item in (first, second)], 4)
+    return forms.reshape(c, pairs, [0, 0, 0, -1])

@@ -1,0 +1,230 @@
+"""Transposed convolutions in the other dialect.
+
+Where a result is cropped is written out in numbers if the sizes are known: given an output
+shape, the two formats put the larger half of an odd rest at opposite ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.neural.convolution import (
+    convolved,
+    grouped,
+    kernel_of,
+    onnx_attributes,
+    spatial_rank,
+    spatial_sizes,
+    ungrouped,
+    with_bias,
+)
+from irloop.dialects.onnx import convolution as onnx
+from irloop.dialects.openvino import convolution as ov
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+from irloop.kernels.geometry import Window, onnx_placement, openvino_placement
+
+__all__: list[str] = []
+
+Backprop = ov.ConvolutionBackpropData | ov.GroupConvolutionBackpropData
+
+
+@exports(ov.ConvolutionBackpropData, ov.GroupConvolutionBackpropData)
+def export_backprop(
+    c: Conversion, op: Backprop, data: Value, filters: Value, shape: Value | None = None
+) -> Value:
+    """(Group)ConvolutionBackpropData -> ConvTranspose."""
+    extra = int(isinstance(op, ov.GroupConvolutionBackpropData))
+    rank, kernel = spatial_rank(c, data, filters, extra), kernel_of(filters, 2 + extra)
+    flat, groups = ungrouped(c, filters) if extra else (filters, 1)
+    attributes = onnx_attributes(op, rank, kernel) | {"group": groups}
+    paddings = op.output_padding or (0,) * rank
+    window = Window.of(
+        kernel or (1,) * rank,
+        op.strides,
+        op.dilations,
+        op.pads_begin,
+        op.pads_end,
+        op.auto_pad,
+    )
+    if shape is None:
+        return _cropped_export(c, window, attributes, paddings, data, flat)
+    wanted = c.constant_of(shape)
+    sizes = spatial_sizes(data)
+    if wanted is None or sizes is None or kernel is None:
+        return _sliced_export(c, window, attributes, paddings, data, flat, shape)
+    begins, ends = [], []
+    for axis, size in enumerate(sizes):
+        begin, count = openvino_placement(
+            axis, size, paddings[axis], window, int(wanted.reshape(-1)[axis])
+        )
+        full = window.strides[axis] * (size - 1) + window.extent(axis) + paddings[axis]
+        begins.append(begin)
+        ends.append(full - begin - count)
+    return _padded_export(c, attributes, paddings, begins, ends, data, flat)
+
+
+def _cropped_export(
+    c: Conversion,
+    window: Window,
+    attributes: dict[str, Any],
+    paddings: tuple[int, ...],
+    data: Value,
+    filters: Value,
+) -> Value:
+    explicit = window.auto_pad == "explicit"
+    begins = list(window.pads_begin) if explicit else [0] * len(paddings)
+    ends = list(window.pads_end) if explicit else [0] * len(paddings)
+    return _padded_export(c, attributes, paddings, begins, ends, data, filters)
+
+
+def _padded_export(
+    c: Conversion,
+    attributes: dict[str, Any],
+    paddings: tuple[int, ...],
+    begins: list[int],
+    ends: list[int],
+    data: Value,
+    filters: Value,
+) -> Value:
+    """ConvTranspose with these crops; negative ones become zeros around the result."""
+    given = dict(attributes)
+    pads = [max(pad, 0) for pad in (*begins, *ends)]
+    if any(pads):
+        given["pads"] = tuple(pads)
+    if any(paddings):
+        given["output_padding"] = paddings
+    result = convolved(c, onnx.ConvTranspose(**given), data, filters)
+    missing = [max(-pad, 0) for pad in (*begins, *ends)]
+    if not any(missing):
+        return result
+    rank = len(begins)
+    widths = c.i64([0, 0, *missing[:rank], 0, 0, *missing[rank:]])
+    return forms.pad(c, result, widths, forms.scalar(c, 0.0, result))
+
+
+def _sliced_export(
+    c: Conversion,
+    window: Window,
+    attributes: dict[str, Any],
+    paddings: tuple[int, ...],
+    data: Value,
+    filters: Value,
+    shape: Value,
+) -> Value:
+    """The whole transposed convolution, cropped when the sizes are known."""
+    rank = len(paddings)
+    given = attributes | ({"output_padding": paddings} if any(paddings) else {})
+    whole = convolved(c, onnx.ConvTranspose(**given), data, filters)
+    wanted = forms.cast(c, shape, ElementType.I64)
+    axes = c.i64(list(range(2, 2 + rank)))
+    full = forms.gather(c, forms.shape(c, whole), axes, 0)
+    if window.auto_pad.startswith("same"):
+        total = forms.sub(c, full, wanted)
+        if window.auto_pad == "same_upper":
+            total = forms.add(c, total, c.i64(1))
+        begin = forms.floor_divide(c, total, c.i64(2))
+    else:
+        explicit = window.auto_pad == "explicit"
+        begin = c.i64(list(window.pads_begin) if explicit else [0] * rank)
+    begin = forms.maximum(c, begin, c.i64(0))
+    end = forms.add(c, begin, wanted)
+    # A wanted size beyond the whole result ends in zeros.
+    missing = forms.maximum(c, forms.sub(c, end, full), c.i64(0))
+    widths = forms.concat(c, [c.i64([0] * (rank + 4)), missing], 0)
+    padded = forms.pad(c, whole, widths, forms.scalar(c, 0.0, whole))
+    return forms.slice_by(c, padded, begin, end, axes)
+
+
+@imports(onnx.ConvTranspose)
+def import_conv_transpose(
+    c: Conversion,
+    op: onnx.ConvTranspose,
+    data: Value,
+    filters: Value,
+    bias: Value | None = None,
+) -> Value:
+    """ConvTranspose -> (Group)ConvolutionBackpropData, plus the bias."""
+    rank = spatial_rank(c, data, filters, 0)
+    kernel = kernel_of(filters, 2) or op.kernel_shape
+    begin, end = onnx.halves(op.pads)
+    window = Window.of(kernel or (1,) * rank, op.strides, op.dilations, begin, end, op.auto_pad)
+    weights = filters if op.group == 1 else grouped(c, filters, op.group)
+    paddings = op.output_padding or (0,) * rank
+    result = _imported(c, op, window, paddings, kernel, data, weights)
+    return with_bias(c, result, bias, rank)
+
+
+def _imported(
+    c: Conversion,
+    op: onnx.ConvTranspose,
+    window: Window,
+    paddings: tuple[int, ...],
+    kernel: tuple[int, ...],
+    data: Value,
+    weights: Value,
+) -> Value:
+    rank = len(paddings)
+    sizes = spatial_sizes(data) if kernel else None
+    fixed = not op.output_shape and not window.auto_pad.startswith("same")
+    if sizes is None and not fixed:
+        return _by_shape(c, op, window, paddings, data, weights)
+    begins, ends = [], []
+    for axis in range(rank):
+        size = sizes[axis] if sizes is not None else 1
+        wanted = op.output_shape[-rank:][axis] if op.output_shape else None
+        first, count = onnx_placement(axis, size, paddings[axis], window, wanted)
+        full = window.strides[axis] * (size - 1) + window.extent(axis) + paddings[axis]
+        begins.append(first)
+        ends.append(full - first - count)
+    given = {
+        "strides": window.strides,
+        "dilations": window.dilations,
+        "pads_begin": tuple(max(pad, 0) for pad in begins),
+        "pads_end": tuple(max(pad, 0) for pad in ends),
+        "output_padding": paddings,
+    }
+    result = _emitted(c, op, given, data, weights)
+    missing = [max(-pad, 0) for pad in ends]
+    if not any(missing):
+        return result
+    low, high = [0] * (2 + rank), [0, 0, *missing]
+    zero = ov_forms.scalar(c, 0.0, result)
+    return ov_forms.pad(c, result, c.i64(low), c.i64(high), zero)
+
+
+def _by_shape(
+    c: Conversion,
+    op: onnx.ConvTranspose,
+    window: Window,
+    paddings: tuple[int, ...],
+    data: Value,
+    weights: Value,
+) -> Value:
+    """With a computed output shape; OpenVINO's same_lower crops like SAME_UPPER."""
+    rank = len(paddings)
+    if op.output_shape:
+        wanted = c.i64(list(op.output_shape[-rank:]))
+    else:
+        axes = c.i64(list(range(2, 2 + rank)))
+        sizes = ov_forms.gather(c, ov_forms.shape_of(c, data), axes, 0)
+        wanted = ov_forms.multiply(c, sizes, c.i64(list(window.strides)))
+    upper = window.auto_pad == "same_upper"
+    given = {
+        "strides": window.strides,
+        "dilations": window.dilations,
+        "pads_begin": (0,) * rank,
+        "pads_end": (0,) * rank,
+        "auto_pad": "same_lower" if upper else "same_upper",
+        "output_padding": paddings,
+    }
+    return _emitted(c, op, given, data, weights, wanted)
+
+
+def _emitted(c: Conversion, op: onnx.ConvTranspose, given: dict[str, Any], *inputs: Value) -> Value:
+    if op.group == 1:
+        return c(ov.ConvolutionBackpropData(**given), *inputs)
+    return c(ov.GroupConvolutionBackpropData(**given), *inputs)

@@ -1,0 +1,110 @@
+"""Temporal classification in ONNX: what is kept is moved to the front by its place."""
+
+from __future__ import annotations
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.framework.translation import Conversion, exports
+from irloop.dialects.onnx import comparison, gather, search
+from irloop.dialects.openvino import ctc as ov
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__ = ["changed", "packed"]
+
+I64 = ElementType.I64
+
+
+@exports(ov.CTCGreedyDecoder)
+def export_greedy(c: Conversion, op: ov.CTCGreedyDecoder, data: Value, mask: Value) -> Value:
+    """CTCGreedyDecoder -> ArgMax, and TopK of the places that are kept."""
+    ended = forms.equal(c, forms.cast(c, mask, ElementType.F32), c.constant(0.0, ElementType.F32))
+    count = forms.transpose(c, forms.cast(c, ended, I64), [1, 0])
+    behind = c(_cumulative(c), count, c.i64(1))
+    valid = forms.equal(c, behind, c.i64(0))
+    labels = forms.transpose(c, _best(c, data), [1, 0])
+    found, _ = _decoded(c, labels, valid, _last_class(c, data), merge=op.ctc_merge_repeated)
+    return forms.unsqueeze(c, forms.cast(c, found, element_of(data)), [2, 3])
+
+
+@exports(ov.CTCGreedyDecoderSeqLen)
+def export_greedy_by_length(
+    c: Conversion,
+    op: ov.CTCGreedyDecoderSeqLen,
+    data: Value,
+    length: Value,
+    blank: Value | None = None,
+) -> list[Value]:
+    """CTCGreedyDecoderSeqLen -> ArgMax, and TopK of the places that are kept."""
+    labels = _best(c, data)
+    limit = forms.unsqueeze(c, forms.cast(c, length, I64), [1])
+    valid = forms.less(c, _places(c, labels), limit)
+    none = _last_class(c, data) if blank is None else _single(c, blank)
+    found, counts = _decoded(c, labels, valid, none, merge=op.merge_repeated)
+    return [
+        forms.cast(c, found, op.classes_index_type),
+        forms.cast(c, counts, op.sequence_length_type),
+    ]
+
+
+def _cumulative(c: Conversion) -> search.CumSum:
+    if c.opset < 11:
+        raise c.refuse("ONNX has CumSum since opset 11", opset=11)
+    return search.CumSum()
+
+
+def _single(c: Conversion, blank: Value) -> Value:
+    return forms.reshape(c, forms.cast(c, blank, I64), [1])
+
+
+def _best(c: Conversion, data: Value) -> Value:
+    """The best class of each frame, the first of equal ones."""
+    target = search.ArgMax12(axis=2, keepdims=False)
+    older = search.ArgMax(axis=2, keepdims=False)
+    return c(target if c.opset >= 12 else older, forms.cast(c, data, ElementType.F32))
+
+
+def _last_class(c: Conversion, data: Value) -> Value:
+    return forms.sub(c, forms.gather(c, forms.shape(c, data), c.i64([2]), 0), c.i64([1]))
+
+
+def _size(c: Conversion, labels: Value) -> Value:
+    return forms.gather(c, forms.shape(c, labels), c.i64(1), 0)
+
+
+def _places(c: Conversion, labels: Value) -> Value:
+    """0, 1, ... up to the last frame."""
+    if c.opset < 11:
+        raise c.refuse("ONNX has Range since opset 11", opset=11)
+    return forms.range_(c, c.i64(0), _size(c, labels), c.i64(1))
+
+
+def _decoded(
+    c: Conversion, labels: Value, valid: Value, blank: Value, *, merge: bool
+) -> tuple[Value, Value]:
+    """What is kept of rows [N, T] at their front, -1 behind it; and the counts [N]."""
+    kept = c(comparison.And(), valid, forms.logical_not(c, forms.equal(c, labels, blank)))
+    if merge:
+        kept = c(comparison.And(), kept, changed(c, labels))
+    return packed(c, labels, kept)
+
+
+def changed(c: Conversion, labels: Value) -> Value:
+    """True for the elements of rows [N, T] that differ from the one before."""
+    first = forms.slice_(c, labels, [0], [1], [1])
+    none = forms.sub(c, forms.mul(c, first, c.i64(0)), c.i64(1))
+    before = forms.concat(c, [none, forms.slice_(c, labels, [0], [-1], [1])], 1)
+    return forms.logical_not(c, forms.equal(c, labels, before))
+
+
+def packed(c: Conversion, labels: Value, kept: Value) -> tuple[Value, Value]:
+    """What is kept of rows [N, T] at their front, -1 behind it; and the counts [N]."""
+    number, places = forms.cast(c, kept, I64), _places(c, labels)
+    size = forms.reshape(c, _size(c, labels), [1])
+    # What is kept ranks before what is not, both in the order they had.
+    rank = forms.sub(c, forms.mul(c, number, size), places)
+    _, order = forms.topk(c, rank, size, 1)
+    moved = c(gather.GatherElements(1), labels, order)
+    counts = forms.reduce(c, "Sum", number, [1])
+    front = forms.less(c, places, counts)
+    return forms.where(c, front, moved, c.i64(-1)), forms.squeeze(c, counts, [1])

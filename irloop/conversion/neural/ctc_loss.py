@@ -1,0 +1,148 @@
+"""CTCLoss in ONNX: a Scan over the frames, which sums the chances of all alignments.
+
+Blanks and labels take turns in the states of an alignment, [N, 2 * L + 1].
+"""
+
+from __future__ import annotations
+
+from irloop.conversion.detection.boxes import at_least, places
+from irloop.conversion.detection.suppression import LOWEST, OUT
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.sizes import OnnxSizes
+from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.neural.ctc import changed, packed
+from irloop.conversion.onnx_loops import OnnxScan
+from irloop.dialects.onnx import comparison, elementwise
+from irloop.dialects.onnx.gather import GatherElements
+from irloop.dialects.openvino import ctc as ov
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+F32, I64 = ElementType.F32, ElementType.I64
+
+
+@exports(ov.CTCLoss)
+def export_loss(
+    c: Conversion,
+    op: ov.CTCLoss,
+    logits: Value,
+    length: Value,
+    labels: Value,
+    label_length: Value,
+    blank: Value | None = None,
+) -> Value:
+    """CTCLoss -> LogSoftmax, and a Scan of the forward recursion in logarithms."""
+    if c.opset < 11:
+        raise c.refuse("it needs GatherElements, which ONNX has since opset 11", opset=11)
+    frames, classes = OnnxSizes(c).of(logits, 3)[1:]
+    if blank is None:
+        none = OnnxSizes(c).list([classes])
+        none = forms.sub(c, none, c.i64([1]))
+    else:
+        none = forms.reshape(c, forms.as_i64(c, blank), [1])
+    target, counts = _targets(c, op, forms.as_i64(c, labels), forms.as_i64(c, label_length))
+    states = _states(c, target, none)
+    place = places(c, OnnxSizes(c).of(states, 2)[1])
+    chances = forms.log_softmax(c, forms.cast(c, logits, F32), 2)
+    shape = OnnxSizes(c).list([1, frames, 1])
+    index = forms.expand(c, forms.unsqueeze(c, states, [1]), shape)
+    own = c(GatherElements(2), chances, index)
+    ends = forms.reshape(c, forms.as_i64(c, length), [-1, 1])
+    active = forms.less(c, places(c, frames), ends)
+    paths = _all_frames(c, op, states, place, own, active)
+    total = _log_sum(c, *_ends(c, paths, counts))
+    loss = c(elementwise.Neg(), forms.squeeze(c, total, [1]))
+    return forms.cast(c, loss, element_of(logits))
+
+
+def _targets(c: Conversion, op: ov.CTCLoss, labels: Value, length: Value) -> tuple[Value, Value]:
+    """The labels [N, L] of each item that count, -1 behind the last; and their numbers [N]."""
+    place = places(c, OnnxSizes(c).of(labels, 2)[1])
+    kept = forms.less(c, place, forms.unsqueeze(c, length, [1]))
+    if op.unique:
+        pairs = (forms.unsqueeze(c, labels, [axis]) for axis in (2, 1))
+        earlier = forms.less(c, place, forms.unsqueeze(c, place, [1]))
+        again = c(comparison.And(), forms.equal(c, *pairs), earlier)
+        times = forms.reduce(c, "Sum", forms.cast(c, again, I64), [2], keep=False)
+        kept = c(comparison.And(), kept, forms.equal(c, times, c.i64(0)))
+    elif op.preprocess_collapse_repeated:
+        kept = c(comparison.And(), kept, changed(c, labels))
+    return packed(c, labels, kept)
+
+
+def _states(c: Conversion, target: Value, blank: Value) -> Value:
+    """The class of each state, [N, 2 * L + 1]."""
+    missing = forms.less(c, target, c.i64(0))
+    labels = forms.unsqueeze(c, forms.where(c, missing, blank, target), [2])
+    blanks = forms.add(c, forms.mul(c, labels, c.i64(0)), blank)
+    pairs = forms.concat(c, [blanks, labels], 2)
+    sizes = OnnxSizes(c)
+    items, count = sizes.of(target, 2)
+    turns = sizes.reshape(pairs, [items, sizes.times(count, 2)])
+    last = forms.expand(c, blank, sizes.list([items, 1]))
+    return forms.concat(c, [turns, last], 1)
+
+
+def _shifted(c: Conversion, values: Value, by: int, fill: Value) -> Value:
+    """Rows [N, S] moved by some places, `fill` [1, 1] before them."""
+    rows = forms.gather(c, forms.shape(c, values), c.i64([0]), 0)
+    before = forms.expand(c, fill, forms.concat(c, [rows, c.i64([by])], 0))
+    return forms.slice_(c, forms.concat(c, [before, values], 1), [0], [-by], [1])
+
+
+def _all_frames(
+    c: Conversion, op: ov.CTCLoss, states: Value, place: Value, chances: Value, active: Value
+) -> Value:
+    """The logarithm of the chance to be in each state behind the last frame, [N, S]."""
+    out, zero = c.constant([[OUT]], F32), c.constant(0.0, F32)
+    half = forms.div(c, place, c.i64(2))
+    is_blank = forms.equal(c, forms.mul(c, half, c.i64(2)), place)
+    skips = c(comparison.And(), forms.logical_not(c, is_blank), at_least(c, place, c.i64(2)))
+    if op.ctc_merge_repeated:
+        before = _shifted(c, states, 2, c.i64([[-1]]))
+        other = forms.logical_not(c, forms.equal(c, states, before))
+        skips = c(comparison.And(), skips, other)
+    first = forms.where(c, forms.equal(c, place, c.i64(0)), zero, out)
+    start = forms.expand(c, first, forms.shape(c, states))
+    scan = OnnxScan(c, "frames")
+    inner = scan.inner
+    paths = scan.state(start, start.type, "paths")
+    chance = scan.scan(chances, 1, False, "chances")
+    runs = scan.scan(active, 1, False, "active")
+    none = inner.constant([[OUT]], F32)
+    stays = paths
+    if not op.ctc_merge_repeated:
+        stays = forms.where(inner, scan.capture(is_blank), paths, none)
+    skipped = _shifted(inner, paths, 2, none)
+    skipped = forms.where(inner, scan.capture(skips), skipped, none)
+    ahead = _log_sum(inner, stays, _shifted(inner, paths, 1, none), skipped)
+    ahead = forms.add(inner, ahead, chance)
+    ahead = forms.where(inner, forms.unsqueeze(inner, runs, [1]), ahead, paths)
+    return scan.finish([ahead], [])[0]
+
+
+def _log_sum(c: Conversion, *values: Value) -> Value:
+    """The logarithm of a sum from logarithms, minus infinity for none."""
+    most = values[0]
+    for value in values[1:]:
+        most = forms.maximum(c, most, value)
+    most = forms.maximum(c, most, c.constant(LOWEST, F32))
+    total = None
+    for value in values:
+        part = c(elementwise.Exp(), forms.sub(c, value, most))
+        total = part if total is None else forms.add(c, total, part)
+    assert total is not None, "there is a value"
+    return forms.add(c, c(elementwise.Log(), total), most)
+
+
+def _ends(c: Conversion, paths: Value, counts: Value) -> tuple[Value, Value]:
+    """The chances of the last blank and of the last label, [N, 1] each."""
+    count = forms.unsqueeze(c, counts, [1])
+    last = forms.mul(c, count, c.i64(2))
+    label = forms.maximum(c, forms.sub(c, last, c.i64(1)), c.i64(0))
+    blank_end, label_end = (c(GatherElements(1), paths, at) for at in (last, label))
+    some = forms.less(c, c.i64(0), count)
+    return blank_end, forms.where(c, some, label_end, c.constant(OUT, F32))

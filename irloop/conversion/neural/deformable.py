@@ -1,0 +1,270 @@
+"""Deformable and causal convolution in the other dialect."""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import product as all_of
+from typing import Any
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.framework.weights import reshaped
+from irloop.conversion.neural.convolution import (
+    kernel_of,
+    onnx_attributes,
+    reshaped_bias,
+    spatial_sizes,
+)
+from irloop.dialects.onnx import convolution as onnx
+from irloop.dialects.onnx import elementwise as onnx_elementwise
+from irloop.dialects.onnx import matmul as onnx_matmul
+from irloop.dialects.onnx.gather import GatherElements
+from irloop.dialects.openvino import activation, slicing
+from irloop.dialects.openvino import convolution as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+from irloop.kernels.geometry import Window
+
+__all__: list[str] = []
+
+Deformable = ov.DeformableConvolution | ov.DeformableConvolution1
+
+
+@exports(ov.DeformableConvolution, ov.DeformableConvolution1)
+def export_deformable(
+    c: Conversion,
+    op: Deformable,
+    data: Value,
+    offset: Value,
+    filters: Value,
+    mask: Value | None = None,
+) -> Value:
+    """DeformableConvolution -> DeformConv; before opset 19 its elements are gathered.
+
+    Where the border goes on up to its edge, places are moved into the data, where the two
+    ways of reading agree, and what lies outside is masked.
+    """
+    kernel, sizes = kernel_of(filters, 2), spatial_sizes(data)
+    if kernel is None or sizes is None:
+        raise c.refuse("its sizes are not known", "give data and filter static shapes")
+    window = Window.of(kernel, op.strides, op.dilations, op.pads_begin, op.pads_end, op.auto_pad)
+    if c.opset < 19:
+        return _gathered(c, op, window, sizes, data, offset, filters, mask)
+    if not op.blends():
+        offset, mask = _moved_inside(c, op, window, sizes, offset, mask)
+    pads = [window.pads(axis, size) for axis, size in enumerate(sizes)]
+    attributes = onnx_attributes(op, len(sizes), kernel) | {
+        "pads": (*(begin for begin, _ in pads), *(end for _, end in pads)),
+        "group": op.group,
+        "offset_group": op.deformable_group,
+    }
+    return c(onnx.DeformConv(**attributes), data, filters, offset, None, mask)
+
+
+def _base(c: Conversion, window: Window, sizes: list[int], offset: Value) -> Value:
+    """Places without an offset as a constant [1, K, axes, windows]."""
+    from irloop.kernels.deformable import base_places
+
+    places = base_places(window, sizes).transpose(0, 2, 1)[None]
+    return c.constant(places, element_of(offset))
+
+
+def _inside(c: Conversion, place: Value, size: int) -> Value:
+    """1 where 0 <= place < size, else 0."""
+    low = forms.less(c, place, forms.scalar(c, 0.0, place))
+    high = forms.less(c, place, forms.scalar(c, float(size), place))
+    zero, one = forms.scalar(c, 0.0, place), forms.scalar(c, 1.0, place)
+    return forms.where(c, low, zero, forms.where(c, high, one, zero))
+
+
+def _moved_inside(
+    c: Conversion,
+    op: Deformable,
+    window: Window,
+    sizes: list[int],
+    offset: Value,
+    mask: Value | None,
+) -> tuple[Value, Value]:
+    """Offsets that end at the last element, and a mask that is 0 for places outside."""
+    rank, groups = len(sizes), op.deformable_group
+    elements, windows = _counts(window, sizes)
+    base = _base(c, window, sizes, offset)
+    moves = forms.reshape(c, offset, [-1, elements, rank, windows])
+    places = forms.add(c, moves, base)
+    bounded, kept = [], None
+    for axis, size in enumerate(sizes):
+        place = forms.gather(c, places, c.i64([axis]), 2)
+        bounded.append(forms.clip(c, place, 0.0, float(size - 1)))
+        inside = _inside(c, place, size)
+        kept = inside if kept is None else forms.mul(c, kept, inside)
+    assert kept is not None, "a convolution has a spatial axis"
+    moved = forms.sub(c, forms.concat(c, bounded, 2), base)
+    outputs = [window.outputs(axis, size) for axis, size in enumerate(sizes)]
+    new_offset = forms.reshape(c, moved, [-1, groups * elements * rank, *outputs])
+    share = forms.reshape(c, kept, [-1, groups * elements, *outputs])
+    return new_offset, share if mask is None else forms.mul(c, mask, share)
+
+
+def _counts(window: Window, sizes: list[int]) -> tuple[int, int]:
+    elements = windows = 1
+    for axis, size in enumerate(sizes):
+        elements *= window.kernel[axis]
+        windows *= window.outputs(axis, size)
+    return elements, windows
+
+
+def _gathered(
+    c: Conversion,
+    op: Deformable,
+    window: Window,
+    sizes: list[int],
+    data: Value,
+    offset: Value,
+    filters: Value,
+    mask: Value | None,
+) -> Value:
+    """The elements of all windows gathered, then one matrix product for each group."""
+    rank, groups = len(sizes), op.deformable_group
+    elements, windows = _counts(window, sizes)
+    channels = shape_of(data).dim(1)
+    outputs = shape_of(filters).dim(0)
+    if not isinstance(channels, int) or not isinstance(outputs, int):
+        raise c.refuse("its channels are not known", "give data and filter static shapes")
+    moves = forms.reshape(c, offset, [-1, elements, rank, windows])
+    places = forms.add(c, moves, _base(c, window, sizes, offset))
+    corners = [
+        _axis_corners(c, forms.gather(c, places, c.i64([axis]), 2), size, blend=op.blends())
+        for axis, size in enumerate(sizes)
+    ]
+    flat = forms.reshape(c, data, [-1, channels // groups, _volume(sizes)])
+    parts = []
+    for chosen in all_of(*corners):
+        index, weight = chosen[0]
+        for (place, share), size in zip(chosen[1:], sizes[1:], strict=True):
+            index = forms.add(c, forms.mul(c, index, c.i64(size)), place)
+            weight = forms.mul(c, weight, share)
+        parts.append(_corner_values(c, flat, index, weight, channels // groups, elements * windows))
+    columns = reduce(lambda left, right: forms.add(c, left, right), parts)
+    if mask is not None:
+        columns = forms.mul(c, columns, forms.reshape(c, mask, [-1, 1, elements * windows]))
+    depth = channels // op.group * elements
+    columns = forms.reshape(c, columns, [-1, op.group, depth, windows])
+    weights = reshaped(c, filters, [op.group, outputs // op.group, depth], forms.reshape)
+    result = forms.numeric(c, onnx_matmul.MatMul(), weights, columns, small=None, half=None)
+    shape = [window.outputs(axis, size) for axis, size in enumerate(sizes)]
+    return forms.reshape(c, result, [-1, outputs, *shape])
+
+
+def _volume(sizes: list[int]) -> int:
+    total = 1
+    for size in sizes:
+        total *= size
+    return total
+
+
+def _axis_corners(
+    c: Conversion, place: Value, size: int, *, blend: bool
+) -> list[tuple[Value, Value]]:
+    """Index (i64) and weight of the two elements around each place on one axis."""
+    scale = None if blend else _inside(c, place, size)
+    if not blend:
+        place = forms.clip(c, place, 0.0, float(size - 1))
+    first = c(onnx_elementwise.Floor(), place)
+    fraction = forms.sub(c, place, first)
+    rest = forms.sub(c, forms.scalar(c, 1.0, place), fraction)
+    result = []
+    for step, weight in ((0.0, rest), (1.0, fraction)):
+        element = forms.add(c, first, forms.scalar(c, step, place))
+        share = forms.mul(c, weight, _inside(c, element, size) if scale is None else scale)
+        bounded = forms.clip(c, element, 0.0, float(size - 1))
+        result.append((forms.cast(c, bounded, ElementType.I64), share))
+    return result
+
+
+def _corner_values(
+    c: Conversion, flat: Value, index: Value, weight: Value, channels: int, count: int
+) -> Value:
+    """Elements of [N, C, P] at an index [N, ...] for all channels, times the weight."""
+    row = forms.reshape(c, index, [-1, 1, count])
+    spread = forms.expand(c, row, c.i64([1, channels, 1]))
+    values = c(GatherElements(axis=2), flat, spread)
+    return forms.mul(c, values, forms.reshape(c, weight, [-1, 1, count]))
+
+
+@imports(onnx.DeformConv)
+def import_deformable(
+    c: Conversion,
+    op: onnx.DeformConv,
+    data: Value,
+    filters: Value,
+    offset: Value,
+    bias: Value | None = None,
+    mask: Value | None = None,
+) -> Value:
+    """DeformConv -> DeformableConvolution of opset8, plus the bias."""
+    if c.opset < 8:
+        raise c.refuse(
+            "DeformableConvolution of opset7 reads the border otherwise", "write opset8 or newer"
+        )
+    rank = shape_of(data).rank or shape_of(filters).rank
+    if rank != 4:
+        raise c.refuse("OpenVINO's deformable convolution has two spatial axes")
+    begin, end = onnx.halves(op.pads or (0, 0, 0, 0))
+    attributes: dict[str, Any] = {
+        "strides": op.strides or (1, 1),
+        "dilations": op.dilations or (1, 1),
+        "pads_begin": begin,
+        "pads_end": end,
+        "group": op.group,
+        "deformable_group": op.offset_group,
+    }
+    target = ov.DeformableConvolution(**attributes, bilinear_interpolation_pad=True)
+    result = c(target, data, offset, filters, mask)
+    return result if bias is None else ov_forms.add(c, result, reshaped_bias(c, bias, 2))
+
+
+@imports(onnx.CausalConvWithState)
+def import_causal(
+    c: Conversion,
+    op: onnx.CausalConvWithState,
+    data: Value,
+    filters: Value,
+    bias: Value | None = None,
+    past: Value | None = None,
+) -> list[Value]:
+    """CausalConvWithState -> Concat of state and data, GroupConvolution, and the new state."""
+    dims = shape_of(filters).static()
+    if dims is None:
+        raise c.refuse("the shape of its filter is not known", "give it a static shape")
+    channels, _, width = dims
+    kept = width - 1
+    seen = data
+    if kept:
+        state = past if past is not None else _no_state(c, data, channels, kept)
+        seen = ov_forms.concat(c, [state, data], 2)
+    grouped = reshaped(c, filters, [channels, 1, 1, width], ov_forms.reshape)
+    conv = ov.GroupConvolution(strides=(1,), pads_begin=(0,), pads_end=(0,), dilations=(1,))
+    result = c(conv, seen, grouped)
+    if bias is not None:
+        result = ov_forms.add(c, result, reshaped_bias(c, bias, 1))
+    if op.activation in ("silu", "swish"):
+        result = c(activation.Swish(), result)
+    return [result, _last(c, seen, kept)]
+
+
+def _no_state(c: Conversion, data: Value, channels: int, kept: int) -> Value:
+    items = ov_forms.gather(c, ov_forms.shape_of(c, data), c.i64([0]), 0)
+    shape = ov_forms.concat(c, [items, c.i64([channels, kept])], 0)
+    return ov_forms.broadcast(c, c.constant(0, element_of(data)), shape)
+
+
+def _last(c: Conversion, seen: Value, kept: int) -> Value:
+    """The last `kept` elements of axis 2."""
+    if kept == 0:
+        # From one past the end: nothing.
+        size = ov_forms.gather(c, ov_forms.shape_of(c, seen), c.i64([2]), 0)
+        return ov_forms.slice_by(c, seen, size, size, [2], c.i64([1]))
+    node = c.emit(slicing.VariadicSplit(), seen, c.i64(2), c.i64([-1, kept]), n_outputs=2)
+    return node.outputs[1]

@@ -1,0 +1,197 @@
+"""Normalisations in ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.tensors import computed_axes
+from irloop.conversion.tensors.reduction import known_axes
+from irloop.dialects.onnx import elementwise as onnx_math
+from irloop.dialects.onnx import normalization as onnx
+from irloop.dialects.openvino import normalization as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+#: Squares of 16-bit floats overflow soon; runtimes hold them in f32.
+_NARROW = frozenset({ElementType.F16, ElementType.BF16})
+
+
+def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
+    """`build` of values that are at least f32, the result in the type of the first."""
+    element = element_of(values[0])
+    chosen = ElementType.F32 if element in _NARROW else element
+    return forms.computed_in(c, chosen, build, *values)
+
+
+def rank_of(c: Conversion, value: Value) -> int:
+    """The rank of the data.
+
+    Raises:
+        RefusedError: when it is not known.
+    """
+    rank = shape_of(value).rank
+    if rank is None:
+        raise c.refuse("the rank of its data is not known", "give the inputs shapes")
+    return rank
+
+
+def reduced(c: Conversion, kind: str, value: Value, axes: Sequence[int] | Value) -> Value:
+    """A reduction that keeps the rank; over no axes it changes nothing."""
+    if isinstance(axes, Value):
+        return computed_axes.reduce(c, kind, value, axes)
+    return forms.reduce(c, kind, value, axes) if axes else value
+
+
+def centred(c: Conversion, value: Value, axes: Sequence[int] | Value) -> Value:
+    """`value` less its mean."""
+    return forms.sub(c, value, reduced(c, "Mean", value, axes))
+
+
+def standardized(
+    c: Conversion,
+    value: Value,
+    axes: Sequence[int] | Value,
+    epsilon: float,
+    *,
+    inside: bool = True,
+) -> Value:
+    """`value` with mean 0 and variance 1; epsilon is added inside the root or outside."""
+    shifted = centred(c, value, axes)
+    variance = reduced(c, "Mean", forms.mul(c, shifted, shifted), axes)
+    small = forms.scalar(c, epsilon, value)
+    if inside:
+        deviation = c(onnx_math.Sqrt(), forms.add(c, variance, small))
+    else:
+        deviation = forms.add(c, c(onnx_math.Sqrt(), variance), small)
+    return forms.div(c, shifted, deviation)
+
+
+def per_channel(c: Conversion, parameter: Value, rank: int) -> Value:
+    """A vector that belongs to axis 1, so that it broadcasts to data of this rank."""
+    return forms.unsqueeze(c, parameter, list(range(1, rank - 1))) if rank > 2 else parameter
+
+
+@exports(ov.BatchNormInference1)
+def export_batch_norm1(
+    c: Conversion,
+    op: ov.BatchNormInference1,
+    gamma: Value,
+    beta: Value,
+    data: Value,
+    mean: Value,
+    variance: Value,
+) -> Value:
+    return _batch_norm(c, op.epsilon, data, gamma, beta, mean, variance)
+
+
+@exports(ov.BatchNormInference5)
+def export_batch_norm5(c: Conversion, op: ov.BatchNormInference5, *operands: Value) -> Value:
+    return _batch_norm(c, op.epsilon, *operands)
+
+
+def _batch_norm(c: Conversion, epsilon: float, *operands: Value) -> Value:
+    target: onnx.BatchNormalization9 | onnx.BatchNormalization14
+    target = (
+        onnx.BatchNormalization14(epsilon) if c.opset >= 14 else onnx.BatchNormalization9(epsilon)
+    )
+
+    def build(*wide: Value) -> Value:
+        return c.emit(target, *wide, n_outputs=1).outputs[0]
+
+    return forms.computed_in(c, forms.stand_in(c, element_of(operands[0])), build, *operands)
+
+
+@exports(ov.MVN1, ov.MVN2)
+def export_mvn2(c: Conversion, op: ov.MVN2, x: Value) -> Value:
+    axes = op.axes(rank_of(c, x))
+    if not op.normalize_variance:
+        return in_f32(c, lambda value: centred(c, value, axes), x)
+    return in_f32(c, lambda value: standardized(c, value, axes, op.eps), x)
+
+
+@exports(ov.MVN6)
+def export_mvn6(c: Conversion, op: ov.MVN6, x: Value, axes: Value) -> Value:
+    known = known_axes(c, axes)
+    listed: Sequence[int] | Value = axes if known is None else known
+    if not op.normalize_variance:
+        return in_f32(c, lambda value: centred(c, value, listed), x)
+    return in_f32(c, lambda value: standardized(c, value, listed, op.eps, inside=op.is_inside), x)
+
+
+@exports(ov.NormalizeL2)
+def export_normalize_l2(c: Conversion, op: ov.NormalizeL2, x: Value, axes: Value) -> Value:
+    """Without axes the result is 1, which x to the power of 0 is for every x."""
+    known = known_axes(c, axes)
+    if known == []:
+        return in_f32(c, lambda value: c(onnx_math.Pow(), value, forms.scalar(c, 0, value)), x)
+    listed: Sequence[int] | Value = axes if known is None else known
+
+    def build(value: Value) -> Value:
+        total = reduced(c, "Sum", forms.mul(c, value, value), listed)
+        small = forms.scalar(c, op.eps, value)
+        combine = forms.maximum if op.is_maximum else forms.add
+        return forms.div(c, value, c(onnx_math.Sqrt(), combine(c, total, small)))
+
+    return in_f32(c, build, x)
+
+
+@exports(ov.LRN)
+def export_lrn(c: Conversion, op: ov.LRN, x: Value, axes: Value) -> Value:
+    """One node for channels of four-dimensional data and an odd size; else sums of slices."""
+    known = known_axes(c, axes)
+    if known is None:
+        raise c.refuse("its axes are computed", "make them constant")
+    rank = rank_of(c, x)
+    chosen = sorted({axis % rank for axis in known})
+    if chosen == [1] and rank == 4 and op.size % 2:
+        node = onnx.LRN(size=op.size, alpha=op.alpha, beta=op.beta, bias=op.bias)
+        return forms.numeric(c, node, x)
+
+    def build(value: Value) -> Value:
+        total = forms.mul(c, value, value)
+        for axis in chosen:
+            total = _window_sum(c, total, axis, rank, (op.size - 1) // 2)
+        scaled = forms.mul(c, total, forms.scalar(c, op.alpha / op.size ** len(chosen), value))
+        base = forms.add(c, scaled, forms.scalar(c, op.bias, value))
+        return forms.div(c, value, c(onnx_math.Pow(), base, forms.scalar(c, op.beta, value)))
+
+    return in_f32(c, build, x)
+
+
+def _window_sum(c: Conversion, value: Value, axis: int, rank: int, side: int) -> Value:
+    """For each element the sum of those up to `side` places away along `axis`."""
+    if side == 0:
+        return value
+    pads = [0] * (2 * rank)
+    pads[axis] = pads[rank + axis] = side
+    padded = forms.pad(c, value, c.i64(pads))
+    total = None
+    for shift in range(2 * side + 1):
+        # The end counts from the back, so that the length of the axis need not be known.
+        end = shift - 2 * side if shift < 2 * side else 2**31 - 1
+        piece = forms.slice_(c, padded, [shift], [end], [axis])
+        total = piece if total is None else forms.add(c, total, piece)
+    assert total is not None
+    return total
+
+
+@exports(ov.GroupNormalization)
+def export_group_norm(
+    c: Conversion, op: ov.GroupNormalization, x: Value, scale: Value, bias: Value
+) -> Value:
+    rank = rank_of(c, x)
+    if c.opset >= 21:
+        target = onnx.GroupNormalization21(op.num_groups, op.epsilon)
+        return forms.numeric(c, target, x, scale, bias)
+
+    def build(value: Value, factor: Value, offset: Value) -> Value:
+        grouped = forms.reshape(c, value, [0, op.num_groups, -1])
+        unit = standardized(c, grouped, [2], op.epsilon)
+        whole = forms.reshape_to(c, unit, forms.shape(c, value))
+        scaled = forms.mul(c, whole, per_channel(c, factor, rank))
+        return forms.add(c, scaled, per_channel(c, offset, rank))
+
+    return in_f32(c, build, x, scale, bias)

@@ -1,0 +1,301 @@
+"""Normalisations and dropout of ONNX in OpenVINO."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.framework.translation import Conversion, imports
+from irloop.dialects.onnx import normalization as onnx
+from irloop.dialects.openvino import elementwise as ov_math
+from irloop.dialects.openvino import normalization as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+_NARROW = frozenset({ElementType.F16, ElementType.BF16})
+
+Outputs = Value | Sequence[Value | None]
+
+
+def rank_of(c: Conversion, value: Value) -> int:
+    """The rank of the data.
+
+    Raises:
+        RefusedError: when it is not known.
+    """
+    rank = shape_of(value).rank
+    if rank is None:
+        raise c.refuse("the rank of its data is not known", "give the inputs shapes")
+    return rank
+
+
+def standardized(
+    c: Conversion, x: Value, axes: Sequence[int], epsilon: float, *, inside: bool = True
+) -> Value:
+    """x with mean 0 and variance 1 over the axes, epsilon inside the root or outside."""
+    if c.opset >= 6:
+        mode = "inside_sqrt" if inside else "outside_sqrt"
+        return c(ov.MVN6(True, epsilon, mode), x, c.i64(list(axes)))
+    shifted = forms.subtract(c, x, forms.reduce(c, "Mean", x, axes))
+    variance = forms.reduce(c, "Mean", forms.multiply(c, shifted, shifted), axes)
+    small = forms.scalar(c, epsilon, x)
+    if inside:
+        return forms.divide(c, shifted, c(ov_math.Sqrt(), forms.add(c, variance, small)))
+    return forms.divide(c, shifted, forms.add(c, c(ov_math.Sqrt(), variance), small))
+
+
+def per_channel(c: Conversion, parameter: Value, rank: int) -> Value:
+    """A vector that belongs to axis 1, so that it broadcasts to data of this rank."""
+    return forms.unsqueeze(c, parameter, list(range(1, rank - 1))) if rank > 2 else parameter
+
+
+def scaled(c: Conversion, unit: Value, scale: Value, bias: Value | None) -> Value:
+    """unit * scale + bias."""
+    product = forms.multiply(c, unit, scale)
+    return product if bias is None else forms.add(c, product, bias)
+
+
+@imports(onnx.BatchNormalization9)
+def import_batch_norm9(c: Conversion, op: onnx.BatchNormalization9, *operands: Value) -> Outputs:
+    if len(c.node.outputs) > 1 and any(value.uses for value in c.node.outputs[1:]):
+        return _trained(c, op.epsilon, op.momentum, *operands)
+    return [_batch_norm(c, op.epsilon, *operands)]
+
+
+@imports(onnx.BatchNormalization14)
+def import_batch_norm14(c: Conversion, op: onnx.BatchNormalization14, *operands: Value) -> Outputs:
+    if op.training_mode:
+        return _trained(c, op.epsilon, op.momentum, *operands)
+    return [_batch_norm(c, op.epsilon, *operands)]
+
+
+@imports(onnx.BatchNormalization7)
+def import_batch_norm7(c: Conversion, op: onnx.BatchNormalization7, *operands: Value) -> Outputs:
+    """With spatial 0 each element of a batch item has parameters of its own."""
+    if len(c.node.outputs) > 1 and any(value.uses for value in c.node.outputs[1:]):
+        if not op.spatial:
+            raise c.refuse("training with parameters for each element", "export for inference")
+        return _trained(c, op.epsilon, op.momentum, *operands)
+    if op.spatial:
+        return [_batch_norm(c, op.epsilon, *operands)]
+    x, scale, bias, mean, variance = operands
+    small = forms.scalar(c, op.epsilon, variance)
+    deviation = c(ov_math.Sqrt(), forms.add(c, variance, small))
+    unit = forms.divide(c, forms.subtract(c, x, mean), deviation)
+    return [scaled(c, unit, scale, bias)]
+
+
+def _batch_norm(c: Conversion, epsilon: float, x: Value, *parameters: Value) -> Value:
+    """Parameters may be wider than the data since opset 15: then all are as wide."""
+    element = element_of(x)
+    types = {element_of(value) for value in parameters}
+    wide = element
+    if types != {element} and ElementType.DYNAMIC not in types:
+        wide = max((element, *types), key=lambda item: item.bits)
+    gamma, beta, mean, variance = (forms.converted(c, value, wide) for value in parameters)
+    data = forms.converted(c, x, wide)
+    if c.opset >= 5:
+        result = c(ov.BatchNormInference5(epsilon), data, gamma, beta, mean, variance)
+    else:
+        result = c(ov.BatchNormInference1(epsilon), gamma, beta, data, mean, variance)
+    return forms.converted(c, result, element)
+
+
+def _trained(
+    c: Conversion,
+    epsilon: float,
+    momentum: float,
+    x: Value,
+    scale: Value,
+    bias: Value,
+    mean: Value,
+    variance: Value,
+) -> Outputs:
+    """Normalisation by the statistics of the batch; further outputs are the running ones."""
+    rank = rank_of(c, x)
+    axes = [0, *range(2, rank)]
+    element = element_of(x)
+    data = forms.converted(c, x, element_of(mean))
+    centre = forms.reduce(c, "Mean", data, axes)
+    shifted = forms.subtract(c, data, centre)
+    spread = forms.reduce(c, "Mean", forms.multiply(c, shifted, shifted), axes)
+    deviation = c(ov_math.Sqrt(), forms.add(c, spread, forms.scalar(c, epsilon, spread)))
+    unit = forms.converted(c, forms.divide(c, shifted, deviation), element_of(scale))
+    result = scaled(c, unit, per_channel(c, scale, rank), per_channel(c, bias, rank))
+    saved = [forms.reshape(c, value, [-1]) for value in (centre, spread)]
+    running = [_running(c, *pair, momentum) for pair in zip((mean, variance), saved, strict=True)]
+    outputs = [forms.converted(c, result, element), *running, *saved]
+    return outputs[: len(c.node.outputs)]
+
+
+def _running(c: Conversion, old: Value, new: Value, momentum: float) -> Value:
+    kept = forms.multiply(c, old, forms.scalar(c, momentum, old))
+    return forms.add(c, kept, forms.multiply(c, new, forms.scalar(c, 1 - momentum, new)))
+
+
+@imports(onnx.InstanceNormalization)
+def import_instance_norm(
+    c: Conversion, op: onnx.InstanceNormalization, x: Value, scale: Value, bias: Value
+) -> Value:
+    rank = rank_of(c, x)
+    unit = standardized(c, x, range(2, rank), op.epsilon)
+    return scaled(c, unit, per_channel(c, scale, rank), per_channel(c, bias, rank))
+
+
+@imports(onnx.GroupNormalization18)
+def import_group_norm18(
+    c: Conversion, op: onnx.GroupNormalization18, x: Value, scale: Value, bias: Value
+) -> Value:
+    """Scale and bias belong to groups, so they are applied while the groups are an axis."""
+
+    def build(value: Value, factor: Value, offset: Value) -> Value:
+        grouped = forms.reshape(c, value, [0, op.num_groups, -1])
+        unit = standardized(c, grouped, [2], op.epsilon)
+        wide = scaled(c, unit, per_channel(c, factor, 3), per_channel(c, offset, 3))
+        return forms.reshape_to(c, wide, forms.shape_of(c, value), special_zero=False)
+
+    return forms.in_f32(c, build, x, scale, bias)
+
+
+@imports(onnx.GroupNormalization21)
+def import_group_norm21(
+    c: Conversion, op: onnx.GroupNormalization21, x: Value, scale: Value, bias: Value
+) -> Value:
+    rank = rank_of(c, x)
+
+    def build(value: Value, factor: Value, offset: Value) -> Value:
+        if c.opset >= 12:
+            return c(ov.GroupNormalization(op.num_groups, op.epsilon), value, factor, offset)
+        grouped = forms.reshape(c, value, [0, op.num_groups, -1])
+        unit = standardized(c, grouped, [2], op.epsilon)
+        whole = forms.reshape_to(c, unit, forms.shape_of(c, value), special_zero=False)
+        return scaled(c, whole, per_channel(c, factor, rank), per_channel(c, offset, rank))
+
+    return forms.in_f32(c, build, x, scale, bias)
+
+
+def _trailing(c: Conversion, x: Value, axis: int) -> list[int]:
+    """The axes from `axis` to the last."""
+    if axis < 0:
+        return list(range(axis, 0))
+    return list(range(axis, rank_of(c, x)))
+
+
+@imports(onnx.LayerNormalization)
+def import_layer_norm(
+    c: Conversion,
+    op: onnx.LayerNormalization,
+    x: Value,
+    scale: Value,
+    bias: Value | None = None,
+) -> Outputs:
+    axes = _trailing(c, x, op.axis)
+    element = element_of(x)
+    wide = forms.converted(c, x, ElementType.F32 if element in _NARROW else element)
+    unit = forms.converted(c, standardized(c, wide, axes, op.epsilon), element)
+    outputs = [scaled(c, unit, scale, bias)]
+    if len(c.node.outputs) == 1:
+        return outputs
+    centre = forms.reduce(c, "Mean", wide, axes)
+    shifted = forms.subtract(c, wide, centre)
+    variance = forms.reduce(c, "Mean", forms.multiply(c, shifted, shifted), axes)
+    root = c(ov_math.Sqrt(), forms.add(c, variance, forms.scalar(c, op.epsilon, wide)))
+    inverse = forms.divide(c, forms.scalar(c, 1, wide), root)
+    statistics = (forms.converted(c, value, ElementType.F32) for value in (centre, inverse))
+    return [*outputs, *statistics][: len(c.node.outputs)]
+
+
+@imports(onnx.RMSNormalization)
+def import_rms_norm(c: Conversion, op: onnx.RMSNormalization, x: Value, scale: Value) -> Value:
+    axes = _trailing(c, x, op.axis)
+
+    def build(value: Value) -> Value:
+        square = forms.reduce(c, "Mean", forms.multiply(c, value, value), axes)
+        root = c(ov_math.Sqrt(), forms.add(c, square, forms.scalar(c, op.epsilon, value)))
+        return forms.divide(c, value, root)
+
+    unit = forms.converted(c, forms.in_f32(c, build, x), element_of(scale))
+    return forms.multiply(c, unit, scale)
+
+
+@imports(onnx.LpNormalization)
+def import_lp_norm(c: Conversion, op: onnx.LpNormalization, x: Value) -> Value:
+    """Where the norm is 0 so are the elements: divided by 1 they stay 0."""
+
+    def build(value: Value) -> Value:
+        if c.opset >= 4:
+            norm = forms.reduce(c, f"L{op.p}", value, [op.axis])
+        elif op.p == 1:
+            norm = forms.reduce(c, "Sum", c(ov_math.Abs(), value), [op.axis])
+        else:
+            squares = forms.reduce(c, "Sum", forms.multiply(c, value, value), [op.axis])
+            norm = c(ov_math.Sqrt(), squares)
+        nothing = forms.equal(c, norm, forms.scalar(c, 0, norm))
+        return forms.divide(c, value, forms.select(c, nothing, forms.scalar(c, 1, norm), norm))
+
+    return forms.in_f32(c, build, x)
+
+
+@imports(onnx.MeanVarianceNormalization)
+def import_mean_variance(c: Conversion, op: onnx.MeanVarianceNormalization, x: Value) -> Value:
+    return standardized(c, x, op.axes, 1e-9, inside=False)
+
+
+@imports(onnx.LRN)
+def import_lrn(c: Conversion, op: onnx.LRN, x: Value) -> Value:
+    """OpenVINO's window is symmetric: an even size is written out as sums of slices."""
+    if op.size % 2:
+        return c(ov.LRN(op.alpha, op.beta, op.bias, op.size), x, c.i64([1]))
+    rank = rank_of(c, x)
+
+    def build(value: Value) -> Value:
+        total = _window_sum(c, forms.multiply(c, value, value), rank, op.size)
+        factor = forms.scalar(c, op.alpha / op.size, value)
+        base = forms.add(c, forms.multiply(c, total, factor), forms.scalar(c, op.bias, value))
+        return forms.divide(c, value, c(ov_math.Power(), base, forms.scalar(c, op.beta, value)))
+
+    return forms.in_f32(c, build, x)
+
+
+def _window_sum(c: Conversion, value: Value, rank: int, size: int) -> Value:
+    before = (size - 1) // 2
+    begins, ends = [0] * rank, [0] * rank
+    begins[1], ends[1] = before, size - 1 - before
+    padded = forms.pad(c, value, c.i64(begins), c.i64(ends), forms.scalar(c, 0, value))
+    total = None
+    for shift in range(size):
+        # The end counts from the back, so that the number of channels need not be known.
+        end = shift - size + 1 if shift < size - 1 else 2**31 - 1
+        piece = forms.slice_(c, padded, [shift], [end], [1])
+        total = piece if total is None else forms.add(c, total, piece)
+    assert total is not None
+    return total
+
+
+@imports(onnx.Dropout7, onnx.Dropout10)
+def import_dropout(c: Conversion, op: onnx.Dropout7 | onnx.Dropout10, x: Value) -> Outputs:
+    """Nothing when a model is run; the mask is all ones."""
+    element = element_of(x) if isinstance(op, onnx.Dropout7) else ElementType.BOOLEAN
+    return [x, mask_of_ones(c, x, element)][: len(c.node.outputs)]
+
+
+@imports(onnx.Dropout12)
+def import_dropout12(
+    c: Conversion,
+    op: onnx.Dropout12,
+    x: Value,
+    ratio: Value | None = None,
+    training: Value | None = None,
+) -> Outputs:
+    if training is not None:
+        trains = c.constant_of(training)
+        share = None if ratio is None else c.constant_of(ratio)
+        if (trains is None or trains.any()) and (share is None or share.any()):
+            raise c.refuse("dropout while training is random", "export the model for inference")
+    return [x, mask_of_ones(c, x, ElementType.BOOLEAN)][: len(c.node.outputs)]
+
+
+def mask_of_ones(c: Conversion, like: Value, element: ElementType) -> Value:
+    """A tensor of ones in the shape of `like`."""
+    return forms.broadcast(c, c.constant(1, element), forms.shape_of(c, like))

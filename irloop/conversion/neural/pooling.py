@@ -1,0 +1,254 @@
+"""OpenVINO's poolings in ONNX.
+
+OpenVINO's `ceil` keeps a window wherever it starts, ONNX drops one that starts in the end
+padding: with known sizes the padding is written so that no rounding is left to be done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.neural.convolution import spatial_sizes
+from irloop.dialects.onnx import convolution, elementwise
+from irloop.dialects.onnx import pooling as onnx
+from irloop.dialects.openvino import pooling as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+from irloop.kernels.geometry import Window
+
+__all__ = ["ceil_is_torch", "reached_pads"]
+
+
+def ceil_is_torch(window: Window) -> bool:
+    """True when no window can start in the end padding, so that both kinds of ceil agree."""
+    return all(
+        window.pads(axis, 0)[1] + window.strides[axis] <= window.extent(axis)
+        for axis in range(len(window.kernel))
+    )
+
+
+def reached_pads(window: Window, sizes: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The padding that the windows reach; an end that they do not reach stays as it is."""
+    begins, ends = [], []
+    for axis, size in enumerate(sizes):
+        begin, end = window.reach(axis, size)
+        declared = window.pads(axis, size)[1]
+        fits = end <= declared and declared - end < window.strides[axis]
+        begins.append(begin)
+        ends.append(declared if fits else end)
+    return tuple(begins), tuple(ends)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Attributes of the ONNX pooling, and padding that has to be done before it."""
+
+    attributes: dict[str, Any]
+    before: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+
+
+def _steps(window: Window) -> dict[str, Any]:
+    attributes: dict[str, Any] = {"kernel_shape": window.kernel, "strides": window.strides}
+    if any(step != 1 for step in window.dilations):
+        attributes["dilations"] = window.dilations
+    return attributes
+
+
+def _plan(c: Conversion, window: Window, data: Value) -> _Plan:
+    rank = len(window.kernel)
+    attributes = _steps(window)
+    sizes = spatial_sizes(data)
+    if sizes is None:
+        return _Plan(attributes | _dynamic(c, window))
+    begins, ends = reached_pads(window, sizes)
+    if any(pad < 0 for pad in ends):
+        # The last elements are in no window: rounding down leaves them out by itself.
+        ends = tuple(max(pad, 0) for pad in ends)
+    too_wide = any(max(begins[axis], ends[axis]) >= window.kernel[axis] for axis in range(rank))
+    if too_wide:
+        return _Plan(attributes, (begins, ends))
+    if any((*begins, *ends)):
+        attributes["pads"] = (*begins, *ends)
+    return _Plan(attributes)
+
+
+def _dynamic(c: Conversion, window: Window) -> dict[str, Any]:
+    """Padding and rounding where the sizes are not known."""
+    if window.auto_pad.startswith("same"):
+        return {"auto_pad": window.auto_pad.upper()}
+    attributes: dict[str, Any] = {}
+    pads = [window.pads(axis, 0) for axis in range(len(window.kernel))]
+    if any(any(pair) for pair in pads):
+        attributes["pads"] = tuple(low for low, _ in pads) + tuple(high for _, high in pads)
+    if window.rounding == "ceil" and not ceil_is_torch(window):
+        raise c.refuse(
+            "it rounds up, a window may lie in the padding, and the sizes are not known",
+            "give the input static spatial dimensions",
+        )
+    if window.rounding != "floor":
+        attributes["ceil_mode"] = 1
+    return attributes
+
+
+def _padded(c: Conversion, plan: _Plan, data: Value, fill: float) -> Value:
+    if plan.before is None:
+        return data
+    begins, ends = plan.before
+    return forms.pad(c, data, c.i64([0, 0, *begins, 0, 0, *ends]), forms.scalar(c, fill, data))
+
+
+@exports(ov.AvgPool, ov.AvgPool14, ov.AvgPool16)
+def export_average(
+    c: Conversion, op: ov.AvgPool | ov.AvgPool14 | ov.AvgPool16, data: Value
+) -> Value:
+    """AvgPool -> AveragePool."""
+    window = op.window()
+    element = element_of(data)
+    whole = element.is_integer
+    x = forms.cast(c, data, ElementType.F32) if whole else data
+    result = _average(c, op, window, x)
+    if not whole:
+        return result
+    return forms.cast(c, c(elementwise.Round(), result), element)
+
+
+def _average(
+    c: Conversion, op: ov.AvgPool | ov.AvgPool14 | ov.AvgPool16, window: Window, x: Value
+) -> Value:
+    include = not op.exclude_pad
+    if any(step != 1 for step in window.dilations) and c.opset < 19:
+        return _average_by_convolution(c, op, window, x)
+    if include and window.rounding == "ceil_torch":
+        # ONNX too divides by what lies within the declared padding.
+        attributes = _steps(window) | _dynamic(c, window)
+        if not _rounds_up(window, x):
+            # Shape inference before 19 counts a window that starts in the end padding.
+            attributes.pop("ceil_mode", None)
+        pool = onnx.AveragePool(**attributes, count_include_pad=1)
+        return forms.numeric(c, pool, x)
+    plan = _plan(c, window, x)
+    if plan.before is None:
+        pool = onnx.AveragePool(**plan.attributes, count_include_pad=int(include))
+        return forms.numeric(c, pool, x)
+    padded = _padded(c, plan, x, 0.0)
+    mean = forms.numeric(c, onnx.AveragePool(**plan.attributes), padded)
+    return mean if include else forms.mul(c, mean, _share(c, window, x))
+
+
+def _average_by_convolution(
+    c: Conversion, op: ov.AvgPool | ov.AvgPool14 | ov.AvgPool16, window: Window, x: Value
+) -> Value:
+    """A mean of each channel by equal weights: AveragePool has dilations from opset 19 on."""
+    import numpy as np
+
+    channels, sizes = shape_of(x).dim(1), spatial_sizes(x)
+    partial = not op.exclude_pad and window.rounding == "ceil_torch" and _rounds_up(window, x)
+    if not isinstance(channels, int) or sizes is None or partial:
+        raise c.refuse("AveragePool has dilations from opset 19 on", opset=19)
+    begins, ends = reached_pads(window, sizes)
+    pads = (*begins, *(max(pad, 0) for pad in ends))
+    weight = np.full((channels, 1, *window.kernel), 1 / np.prod(window.kernel))
+    means = forms.numeric(
+        c,
+        convolution.Conv(**_steps(window), pads=pads, group=channels),
+        x,
+        c.constant(weight, element_of(x)),
+    )
+    return forms.mul(c, means, _share(c, window, x)) if op.exclude_pad else means
+
+
+def _rounds_up(window: Window, x: Value) -> bool:
+    """True when rounding up gives another window, or when that is not known."""
+    sizes = spatial_sizes(x)
+    floor = replace(window, rounding="floor")
+    return sizes is None or any(
+        window.outputs(axis, size) != floor.outputs(axis, size) for axis, size in enumerate(sizes)
+    )
+
+
+def _share(c: Conversion, window: Window, x: Value) -> Value:
+    """Kernel area divided by the elements of each window that are no padding, [1, 1, ...]."""
+    import numpy as np
+
+    from irloop.kernels.pooling import members
+
+    sizes = spatial_sizes(x)
+    assert sizes is not None, "padding before the pooling needs known sizes"
+    share = np.ones(())
+    for axis, size in enumerate(sizes):
+        number = members(window, axis, size, include_pad=False, clip_end=True)
+        share = share[..., None] * (window.kernel[axis] / number)
+    return c.constant(share[None, None], element_of(x))
+
+
+@exports(ov.MaxPool1)
+def export_max1(c: Conversion, op: ov.MaxPool1, data: Value) -> Value:
+    """MaxPool -> MaxPool."""
+    return _maximum(c, op.window(), data)
+
+
+def _maximum(c: Conversion, window: Window, data: Value) -> Value:
+    plan = _plan(c, window, data)
+    chosen = _max_element(c, data)
+
+    def build(x: Value) -> Value:
+        pool = onnx.MaxPool(**plan.attributes)
+        return c.emit(pool, _padded(c, plan, x, _lowest(x)), n_outputs=1).outputs[0]
+
+    return forms.computed_in(c, chosen, build, data)
+
+
+def _max_element(c: Conversion, data: Value) -> ElementType:
+    """The element type to compute in: MaxPool knows floats, and 8-bit integers since 12."""
+    element = element_of(data)
+    if element in (ElementType.I8, ElementType.U8):
+        return element if c.opset >= 12 else ElementType.F32
+    if element.is_integer:
+        return ElementType.F64
+    return ElementType.F32 if element is ElementType.BF16 and c.opset < 22 else element
+
+
+def _lowest(x: Value) -> float:
+    element = element_of(x)
+    if element is ElementType.I8:
+        return -128.0
+    return 0.0 if element is ElementType.U8 else float("-inf")
+
+
+@exports(ov.MaxPool, ov.MaxPool14)
+def export_max(c: Conversion, op: ov.MaxPool | ov.MaxPool14, data: Value) -> list[Value | None]:
+    """MaxPool with indices -> MaxPool."""
+    window = op.window()
+    if not c.node.outputs[1].is_used:
+        return [_maximum(c, window, data), None]
+    plan = _plan(c, window, data)
+    if plan.before is not None:
+        raise c.refuse("its indices are used and a window lies in the padding alone")
+    element, chosen = element_of(data), _max_element(c, data)
+    node = c.emit(onnx.MaxPool(**plan.attributes), forms.cast(c, data, chosen), n_outputs=2)
+    values, indices = node.outputs
+    rank = 2 + len(window.kernel)
+    axis = op.axis % rank
+    if axis:
+        indices = c(elementwise.Mod(), indices, _volume(c, data, axis))
+    return [forms.cast(c, values, element), forms.cast(c, indices, op.index_element_type)]
+
+
+def _volume(c: Conversion, data: Value, axis: int) -> Value:
+    """The product of the dimensions from `axis` on."""
+    dims = shape_of(data).dims
+    known = [] if dims is None else [dim for dim in dims[axis:] if isinstance(dim, int)]
+    if dims is not None and len(known) == len(dims) - axis:
+        total = 1
+        for dim in known:
+            total *= dim
+        return c.i64(total)
+    rank = shape_of(data).rank
+    if rank is None:
+        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    sizes = forms.gather(c, forms.shape(c, data), c.i64(list(range(axis, rank))), 0)
+    return forms.reduce(c, "Prod", sizes, [0], keep=False)

@@ -1,0 +1,326 @@
+"""ONNX's poolings in OpenVINO."""
+
+from __future__ import annotations
+
+import math
+from itertools import product as all_of
+from typing import Any
+
+from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.framework.translation import Conversion, imports
+from irloop.conversion.neural.convolution import spatial_sizes
+from irloop.conversion.neural.pooling import ceil_is_torch, reached_pads
+from irloop.dialects.onnx import pooling as onnx
+from irloop.dialects.openvino import comparison, convolution, elementwise, scatter
+from irloop.dialects.openvino import pooling as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+from irloop.kernels.geometry import Window
+
+__all__: list[str] = []
+
+
+def _attributes(c: Conversion, window: Window, data: Value) -> dict[str, Any]:
+    """Where the windows stand, in numbers if the sizes are known."""
+    attributes: dict[str, Any] = {"kernel_size": window.kernel, "strides": window.strides}
+    rank = len(window.kernel)
+    sizes = spatial_sizes(data)
+    if sizes is not None:
+        begins, ends = reached_pads(window, sizes)
+        return attributes | {
+            "pads_begin": begins,
+            # A negative end means elements in no window; rounding down leaves them out.
+            "pads_end": tuple(max(pad, 0) for pad in ends),
+        }
+    pads = [window.pads(axis, 0) for axis in range(rank)]
+    if window.auto_pad.startswith("same"):
+        pads = [(0, 0)] * rank
+        attributes["auto_pad"] = window.auto_pad
+    attributes["pads_begin"] = tuple(begin for begin, _ in pads)
+    attributes["pads_end"] = tuple(end for _, end in pads)
+    if window.rounding == "ceil_torch" and not window.auto_pad.startswith("same"):
+        attributes["rounding_type"] = _rounding(c, window)
+    return attributes
+
+
+def _rounding(c: Conversion, window: Window) -> str:
+    if ceil_is_torch(window):
+        return "ceil"
+    if c.opset < 14:
+        raise c.refuse(
+            "it rounds up, a window may lie in the padding, and the sizes are not known",
+            "give the input static spatial dimensions",
+        )
+    return "ceil_torch"
+
+
+def _is_dilated(window: Window) -> bool:
+    return any(step != 1 for step in window.dilations)
+
+
+@imports(onnx.AveragePool, onnx.AveragePool1)
+def import_average(c: Conversion, op: onnx.AveragePool | onnx.AveragePool1, data: Value) -> Value:
+    """AveragePool -> AvgPool."""
+    window = op.window()
+    include = isinstance(op, onnx.AveragePool) and op.count_include_pad != 0
+    if _is_dilated(window) and c.opset < 16:
+        return _dilated_mean(c, window, data, include=include)
+    if include and window.rounding == "ceil_torch":
+        return _clipped_mean(c, window, data)
+    attributes = _attributes(c, window, data) | {"exclude_pad": not include}
+    return _emitted(c, window, attributes, data)
+
+
+def _emitted(c: Conversion, window: Window, attributes: dict[str, Any], data: Value) -> Value:
+    if _is_dilated(window):
+        return c(ov.AvgPool16(**attributes, dilations=window.dilations), data)
+    if attributes.get("rounding_type") == "ceil_torch":
+        return c(ov.AvgPool14(**attributes), data)
+    return c(ov.AvgPool(**attributes), data)
+
+
+def _clipped_mean(c: Conversion, window: Window, data: Value) -> Value:
+    """Padding counts, but not what lies beyond it: OpenVINO's ceil_torch, or corrected."""
+    sizes = spatial_sizes(data)
+    if sizes is None:
+        if c.opset < 14:
+            raise c.refuse(
+                "it rounds up and counts padding, and the sizes are not known",
+                "give the input static spatial dimensions",
+            )
+        attributes = _attributes(c, window, data) | {"rounding_type": "ceil_torch"}
+        return _emitted(c, window, attributes, data)
+    mean = _emitted(c, window, _attributes(c, window, data) | {"exclude_pad": False}, data)
+    return forms.multiply(c, mean, _share(c, window, data, sizes, include=True))
+
+
+def _share(c: Conversion, window: Window, data: Value, sizes: list[int], *, include: bool) -> Value:
+    """Kernel area divided by the elements that each window counts, [1, 1, ...]."""
+    import numpy as np
+
+    from irloop.kernels.pooling import members
+
+    share = np.ones(())
+    for axis, size in enumerate(sizes):
+        number = members(window, axis, size, include_pad=include, clip_end=True)
+        share = share[..., None] * (window.kernel[axis] / number)
+    return c.constant(share[None, None], element_of(data))
+
+
+def _dilated_mean(c: Conversion, window: Window, data: Value, *, include: bool) -> Value:
+    """A mean over dilated windows as a convolution of each channel."""
+    sizes = spatial_sizes(data)
+    if sizes is None:
+        raise c.refuse("its windows are dilated and the sizes are not known", "write opset 16")
+    area = math.prod(window.kernel)
+    mean = forms.multiply(c, _dilated_sum(c, window, data), forms.scalar(c, 1.0 / area, data))
+    return forms.multiply(c, mean, _share(c, window, data, sizes, include=include))
+
+
+def _dilated_sum(c: Conversion, window: Window, data: Value) -> Value:
+    """The sum over dilated windows as a convolution of each channel with ones."""
+    import numpy as np
+
+    dims, sizes = shape_of(data).dims, spatial_sizes(data)
+    channels = dims[1] if dims is not None else None
+    if not isinstance(channels, int) or sizes is None:
+        raise c.refuse("its windows are dilated and the sizes are not known", "write opset 16")
+    begins, ends = reached_pads(window, sizes)
+    ones = c.constant(np.ones((channels, 1, 1, *window.kernel)), element_of(data))
+    op = convolution.GroupConvolution(
+        strides=window.strides,
+        pads_begin=begins,
+        pads_end=tuple(max(pad, 0) for pad in ends),
+        dilations=window.dilations,
+    )
+    return c(op, data, ones)
+
+
+@imports(onnx.MaxPool1)
+def import_max1(c: Conversion, op: onnx.MaxPool1, data: Value) -> Value:
+    """MaxPool -> MaxPool."""
+    return c(ov.MaxPool1(**_attributes(c, op.window(), data)), data)
+
+
+@imports(onnx.MaxPool)
+def import_max(c: Conversion, op: onnx.MaxPool, data: Value) -> list[Value | None]:
+    """MaxPool -> MaxPool; with indices or dilations that of opset8, or comparisons before it."""
+    window = op.window()
+    attributes = _attributes(c, window, data)
+    indexed = len(c.node.outputs) > 1 and c.node.outputs[1].is_used
+    rounds = attributes.get("rounding_type", "floor")
+    if not indexed and not _is_dilated(window) and rounds != "ceil_torch":
+        return [c(ov.MaxPool1(**attributes), data), None]
+    if c.opset < 8:
+        return _compared(c, window, data, indexed=indexed, by_columns=op.storage_order == 1)
+    cls = ov.MaxPool14 if rounds == "ceil_torch" else ov.MaxPool
+    node = c.emit(cls(**attributes, dilations=window.dilations), data)
+    values, indices = node.outputs
+    if op.storage_order == 1 and indexed:
+        indices = _column_major(c, indices, data)
+    return [values, indices]
+
+
+def _compared(
+    c: Conversion, window: Window, data: Value, *, indexed: bool, by_columns: bool
+) -> list[Value | None]:
+    """The largest of as many strided slices as a window has elements, and where it stood."""
+    shape = shape_of(data).static()
+    if shape is None:
+        raise c.refuse(
+            "MaxPool of opset7 has neither indices nor dilations, and the sizes are not known",
+            "write opset8 or newer",
+        )
+    sizes, rank = shape[2:], len(window.kernel)
+    pads = [window.reach(axis, size) for axis, size in enumerate(sizes)]
+    low, high = ([max(pad, 0) for pad in ends] for ends in zip(*pads, strict=True))
+    lowest = forms.scalar(c, _lowest(element_of(data)), data)
+    padded = forms.pad(c, data, c.i64([0, 0, *low]), c.i64([0, 0, *high]), lowest)
+    counts = [window.outputs(axis, size) for axis, size in enumerate(sizes)]
+    axes = list(range(2, 2 + rank))
+    best: Value | None = None
+    where: Value | None = None
+    for offset in all_of(*map(range, window.kernel)):
+        starts = [step * place for step, place in zip(window.dilations, offset, strict=True)]
+        ends = [
+            start + (count - 1) * stride + 1
+            for start, count, stride in zip(starts, counts, window.strides, strict=True)
+        ]
+        values = forms.slice_(c, padded, starts, ends, axes, window.strides)
+        index = _flat_places(c, window, shape, offset, by_columns=by_columns) if indexed else None
+        if best is None:
+            best, where = values, index
+            continue
+        if where is not None and index is not None:
+            better = c(comparison.Greater(), values, best)
+            where = forms.select(c, better, index, where)
+        best = forms.maximum(c, best, values)
+    return [best, where]
+
+
+def _lowest(element: ElementType) -> float:
+    if element is ElementType.I8:
+        return -128.0
+    return 0.0 if element is ElementType.U8 else -math.inf
+
+
+def _flat_places(
+    c: Conversion,
+    window: Window,
+    shape: tuple[int, ...],
+    offset: tuple[int, ...],
+    *,
+    by_columns: bool,
+) -> Value:
+    """The flat index that one element of each window has in the data, [N, C, ...]."""
+    import numpy as np
+
+    from irloop.kernels.pooling import flat_index
+
+    sizes = shape[2:]
+    places = []
+    for axis, size in enumerate(sizes):
+        start = np.arange(window.outputs(axis, size)) * window.strides[axis]
+        place = start - window.pads(axis, size)[0] + offset[axis] * window.dilations[axis]
+        places.append(place.reshape(-1, *(1,) * (len(sizes) - 1 - axis)))
+    return c.i64(flat_index(places, shape, 0, by_columns))
+
+
+def _column_major(c: Conversion, indices: Value, data: Value) -> Value:
+    """Row-major flat indices as indices that count the first spatial axis fastest."""
+    sizes = spatial_sizes(data)
+    if sizes is None:
+        raise c.refuse("storage_order 1 needs known sizes", "fix the input's spatial dimensions")
+    plane = math.prod(sizes)
+
+    def number(value: int) -> Value:
+        return c.i64(value)
+
+    rest = c(elementwise.FloorMod(), indices, number(plane))
+    result = forms.subtract(c, indices, rest)
+    for axis in reversed(range(len(sizes))):
+        place = c(elementwise.FloorMod(), rest, number(sizes[axis]))
+        rest = forms.divide(c, rest, number(sizes[axis]))
+        # The step of an axis is the product of the sizes before it.
+        stride = math.prod(sizes[:axis])
+        result = forms.add(c, result, forms.multiply(c, place, number(stride)))
+    return result
+
+
+@imports(onnx.LpPool, onnx.LpPool1, onnx.LpPool2)
+def import_lp(c: Conversion, op: onnx.LpPool | onnx.LpPool1 | onnx.LpPool2, data: Value) -> Value:
+    """LpPool -> the root of the mean of powers, times the area."""
+    window = op.window()
+    power = forms.scalar(c, float(op.p), data)
+    powers = c(elementwise.Power(), c(elementwise.Abs(), data), power)
+    if _is_dilated(window) and c.opset < 16:
+        total = _dilated_sum(c, window, powers)
+    else:
+        attributes = _attributes(c, window, powers) | {"exclude_pad": False}
+        if attributes.get("rounding_type") == "ceil_torch":
+            raise c.refuse("it rounds up and the sizes are not known", "fix the input's shape")
+        area = forms.scalar(c, float(math.prod(window.kernel)), data)
+        total = forms.multiply(c, _emitted(c, window, attributes, powers), area)
+    return c(elementwise.Power(), total, forms.scalar(c, 1.0 / float(op.p), data))
+
+
+def _spatial_axes(c: Conversion, data: Value) -> list[int]:
+    rank = shape_of(data).rank
+    if rank is None:
+        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    return list(range(2, rank))
+
+
+@imports(onnx.GlobalAveragePool)
+def import_global_average(c: Conversion, op: onnx.GlobalAveragePool, data: Value) -> Value:
+    """GlobalAveragePool -> ReduceMean."""
+    return forms.reduce(c, "Mean", data, _spatial_axes(c, data))
+
+
+@imports(onnx.GlobalMaxPool)
+def import_global_max(c: Conversion, op: onnx.GlobalMaxPool, data: Value) -> Value:
+    """GlobalMaxPool -> ReduceMax."""
+    return forms.reduce(c, "Max", data, _spatial_axes(c, data))
+
+
+@imports(onnx.GlobalLpPool, onnx.GlobalLpPool1)
+def import_global_lp(
+    c: Conversion, op: onnx.GlobalLpPool | onnx.GlobalLpPool1, data: Value
+) -> Value:
+    """GlobalLpPool -> ReduceL1, ReduceL2, or the root of a sum of powers."""
+    axes = _spatial_axes(c, data)
+    if op.p in (1, 2):
+        return forms.reduce(c, f"L{int(op.p)}", data, axes)
+    power = forms.scalar(c, float(op.p), data)
+    powers = c(elementwise.Power(), c(elementwise.Abs(), data), power)
+    total = forms.reduce(c, "Sum", powers, axes)
+    return c(elementwise.Power(), total, forms.scalar(c, 1.0 / float(op.p), data))
+
+
+@imports(onnx.MaxUnpool)
+def import_max_unpool(
+    c: Conversion,
+    op: onnx.MaxUnpool,
+    data: Value,
+    indices: Value,
+    shape: Value | None = None,
+) -> Value:
+    """MaxUnpool -> ScatterElementsUpdate into zeros, padded to the output shape."""
+    import numpy as np
+
+    sizes = shape_of(data).static()
+    if sizes is None:
+        raise c.refuse("MaxUnpool needs known sizes", "fix the shape of its input")
+    inner = op.inner_shape(sizes)
+    flat = c.constant(np.zeros(math.prod(inner)), element_of(data))
+    where = forms.reshape(c, forms.converted(c, indices, ElementType.I64), [-1])
+    values = forms.reshape(c, data, [-1])
+    filled = c(scatter.ScatterElementsUpdate(), flat, where, values, c.i64(0))
+    result = forms.reshape(c, filled, inner)
+    if shape is None:
+        return result
+    wanted = forms.converted(c, shape, ElementType.I64)
+    missing = forms.subtract(c, wanted, c.i64(inner))
+    zero = forms.scalar(c, 0.0, data)
+    return forms.pad(c, result, c.i64([0] * len(inner)), missing, zero)

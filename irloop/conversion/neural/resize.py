@@ -1,0 +1,336 @@
+"""Interpolation in the other dialect.
+
+What the other format cannot name is written with known sizes: nearest as a Gather, everything
+else as a product with a weight matrix along each axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.framework.translation import Conversion, exports
+from irloop.dialects.onnx import elementwise
+from irloop.dialects.onnx import matmul as onnx_matmul
+from irloop.dialects.onnx import resize as onnx
+from irloop.dialects.openvino import resize as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import Dim, ElementType
+
+if TYPE_CHECKING:
+    from irloop.kernels.resize import Axis, Resampling
+
+__all__ = ["SHARED", "moving", "with_matrices"]
+
+#: Coordinates that Resize has under the same name in every opset.
+SHARED = frozenset({"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"})
+
+#: The types that ONNX Runtime resizes.
+RUNS_IN = frozenset(
+    {ElementType.F32, ElementType.F16, ElementType.I32, ElementType.I8, ElementType.U8}
+)
+
+Gather = Callable[[Conversion, Value, Value, int], Value]
+Product = Callable[[Conversion, Value, Value], Value]
+Transpose = Callable[[Conversion, Value, Sequence[int]], Value]
+
+
+def with_matrices(
+    c: Conversion,
+    data: Value,
+    plans: Sequence[Axis],
+    how: Resampling,
+    gather: Gather,
+    product: Product,
+    transpose: Transpose,
+) -> Value:
+    """`data` resized along each axis by a constant index or a constant matrix."""
+    from irloop.kernels import resize as kernel
+
+    result = data
+    rank = shape_of(data).rank or 0
+    for plan in plans:
+        index, weights = kernel.taps(plan, how)
+        if weights is None:
+            result = gather(c, result, c.i64(index[:, 0]), plan.axis)
+            continue
+        matrix = c.constant(kernel.weight_matrix(plan, how), element_of(data))
+        order = [axis for axis in range(rank) if axis != plan.axis]
+        moved = product(c, transpose(c, result, [*order, plan.axis]), matrix)
+        back = list(range(rank - 1))
+        back.insert(plan.axis, rank - 1)
+        result = transpose(c, moved, back)
+    return result
+
+
+def _onnx_product(c: Conversion, left: Value, right: Value) -> Value:
+    return forms.numeric(c, onnx_matmul.MatMul(), left, right, small=None)
+
+
+@exports(ov.Interpolate, ov.Interpolate1, ov.Interpolate11)
+def export_interpolate(c: Conversion, op: ov.Interpolation, *inputs: Value | None) -> Value:
+    """Interpolate -> Resize."""
+    data = inputs[0]
+    assert data is not None
+    sizes, scales, axes = _inputs(c, op, inputs)
+    low, high = op.pads()
+    if any((*low, *high)):
+        rank = shape_of(data).rank or len(low)
+        widths = [*low, *(0,) * (rank - len(low)), *high, *(0,) * (rank - len(high))]
+        data = forms.pad(c, data, c.i64(widths), forms.scalar(c, 0.0, data))
+    if not element_of(data).is_float and op.how().mode != "nearest":
+        return _of_integers(c, op, data, sizes, scales, axes)
+    return _exported(c, op, data, sizes, scales, axes)
+
+
+def _of_integers(
+    c: Conversion,
+    op: ov.Interpolation,
+    data: Value,
+    sizes: Value | None,
+    scales: Value | None,
+    axes: Value | list[int] | None,
+) -> Value:
+    """Integers are interpolated as numbers, rounded, and kept inside of their type."""
+    element = element_of(data)
+    wide = forms.cast(c, data, ElementType.F32)
+    found = c(elementwise.Round(), _exported(c, op, wide, sizes, scales, axes))
+    if element.bits < 32:
+        signed = element.value.startswith("i")
+        low = -(2 ** (element.bits - 1)) if signed else 0
+        found = forms.clip(c, found, low, low + 2**element.bits - 1)
+    return forms.cast(c, found, element)
+
+
+def _exported(
+    c: Conversion,
+    op: ov.Interpolation,
+    data: Value,
+    sizes: Value | None,
+    scales: Value | None,
+    axes: Value | list[int] | None,
+) -> Value:
+    how = op.how()
+    plans = _openvino_plans(c, data, sizes, scales, axes)
+    name = _nearest_name(how, plans)
+    if plans == []:
+        return data
+    if name is not None and _sayable(c, how, plans, by_scales=scales is not None, like=data):
+        attributes = _resize_attributes(how, name)
+        if plans is not None:
+            axes = [plan.axis for plan in plans]
+            sizes = c.i64([plan.count for plan in plans])
+            if scales is not None and how.coordinates != "align_corners":
+                sizes, scales = None, c.constant([plan.scale for plan in plans], ElementType.F32)
+        return _emit_resize(c, attributes, data, sizes, scales, axes)
+    if plans is None and how.coordinates == "asymmetric" and name is None and sizes is not None:
+        return _nearest_at_run_time(c, data, sizes, axes)
+    if plans is None:
+        raise c.refuse(
+            f"mode {how.mode} with {how.coordinates} needs known sizes",
+            "give the input a static shape and constant sizes",
+        )
+    return with_matrices(c, data, plans, how, forms.gather, _onnx_product, forms.transpose)
+
+
+def _sayable(
+    c: Conversion, how: Resampling, plans: list[Axis] | None, *, by_scales: bool, like: Value
+) -> bool:
+    """True when Resize says the same, in a form that ONNX Runtime has."""
+    old_nearest = how.coordinates == "tf_half_pixel_for_nn" and how.mode == "nearest"
+    if how.coordinates not in SHARED and not (old_nearest and c.opset < 13):
+        return False
+    if how.mode not in ("nearest", "linear", "cubic") or how.antialias:
+        return False
+    if plans is None:
+        return True
+    if by_scales and how.coordinates != "align_corners":
+        from irloop.kernels import resize as kernel
+
+        scales = c.constant_of(c.constant([plan.scale for plan in plans], ElementType.F32))
+        assert scales is not None, "a constant has a value"
+        counts = kernel.counts_of_scales([plan.size for plan in plans], scales)
+        if counts != [plan.count for plan in plans]:
+            return False
+    return how.mode == "nearest" or _runs(how.mode, [p.axis for p in plans], shape_of(like).rank)
+
+
+def _runs(mode: str, axes: list[int], rank: int | None) -> bool:
+    """True when ONNX Runtime resizes these axes by weights."""
+    if rank == 2 or (rank == 3 and mode == "linear"):
+        return True
+    allowed = {4: ({2, 3}, {1, 2}), 5: ({2, 3, 4},)} if mode == "linear" else {4: ({2, 3},)}
+    return any(set(axes) <= inner for inner in allowed.get(rank or 0, ()))
+
+
+def _nearest_at_run_time(
+    c: Conversion, data: Value, sizes: Value, axes: Value | list[int] | None
+) -> Value:
+    """Nearest that rounds up when shrinking and down when enlarging, by a Gather an axis."""
+    rank = shape_of(data).rank
+    if rank is None:
+        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    shape, result = forms.shape(c, data), data
+    wanted = forms.cast(c, sizes, ElementType.I64)
+    for at, axis in enumerate(_axes_list(c, axes, rank)):
+        count = forms.gather(c, wanted, c.i64(at), 0)
+        size = forms.gather(c, shape, c.i64(axis), 0)
+        step = forms.range_(c, c.i64(0), count, c.i64(1))
+        number, have, want = (
+            forms.cast(c, value, ElementType.F32) for value in (step, size, count)
+        )
+        place = forms.div(c, number, forms.div(c, want, have))
+        up, down = c(elementwise.Ceil(), place), c(elementwise.Floor(), place)
+        rounded = forms.where(c, forms.less(c, want, have), up, down)
+        last = forms.sub(c, have, forms.scalar(c, 1.0, have))
+        index = forms.cast(c, forms.minimum(c, rounded, last), ElementType.I64)
+        result = forms.gather(c, result, index, axis)
+    return result
+
+
+def _inputs(
+    c: Conversion, op: ov.Interpolation, inputs: tuple[Value | None, ...]
+) -> tuple[Value | None, Value | None, Value | list[int] | None]:
+    """Sizes or scales (the one that counts), and axes (None: all)."""
+    if isinstance(op, ov.Interpolate1):
+        return inputs[1], None, list(op.axes)
+    if isinstance(op, ov.Interpolate11):
+        axes = inputs[2] if len(inputs) > 2 else None
+        if op.by_scales():
+            return None, inputs[1], axes
+        return inputs[1], None, axes
+    axes = inputs[3] if len(inputs) > 3 else None
+    return (None, inputs[2], axes) if op.by_scales() else (inputs[1], None, axes)
+
+
+def _axes_list(c: Conversion, axes: Value | list[int] | None, rank: int) -> list[int]:
+    if isinstance(axes, list):
+        return [axis % rank for axis in axes]
+    if axes is None:
+        return list(range(rank))
+    known = c.constant_of(axes)
+    if known is None:
+        raise c.refuse("the axes to resize are not constant")
+    return [int(axis) % rank for axis in known.reshape(-1)]
+
+
+def _openvino_plans(
+    c: Conversion,
+    data: Value,
+    sizes: Value | None,
+    scales: Value | None,
+    axes: Value | list[int] | None,
+) -> list[Axis] | None:
+    """What happens to each axis, or None when a size is not known."""
+    from irloop.kernels import resize as kernel
+
+    dims = shape_of(data).dims
+    given = sizes if sizes is not None else scales
+    numbers = None if given is None else c.constant_of(given)
+    if dims is None or numbers is None:
+        return None
+    chosen, flat = _axes_list(c, axes, len(dims)), numbers.reshape(-1)
+    kept = moving(dims, chosen, None if sizes is not None else [float(item) for item in flat])
+    if kept is None:
+        return None
+    wanted = None if sizes is None else [int(flat[at]) for at in kept]
+    known = [dim if isinstance(dim, int) else 0 for dim in dims]
+    return kernel.openvino_plans(
+        known, [chosen[at] for at in kept], [float(flat[at]) for at in kept], wanted
+    )
+
+
+def moving(
+    dims: Sequence[Dim], axes: Sequence[int], scales: Sequence[float] | None
+) -> list[int] | None:
+    """Which of `axes` have a known size; None when another one may change."""
+    kept = []
+    for at, axis in enumerate(axes):
+        if isinstance(dims[axis], int):
+            kept.append(at)
+        elif scales is None or scales[at] != 1.0:
+            return None
+    return kept
+
+
+def _nearest_name(how: Resampling, plans: list[Axis] | None) -> str | None:
+    """The nearest_mode in ONNX; None when it differs from axis to axis or is not known."""
+    if how.mode != "nearest" or how.nearest != "simple":
+        return how.nearest
+    if plans is None:
+        return None
+    names = {"ceil" if plan.scale < 1 else "floor" for plan in plans}
+    return names.pop() if len(names) == 1 else ("floor" if not names else None)
+
+
+def _resize_attributes(how: Resampling, nearest: str) -> dict[str, Any]:
+    attributes: dict[str, Any] = {
+        "mode": how.mode,
+        "coordinate_transformation_mode": how.coordinates,
+    }
+    if how.mode == "nearest":
+        attributes["nearest_mode"] = nearest
+    if how.mode == "cubic":
+        attributes["cubic_coeff_a"] = how.cubic
+    return attributes
+
+
+def _emit_resize(
+    c: Conversion,
+    attributes: dict[str, Any],
+    data: Value,
+    sizes: Value | None,
+    scales: Value | None,
+    axes: Value | list[int] | None,
+) -> Value:
+    rank = shape_of(data).rank
+    if rank is None:
+        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    chosen = _axes_list(c, axes, rank)
+    element = element_of(data)
+    empty = c.constant([], ElementType.F32)
+    roi = empty if c.opset < 13 else None
+    if sizes is not None:
+        whole = _all_sizes(c, data, forms.cast(c, sizes, ElementType.I64), chosen, rank)
+        given: tuple[Value | None, ...] = (roi, empty if c.opset < 13 else None, whole)
+    else:
+        assert scales is not None, "sizes or scales are given"
+        given = (roi, _all_scales(c, forms.cast(c, scales, ElementType.F32), chosen, rank))
+    op = onnx.Resize(**attributes) if c.opset >= 18 else onnx.Resize11(**attributes)
+    if element not in RUNS_IN:
+        return forms.computed_in(c, ElementType.F32, lambda x: c(op, x, *given), data)
+    return c(op, data, *given)
+
+
+def _all_sizes(c: Conversion, data: Value, sizes: Value, axes: list[int], rank: int) -> Value:
+    """One size for each axis of the data."""
+    if axes == list(range(rank)):
+        return sizes
+    known, dims = c.constant_of(sizes), shape_of(data).dims
+    if known is not None and dims is not None:
+        whole: list[Any] = list(dims)
+        for axis, size in zip(axes, known.reshape(-1), strict=True):
+            whole[axis] = int(size)
+        if all(isinstance(size, int) for size in whole):
+            return c.i64(whole)
+    shape = forms.shape(c, data)
+    every = forms.concat(c, [shape, sizes], 0)
+    order = [rank + axes.index(axis) if axis in axes else axis for axis in range(rank)]
+    return forms.gather(c, every, c.i64(order), 0)
+
+
+def _all_scales(c: Conversion, scales: Value, axes: list[int], rank: int) -> Value:
+    """One scale for each axis of the data, 1 for those that stay."""
+    if axes == list(range(rank)):
+        return scales
+    known = c.constant_of(scales)
+    if known is not None:
+        whole = [1.0] * rank
+        for axis, scale in zip(axes, known.reshape(-1), strict=True):
+            whole[axis] = float(scale)
+        return c.constant(whole, ElementType.F32)
+    every = forms.concat(c, [c.constant([1.0], ElementType.F32), scales], 0)
+    order = [1 + axes.index(axis) if axis in axes else 0 for axis in range(rank)]
+    return forms.gather(c, every, c.i64(order), 0)

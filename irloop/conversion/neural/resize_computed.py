@@ -1,0 +1,253 @@
+"""Resize in OpenVINO where sizes, scales or the region are computed while the model runs.
+
+The arithmetic of `kernels.resize`, in operations: an output element is a weighted sum of a few
+input elements of its axis, read by one Gather.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.framework.known_inputs import needed_rank
+from irloop.conversion.framework.translation import Conversion
+from irloop.dialects.openvino import comparison, elementwise
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+if TYPE_CHECKING:
+    from irloop.kernels.resize import Resampling
+
+__all__ = ["Request", "resized"]
+
+F32 = ElementType.F32
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of each of `axes`: scales or sizes, and the region of tf_crop_and_resize."""
+
+    axes: Sequence[int]
+    scales: Value | None
+    sizes: Value | None
+    policy: str
+    region: Value | None
+
+
+def resized(c: Conversion, how: Resampling, data: Value, request: Request) -> Value:
+    """`data` with its axes resized one after the other.
+
+    Raises:
+        RefusedError: for tf_half_pixel_for_nn, which would move axes that keep their size.
+    """
+    if how.coordinates == "tf_half_pixel_for_nn":
+        raise c.refuse(
+            f"mode {how.mode} with {how.coordinates} needs known sizes",
+            "give the input a static shape and constant sizes",
+        )
+    weighted = how.mode != "nearest"
+    result = forms.converted(c, data, F32) if weighted else data
+    for plan in _plans(c, data, request):
+        result = plan.applied(how, result)
+    return forms.converted(c, result, element_of(data))
+
+
+def _plans(c: Conversion, data: Value, request: Request) -> list[_Axis]:
+    sizes = [forms.size_of(c, data, axis) for axis in request.axes]
+    whole = forms.concat(c, [forms.reshape(c, size, [1]) for size in sizes], 0)
+    inner = forms.convert(c, whole, F32)
+    if request.sizes is None:
+        assert request.scales is not None, "there are scales where no sizes are"
+        factors = forms.converted(c, request.scales, F32)
+        lengths = forms.multiply(c, inner, factors)
+        counts = forms.convert(c, c(elementwise.Floor(), lengths), ElementType.I64)
+    else:
+        wanted = forms.converted(c, request.sizes, ElementType.I64)
+        factors = forms.divide(c, forms.convert(c, wanted, F32), inner)
+        counts = wanted
+        if request.policy != "stretch":
+            kind = "Min" if request.policy == "not_larger" else "Max"
+            factors = forms.tile(c, forms.reduce(c, kind, factors, [0]), c.i64([len(sizes)]))
+            half = c.constant(0.5, F32)
+            rounded = c(elementwise.Floor(), forms.add(c, forms.multiply(c, factors, inner), half))
+            counts = forms.convert(c, rounded, ElementType.I64)
+        lengths = forms.convert(c, counts, F32)
+
+    def item(values: Value, at: int) -> Value:
+        return forms.gather(c, values, c.i64(at), 0)
+
+    region = None if request.region is None else forms.converted(c, request.region, F32)
+    many = len(request.axes)
+    return [
+        _Axis(
+            c,
+            axis,
+            item(inner, at),
+            item(counts, at),
+            item(factors, at),
+            item(lengths, at),
+            None if region is None else (item(region, at), item(region, many + at)),
+        )
+        for at, axis in enumerate(request.axes)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """One axis: its size, factor and length as f32 scalars, its new size as an i64 scalar."""
+
+    c: Conversion
+    axis: int
+    size: Value
+    count: Value
+    scale: Value
+    length: Value
+    region: tuple[Value, Value] | None
+
+    def applied(self, how: Resampling, data: Value) -> Value:
+        """`data` with this axis resized."""
+        c = self.c
+        place = self._places(how.coordinates)
+        if how.mode == "nearest":
+            index = self._inside(self._rounded(place, how.nearest))
+            result = forms.gather(c, data, forms.convert(c, index, ElementType.I64), self.axis)
+        else:
+            result = self._weighted(how, place, data)
+        if how.coordinates != "tf_crop_and_resize":
+            return result
+        low, high = forms.less(c, place, self._number(0)), forms.less(c, self._last(), place)
+        beyond = self._along(c(comparison.LogicalOr(), low, high), result, 0)
+        return forms.select(c, beyond, forms.scalar(c, how.extrapolation, result), result)
+
+    def _weighted(self, how: Resampling, place: Value, data: Value) -> Value:
+        """The sum over the elements [count, taps] of each place."""
+        c = self.c
+        index, weights = self._taps(how, forms.unsqueeze(c, place, [1]))
+        within = self._inside(index)
+        if how.exclude_outside:
+            kept = forms.convert(c, forms.equal(c, within, index), F32)
+            weights = forms.multiply(c, weights, kept)
+        if how.exclude_outside or how.antialias:
+            total = forms.reduce(c, "Sum", weights, [1])
+            none = forms.equal(c, total, self._number(0))
+            weights = forms.divide(c, weights, forms.select(c, none, self._number(1), total))
+        read = forms.gather(c, data, forms.convert(c, within, ElementType.I64), self.axis)
+        products = forms.multiply(c, read, self._along(weights, data, 1))
+        return forms.reduce(c, "Sum", products, [self.axis + 1], keep=False)
+
+    def _taps(self, how: Resampling, place: Value) -> tuple[Value, Value]:
+        """Elements and weights by their distance; a filter is widened when shrinking."""
+        c = self.c
+        linear = how.mode == "linear"
+        reach = 1 if linear else 2
+        first = forms.subtract(c, c(elementwise.Ceiling(), place), self._number(1))
+        if not how.antialias:
+            offsets = c.constant([list(range(1 - reach, 1 + reach))], F32)
+            narrow = self._number(1)
+        else:
+            narrow = forms.minimum(c, self.scale, self._number(1))
+            wide = c(elementwise.Ceiling(), forms.divide(c, self._number(reach), narrow))
+            low = forms.convert(c, forms.subtract(c, self._number(1), wide), ElementType.I64)
+            high = forms.subtract(c, c.i64(2), low)
+            numbers = forms.convert(c, forms.range_(c, low, high, c.i64(1)), F32)
+            offsets = forms.unsqueeze(c, numbers, [0])
+        index = forms.add(c, first, offsets)
+        distance = forms.multiply(c, forms.subtract(c, index, place), narrow)
+        far = c(elementwise.Abs(), distance)
+        if linear:
+            rest = forms.subtract(c, self._number(1), far)
+            return index, forms.maximum(c, rest, self._number(0))
+        return index, self._cubic(far, how.cubic)
+
+    def _cubic(self, x: Value, a: float) -> Value:
+        """Keys' filter at distances."""
+        c = self.c
+
+        def polynomial(*factors: float) -> Value:
+            result = self._number(factors[0])
+            for factor in factors[1:]:
+                result = forms.add(c, forms.multiply(c, result, x), self._number(factor))
+            return result
+
+        near, far = polynomial(a + 2, -(a + 3), 0, 1), polynomial(a, -5 * a, 8 * a, -4 * a)
+        outer = forms.select(c, forms.less(c, x, self._number(2)), far, self._number(0))
+        return forms.select(c, c(comparison.LessEqual(), x, self._number(1)), near, outer)
+
+    def _places(self, coordinates: str) -> Value:
+        """Where each output element stands among the input elements."""
+        c, half = self.c, self._number(0.5)
+        out = forms.convert(c, forms.range_(c, c.i64(0), self.count, c.i64(1)), F32)
+        if coordinates == "asymmetric":
+            return forms.divide(c, out, self.scale)
+        if coordinates == "align_corners":
+            return self._steps(self._last(), out, self._number(0))
+        if coordinates == "tf_crop_and_resize":
+            return self._in_region(out)
+        centre = forms.divide(c, forms.add(c, out, half), self.scale)
+        place = forms.subtract(c, centre, half)
+        if coordinates == "half_pixel_symmetric":
+            count = forms.convert(c, self.count, F32)
+            exact = forms.multiply(c, self.scale, self.size)
+            missing = forms.subtract(c, self._number(1), forms.divide(c, count, exact))
+            offset = forms.multiply(c, forms.multiply(c, self.size, half), missing)
+            return forms.add(c, offset, place)
+        if coordinates == "pytorch_half_pixel":
+            many = forms.less(c, c.i64(1), self.count)
+            return forms.select(c, many, place, self._number(0))
+        return place
+
+    def _in_region(self, out: Value) -> Value:
+        c, last = self.c, self._last()
+        assert self.region is not None, "tf_crop_and_resize has a region"
+        first, end = self.region
+        middle = forms.multiply(c, forms.multiply(c, forms.add(c, first, end), last), self._half())
+        way = forms.multiply(c, forms.subtract(c, end, first), last)
+        start = forms.multiply(c, first, last)
+        alone = forms.subtract(c, middle, start)
+        return forms.add(c, start, self._steps(way, out, alone))
+
+    def _steps(self, way: Value, out: Value, alone: Value) -> Value:
+        """Even steps over a way; `alone` for a single element."""
+        c = self.c
+        span = forms.subtract(c, self.length, self._number(1))
+        none = forms.equal(c, span, self._number(0))
+        safe = forms.select(c, none, self._number(1), span)
+        return forms.select(c, none, alone, forms.divide(c, forms.multiply(c, out, way), safe))
+
+    def _rounded(self, place: Value, rounding: str) -> Value:
+        c = self.c
+        if rounding == "simple":
+            shrinks = forms.less(c, self.scale, self._number(1))
+            return forms.select(
+                c, shrinks, c(elementwise.Ceiling(), place), c(elementwise.Floor(), place)
+            )
+        if rounding == "floor":
+            return c(elementwise.Floor(), place)
+        if rounding == "ceil":
+            return c(elementwise.Ceiling(), place)
+        if rounding == "round_prefer_ceil":
+            return c(elementwise.Floor(), forms.add(c, place, self._half()))
+        return c(elementwise.Ceiling(), forms.subtract(c, place, self._half()))
+
+    def _inside(self, index: Value) -> Value:
+        low = forms.maximum(self.c, index, self._number(0))
+        return forms.minimum(self.c, low, self._last())
+
+    def _last(self) -> Value:
+        return forms.subtract(self.c, self.size, self._number(1))
+
+    def _half(self) -> Value:
+        return self._number(0.5)
+
+    def _number(self, number: float) -> Value:
+        return self.c.constant(number, F32)
+
+    def _along(self, values: Value, data: Value, more: int) -> Value:
+        """Values of this axis (and `more` behind it), to be broadcast over the axes behind."""
+        behind = needed_rank(self.c, data) - 1 - self.axis
+        if not behind:
+            return values
+        return forms.unsqueeze(self.c, values, [1 + more + at for at in range(behind)])

@@ -1,0 +1,223 @@
+"""Resize and Upsample in OpenVINO: Interpolate, else products with weight matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.framework.translation import Conversion, imports
+from irloop.conversion.neural.resize import SHARED, moving, with_matrices
+from irloop.conversion.neural.resize_computed import Request, resized
+from irloop.dialects.onnx import resize as onnx
+from irloop.dialects.openvino import matmul as ov_matmul
+from irloop.dialects.openvino import resize as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+if TYPE_CHECKING:
+    from irloop.kernels.resize import Axis, Resampling
+
+__all__: list[str] = []
+
+#: The types that Interpolate takes, and what stands in for others.
+STAND_INS = {
+    ElementType.I16: ElementType.I32,
+    ElementType.U16: ElementType.I32,
+    ElementType.U32: ElementType.I64,
+    ElementType.BOOLEAN: ElementType.U8,
+}
+
+
+def _product(c: Conversion, left: Value, right: Value) -> Value:
+    return c(ov_matmul.MatMul(), left, right)
+
+
+@imports(onnx.Upsample, onnx.Upsample1)
+def import_upsample(c: Conversion, op: onnx.Upsample | onnx.Upsample1, data: Value) -> Value:
+    """Upsample -> Interpolate."""
+    numbers = (
+        op.scales
+        if isinstance(op, onnx.Upsample)
+        else (
+            1.0,
+            1.0,
+            op.height_scale,
+            op.width_scale,
+        )
+    )
+    scales = c.constant(list(numbers), ElementType.F32)
+    return _in_known_type(c, op.how(), data, scales, None, [], "stretch", None)
+
+
+@imports(onnx.Upsample9, onnx.Resize10)
+def import_scaled(
+    c: Conversion, op: onnx.Upsample9 | onnx.Resize10, data: Value, scales: Value
+) -> Value:
+    """Upsample, Resize -> Interpolate."""
+    return _in_known_type(c, op.how(), data, scales, None, [], "stretch", None)
+
+
+@imports(onnx.Resize, onnx.Resize11)
+def import_resize(
+    c: Conversion,
+    op: onnx.Resize11,
+    data: Value,
+    roi: Value | None = None,
+    scales: Value | None = None,
+    sizes: Value | None = None,
+) -> Value:
+    """Resize -> Interpolate, or products with weight matrices."""
+    if scales is not None and shape_of(scales).count() == 0:
+        scales = None
+    if sizes is not None and shape_of(sizes).count() == 0:
+        sizes = None
+    region = roi if op.coordinate_transformation_mode == "tf_crop_and_resize" else None
+    return _in_known_type(
+        c, op.how(), data, scales, sizes, list(op.chosen_axes()), op.policy(), region
+    )
+
+
+def _in_known_type(c: Conversion, how: Resampling, data: Value, *others: Any) -> Value:
+    """Integers are interpolated as numbers and truncated, as runtimes of ONNX do."""
+    element = element_of(data)
+    weighted = how.mode != "nearest" and not element.is_float
+    chosen = ElementType.F32 if weighted else STAND_INS.get(element, element)
+    found = _imported(c, how, ov_forms.converted(c, data, chosen), *others)
+    return ov_forms.converted(c, found, element)
+
+
+def _imported(
+    c: Conversion,
+    how: Resampling,
+    data: Value,
+    scales: Value | None,
+    sizes: Value | None,
+    chosen: list[int],
+    policy: str,
+    region: Value | None,
+) -> Value:
+    rank = shape_of(data).rank
+    if rank is None:
+        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    axes = [axis % rank for axis in chosen] or list(range(rank))
+    request = Request(axes, scales, sizes, policy, region)
+    plans = _onnx_plans(c, how, data, request)
+    sayable = how.coordinates in SHARED or how.coordinates == "tf_half_pixel_for_nn"
+    # An axis that keeps its size stays as it is in OpenVINO, whatever its scale.
+    exact = plans is None or all(
+        plan.span == plan.count - 1 and plan.count != plan.size for plan in plans
+    )
+    plain = not how.antialias and not how.exclude_outside and policy == "stretch"
+    if plans is None and how.coordinates == "align_corners" and sizes is None:
+        # OpenVINO rounds the new size before it aligns the corners.
+        exact = False
+    runs = plans is None or _interpolates(how.mode, [plan.axis for plan in plans], rank)
+    if c.opset >= 4 and sayable and exact and plain and runs:
+        return _interpolated(c, how, data, scales, sizes, axes, plans)
+    if plans is None:
+        return resized(c, how, data, request)
+    result = with_matrices(c, data, plans, how, ov_forms.gather, _product, ov_forms.transpose)
+    return _filled(c, result, plans, how)
+
+
+def _interpolates(mode: str, axes: list[int], rank: int) -> bool:
+    """True when OpenVINO's CPU resizes these axes, and a cubic of them is right."""
+    if rank <= 2 or (rank == 3 and mode != "cubic"):
+        return True
+    return rank > 3 and min(axes, default=2) >= 2 and (mode != "cubic" or len(axes) < 3)
+
+
+def _filled(c: Conversion, result: Value, plans: Sequence[Axis], how: Resampling) -> Value:
+    """`result` with the extrapolation value where its places lie outside of the data."""
+    from irloop.kernels import resize as kernel
+
+    for plan in plans:
+        outside = kernel.outside(plan, how)
+        if outside is not None:
+            shape = [1] * (shape_of(result).rank or 0)
+            shape[plan.axis] = plan.count
+            mask = c.constant(outside.reshape(shape), ElementType.BOOLEAN)
+            value = ov_forms.scalar(c, how.extrapolation, result)
+            result = ov_forms.select(c, mask, value, result)
+    return result
+
+
+def _onnx_plans(c: Conversion, how: Resampling, data: Value, request: Request) -> list[Axis] | None:
+    """What happens to each axis, or None where that is known only when the model runs."""
+    from irloop.kernels import resize as kernel
+
+    axes, sizes = request.axes, request.sizes
+    region: list[float] = []
+    if request.region is not None:
+        bounds_known = c.constant_of(request.region)
+        if bounds_known is None:
+            return None
+        region = [float(bound) for bound in bounds_known.reshape(-1)]
+    dims = shape_of(data).dims
+    given = sizes if sizes is not None else request.scales
+    numbers = None if given is None else c.constant_of(given)
+    if dims is None or numbers is None:
+        return None
+    flat = numbers.reshape(-1)
+    kept = moving(dims, axes, None if sizes is not None else [float(item) for item in flat])
+    if kept is None:
+        return None
+    known = [dim if isinstance(dim, int) else 0 for dim in dims]
+    wanted = None if sizes is None else [int(flat[at]) for at in kept]
+    bounds = [*kept, *(len(axes) + at for at in kept)] if region else []
+    plans = kernel.onnx_plans(
+        known,
+        [axes[at] for at in kept],
+        flat[kept] if wanted is None else None,
+        wanted,
+        request.policy,
+        [region[at] for at in bounds],
+    )
+    return kernel.needed(plans, how)
+
+
+def _interpolated(
+    c: Conversion,
+    how: Resampling,
+    data: Value,
+    scales: Value | None,
+    sizes: Value | None,
+    axes: list[int],
+    plans: list[Axis] | None,
+) -> Value:
+    """Interpolate-4 over the axes that change, as far as they are known."""
+    attributes: dict[str, Any] = {
+        "mode": "linear_onnx" if how.mode == "linear" else how.mode,
+        "coordinate_transformation_mode": how.coordinates,
+        "nearest_mode": how.nearest,
+        "cube_coeff": how.cubic,
+        "shape_calculation_mode": "sizes" if sizes is not None else "scales",
+    }
+    if plans is not None:
+        moving = [plan.axis for plan in plans]
+        if not moving:
+            return data
+        counts = c.i64([plan.count for plan in plans])
+        factors = c.constant([plan.scale for plan in plans], ElementType.F32)
+        moved = {"mode": _linear_name(how, len(moving))}
+        return c(ov.Interpolate(**attributes | moved), data, counts, factors, c.i64(moving))
+    every = c.i64(axes)
+    if sizes is not None:
+        wanted = ov_forms.converted(c, sizes, ElementType.I64)
+        ones = c.constant([1.0] * len(axes), ElementType.F32)
+        moved = {"mode": _linear_name(how, len(axes))}
+        return c(ov.Interpolate(**attributes | moved), data, wanted, ones, every)
+    assert scales is not None, "sizes or scales are given"
+    factors = ov_forms.converted(c, scales, ElementType.F32)
+    counts = c.i64([1] * len(axes))
+    moved = {"mode": _linear_name(how, len(axes))}
+    return c(ov.Interpolate(**attributes | moved), data, counts, factors, every)
+
+
+def _linear_name(how: Resampling, axes: int) -> str:
+    """linear_onnx works on up to three axes, linear on any; both mean the same here."""
+    if how.mode != "linear":
+        return how.mode
+    return "linear_onnx" if axes <= 3 else "linear"

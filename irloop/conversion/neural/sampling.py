@@ -1,0 +1,258 @@
+"""Grid sampling in the other dialect.
+
+OpenVINO has GridSample since opset9; before, and for volumes, it is written as one Gather for
+each corner of a cell, weighted and added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from itertools import product as all_of
+
+from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.framework.translation import IMPORTS, Conversion, Converter, exports, imports
+from irloop.dialects.onnx import sampling as onnx
+from irloop.dialects.openvino import comparison, elementwise
+from irloop.dialects.openvino import sampling as ov
+from irloop.dialects.sampling import mode_of
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Graph, Value
+from irloop.graph.types import ElementType
+
+__all__ = ["export_grid_sample"]
+
+_OLD_MODES = {"nearest": "nearest", "linear": "bilinear", "cubic": "bicubic"}
+
+#: Keys' coefficient, the same in both formats.
+CUBIC = -0.75
+
+#: The OpenVINO opset whose operations the sum of Gather needs.
+OLDEST = 7
+
+
+@exports(ov.GridSample)
+def export_grid_sample(c: Conversion, op: ov.GridSample, data: Value, grid: Value) -> Value:
+    """GridSample -> GridSample, before 16 a sum of Gather."""
+    mode, align = mode_of(op.mode), int(op.align_corners)
+    padding = op.padding_mode.lower()
+    if c.opset < 16:
+        return _export_sampler(c, op, data, grid)
+    if c.opset < 20:
+        return c(onnx.GridSample16(align, padding, _OLD_MODES[mode]), data, grid)
+    return c(onnx.GridSample(align, padding, mode), data, grid)
+
+
+def _export_sampler(c: Conversion, op: ov.GridSample, data: Value, grid: Value) -> Value:
+    """The sum that stands for GridSample in old OpenVINO opsets, exported itself."""
+    inner = Conversion(Graph("GridSample"), Converter(IMPORTS, OLDEST))
+    read = [inner.parameter(name, value.type) for name, value in (("data", data), ("grid", grid))]
+    sampler = _Sampler(
+        inner, read[0], read[1], mode_of(op.mode), op.padding_mode.lower(), op.align_corners, 2
+    )
+    inner.result(sampler.run(), "sampled")
+    return c.convert_graph(inner.graph, [data, grid])[0]
+
+
+@imports(onnx.GridSample, onnx.GridSample16)
+def import_grid_sample(
+    c: Conversion, op: onnx.GridSample | onnx.GridSample16, data: Value, grid: Value
+) -> Value:
+    """GridSample -> GridSample of opset9, else a sum of Gather."""
+    mode, align = mode_of(op.mode), op.align_corners != 0
+    if c.opset >= 9 and shape_of(data).rank == 4:
+        return c(ov.GridSample(align, _OLD_MODES[mode], op.padding_mode), data, grid)
+    rank = shape_of(data).rank
+    if rank is None:
+        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    return _Sampler(c, data, grid, mode, op.padding_mode, align, rank - 2).run()
+
+
+@imports(onnx.AffineGrid)
+def import_affine_grid(c: Conversion, op: onnx.AffineGrid, theta: Value, size: Value) -> Value:
+    """AffineGrid -> the columns of the matrices times the places along each axis, added."""
+    rows = shape_of(theta).dim(1)
+    count = shape_of(size).count()
+    axes = rows if isinstance(rows, int) else None if count is None else count - 2
+    if axes is None:
+        raise c.refuse("its number of axes is not known", "declare the shapes of the inputs")
+    ones = list(range(1, 1 + axes))
+
+    def column(at: int) -> Value:
+        return forms.unsqueeze(c, forms.gather(c, theta, c.i64(at), 2), ones)
+
+    result = column(axes)
+    for axis in range(axes):
+        dim = forms.gather(c, size, c.i64(2 + axis), 0)
+        places = _units(c, dim, element_of(theta), align=op.align_corners != 0)
+        shape = [1] * (axes + 2)
+        shape[1 + axis] = -1
+        along = forms.reshape(c, places, shape)
+        result = forms.add(c, result, forms.multiply(c, column(axes - 1 - axis), along))
+    return result
+
+
+def _units(c: Conversion, count: Value, element: ElementType, *, align: bool) -> Value:
+    """Where `count` elements stand between -1 and 1."""
+    numbers = forms.convert(c, forms.range_(c, c.i64(0), count, c.i64(1)), element)
+    double = forms.multiply(c, numbers, forms.scalar(c, 2.0, numbers))
+    one = forms.scalar(c, 1.0, numbers)
+    if align:
+        steps = forms.maximum(c, forms.subtract(c, count, c.i64(1)), c.i64(1))
+    else:
+        steps, double = count, forms.add(c, double, one)
+    return forms.subtract(c, forms.divide(c, double, forms.convert(c, steps, element)), one)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sampler:
+    """Emits grid sampling in operations of opset7."""
+
+    c: Conversion
+    data: Value
+    grid: Value
+    mode: str
+    padding: str
+    align: bool
+    axes: int
+
+    def run(self) -> Value:
+        c = self.c
+        shape = forms.shape_of(c, self.data)
+        sizes = [forms.gather(c, shape, c.i64(2 + axis), 0) for axis in range(self.axes)]
+        rows = self._rows()
+        places = forms.reshape(c, self.grid, [0, -1, self.axes])
+        corners = [self._corners(places, axis, sizes[axis]) for axis in range(self.axes)]
+        first = self._first_rows(shape, sizes)
+        total: list[Value] = []
+        for chosen in all_of(*corners):
+            index = chosen[0][0]
+            for (place, _), size in zip(chosen[1:], sizes[1:], strict=True):
+                index = forms.add(c, forms.multiply(c, index, size), place)
+            weights = [weight for _, weight in chosen if weight is not None]
+            total.append(self._weighted(rows, forms.add(c, index, first), weights))
+        summed = reduce(lambda left, right: forms.add(c, left, right), total)
+        result = forms.transpose(c, summed, [0, 2, 1])
+        outer = forms.gather(c, shape, c.i64([0, 1]), 0)
+        of_grid = forms.shape_of(c, self.grid)
+        inner = forms.gather(c, of_grid, c.i64(list(range(1, 1 + self.axes))), 0)
+        wanted = forms.concat(c, [outer, inner], 0)
+        return forms.reshape_to(c, result, wanted, special_zero=False)
+
+    def _rows(self) -> Value:
+        """The channels of each element as a row, [N * P, C].
+
+        A Gather with batch_dims would say it shorter; on few elements the CPU plugin computes
+        that wrong or crashes (2026.4).
+        """
+        c, rank = self.c, 2 + self.axes
+        last = forms.transpose(c, self.data, [0, *range(2, rank), 1])
+        channels = forms.gather(c, forms.shape_of(c, self.data), c.i64([1]), 0)
+        pattern = forms.concat(c, [c.i64([-1]), channels], 0)
+        return forms.reshape_to(c, last, pattern, special_zero=False)
+
+    def _first_rows(self, shape: Value, sizes: list[Value]) -> Value:
+        """The first row of each item, [N, 1]."""
+        c = self.c
+        count = reduce(lambda left, right: forms.multiply(c, left, right), sizes)
+        items = forms.gather(c, shape, c.i64(0), 0)
+        numbers = forms.range_(c, c.i64(0), items, c.i64(1))
+        return forms.unsqueeze(c, forms.multiply(c, numbers, count), [1])
+
+    def _weighted(self, rows: Value, index: Value, weights: list[Value]) -> Value:
+        """Rows [N, K, C] at an index [N, K], times the weights [N, K]."""
+        c = self.c
+        values = forms.gather(c, rows, index, 0)
+        if not weights:
+            return values
+        weight = reduce(lambda left, right: forms.multiply(c, left, right), weights)
+        return forms.multiply(c, values, forms.unsqueeze(c, weight, [2]))
+
+    def _number(self, value: float) -> Value:
+        return forms.scalar(self.c, value, self.grid)
+
+    def _corners(self, places: Value, axis: int, size: Value) -> list[tuple[Value, Value | None]]:
+        """Index (i64) and weight of each corner along one axis, [N, P]."""
+        c = self.c
+        unit = forms.gather(c, places, c.i64(self.axes - 1 - axis), 2)
+        count = forms.convert(c, size, element_of(self.grid))
+        last = forms.subtract(c, count, self._number(1.0))
+        half = self._number(0.5)
+        moved = forms.add(c, unit, self._number(1.0))
+        if self.align:
+            place = forms.multiply(c, forms.multiply(c, moved, half), last)
+        else:
+            scaled = forms.multiply(c, moved, count)
+            place = forms.multiply(c, forms.subtract(c, scaled, self._number(1.0)), half)
+        if self.mode == "nearest":
+            place = c(elementwise.Round(mode="half_to_even"), place)
+        if self.mode != "cubic" or self.padding == "reflection":
+            place = self._bounded(place, last)
+        if self.mode == "nearest":
+            return [self._element(place, last, None)]
+        first = c(elementwise.Floor(), place)
+        fraction = forms.subtract(c, place, first)
+        if self.mode == "linear":
+            rest = forms.subtract(c, self._number(1.0), fraction)
+            start, weights = 0, [rest, fraction]
+        else:
+            start, weights = -1, self._cubic(fraction)
+        return [
+            self._element(forms.add(c, first, self._number(float(offset))), last, weight)
+            for offset, weight in enumerate(weights, start=start)
+        ]
+
+    def _cubic(self, t: Value) -> list[Value]:
+        c = self.c
+
+        def polynomial(x: Value, *factors: float) -> Value:
+            result = self._number(factors[0])
+            for factor in factors[1:]:
+                result = forms.add(c, forms.multiply(c, result, x), self._number(factor))
+            return result
+
+        rest = forms.subtract(c, self._number(1.0), t)
+        near = (CUBIC + 2, -(CUBIC + 3), 0.0, 1.0)
+        far = (CUBIC, -5 * CUBIC, 8 * CUBIC, -4 * CUBIC)
+        one = self._number(1.0)
+        return [
+            polynomial(forms.add(c, t, one), *far),
+            polynomial(t, *near),
+            polynomial(rest, *near),
+            polynomial(forms.add(c, rest, one), *far),
+        ]
+
+    def _bounded(self, place: Value, last: Value) -> Value:
+        if self.padding == "border":
+            low = forms.maximum(self.c, place, self._number(0.0))
+            return forms.minimum(self.c, low, last)
+        return self._reflected(place, last) if self.padding == "reflection" else place
+
+    def _reflected(self, place: Value, last: Value) -> Value:
+        """Places mirrored at both ends of 0..last, or of -0.5..last + 0.5."""
+        c = self.c
+        low = self._number(0.0 if self.align else -0.5)
+        span = last if self.align else forms.add(c, last, self._number(1.0))
+        # One aligned element has no span: everything is mirrored to it.
+        double = forms.maximum(c, forms.multiply(c, span, self._number(2.0)), self._number(1e-6))
+        distance = c(elementwise.FloorMod(), forms.subtract(c, place, low), double)
+        mirrored = forms.minimum(c, distance, forms.subtract(c, double, distance))
+        return forms.add(c, mirrored, low)
+
+    def _element(
+        self, place: Value, last: Value, weight: Value | None
+    ) -> tuple[Value, Value | None]:
+        """A whole place as an index, its weight 0 where it counts as zero."""
+        c = self.c
+        if self.padding == "reflection" and self.mode != "nearest":
+            place = self._reflected(place, last)
+        inside = forms.minimum(c, forms.maximum(c, place, self._number(0.0)), last)
+        index = forms.convert(c, inside, ElementType.I64)
+        if self.padding == "reflection":
+            rounded = c(elementwise.Round(mode="half_to_even"), inside)
+            index = forms.convert(c, rounded, ElementType.I64)
+        if self.padding != "zeros":
+            return index, weight
+        same = c(comparison.Equal(), inside, place)
+        share = forms.convert(c, same, element_of(self.grid))
+        return index, share if weight is None else forms.multiply(c, weight, share)

@@ -1,0 +1,162 @@
+"""ONNX's Fourier transforms in OpenVINO: complex transforms of opset7 and what is around them."""
+
+from __future__ import annotations
+
+from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.framework.known_inputs import ints, needed_axis, needed_rank
+from irloop.conversion.framework.translation import Conversion, imports
+from irloop.conversion.neural.signal import mirrored
+from irloop.dialects.onnx import signal as onnx
+from irloop.dialects.openvino import elementwise
+from irloop.dialects.openvino import signal as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+
+@imports(onnx.DFT17)
+def import_dft17(c: Conversion, op: onnx.DFT17, data: Value, length: Value | None = None) -> Value:
+    """DFT -> DFT, IDFT, RDFT or IRDFT."""
+    place = op.axis % needed_rank(c, data)
+    return _imported(c, data, length, place, inverse=op.inverse != 0, onesided=op.onesided != 0)
+
+
+@imports(onnx.DFT)
+def import_dft(
+    c: Conversion,
+    op: onnx.DFT,
+    data: Value,
+    length: Value | None = None,
+    axis: Value | None = None,
+) -> Value:
+    """DFT -> DFT, IDFT, RDFT or IRDFT."""
+    rank = needed_rank(c, data)
+    inverse, onesided = op.inverse != 0, op.onesided != 0
+    if axis is None or onesided or ints(c, axis) is not None:
+        place = -2 if axis is None else needed_axis(c, axis)
+        return _imported(c, data, length, place % rank, inverse=inverse, onesided=onesided)
+    _since_7(c)
+    # Negative axes of OpenVINO do not count the pairs.
+    places = c(elementwise.FloorMod(), forms.as_list(c, axis), c.i64([rank]))
+    pairs = data if _parts(c, data) == 2 else _complex(c, data, rank)
+    return c(ov.IDFT() if inverse else ov.DFT(), pairs, places, _sizes(c, length))
+
+
+def _imported(
+    c: Conversion, data: Value, length: Value | None, axis: int, *, inverse: bool, onesided: bool
+) -> Value:
+    _since_7(c)
+    rank, parts = needed_rank(c, data), _parts(c, data)
+    sizes, axes = _sizes(c, length), c.i64([axis])
+    if onesided and not inverse and parts == 1 and c.opset >= 9:
+        return c(ov.RDFT(), forms.squeeze(c, data, [rank - 1]), axes, sizes)
+    pairs = data if parts == 2 else _complex(c, data, rank)
+    if onesided and inverse and c.opset >= 9:
+        return forms.unsqueeze(c, c(ov.IRDFT(), pairs, axes, sizes), [rank - 1])
+    if onesided and inverse:
+        whole = _whole_spectrum(c, pairs, axis, length, rank)
+        signal = c(ov.IDFT(), whole, axes)
+        return forms.slice_(c, signal, [0], [1], [rank - 1])
+    found = c(ov.IDFT() if inverse else ov.DFT(), pairs, axes, sizes)
+    return _first_half(c, found, axis) if onesided else found
+
+
+def _since_7(c: Conversion) -> None:
+    if c.opset < 7:
+        raise c.refuse("Fourier transforms exist since opset7", "write opset7 or newer")
+
+
+def _sizes(c: Conversion, length: Value | None) -> Value | None:
+    return None if length is None else forms.as_list(c, forms.as_i64(c, length))
+
+
+def _parts(c: Conversion, data: Value) -> int:
+    """1 for real numbers, 2 for complex ones."""
+    last = shape_of(data).dim(-1)
+    if not isinstance(last, int):
+        raise c.refuse(
+            "it is not known whether its data is real or complex",
+            "declare the last dimension of the inputs",
+        )
+    return last
+
+
+def _complex(c: Conversion, data: Value, rank: int) -> Value:
+    """Real numbers [..., 1] with imaginary parts of zero."""
+    begins, ends = [0] * rank, [0] * (rank - 1) + [1]
+    return forms.pad(c, data, c.i64(begins), c.i64(ends), forms.scalar(c, 0.0, data))
+
+
+def _first_half(c: Conversion, spectrum: Value, axis: int) -> Value:
+    """The frequencies up to half the length."""
+    dim = shape_of(spectrum).dim(axis)
+    if isinstance(dim, int):
+        return forms.slice_(c, spectrum, [0], [dim // 2 + 1], [axis])
+    half = forms.divide(c, forms.size_of(c, spectrum, axis), c.i64(2))
+    end = forms.as_list(c, forms.add(c, half, c.i64(1)))
+    return forms.slice_by(c, spectrum, c.i64([0]), end, [axis], c.i64([1]))
+
+
+def _whole_spectrum(
+    c: Conversion, half: Value, axis: int, length: Value | None, rank: int
+) -> Value:
+    """All frequencies of a real signal from the first half; of the even length by default."""
+    if length is None:
+        first, behind = -2, 0
+    else:
+        count = ints(c, length)
+        if count is None:
+            raise c.refuse("its length is computed while the model runs", "make it a constant")
+        kept = count[0] // 2 + 1
+        if shape_of(half).dim(axis) != kept:
+            ends = [kept if at == axis else 0 for at in range(rank)]
+            zero = forms.scalar(c, 0.0, half)
+            half = forms.pad(c, half, c.i64([0] * rank), c.i64(ends), zero)
+            half = forms.slice_(c, half, [0], [kept], [axis])
+        first, behind = mirrored(count[0])
+    turned = forms.slice_(c, half, [first], [behind], [axis], [-1])
+    conjugate = forms.multiply(c, turned, c.constant([1.0, -1.0], element_of(half)))
+    return forms.concat(c, [half, conjugate], axis)
+
+
+@imports(onnx.STFT)
+def import_stft(
+    c: Conversion,
+    op: onnx.STFT,
+    signal: Value,
+    step: Value,
+    window: Value | None = None,
+    length: Value | None = None,
+) -> Value:
+    """STFT -> STFT, else pieces by Gather, windowed, DFT."""
+    _since_7(c)
+    parts = _parts(c, signal)
+    hop = forms.as_scalar(c, forms.as_i64(c, step))
+    if length is not None:
+        count = forms.as_scalar(c, forms.as_i64(c, length))
+    else:
+        count = forms.size_of(c, signal, 1) if window is None else forms.size_of(c, window, 0)
+    if c.opset >= 15 and parts == 1 and op.is_onesided() and window is not None:
+        samples = forms.squeeze(c, signal, [2])
+        return c(ov.STFT(transpose_frames=False), samples, window, count, hop)
+    pieces = forms.gather(c, signal, _places(c, signal, count, hop), 1)
+    if window is not None:
+        pieces = forms.multiply(c, pieces, forms.unsqueeze(c, window, [1]))
+    pairs = pieces if parts == 2 else _complex(c, pieces, 4)
+    spectrum = c(ov.DFT(), pairs, c.i64([2]))
+    return _first_half(c, spectrum, 2) if op.is_onesided() else spectrum
+
+
+def _places(c: Conversion, signal: Value, count: Value, hop: Value) -> Value:
+    """[frames, count]: where the elements of each piece stand in the signal."""
+    room = forms.subtract(c, forms.size_of(c, signal, 1), count)
+    frames = forms.add(c, forms.divide(c, room, hop), c.i64(1))
+    zero, one = c.i64(0), c.i64(1)
+    starts = forms.multiply(c, forms.range_(c, zero, frames, one), hop)
+    return forms.add(
+        c,
+        forms.unsqueeze(c, starts, [1]),
+        forms.range_(c, zero, count, one, ElementType.I64),
+    )

@@ -1,0 +1,1 @@
+"""Operations that read, move or combine parts of tensors, in the other dialect."""

@@ -1,0 +1,97 @@
+"""Axes that the model computes, in opsets that know them as attributes only.
+
+Which axes are meant is a list of booleans, one for each axis; what an axis does where it is meant
+is chosen by Where, and dimensions are left out by Compress.
+"""
+
+from __future__ import annotations
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.framework.known_inputs import length, needed_rank
+from irloop.conversion.framework.translation import Conversion
+from irloop.dialects.onnx.gather import Compress
+from irloop.dialects.onnx.search import CumSum
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__ = ["reduce", "squeeze", "unsqueeze"]
+
+
+def _marks(c: Conversion, axes: Value, rank: int) -> Value:
+    """True for each of `rank` axes that stands in `axes`, negative ones counted from the end."""
+    listed = forms.as_list(c, axes)
+    turned = forms.where(
+        c, forms.less(c, listed, c.i64([0])), forms.add(c, listed, c.i64([rank])), listed
+    )
+    matches = forms.equal(c, c.i64([[axis] for axis in range(rank)]), turned)
+    hits = forms.reduce(c, "Sum", forms.cast(c, matches, ElementType.I32), [1], keep=False)
+    return forms.less(c, c.constant([0], ElementType.I32), hits)
+
+
+def squeeze(c: Conversion, value: Value, axes: Value) -> Value:
+    """`value` without axes of size 1.
+
+    Raises:
+        RefusedError: when the rank is not known.
+    """
+    return _without(c, value, axes, _marks(c, axes, needed_rank(c, value)))
+
+
+def _without(c: Conversion, value: Value, axes: Value, marks: Value) -> Value:
+    kept = c(Compress(axis=0), forms.shape(c, value), forms.logical_not(c, marks))
+    removed = length(axes)
+    if removed is not None:
+        # The rank is known by that.
+        kept = forms.reshape(c, kept, [needed_rank(c, value) - removed])
+    return forms.reshape_to(c, value, kept, special_zero=c.opset < 14)
+
+
+def unsqueeze(c: Conversion, value: Value, axes: Value) -> Value:
+    """`value` with axes of size 1 at the computed positions of the result.
+
+    Raises:
+        RefusedError: when the rank or the number of axes is not known.
+    """
+    rank, added = needed_rank(c, value), length(axes)
+    if added is None:
+        raise c.refuse("the number of its axes is not known", opset=13)
+    if rank == 0:
+        return forms.reshape(c, value, [1] * added)
+    marks = _marks(c, axes, rank + added)
+    old = forms.cast(c, forms.logical_not(c, marks), ElementType.I32)
+    # The number of old axes up to each place is one more than the place of the last of them.
+    place = forms.sub(c, c(CumSum(), old, c.i64(0)), c.constant([1], ElementType.I32))
+    first = forms.maximum(c, forms.as_i64(c, place), c.i64([0]))
+    dims = forms.gather(c, forms.shape(c, value), first, 0)
+    pattern = forms.where(c, marks, c.i64([1]), dims)
+    return forms.reshape_to(c, value, pattern, special_zero=c.opset < 14)
+
+
+def reduce(c: Conversion, kind: str, value: Value, axes: Value, *, keep: bool = True) -> Value:
+    """A reduction over axes; an empty list reduces nothing.
+
+    Where the opset takes no input for them each axis is reduced, and chosen if it is meant.
+
+    Raises:
+        RefusedError: when that is so and the rank is not known.
+    """
+    if c.opset >= (13 if kind == "Sum" else 18):
+        return forms.reduce_computed(c, kind, value, axes, keep=keep)
+    rank = needed_rank(c, value)
+    marks = _marks(c, axes, rank)
+    shape = forms.shape(c, value)
+    one_kind = "Sum" if kind == "Mean" else kind
+    starts = forms.where(c, marks, c.i64([0]), c.i64([1]))
+    ends = forms.where(c, marks, c.i64([1]), forms.add(c, shape, c.i64([1])))
+    result = value
+    for axis in range(rank):
+        # What is reduced and what is not, one behind the other.
+        both = forms.concat(c, [forms.reduce(c, one_kind, result, [axis]), result], axis)
+        start, end = (forms.gather(c, ends_of, c.i64([axis]), 0) for ends_of in (starts, ends))
+        result = forms.slice_by(c, both, start, end, c.i64([axis]))
+    if kind == "Mean":
+        counted = forms.where(c, marks, shape, c.i64([1]))
+        count = forms.reduce(c, "Prod", counted, [0], keep=False)
+        result = forms.div(c, result, forms.cast(c, count, element_of(value)))
+    return result if keep else _without(c, result, axes, marks)

@@ -1,0 +1,81 @@
+"""Einstein sums in ONNX: Einsum of opset 12, or products of aligned operands before."""
+
+from __future__ import annotations
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.framework.known_inputs import needed_rank
+from irloop.conversion.framework.translation import Conversion
+from irloop.dialects.einsum import DOTS, Equation
+from irloop.dialects.onnx.matmul import Einsum
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+
+__all__ = ["einsum"]
+
+#: A label, or the number from the end of a dimension under ``...``.
+Label = str | int
+
+
+def einsum(c: Conversion, equation: str, *operands: Value) -> Value:
+    """The sum of products that `equation` says."""
+    if c.opset >= 12:
+        return forms.numeric(c, Einsum(equation), *operands, small=None, half=None)
+    chosen = forms.stand_in(c, element_of(operands[0]), small=None, half=None)
+    return forms.computed_in(c, chosen, lambda *values: _product(c, equation, values), *operands)
+
+
+def _product(c: Conversion, text: str, operands: tuple[Value, ...]) -> Value:
+    """Operands with all labels as axes, multiplied, and summed over what the result lacks."""
+    equation = Equation.parse(text)
+    terms = [
+        _spelled(term, needed_rank(c, operand))
+        for term, operand in zip(equation.operands, operands, strict=True)
+    ]
+    dots = min((label for term in terms for label in term if isinstance(label, int)), default=0)
+    result: list[Label] = []
+    for label in equation.result:
+        result += list(range(dots, 0)) if label == DOTS else [label]
+    every = {label: None for term in terms for label in term}
+    order = [*result, *(label for label in every if label not in result)]
+    total: Value | None = None
+    for operand, term in zip(operands, terms, strict=True):
+        aligned = _aligned(c, operand, term, order)
+        total = aligned if total is None else forms.mul(c, total, aligned)
+    assert total is not None, "an equation has an operand"
+    summed = list(range(len(result), len(order)))
+    return forms.reduce(c, "Sum", total, summed, keep=False) if summed else total
+
+
+def _spelled(term: tuple[str, ...], rank: int) -> list[Label]:
+    """The labels of each axis; those under ``...`` are numbered -n to -1."""
+    labels: list[Label] = []
+    for label in term:
+        labels += list(range(len(term) - 1 - rank, 0)) if label == DOTS else [label]
+    return labels
+
+
+def _aligned(c: Conversion, operand: Value, term: list[Label], order: list[Label]) -> Value:
+    """`operand` with its axes in an order, and axes of size 1 for the labels it lacks."""
+    value, labels = operand, list(term)
+    for label in term:
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            value = _diagonal(c, value, first, second)
+            del labels[second]
+    value = forms.transpose(c, value, [labels.index(label) for label in order if label in labels])
+    missing = [axis for axis, label in enumerate(order) if label not in labels]
+    return forms.unsqueeze(c, value, missing) if missing else value
+
+
+def _diagonal(c: Conversion, value: Value, first: int, second: int) -> Value:
+    """The elements with one position on two axes, of which the first stays."""
+    import numpy as np
+
+    shape = shape_of(value)
+    size, rank = shape.dim(first), needed_rank(c, value)
+    if not isinstance(size, int):
+        raise c.refuse("a diagonal of unknown size needs opset 12", opset=12)
+    dims = [size if axis in (first, second) else 1 for axis in range(rank)]
+    marks = c.constant(np.eye(size).reshape(dims), element_of(value))
+    return forms.reduce(c, "Sum", forms.mul(c, value, marks), [second], keep=False)

@@ -1,0 +1,188 @@
+"""Operations that pick elements by index, in the other dialect."""
+
+from __future__ import annotations
+
+from irloop.conversion.forms import onnx_forms, openvino_forms
+from irloop.conversion.framework.known_inputs import needed_axis, needed_rank
+from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.dialects.onnx import gather as onnx
+from irloop.dialects.onnx.search import CumSum
+from irloop.dialects.openvino import gather as ov
+from irloop.dialects.openvino import search as ov_search
+from irloop.dialects.slices import TO_THE_END
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+
+def _indices(c: Conversion, indices: Value) -> Value:
+    """Indices of the two types that ONNX takes."""
+    if element_of(indices) in (ElementType.I32, ElementType.I64):
+        return indices
+    return onnx_forms.as_i64(c, indices)
+
+
+@exports(ov.Gather)
+def export_gather(c: Conversion, op: ov.Gather, data: Value, indices: Value, axis: Value) -> Value:
+    return onnx_forms.gather(c, data, _indices(c, indices), needed_axis(c, axis))
+
+
+@exports(ov.Gather7, ov.Gather8)
+def export_gather_7(
+    c: Conversion, op: ov.Gather7 | ov.Gather8, data: Value, indices: Value, axis: Value
+) -> Value:
+    at, where = needed_axis(c, axis), _indices(c, indices)
+    if op.batch_dims == 0:
+        return onnx_forms.gather(c, data, where, at)
+    return _gather_batched(c, data, where, at, op.batch_dims)
+
+
+def _gather_batched(
+    c: Conversion, data: Value, indices: Value, axis: int, batch_dims: int
+) -> Value:
+    """GatherND of data whose axis stands right behind the batch, axes moved back."""
+    rank, index_rank = needed_rank(c, data), needed_rank(c, indices, "indices")
+    batch = batch_dims + index_rank if batch_dims < 0 else batch_dims
+    if batch == 0:
+        return onnx_forms.gather(c, data, indices, axis)
+    at = axis % rank
+    others = [i for i in range(rank) if i != at]
+    moved = onnx_forms.transpose(c, data, [*others[:batch], at, *others[batch:]])
+    coordinates = onnx_forms.unsqueeze(c, onnx_forms.as_i64(c, indices), [-1])
+    found = _gather_nd(c, batch, moved, coordinates)
+    picked = index_rank - batch
+    before = at - batch
+    total = rank - 1 + picked
+    middle = list(range(batch + picked, batch + picked + before))
+    order = [*range(batch), *middle, *range(batch, batch + picked)]
+    return onnx_forms.transpose(c, found, [*order, *range(len(order), total)])
+
+
+@imports(onnx.Gather)
+def import_gather(c: Conversion, op: onnx.Gather, data: Value, indices: Value) -> Value:
+    return openvino_forms.gather(c, data, indices, op.axis)
+
+
+@exports(ov.GatherElements)
+def export_gather_elements(
+    c: Conversion, op: ov.GatherElements, data: Value, indices: Value
+) -> Value:
+    return c(onnx.GatherElements(op.axis), data, _indices(c, indices))
+
+
+@imports(onnx.GatherElements)
+def import_gather_elements(
+    c: Conversion, op: onnx.GatherElements, data: Value, indices: Value
+) -> Value:
+    if c.opset < 8:
+        # The runtimes of opset7 take no negative indices.
+        indices = openvino_forms.non_negative(c, indices, data, op.axis)
+    return c(ov.GatherElements(op.axis), data, indices)
+
+
+@exports(ov.GatherND)
+def export_gather_nd(c: Conversion, op: ov.GatherND, data: Value, indices: Value) -> Value:
+    """GatherND; class 5 makes one axis of several batch axes."""
+    found = _gather_nd(c, op.batch_dims, data, indices)
+    if op.batch_dims < 2:
+        return found
+    dims = onnx_forms.shape(c, found)
+    rest = onnx_forms.slice_(c, dims, [op.batch_dims], [2**31 - 1], [0])
+    pattern = onnx_forms.concat(c, [c.i64([-1]), rest], 0)
+    return onnx_forms.reshape_to(c, found, pattern)
+
+
+@exports(ov.GatherND8)
+def export_gather_nd_8(c: Conversion, op: ov.GatherND8, data: Value, indices: Value) -> Value:
+    return _gather_nd(c, op.batch_dims, data, indices)
+
+
+def _gather_nd(c: Conversion, batch_dims: int, data: Value, indices: Value) -> Value:
+    where = onnx_forms.as_i64(c, indices)
+    if c.opset >= 12:
+        return c(onnx.GatherND12(batch_dims), data, where)
+    return c(onnx.GatherND(), data, _with_batch(c, where, batch_dims))
+
+
+def _with_batch(c: Conversion, indices: Value, batch_dims: int) -> Value:
+    """Coordinates with those of the batch in front, which GatherND-11 does not know."""
+    if batch_dims == 0:
+        return indices
+    rank = needed_rank(c, indices, "indices")
+    shape = onnx_forms.shape(c, indices)
+    column = onnx_forms.concat(
+        c, [onnx_forms.slice_(c, shape, [0], [rank - 1], [0]), c.i64([1])], 0
+    )
+    pieces = []
+    for axis in range(batch_dims):
+        size = onnx_forms.gather(c, shape, c.i64(axis), 0)
+        numbers = onnx_forms.range_(c, c.i64(0), size, c.i64(1))
+        upright = onnx_forms.reshape(c, numbers, [-1] + [1] * (rank - 1 - axis))
+        pieces.append(onnx_forms.expand(c, upright, column))
+    return onnx_forms.concat(c, [*pieces, indices], -1)
+
+
+@exports(ov.GatherTree)
+def export_gather_tree(
+    c: Conversion, op: ov.GatherTree, ids: Value, parents: Value, lengths: Value, end: Value
+) -> Value:
+    """The steps from the last to the first, each beam followed to its parent."""
+    f = onnx_forms
+    element = element_of(ids)
+    steps = shape_of(ids).dim(0)
+    if not isinstance(steps, int):
+        raise c.refuse("the number of its steps is not known", "fix the input shape")
+    token = f.reshape(c, end, [1])
+    last = f.minimum(c, f.as_list(c, f.cast(c, lengths, ElementType.I64)), c.i64([steps]))
+    last = f.unsqueeze(c, f.sub(c, last, c.i64([1])), [1])
+    shape = f.slice_(c, f.shape(c, ids), [1], [3], [0])
+    width = f.gather(c, shape, c.i64(1), 0)
+    beam = f.expand(c, f.range_(c, c.i64(0), width, c.i64(1)), shape)
+    found: list[Value] = []
+    for step in reversed(range(steps)):
+        here, above = (f.gather(c, item, c.i64(step), 0) for item in (ids, parents))
+        active = f.logical_not(c, f.less(c, last, c.i64([[step]])))
+        token_here = f.where(c, active, c(onnx.GatherElements(1), here, beam), token)
+        found.insert(0, f.unsqueeze(c, token_here, [0]))
+        parent = f.cast(c, c(onnx.GatherElements(1), above, beam), ElementType.I64)
+        beam = f.where(c, active, parent, beam)
+    beams = f.concat(c, found, 0)
+    # Whatever stands behind a first end token becomes one.
+    ended = f.cast(c, f.equal(c, beams, token), ElementType.I32)
+    behind = f.less(c, c.constant(0, ElementType.I32), c(CumSum(), ended, c.i64(0)))
+    return f.cast(c, f.where(c, behind, token, beams), element)
+
+
+@imports(onnx.GatherND)
+def import_gather_nd(c: Conversion, op: onnx.GatherND, data: Value, indices: Value) -> Value:
+    return _import_gather_nd(c, 0, data, indices)
+
+
+@imports(onnx.GatherND12)
+def import_gather_nd_12(c: Conversion, op: onnx.GatherND12, data: Value, indices: Value) -> Value:
+    return _import_gather_nd(c, op.batch_dims, data, indices)
+
+
+def _import_gather_nd(c: Conversion, batch_dims: int, data: Value, indices: Value) -> Value:
+    if c.opset >= 8:
+        return c(ov.GatherND8(batch_dims), data, indices)
+    indices = openvino_forms.non_negative_coordinates(c, indices, data, batch_dims)
+    merged = c(ov.GatherND(batch_dims), data, indices)
+    if batch_dims < 2:
+        return merged
+    batch = openvino_forms.slice_(c, openvino_forms.shape_of(c, indices), [0], [batch_dims], [0])
+    rest = openvino_forms.slice_(c, openvino_forms.shape_of(c, merged), [1], [TO_THE_END], [0])
+    pattern = openvino_forms.concat(c, [batch, rest], 0)
+    return openvino_forms.reshape_to(c, merged, pattern, special_zero=False)
+
+
+@imports(onnx.Compress)
+def import_compress(c: Conversion, op: onnx.Compress, data: Value, condition: Value) -> Value:
+    """Gather at the positions where the condition holds."""
+    if op.axis is None:
+        data = openvino_forms.reshape(c, data, [-1])
+    found = c(ov_search.NonZero(ElementType.I64), openvino_forms.as_list(c, condition))
+    indices = openvino_forms.squeeze(c, found, [0])
+    return openvino_forms.gather(c, data, indices, 0 if op.axis is None else op.axis)

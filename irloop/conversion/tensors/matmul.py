@@ -1,0 +1,254 @@
+"""Matrix products in the other dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product as all_of
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.tensors.einsum import einsum
+from irloop.dialects.einsum import DOTS, Equation
+from irloop.dialects.onnx import matmul as onnx
+from irloop.dialects.onnx.elementwise import Sqrt
+from irloop.dialects.openvino import matmul as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType, Shape, broadcast_shapes
+
+__all__: list[str] = []
+
+
+@exports(ov.MatMul)
+def export_matmul(c: Conversion, op: ov.MatMul, left: Value, right: Value) -> Value:
+    """MatMul -> MatMul; two matrices of which one is transposed -> Gemm."""
+    matrices = shape_of(left).rank == shape_of(right).rank == 2
+    if matrices and (op.transpose_a or op.transpose_b) and element_of(left).is_float:
+        gemm = onnx.Gemm(trans_a=int(op.transpose_a), trans_b=int(op.transpose_b))
+        # Before 11 there is something to add.
+        added = [] if c.opset >= 11 else [c.constant(0, element_of(left))]
+        return forms.numeric(c, gemm, left, right, *added)
+    first = _turned(c, left) if op.transpose_a else left
+    second = _turned(c, right) if op.transpose_b else right
+    return _product(c, first, second)
+
+
+def _product(c: Conversion, left: Value, right: Value) -> Value:
+    return forms.numeric(c, onnx.MatMul(), left, right, small=None, half=None)
+
+
+def _turned(c: Conversion, value: Value) -> Value:
+    """The last two axes exchanged; a vector stays."""
+    rank = shape_of(value).rank
+    if rank is None:
+        raise c.refuse("an operand to transpose has no known rank", "give the input a rank")
+    if rank < 2:
+        return value
+    return forms.transpose(c, value, [*range(rank - 2), rank - 1, rank - 2])
+
+
+@imports(onnx.MatMul)
+def import_matmul(c: Conversion, op: onnx.MatMul, left: Value, right: Value) -> Value:
+    """MatMul -> MatMul."""
+    return c(ov.MatMul(), left, right)
+
+
+@imports(onnx.Gemm, onnx.Gemm1)
+def import_gemm(
+    c: Conversion,
+    op: onnx.Gemm | onnx.Gemm1,
+    left: Value,
+    right: Value,
+    bias: Value | None = None,
+) -> Value:
+    """Gemm -> MatMul, scaled, plus C, scaled."""
+    product = c(ov.MatMul(transpose_a=op.trans_a != 0, transpose_b=op.trans_b != 0), left, right)
+    total = _scaled(c, product, op.alpha)
+    if bias is None or op.beta == 0.0:
+        return total
+    return ov_forms.add(c, total, _scaled(c, bias, op.beta))
+
+
+def _scaled(c: Conversion, value: Value, factor: float) -> Value:
+    if factor == 1.0:
+        return value
+    if element_of(value).is_integer and not float(factor).is_integer():
+        raise c.refuse(f"integers are multiplied by {factor}", "multiply them in a float type")
+    return ov_forms.multiply(c, value, ov_forms.scalar(c, factor, value))
+
+
+@exports(ov.Einsum)
+def export_einsum(c: Conversion, op: ov.Einsum, *operands: Value) -> Value:
+    """Einsum -> Einsum."""
+    return einsum(c, op.equation, *_aligned(c, Equation.parse(op.equation), operands))
+
+
+def _aligned(c: Conversion, equation: Equation, operands: tuple[Value, ...]) -> list[Value]:
+    """Operands whose dimensions under ... are the same, which ONNX's inference asks for."""
+    extents: list[list[int] | None] = []
+    for term, operand in zip(equation.operands, operands, strict=True):
+        dims = shape_of(operand).static()
+        if DOTS in term and dims is None:
+            return list(operands)
+        at = term.index(DOTS) if DOTS in term else 0
+        behind = len(term) - at - 1
+        extents.append(list(dims[at : len(dims) - behind]) if DOTS in term and dims else None)
+    spread = [extent for extent in extents if extent is not None]
+    if not spread or all(extent == spread[0] for extent in spread):
+        return list(operands)
+    common = broadcast_shapes(Shape(tuple(extent)) for extent in spread)
+    target = None if common is None else common.static()
+    assert target is not None, "inference has looked at the dimensions under ..."
+    result = []
+    for term, operand, extent in zip(equation.operands, operands, extents, strict=True):
+        if extent is None:
+            result.append(operand)
+            continue
+        at = term.index(DOTS)
+        added = list(range(at, at + len(target) - len(extent)))
+        wide = forms.unsqueeze(c, operand, added) if added else operand
+        ones = [1] * (len(term) - 1)
+        result.append(forms.expand(c, wide, c.i64([*ones[:at], *target, *ones[at:]])))
+    return result
+
+
+@imports(onnx.Einsum)
+def import_einsum(c: Conversion, op: onnx.Einsum, *operands: Value) -> Value:
+    """Einsum -> Einsum."""
+    if c.opset < 7:
+        raise c.refuse("Einsum exists since opset7", "write opset7 or newer")
+    # OpenVINO knows no spaces in an equation.
+    return c(ov.Einsum("".join(op.equation.split())), *operands)
+
+
+@exports(ov.ScaledDotProductAttention)
+def export_attention(
+    c: Conversion,
+    op: ov.ScaledDotProductAttention,
+    query: Value,
+    key: Value,
+    value: Value,
+    mask: Value | None = None,
+    scale: Value | None = None,
+) -> Value:
+    """ScaledDotProductAttention -> MatMul, Softmax, MatMul."""
+    if scale is None:
+        scale = _usual_scale(c, query)
+    scores = forms.mul(c, _product(c, query, _turned(c, key)), scale)
+    if op.causal:
+        mask = _causal_mask(c, scores)
+    if mask is not None and element_of(mask) is ElementType.BOOLEAN:
+        lowest = forms.scalar(c, float("-inf"), scores)
+        scores = forms.where(c, mask, scores, lowest)
+    elif mask is not None and shape_of(mask).rank != 0:
+        scores = forms.add(c, scores, mask)
+    return _product(c, forms.softmax(c, scores, -1), value)
+
+
+def _usual_scale(c: Conversion, query: Value) -> Value:
+    """1 / sqrt(width of the queries), at run time where the model leaves the width open."""
+    width = shape_of(query).dim(-1)
+    if isinstance(width, int):
+        return forms.scalar(c, width**-0.5, query)
+    size = forms.gather(c, forms.shape(c, query), c.i64(-1), 0)
+    root = c(Sqrt(), forms.cast(c, size, element_of(query)))
+    return forms.div(c, forms.scalar(c, 1.0, query), root)
+
+
+def _causal_mask(c: Conversion, scores: Value) -> Value:
+    """True where a key stands no later than its query."""
+    shape = forms.shape(c, scores)
+    zero, one = c.i64(0), c.i64(1)
+    rows = forms.range_(c, zero, forms.gather(c, shape, c.i64(-2), 0), one)
+    columns = forms.range_(c, zero, forms.gather(c, shape, c.i64(-1), 0), one)
+    return forms.logical_not(c, forms.less(c, forms.unsqueeze(c, rows, [1]), columns))
+
+
+@exports(ov.Inverse)
+def export_inverse(c: Conversion, op: ov.Inverse, x: Value) -> Value:
+    """Inverse -> cofactors divided by the determinant, up to 4 rows."""
+    size, rank = _rows(c, x), shape_of(x).rank
+    if rank is None or size > 4:
+        raise c.refuse(f"ONNX has no inverse, and {size} rows are too many to expand")
+    flat = forms.reshape(c, x, [*(0,) * (rank - 2), size * size])
+    cells = [forms.gather(c, flat, c.i64([index]), rank - 2) for index in range(size * size)]
+    expansion = _Expansion(
+        cells,
+        size,
+        lambda a, b: forms.mul(c, a, b),
+        lambda a, b: forms.add(c, a, b),
+        lambda a, b: forms.sub(c, a, b),
+    )
+    every = tuple(range(size))
+    one, zero = forms.scalar(c, 1.0, x), forms.scalar(c, 0.0, x)
+    factors = []
+    for row, column in all_of(every, every):
+        # The cofactor of the transposed place, unless the result is transposed anyway.
+        down, along = (row, column) if op.adjoint else (column, row)
+        rows = tuple(item for item in every if item != down)
+        columns = tuple(item for item in every if item != along)
+        minor = expansion.minor(rows, columns) if rows else one
+        factors.append(forms.sub(c, zero, minor) if (row + column) % 2 else minor)
+    if size == 1:
+        return forms.div(c, one, x)
+    cofactors = forms.concat(c, factors, rank - 2)
+    shares = forms.div(c, cofactors, expansion.minor(every, every))
+    return forms.reshape(c, shares, [*(0,) * (rank - 2), size, size])
+
+
+@imports(onnx.Det)
+def import_det(c: Conversion, op: onnx.Det, x: Value) -> Value:
+    """Det -> an expansion along the first row, up to 4 rows."""
+    size, rank = _rows(c, x), shape_of(x).rank
+    if rank is None or size > 4:
+        raise c.refuse(f"OpenVINO has no determinant, and {size} rows are too many to expand")
+    flat = ov_forms.reshape(c, x, [*(0,) * (rank - 2), size * size])
+    cells = [ov_forms.gather(c, flat, c.i64(index), rank - 2) for index in range(size * size)]
+    expansion = _Expansion(
+        cells,
+        size,
+        lambda a, b: ov_forms.multiply(c, a, b),
+        lambda a, b: ov_forms.add(c, a, b),
+        lambda a, b: ov_forms.subtract(c, a, b),
+    )
+    every = tuple(range(size))
+    return expansion.minor(every, every)
+
+
+Binary = Callable[[Value, Value], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class _Expansion:
+    """Determinants of parts of a matrix, expanded along their first row."""
+
+    cells: list[Value]
+    size: int
+    multiply: Binary
+    add: Binary
+    subtract: Binary
+
+    def minor(self, rows: tuple[int, ...], columns: tuple[int, ...]) -> Value:
+        """The determinant of some rows and as many columns."""
+        if len(rows) == 1:
+            return self.cells[rows[0] * self.size + columns[0]]
+        total: Value | None = None
+        for at, column in enumerate(columns):
+            rest = self.minor(rows[1:], columns[:at] + columns[at + 1 :])
+            part = self.multiply(self.cells[rows[0] * self.size + column], rest)
+            if total is None:
+                total = part
+            else:
+                total = self.subtract(total, part) if at % 2 else self.add(total, part)
+        assert total is not None, "a matrix has columns"
+        return total
+
+
+def _rows(c: Conversion, x: Value) -> int:
+    dims = shape_of(x).dims
+    rows = dims[-1] if dims is not None else None
+    if not isinstance(rows, int):
+        raise c.refuse("the size of its matrices is not known", "give the input a static shape")
+    return rows

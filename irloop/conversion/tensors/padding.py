@@ -1,0 +1,284 @@
+"""Padding in the other dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.conversion.forms import onnx_forms, openvino_forms
+from irloop.conversion.framework.known_inputs import ints, needed_ints, needed_rank
+from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.dialects.onnx import padding as onnx
+from irloop.dialects.openvino import padding as ov
+from irloop.dialects.openvino.elementwise import FloorMod
+from irloop.dialects.openvino.scatter import ScatterUpdate
+from irloop.dialects.slices import TO_THE_END
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+from irloop.kernels.bounds import cropped
+
+__all__: list[str] = []
+
+
+@exports(ov.Pad)
+def export_pad(
+    c: Conversion, op: ov.Pad, data: Value, begins: Value, ends: Value, fill: Value | None = None
+) -> Value:
+    return _export(c, op.pad_mode.lower(), data, begins, ends, fill)
+
+
+@exports(ov.Pad12)
+def export_pad_12(
+    c: Conversion, op: ov.Pad12, data: Value, begins: Value, ends: Value, fill: Value | None = None
+) -> Value:
+    """Pad; what a mode other than constant cuts off is cut off behind it."""
+    mode = op.pad_mode.lower()
+    first, last = ints(c, begins), ints(c, ends)
+    if mode == "constant" or (_no_negative(first) and _no_negative(last)):
+        return _export(c, mode, data, begins, ends, fill)
+    if first is None or last is None:
+        return _export_cropped(c, mode, data, begins, ends, fill)
+    wide = [c.i64([max(0, size) for size in sizes]) for sizes in (first, last)]
+    padded = _export(c, mode, data, wide[0], wide[1], fill)
+    axes = [at for at in range(len(first)) if min(first[at], last[at]) < 0]
+    starts = [max(0, -first[at]) for at in axes]
+    stops = [last[at] if last[at] < 0 else TO_THE_END for at in axes]
+    return onnx_forms.slice_(c, padded, starts, stops, axes)
+
+
+def _no_negative(sizes: list[int] | None) -> bool:
+    return sizes is not None and min(sizes, default=0) >= 0
+
+
+def _export_cropped(
+    c: Conversion, mode: str, data: Value, begins: Value, ends: Value, fill: Value | None
+) -> Value:
+    zero = c.i64([0])
+    first, last = onnx_forms.as_list(c, begins), onnx_forms.as_list(c, ends)
+    wide = [onnx_forms.maximum(c, sizes, zero) for sizes in (first, last)]
+    padded = _export(c, mode, data, wide[0], wide[1], fill)
+    starts = onnx_forms.maximum(c, onnx_forms.sub(c, zero, first), zero)
+    to_the_end = onnx_forms.where(c, onnx_forms.less(c, last, zero), last, c.i64([TO_THE_END]))
+    return onnx_forms.slice_by(c, padded, starts, to_the_end)
+
+
+def _export(
+    c: Conversion, mode: str, data: Value, begins: Value, ends: Value, fill: Value | None
+) -> Value:
+    if mode == "symmetric":
+        first, last = (needed_ints(c, value, "padding") for value in (begins, ends))
+        return _mirrored(c, data, first, last)
+    pads = onnx_forms.concat(c, [onnx_forms.as_list(c, begins), onnx_forms.as_list(c, ends)], 0)
+    value = None if fill is None or mode != "constant" else _scalar(c, fill)
+    element = element_of(data)
+    if element is ElementType.BOOLEAN and c.opset < 13:
+        return _pad_as(c, ElementType.U8, mode, data, pads, value)
+    return onnx_forms.pad(c, data, pads, value, mode)
+
+
+def _pad_as(
+    c: Conversion, element: ElementType, mode: str, data: Value, pads: Value, fill: Value | None
+) -> Value:
+    given = None if fill is None else onnx_forms.cast(c, fill, element)
+    padded = onnx_forms.pad(c, onnx_forms.cast(c, data, element), pads, given, mode)
+    return onnx_forms.cast(c, padded, element_of(data))
+
+
+def _scalar(c: Conversion, value: Value) -> Value:
+    return value if shape_of(value).rank == 0 else onnx_forms.reshape(c, value, [])
+
+
+def _mirrored(c: Conversion, data: Value, begins: list[int], ends: list[int]) -> Value:
+    """Each end joined with its mirror image, border repeated, which ONNX has no mode for."""
+    for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+        pieces = [data]
+        if begin:
+            head = onnx_forms.slice_(c, data, [begin - 1], [-(2**63)], [axis], [-1])
+            pieces.insert(0, head)
+        if end:
+            pieces.append(onnx_forms.slice_(c, data, [-1], [-end - 1], [axis], [-1]))
+        data = onnx_forms.concat(c, pieces, axis)
+    return data
+
+
+@imports(onnx.Pad1, onnx.Pad2)
+def import_pad_2(c: Conversion, op: onnx.Pad1 | onnx.Pad2, data: Value) -> Value:
+    half = len(op.pads) // 2
+    fill = c.constant(op.value, element_of(data))
+    return _import_known(c, op.mode, data, op.pads[:half], op.pads[half:], fill)
+
+
+@imports(onnx.Pad11)
+def import_pad_11(
+    c: Conversion, op: onnx.Pad11, data: Value, pads: Value, fill: Value | None = None
+) -> Value:
+    return _import(c, op.mode, data, pads, fill, None)
+
+
+@imports(onnx.Pad18, onnx.Pad19)
+def import_pad_18(
+    c: Conversion,
+    op: onnx.Pad18 | onnx.Pad19,
+    data: Value,
+    pads: Value,
+    fill: Value | None = None,
+    axes: Value | None = None,
+) -> Value:
+    return _import(c, op.mode, data, pads, fill, axes)
+
+
+def _import(
+    c: Conversion, mode: str, data: Value, pads: Value, fill: Value | None, axes: Value | None
+) -> Value:
+    if fill is not None:
+        fill = None if shape_of(fill).count() == 0 else openvino_forms.as_scalar(c, fill)
+    chosen = ints(c, axes)
+    if axes is not None and chosen is None:
+        pads, chosen = _on_all_axes(c, data, pads, axes), None
+    known = ints(c, pads)
+    if known is not None:
+        half = len(known) // 2
+        begins, ends = known[:half], known[half:]
+        if chosen is not None:
+            rank = needed_rank(c, data)
+            begins, ends = (_spread(items, chosen, rank) for items in (begins, ends))
+        return _import_known(c, mode, data, begins, ends, fill)
+    return _import_computed(c, mode, data, pads, fill, chosen)
+
+
+def _on_all_axes(c: Conversion, data: Value, pads: Value, axes: Value) -> Value:
+    """Pads of axes that are computed, written into a list for all axes."""
+    f = openvino_forms
+    rank = needed_rank(c, data)
+    listed = f.as_list(c, f.converted(c, axes, ElementType.I64))
+    negative = f.less(c, listed, c.i64(0))
+    begins = f.select(c, negative, f.add(c, listed, c.i64(rank)), listed)
+    places = f.concat(c, [begins, f.add(c, begins, c.i64(rank))], 0)
+    numbers = f.converted(c, pads, ElementType.I64)
+    return c(ScatterUpdate(), c.i64([0] * (2 * rank)), places, numbers, c.i64(0))
+
+
+def _spread(items: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
+    result = [0] * rank
+    for axis, item in zip(axes, items, strict=True):
+        result[axis] = item
+    return result
+
+
+def _import_known(
+    c: Conversion,
+    mode: str,
+    data: Value,
+    begins: Sequence[int],
+    ends: Sequence[int],
+    fill: Value | None,
+) -> Value:
+    negative = min((*begins, *ends), default=0) < 0
+    if negative and c.opset >= 12 and mode != "wrap":
+        return c(ov.Pad12(mode), data, c.i64(list(begins)), c.i64(list(ends)), fill)
+    wide = [max(0, size) for size in begins], [max(0, size) for size in ends]
+    padded = data
+    if mode == "wrap":
+        padded = _wrapped(c, data, *wide)
+    elif any(map(any, wide)) or not negative:
+        value = fill if mode == "constant" else None
+        padded = openvino_forms.pad(c, data, c.i64(wide[0]), c.i64(wide[1]), value, mode)
+    axes = [at for at in range(len(begins)) if min(begins[at], ends[at]) < 0]
+    if not axes:
+        return padded
+    starts = [max(0, -begins[at]) for at in axes]
+    stops = [ends[at] if ends[at] < 0 else TO_THE_END for at in axes]
+    return openvino_forms.slice_(c, padded, starts, stops, axes)
+
+
+def _wrapped(c: Conversion, data: Value, begins: Sequence[int], ends: Sequence[int]) -> Value:
+    """The tensor going on at its other end, which OpenVINO has no mode for."""
+    for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+        if not begin and not end:
+            continue
+        size = shape_of(data).dim(axis)
+        if isinstance(size, int) and size > 0 and max(begin, end) > size:
+            indices = [at % size for at in range(-begin, size + end)]
+            data = openvino_forms.gather(c, data, c.i64(indices), axis)
+            continue
+        pieces = [data]
+        if begin:
+            pieces.insert(0, openvino_forms.slice_(c, data, [-begin], [TO_THE_END], [axis]))
+        if end:
+            pieces.append(openvino_forms.slice_(c, data, [0], [end], [axis]))
+        data = openvino_forms.concat(c, pieces, axis)
+    return data
+
+
+def _wrapped_by(c: Conversion, data: Value, begins: Value, ends: Value) -> Value:
+    """Along each axis the elements at positions that start again where they leave it."""
+    f = openvino_forms
+    for axis in range(needed_rank(c, data)):
+        size = f.size_of(c, data, axis)
+        begin, end = (f.gather(c, items, c.i64(axis), 0) for items in (begins, ends))
+        first, last = f.subtract(c, c.i64(0), begin), f.add(c, size, end)
+        positions = f.range_(c, first, last, c.i64(1))
+        data = f.gather(c, data, c(FloorMod(), positions, size), axis)
+    return data
+
+
+def _import_computed(
+    c: Conversion,
+    mode: str,
+    data: Value,
+    pads: Value,
+    fill: Value | None,
+    axes: list[int] | None,
+) -> Value:
+    """Pads that are computed while the model runs: negative ones are cut off behind the padding."""
+    rank = needed_rank(c, data)
+    count = rank if axes is None else len(axes)
+    numbers = openvino_forms.as_i64(c, pads)
+    begins = openvino_forms.slice_(c, numbers, [0], [count], [0])
+    ends = openvino_forms.slice_(c, numbers, [count], [2 * count], [0])
+    if axes is not None:
+        begins, ends = (_spread_by(c, items, axes, rank) for items in (begins, ends))
+    if mode == "wrap":
+        return _wrapped_by(c, data, begins, ends)
+    value = fill if mode == "constant" else None
+    if c.opset >= 12:
+        return c(ov.Pad12(mode), data, begins, ends, value)
+    zero = c.i64([0])
+    wide = [openvino_forms.maximum(c, sizes, zero) for sizes in (begins, ends)]
+    padded = openvino_forms.pad(c, data, wide[0], wide[1], value, mode)
+    starts = openvino_forms.maximum(c, openvino_forms.subtract(c, zero, begins), zero)
+    cut = openvino_forms.less(c, ends, zero)
+    stops = openvino_forms.select(c, cut, ends, c.i64([TO_THE_END]))
+    ones = c.i64([1] * rank)
+    return openvino_forms.slice_by(c, padded, starts, stops, list(range(rank)), ones)
+
+
+def _spread_by(c: Conversion, items: Value, axes: list[int], rank: int) -> Value:
+    places = [axis % rank for axis in axes]
+    source = openvino_forms.concat(c, [items, c.i64([0])], 0)
+    order = [places.index(at) if at in places else len(places) for at in range(rank)]
+    return openvino_forms.gather(c, source, c.i64(order), 0)
+
+
+@imports(onnx.CenterCropPad)
+def import_center_crop_pad(
+    c: Conversion, op: onnx.CenterCropPad, data: Value, sizes: Value
+) -> Value:
+    """Pad and slice by half of what is missing or too much."""
+    rank = needed_rank(c, data)
+    axes = [axis % rank for axis in (range(rank) if op.axes is None else op.axes)]
+    dims = [shape_of(data).dim(axis) for axis in axes]
+    known = ints(c, sizes)
+    numbers = [dim for dim in dims if isinstance(dim, int)]
+    if known is not None and len(numbers) == len(dims):
+        begins, ends = [0] * rank, [0] * rank
+        for axis, size, dim in zip(axes, known, numbers, strict=True):
+            begins[axis], ends[axis] = cropped(dim, size)
+        return _import_known(c, "constant", data, begins, ends, None)
+    shape = openvino_forms.shape_of(c, data)
+    there = openvino_forms.gather(c, shape, c.i64(axes), 0)
+    wanted = openvino_forms.as_list(c, openvino_forms.as_i64(c, sizes))
+    lacking = openvino_forms.subtract(c, wanted, there)
+    begin = openvino_forms.divide(c, lacking, c.i64([2]))
+    pads = openvino_forms.concat(c, [begin, openvino_forms.subtract(c, lacking, begin)], 0)
+    return _import_computed(c, "constant", data, pads, None, axes)

@@ -1,0 +1,217 @@
+"""Reductions in the other dialect.
+
+An empty list of axes reduces nothing in OpenVINO and everything in ONNX.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.tensors import computed_axes
+from irloop.dialects.onnx import elementwise as onnx_math
+from irloop.dialects.onnx import reduction as onnx
+from irloop.dialects.openvino import elementwise as ov_math
+from irloop.dialects.openvino import reduction as ov
+from irloop.dialects.openvino.search import NonZero
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+
+def known_axes(c: Conversion, axes: Value) -> list[int] | None:
+    """Axes that are constant, or None."""
+    array = c.constant_of(axes)
+    return None if array is None else [int(axis) for axis in array.reshape(-1)]
+
+
+def _export(kind: str) -> Callable[..., Value]:
+    def rule(c: Conversion, op: ov.Reduction, data: Value, axes: Value) -> Value:
+        known = known_axes(c, axes)
+        if known is None:
+            # Without an axis each element is reduced by itself.
+            data = _unreduced(c, kind, data) if kind in ("L1", "L2") else data
+            return computed_axes.reduce(c, kind, data, axes, keep=op.keep_dims)
+        if not known:
+            return _unreduced(c, kind, data)
+        return forms.reduce(c, kind, data, known, keep=op.keep_dims)
+
+    return rule
+
+
+def _unreduced(c: Conversion, kind: str, data: Value) -> Value:
+    """Each element reduced by itself."""
+    if kind in ("L1", "L2"):
+        return c(onnx_math.Abs(), data)
+    return forms.identity(c, data)
+
+
+exports(ov.ReduceSum)(_export("Sum"))
+exports(ov.ReduceMean)(_export("Mean"))
+exports(ov.ReduceProd)(_export("Prod"))
+exports(ov.ReduceMax)(_export("Max"))
+exports(ov.ReduceMin)(_export("Min"))
+exports(ov.ReduceL1)(_export("L1"))
+exports(ov.ReduceL2)(_export("L2"))
+
+
+def _export_logical(kind: str) -> Callable[..., Value]:
+    """Booleans are reduced as numbers: ReduceMin and ReduceMax take them since 20 only."""
+
+    def rule(c: Conversion, op: ov.Reduction, data: Value, axes: Value) -> Value:
+        numbers = forms.cast(c, data, ElementType.I32)
+        return forms.cast(c, _export(kind)(c, op, numbers, axes), ElementType.BOOLEAN)
+
+    return rule
+
+
+exports(ov.ReduceLogicalAnd)(_export_logical("Min"))
+exports(ov.ReduceLogicalOr)(_export_logical("Max"))
+
+
+def all_axes(c: Conversion, data: Value) -> Value:
+    """The list of all axes of `data`, counted when the model runs if the rank is not known."""
+    rank = shape_of(data).rank
+    if rank is not None:
+        return c.i64(list(range(rank)))
+    count = ov_forms.shape_of(c, ov_forms.shape_of(c, data))
+    return ov_forms.range_(c, c.i64(0), ov_forms.as_scalar(c, count), c.i64(1))
+
+
+def axes_of(
+    c: Conversion, op: onnx.ByAttribute | onnx.ByInput, data: Value, axes: Value | None
+) -> Value | None:
+    """The axes as OpenVINO wants them; None where nothing is reduced."""
+    if isinstance(op, onnx.ByAttribute):
+        return all_axes(c, data) if not op.axes else c.i64(list(op.axes))
+    known = [] if axes is None else known_axes(c, axes)
+    if axes is None or known == [] or shape_of(axes).count() == 0:
+        return None if op.noop_with_empty_axes else all_axes(c, data)
+    if known is None and shape_of(axes).count() is None:
+        # An empty list would mean the opposite on the other side.
+        raise c.refuse("it is not known whether its list of axes is empty", "make it constant")
+    return axes
+
+
+def _import(kind: str) -> Callable[..., Value]:
+    """The same reduction; of booleans (Max and Min since 20) a logical one."""
+
+    def rule(
+        c: Conversion,
+        op: onnx.ByAttribute | onnx.ByInput,
+        data: Value,
+        axes: Value | None = None,
+    ) -> Value:
+        listed = axes_of(c, op, data, axes)
+        if listed is None:
+            return c(ov_math.Abs(), data) if kind in ("L1", "L2") else data
+        if kind == "Max" and element_of(data).is_float and _may_be_infinite(c, data):
+            lowest = ov_forms.scalar(c, -math.inf, data)
+            nothing = _import("Min")(c, op, ov_forms.equal(c, data, lowest), axes)
+            largest = _reduced(c, kind, data, listed, keep=op.keepdims)
+            return ov_forms.select(c, nothing, lowest, largest)
+        if element_of(data) is not ElementType.BOOLEAN:
+            return _reduced(c, kind, data, listed, keep=op.keepdims)
+        if c.constant_of(listed) is not None:
+            logical = "And" if kind == "Min" else "Or"
+            return ov_forms.reduce(c, logical, data, listed, keep=op.keepdims)
+        # OpenVINO's CPU has logical reductions over constant axes only; of nothing, the largest
+        # u8 is 0 and the smallest 255, which is false and true.
+        numbers = ov_forms.convert(c, data, ElementType.U8)
+        reduced = ov_forms.reduce(c, kind, numbers, listed, keep=op.keepdims)
+        return ov_forms.convert(c, reduced, ElementType.BOOLEAN)
+
+    return rule
+
+
+def _may_be_infinite(c: Conversion, data: Value) -> bool:
+    """True where it matters that the largest of no number, or of -inf alone, is -inf.
+
+    OpenVINO's CPU gives the lowest finite number for it (2026.4).
+    """
+    users = [user.op.type for user, _ in c.node.outputs[0].uses]
+    return shape_of(data).count() == 0 or "Equal" in users or "IsInf" in users
+
+
+def _reduced(c: Conversion, kind: str, data: Value, axes: Value, *, keep: bool) -> Value:
+    """A reduction whose result has a known rank, which OpenVINO's CPU asks for."""
+    rank, count = shape_of(data).rank, shape_of(axes).count()
+    if keep or c.constant_of(axes) is not None or rank is None or count is None or count > rank:
+        return ov_forms.reduce(c, kind, data, axes, keep=keep)
+    whole = ov_forms.reduce(c, kind, data, axes, keep=True)
+    left = ov_forms.subtract(c, c.i64(1), ov_forms.marks_of_axes(c, axes, rank))
+    kept = ov_forms.reshape(c, c(NonZero(), left), [rank - count])
+    dims = ov_forms.gather(c, ov_forms.shape_of(c, data), kept, 0)
+    return ov_forms.reshape_to(c, whole, dims, special_zero=False)
+
+
+imports(onnx.ReduceSum1, onnx.ReduceSum13)(_import("Sum"))
+imports(onnx.ReduceMean1, onnx.ReduceMean18)(_import("Mean"))
+imports(onnx.ReduceProd1, onnx.ReduceProd18)(_import("Prod"))
+imports(onnx.ReduceMax1, onnx.ReduceMax18)(_import("Max"))
+imports(onnx.ReduceMin1, onnx.ReduceMin18)(_import("Min"))
+imports(onnx.ReduceL11, onnx.ReduceL118)(_import("L1"))
+imports(onnx.ReduceL21, onnx.ReduceL218)(_import("L2"))
+
+
+@imports(onnx.ReduceSumSquare1, onnx.ReduceSumSquare18)
+def import_sum_square(
+    c: Conversion,
+    op: onnx.ByAttribute | onnx.ByInput,
+    data: Value,
+    axes: Value | None = None,
+) -> Value:
+    return _import("Sum")(c, op, ov_forms.multiply(c, data, data), axes)
+
+
+@imports(onnx.ReduceLogSum1, onnx.ReduceLogSum18)
+def import_log_sum(
+    c: Conversion,
+    op: onnx.ByAttribute | onnx.ByInput,
+    data: Value,
+    axes: Value | None = None,
+) -> Value:
+    return in_float(c, lambda value: c(ov_math.Log(), _import("Sum")(c, op, value, axes)), data)
+
+
+def in_float(c: Conversion, build: Callable[[Value], Value], data: Value) -> Value:
+    """`build` of floats; integers become f32 and the result is truncated, as ONNX does."""
+    element = element_of(data)
+    if not element.is_integer:
+        return build(data)
+    wide = ov_forms.convert(c, data, ElementType.F32)
+    return ov_forms.convert(c, build(wide), element)
+
+
+@imports(onnx.ReduceLogSumExp1, onnx.ReduceLogSumExp18)
+def import_log_sum_exp(
+    c: Conversion,
+    op: onnx.ByAttribute | onnx.ByInput,
+    data: Value,
+    axes: Value | None = None,
+) -> Value:
+    """max + log(sum(exp(x - max))), so that nothing overflows.
+
+    Where the maximum is infinite 0 takes its place: x - max would be NaN.
+    """
+    listed = axes_of(c, op, data, axes)
+    if listed is None:
+        return data
+
+    def build(value: Value) -> Value:
+        peak = _peak(c, value, listed, keep=True)
+        powers = c(ov_math.Exp(), ov_forms.subtract(c, value, peak))
+        total = c(ov_math.Log(), ov_forms.reduce(c, "Sum", powers, listed, keep=op.keepdims))
+        return ov_forms.add(c, total, _peak(c, value, listed, keep=op.keepdims))
+
+    return in_float(c, lambda value: ov_forms.in_f32(c, build, value), data)
+
+
+def _peak(c: Conversion, data: Value, axes: Value, *, keep: bool) -> Value:
+    """The maximum, or 0 where it is infinite."""
+    peak = ov_forms.reduce(c, "Max", data, axes, keep=keep)
+    infinite = ov_forms.equal(c, c(ov_math.Abs(), peak), ov_forms.scalar(c, math.inf, peak))
+    return ov_forms.select(c, infinite, ov_forms.scalar(c, 0, peak), peak)

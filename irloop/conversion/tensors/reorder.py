@@ -1,0 +1,110 @@
+"""Reversing, rolling and triangles in the other dialect."""
+
+from __future__ import annotations
+
+from irloop.conversion.forms import onnx_forms, openvino_forms
+from irloop.conversion.framework.known_inputs import needed_ints, needed_rank
+from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.dialects.onnx import elementwise as onnx_elementwise
+from irloop.dialects.onnx import reorder as onnx
+from irloop.dialects.openvino import comparison as ov_comparison
+from irloop.dialects.openvino import reorder as ov
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+#: Bounds past every tensor, as ONNX's Slice takes them.
+TO_THE_END = 2**63 - 1
+
+
+@exports(ov.Reverse)
+def export_reverse(c: Conversion, op: ov.Reverse, data: Value, axes: Value) -> Value:
+    """Slice with a step of -1."""
+    chosen = needed_ints(c, axes, "list of axes")
+    if op.mode.lower() == "mask":
+        chosen = [at for at, acts in enumerate(chosen) if acts]
+    if not chosen:
+        return data
+    count = len(chosen)
+    return onnx_forms.slice_(c, data, [-1] * count, [-TO_THE_END] * count, chosen, [-1] * count)
+
+
+@exports(ov.ReverseSequence)
+def export_reverse_sequence(
+    c: Conversion, op: ov.ReverseSequence, data: Value, lengths: Value
+) -> Value:
+    """ReverseSequence; axes other than the first two are moved there and back."""
+    if element_of(data) is ElementType.BF16:
+
+        def build(wide: Value) -> Value:
+            return export_reverse_sequence(c, op, wide, lengths)
+
+        return onnx_forms.computed_in(c, ElementType.F32, build, data)
+    counts = onnx_forms.as_i64(c, lengths)
+    if sorted((op.batch_axis, op.seq_axis)) == [0, 1]:
+        return c(onnx.ReverseSequence(op.batch_axis, op.seq_axis), data, counts)
+    rank = needed_rank(c, data)
+    batch, time = op.batch_axis % rank, op.seq_axis % rank
+    order = [batch, time, *(at for at in range(rank) if at not in (batch, time))]
+    moved = onnx_forms.transpose(c, data, order)
+    turned = c(onnx.ReverseSequence(0, 1), moved, counts)
+    return onnx_forms.transpose(c, turned, [order.index(at) for at in range(rank)])
+
+
+@imports(onnx.ReverseSequence)
+def import_reverse_sequence(
+    c: Conversion, op: onnx.ReverseSequence, data: Value, lengths: Value
+) -> Value:
+    return c(ov.ReverseSequence(op.batch_axis, op.time_axis), data, lengths)
+
+
+@exports(ov.Roll)
+def export_roll(c: Conversion, op: ov.Roll, data: Value, shift: Value, axes: Value) -> Value:
+    """For each axis its tail in front of its head."""
+    shifts, chosen = needed_ints(c, shift, "shift"), needed_ints(c, axes, "list of axes")
+    if len(shifts) == 1:
+        shifts *= len(chosen)
+    for axis, steps in zip(chosen, shifts, strict=True):
+        if steps:
+            data = _rolled(c, data, axis, steps)
+    return data
+
+
+def _rolled(c: Conversion, data: Value, axis: int, steps: int) -> Value:
+    dim = shape_of(data).dim(axis)
+    if isinstance(dim, int):
+        cut = -steps % dim if dim else 0
+        if cut == 0:
+            return data
+        tail = onnx_forms.slice_(c, data, [cut], [TO_THE_END], [axis])
+        head = onnx_forms.slice_(c, data, [0], [cut], [axis])
+        return onnx_forms.concat(c, [tail, head], axis)
+    # Mod has the sign of the divisor, so the cut is inside the axis; a maximum keeps 0 from it.
+    size = onnx_forms.gather(c, onnx_forms.shape(c, data), c.i64([axis]), 0)
+    whole = onnx_forms.maximum(c, size, c.i64([1]))
+    begin = c(onnx_elementwise.Mod(), c.i64([-steps]), whole)
+    bounds = c.i64([axis])
+    tail = onnx_forms.slice_by(c, data, begin, c.i64([TO_THE_END]), bounds)
+    head = onnx_forms.slice_by(c, data, c.i64([0]), begin, bounds)
+    return onnx_forms.concat(c, [tail, head], axis)
+
+
+@imports(onnx.Trilu)
+def import_trilu(c: Conversion, op: onnx.Trilu, data: Value, k: Value | None = None) -> Value:
+    """Select by comparing the numbers of row and column."""
+    rows, columns = (_numbers(c, data, axis) for axis in (-2, -1))
+    start = openvino_forms.unsqueeze(c, rows, [1])
+    if k is not None:
+        shift = openvino_forms.as_scalar(c, openvino_forms.as_i64(c, k))
+        start = openvino_forms.add(c, start, shift)
+    keep = ov_comparison.GreaterEqual() if op.upper else ov_comparison.LessEqual()
+    zero = c.constant(0, element_of(data))
+    return openvino_forms.select(c, c(keep, columns, start), data, zero)
+
+
+def _numbers(c: Conversion, data: Value, axis: int) -> Value:
+    """0, 1, 2, ... for one axis."""
+    size = openvino_forms.size_of(c, data, axis)
+    return openvino_forms.range_(c, c.i64(0), size, c.i64(1))

@@ -1,0 +1,252 @@
+"""Operations that write elements by index, in the other dialect."""
+
+from __future__ import annotations
+
+from irloop.conversion.forms import onnx_forms, openvino_forms
+from irloop.conversion.framework.known_inputs import needed_axis, needed_rank
+from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.tensors.scatter_parts import (
+    ONNX,
+    OPENVINO,
+    elements_by_comparing,
+    neutral,
+    rows_by_comparing,
+)
+from irloop.dialects.onnx import scatter as onnx
+from irloop.dialects.onnx.scatter import Reduction
+from irloop.dialects.openvino import scatter as ov
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+_TO_ONNX: dict[str, Reduction] = {
+    "none": "none",
+    "sum": "add",
+    "prod": "mul",
+    "min": "min",
+    "max": "max",
+}
+_TO_OPENVINO = {"none": "none", "add": "sum", "mul": "prod", "min": "min", "max": "max"}
+
+
+def _knows(c: Conversion, reduction: str) -> bool:
+    """True when the scatters of the opset being written have this reduction, if it has scatters."""
+    return c.opset >= {"none": 0, "add": 16, "mul": 16}.get(reduction, 18)
+
+
+def _elements(
+    c: Conversion,
+    data: Value,
+    indices: Value,
+    updates: Value,
+    axis: int,
+    reduction: Reduction = "none",
+) -> Value:
+    if not _knows(c, reduction):
+        return elements_by_comparing(c, ONNX, reduction, axis, (data, indices, updates))
+    where = indices
+    if element_of(indices) not in (ElementType.I32, ElementType.I64):
+        where = onnx_forms.as_i64(c, indices)
+    if c.opset < 16:
+        return c(onnx.ScatterElements(axis), data, where, updates)
+    return c(onnx.ScatterElements16(axis, reduction), data, where, updates)
+
+
+@exports(ov.ScatterElementsUpdate)
+def export_scatter_elements(
+    c: Conversion,
+    op: ov.ScatterElementsUpdate,
+    data: Value,
+    indices: Value,
+    updates: Value,
+    axis: Value,
+) -> Value:
+    return _elements(c, data, indices, updates, needed_axis(c, axis))
+
+
+@exports(ov.ScatterElementsUpdate12)
+def export_scatter_elements_12(
+    c: Conversion,
+    op: ov.ScatterElementsUpdate12,
+    data: Value,
+    indices: Value,
+    updates: Value,
+    axis: Value,
+) -> Value:
+    at, reduction = needed_axis(c, axis), op.reduction.lower()
+    if reduction == "none":
+        return _elements(c, data, indices, updates, at)
+    if element_of(data) is ElementType.BOOLEAN:
+        return _boolean(c, op, reduction, (data, indices, updates), at)
+    if reduction == "mean":
+        return _mean(c, op, data, indices, updates, at)
+    if not op.use_init_val:
+        data = _without_initial(c, reduction, data, indices, updates, at)
+    return _elements(c, data, indices, updates, at, _TO_ONNX[reduction])
+
+
+def _boolean(
+    c: Conversion,
+    op: ov.ScatterElementsUpdate12,
+    reduction: str,
+    values: tuple[Value, Value, Value],
+    axis: int,
+) -> Value:
+    """A sum of booleans is their largest, a product their smallest."""
+    data, indices, updates = values
+    wide = [onnx_forms.cast(c, value, ElementType.I32) for value in (data, updates)]
+    kind: Reduction = "max" if reduction in ("sum", "max") else "min"
+    if reduction == "mean":
+        raise c.refuse("booleans have no mean")
+    start = wide[0]
+    if not op.use_init_val:
+        start = _without_initial(c, kind, wide[0], indices, wide[1], axis)
+    found = _elements(c, start, indices, wide[1], axis, kind)
+    return onnx_forms.cast(c, found, ElementType.BOOLEAN)
+
+
+def _without_initial(
+    c: Conversion, reduction: str, data: Value, indices: Value, updates: Value, axis: int
+) -> Value:
+    """`data` with what the reduction does not change where updates will be written."""
+    number = neutral(reduction, element_of(data))
+    blank = onnx_forms.expand(c, c.constant(number, element_of(data)), onnx_forms.shape(c, updates))
+    return _elements(c, data, indices, blank, axis)
+
+
+def _mean(
+    c: Conversion,
+    op: ov.ScatterElementsUpdate12,
+    data: Value,
+    indices: Value,
+    updates: Value,
+    axis: int,
+) -> Value:
+    """The sum by the number of elements that went into it; integers are rounded down."""
+    element = element_of(data)
+    if not op.use_init_val:
+        data = _without_initial(c, "sum", data, indices, updates, axis)
+    one = c.constant(1, element)
+    ones = onnx_forms.expand(c, one, onnx_forms.shape(c, updates))
+    counts = onnx_forms.expand(c, c.constant(0, element), onnx_forms.shape(c, data))
+    counts = _elements(c, counts, indices, ones, axis, "add")
+    if op.use_init_val:
+        counts = onnx_forms.add(c, counts, one)
+    else:
+        counts = onnx_forms.maximum(c, counts, one)
+    total = _elements(c, data, indices, updates, axis, "add")
+    if element.is_integer:
+        return onnx_forms.floor_divide(c, total, counts)
+    return onnx_forms.div(c, total, counts)
+
+
+def _coordinates(
+    c: Conversion, data: Value, indices: Value, updates: Value, reduction: Reduction = "none"
+) -> Value:
+    where = onnx_forms.as_i64(c, indices)
+    if not _knows(c, reduction):
+        return rows_by_comparing(c, ONNX, reduction, (data, where, updates))
+    if c.opset < 16:
+        return c(onnx.ScatterND(), data, where, updates)
+    return c(onnx.ScatterND16(reduction), data, where, updates)
+
+
+@exports(ov.ScatterNDUpdate)
+def export_scatter_nd(
+    c: Conversion, op: ov.ScatterNDUpdate, data: Value, indices: Value, updates: Value
+) -> Value:
+    return _coordinates(c, data, indices, updates)
+
+
+@exports(ov.ScatterNDUpdate15)
+def export_scatter_nd_15(
+    c: Conversion, op: ov.ScatterNDUpdate15, data: Value, indices: Value, updates: Value
+) -> Value:
+    reduction = op.reduction.lower()
+    if reduction == "sub":
+        zero = c.constant(0, element_of(updates))
+        return _coordinates(c, data, indices, onnx_forms.sub(c, zero, updates), "add")
+    if reduction != "none" and element_of(data) is ElementType.BOOLEAN:
+        kind: Reduction = "max" if reduction in ("sum", "max") else "min"
+        wide = [onnx_forms.cast(c, value, ElementType.I32) for value in (data, updates)]
+        found = _coordinates(c, wide[0], indices, wide[1], kind)
+        return onnx_forms.cast(c, found, ElementType.BOOLEAN)
+    return _coordinates(c, data, indices, updates, _TO_ONNX[reduction])
+
+
+@exports(ov.ScatterUpdate)
+def export_scatter_update(
+    c: Conversion, op: ov.ScatterUpdate, data: Value, indices: Value, updates: Value, axis: Value
+) -> Value:
+    """ScatterND along the first axis, the axis moved there and back."""
+    at = needed_axis(c, axis)
+    where = onnx_forms.unsqueeze(c, onnx_forms.as_i64(c, indices), [-1])
+    if at == 0:
+        return _coordinates(c, data, where, updates)
+    rank, picked = needed_rank(c, data), needed_rank(c, indices, "indices")
+    at %= rank
+    front = [at, *(i for i in range(rank) if i != at)]
+    width = rank - 1 + picked
+    lead = list(range(at, at + picked))
+    moved = onnx_forms.transpose(c, updates, [*lead, *(i for i in range(width) if i not in lead)])
+    found = _coordinates(c, onnx_forms.transpose(c, data, front), where, moved)
+    return onnx_forms.transpose(c, found, [front.index(i) for i in range(rank)])
+
+
+@imports(onnx.Scatter, onnx.ScatterElements)
+def import_scatter_elements(
+    c: Conversion,
+    op: onnx.Scatter | onnx.ScatterElements,
+    data: Value,
+    indices: Value,
+    updates: Value,
+) -> Value:
+    return _import_elements(c, op.axis, data, indices, updates)
+
+
+def _import_elements(
+    c: Conversion, axis: int, data: Value, indices: Value, updates: Value
+) -> Value:
+    if c.opset < 8:
+        # The specification of this time knows no negative indices.
+        indices = openvino_forms.non_negative(c, indices, data, axis)
+    return c(ov.ScatterElementsUpdate(), data, indices, updates, c.i64(axis))
+
+
+@imports(onnx.ScatterElements16)
+def import_scatter_elements_16(
+    c: Conversion, op: onnx.ScatterElements16, data: Value, indices: Value, updates: Value
+) -> Value:
+    if op.reduction == "none":
+        return _import_elements(c, op.axis, data, indices, updates)
+    if c.opset >= 12:
+        newer = ov.ScatterElementsUpdate12(_TO_OPENVINO[op.reduction])
+        return c(newer, data, indices, updates, c.i64(op.axis))
+    inputs = (data, indices, updates)
+    return elements_by_comparing(c, OPENVINO, op.reduction, op.axis, inputs)
+
+
+@imports(onnx.ScatterND)
+def import_scatter_nd(
+    c: Conversion, op: onnx.ScatterND, data: Value, indices: Value, updates: Value
+) -> Value:
+    return _import_rows(c, data, indices, updates)
+
+
+def _import_rows(c: Conversion, data: Value, indices: Value, updates: Value) -> Value:
+    if c.opset < 8:
+        indices = openvino_forms.non_negative_coordinates(c, indices, data)
+    return c(ov.ScatterNDUpdate(), data, indices, updates)
+
+
+@imports(onnx.ScatterND16)
+def import_scatter_nd_16(
+    c: Conversion, op: onnx.ScatterND16, data: Value, indices: Value, updates: Value
+) -> Value:
+    if op.reduction == "none":
+        return _import_rows(c, data, indices, updates)
+    if c.opset >= 15:
+        return c(ov.ScatterNDUpdate15(_TO_OPENVINO[op.reduction]), data, indices, updates)
+    return rows_by_comparing(c, OPENVINO, op.reduction, (data, indices, updates))

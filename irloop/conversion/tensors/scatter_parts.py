@@ -1,0 +1,164 @@
+"""Scatters that combine duplicates, from operations that every opset of a dialect has.
+
+A table of which update meets which element is compared out; what does not meet it counts as
+the number that the reduction does not change. The table has as many elements as updates times
+the axis (times the data for coordinates).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+
+from irloop.conversion.forms import onnx_forms, openvino_forms
+from irloop.conversion.framework.known_inputs import needed_rank
+from irloop.conversion.framework.translation import Conversion
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import Dim, ElementType
+
+__all__ = ["ONNX", "OPENVINO", "Words", "elements_by_comparing", "neutral", "rows_by_comparing"]
+
+#: A table of this many elements is still worth having.
+LARGEST_TABLE = 2**26
+
+_KINDS = {"add": "Sum", "mul": "Prod", "min": "Min", "max": "Max"}
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The forms of one dialect, and those that have another name in the other one."""
+
+    forms: ModuleType
+    shape: Callable[[Conversion, Value], Value]
+    select: Callable[[Conversion, Value, Value, Value], Value]
+    multiply: Callable[[Conversion, Value, Value], Value]
+
+    def size(self, c: Conversion, value: Value, axis: int) -> Value:
+        """One dimension as an i64 scalar."""
+        found: Value = self.forms.gather(c, self.shape(c, value), c.i64(axis), 0)
+        return found
+
+    def combined(self, c: Conversion, reduction: str, left: Value, right: Value) -> Value:
+        """Two tensors by a reduction."""
+        if reduction == "mul":
+            return self.multiply(c, left, right)
+        function = {"add": "add", "min": "minimum", "max": "maximum"}[reduction]
+        found: Value = getattr(self.forms, function)(c, left, right)
+        return found
+
+
+ONNX = Words(onnx_forms, onnx_forms.shape, onnx_forms.where, onnx_forms.mul)
+OPENVINO = Words(
+    openvino_forms, openvino_forms.shape_of, openvino_forms.select, openvino_forms.multiply
+)
+
+
+def neutral(reduction: str, element: ElementType) -> float:
+    """The number that a reduction does not change."""
+    import numpy as np
+
+    if reduction in ("prod", "mul"):
+        return 1
+    if reduction in ("sum", "add", "mean"):
+        return 0
+    if element.is_integer:
+        limits = np.iinfo(element.numpy())
+        return int(limits.max if reduction == "min" else limits.min)
+    return float("inf") if reduction == "min" else float("-inf")
+
+
+def elements_by_comparing(
+    c: Conversion,
+    words: Words,
+    reduction: str,
+    axis: int,
+    inputs: tuple[Value, Value, Value],
+) -> Value:
+    """ScatterElements of data, indices, updates with a reduction (add, mul, min, max).
+
+    Raises:
+        RefusedError: where indices and data may differ in another axis than the scattered one,
+            or the table would be too large.
+    """
+    data, indices, updates = inputs
+    f = words.forms
+    rank = needed_rank(c, data)
+    at = axis % rank
+    _require_same_sides(c, data, indices, at)
+    _require_small(c, shape_of(indices).count(), shape_of(data).dim(at))
+    size = words.size(c, data, at)
+    where = _non_negative(c, words, f.as_i64(c, indices), size)
+    # [.., n, ..] -> [.., n, 1, ..] against 0, 1, ... in the new axis.
+    positions = f.range_(c, c.i64(0), size, c.i64(1))
+    positions = f.reshape(c, positions, [-1] + [1] * (rank - 1 - at))
+    meets = f.equal(c, f.unsqueeze(c, where, [at + 1]), positions)
+    blank = c.constant(neutral(reduction, element_of(data)), element_of(data))
+    table = words.select(c, meets, f.unsqueeze(c, updates, [at + 1]), blank)
+    found = f.reduce(c, _KINDS[reduction], table, [at], keep=False)
+    return words.combined(c, reduction, data, found)
+
+
+def _non_negative(c: Conversion, words: Words, indices: Value, size: Value) -> Value:
+    f = words.forms
+    return words.select(c, f.less(c, indices, c.i64(0)), f.add(c, indices, size), indices)
+
+
+def _require_same_sides(c: Conversion, data: Value, indices: Value, axis: int) -> None:
+    left, right = shape_of(data), shape_of(indices)
+    for at in range(left.rank or 0):
+        if at != axis and left.dim(at) != right.dim(at):
+            raise c.refuse(
+                "duplicates are combined and the indices may cover only a part of the data",
+                "write a newer opset, whose scatters have reductions",
+            )
+
+
+def _require_small(c: Conversion, updates: Dim | None, places: Dim | None) -> None:
+    if isinstance(updates, int) and isinstance(places, int) and updates * places > LARGEST_TABLE:
+        raise c.refuse(
+            f"combining duplicates would take a table of {updates} times {places} elements",
+            "write a newer opset, whose scatters have reductions",
+        )
+
+
+def rows_by_comparing(
+    c: Conversion, words: Words, reduction: str, inputs: tuple[Value, Value, Value]
+) -> Value:
+    """ScatterND of data, indices, updates with a reduction: coordinates become flat places.
+
+    Raises:
+        RefusedError: where the number of coordinates is not known, or the table too large.
+    """
+    data, indices, updates = inputs
+    f = words.forms
+    depth = shape_of(indices).dim(-1) if shape_of(indices).rank else None
+    if not isinstance(depth, int):
+        raise c.refuse("the number of its coordinates is not known", "declare the input shapes")
+    _require_small(c, shape_of(updates).count(), shape_of(data).count())
+    dims = words.shape(c, data)
+    lead = f.slice_(c, dims, [0], [depth], [0])
+    places = _places(c, words, f.as_i64(c, indices), lead, depth)
+    count = f.reduce(c, "Prod", lead, [0], keep=False)
+    numbers = f.unsqueeze(c, f.range_(c, c.i64(0), count, c.i64(1)), [0])
+    meets = f.unsqueeze(c, f.equal(c, places, numbers), [2])
+    # [updates, 1, inner] against [updates, places, 1]; inner is 1 for whole coordinates.
+    inner = f.reduce(c, "Prod", f.slice_(c, dims, [depth], [2**31 - 1], [0]), [0])
+    rows = f.reshape_to(c, updates, f.concat(c, [c.i64([-1, 1]), inner], 0))
+    blank = c.constant(neutral(reduction, element_of(data)), element_of(data))
+    table = words.select(c, meets, rows, blank)
+    found = f.reduce(c, _KINDS[reduction], table, [0], keep=False)
+    return words.combined(c, reduction, data, f.reshape_to(c, found, dims))
+
+
+def _places(c: Conversion, words: Words, indices: Value, lead: Value, depth: int) -> Value:
+    """Coordinates [.., depth] as places in the flat data, [updates, 1]."""
+    f = words.forms
+    flat = _non_negative(c, words, f.reshape(c, indices, [-1, depth]), lead)
+    place = c.i64([[0]])
+    for at in range(depth):
+        size = f.slice_(c, lead, [at], [at + 1], [0])
+        step = f.slice_(c, flat, [at], [at + 1], [1])
+        place = f.add(c, words.multiply(c, place, size), step)
+    return place

@@ -1,0 +1,215 @@
+"""Sorting, looking for elements and accumulating, in the other dialect."""
+
+from __future__ import annotations
+
+from irloop.conversion.forms import onnx_forms, openvino_forms
+from irloop.conversion.framework.known_inputs import ints, needed_rank
+from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.dialects.onnx import gather as onnx_gather
+from irloop.dialects.onnx import search as onnx
+from irloop.dialects.openvino import search as ov
+from irloop.dialects.openvino.comparison import LogicalOr
+from irloop.dialects.slices import TO_THE_END
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+
+@exports(ov.TopK, ov.TopK3, ov.TopK11)
+def export_topk(
+    c: Conversion, op: ov.TopK | ov.TopK3 | ov.TopK11, data: Value, k: Value
+) -> list[Value]:
+    """TopK; the order of positions is made by a second one over the positions."""
+    count = onnx_forms.as_list(c, k)
+    element, largest = element_of(data), op.mode.lower() == "max"
+    values, indices = onnx_forms.topk(c, _sortable(c, data), count, op.axis, largest=largest)
+    if element_of(values) is not element:
+        values = onnx_forms.cast(c, _flipped(c, values, element), element)
+    if op.sort.lower() == "index":
+        indices, order = onnx_forms.topk(c, indices, count, op.axis, largest=False)
+        values = c(onnx_gather.GatherElements(op.axis), values, order)
+    return [values, onnx_forms.cast(c, indices, op.index_element_type)]
+
+
+def _sortable(c: Conversion, data: Value) -> Value:
+    """`data` in a type that ONNX Runtime's TopK has, in the same order."""
+    element = element_of(data)
+    if element is ElementType.U64:
+        return _flipped(c, onnx_forms.cast(c, data, ElementType.I64), element)
+    narrow = element.is_integer and element is not ElementType.I64
+    if narrow:
+        return onnx_forms.cast(c, data, ElementType.I64)
+    return data if element is ElementType.F64 else onnx_forms.cast(c, data, ElementType.F32)
+
+
+def _flipped(c: Conversion, value: Value, element: ElementType) -> Value:
+    """i64 with the sign bit turned over where it stands for u64, whose order that is."""
+    if element is not ElementType.U64:
+        return value
+    return onnx_forms.add(c, value, c.i64(-(2**63)))
+
+
+@imports(onnx.TopK1)
+def import_topk_1(c: Conversion, op: onnx.TopK1, data: Value) -> list[Value]:
+    return _import_topk(c, data, c.i64(op.k), op.axis)
+
+
+@imports(onnx.TopK10)
+def import_topk_10(c: Conversion, op: onnx.TopK10, data: Value, k: Value) -> list[Value]:
+    return _import_topk(c, data, openvino_forms.as_scalar(c, k), op.axis)
+
+
+@imports(onnx.TopK11)
+def import_topk_11(c: Conversion, op: onnx.TopK11, data: Value, k: Value) -> list[Value]:
+    count = openvino_forms.as_scalar(c, k)
+    mode = "max" if op.largest else "min"
+    return _import_topk(c, data, count, op.axis, mode, "value" if op.sorted else "none")
+
+
+def _import_topk(
+    c: Conversion, data: Value, k: Value, axis: int, mode: str = "max", sort: str = "value"
+) -> list[Value]:
+    return list(openvino_forms.topk(c, data, k, axis, mode=mode, sort=sort))
+
+
+@imports(onnx.ArgMax, onnx.ArgMin)
+def import_arg_extreme(c: Conversion, op: onnx.ArgMax | onnx.ArgMin, data: Value) -> Value:
+    return _arg_extreme(c, data, op.axis, op.keepdims, op.largest)
+
+
+@imports(onnx.ArgMax12, onnx.ArgMin12)
+def import_arg_extreme_12(c: Conversion, op: onnx.ArgMax12 | onnx.ArgMin12, data: Value) -> Value:
+    """TopK of 1; for the last of equal elements of the axis turned around."""
+    if not op.select_last_index:
+        return _arg_extreme(c, data, op.axis, op.keepdims, op.largest)
+    turned = openvino_forms.slice_(c, data, [-1], [-TO_THE_END], [op.axis], [-1])
+    found = _arg_extreme(c, turned, op.axis, op.keepdims, op.largest)
+    size = openvino_forms.size_of(c, data, op.axis)
+    return openvino_forms.subtract(c, openvino_forms.subtract(c, size, c.i64(1)), found)
+
+
+def _arg_extreme(c: Conversion, data: Value, axis: int, keep: bool, largest: bool) -> Value:
+    mode = "max" if largest else "min"
+    _, indices = openvino_forms.topk(c, data, c.i64(1), axis, mode=mode)
+    return indices if keep else openvino_forms.squeeze(c, indices, [axis])
+
+
+@exports(ov.NonZero)
+def export_nonzero(c: Conversion, op: ov.NonZero, data: Value) -> Value:
+    rank = shape_of(data).rank
+    if rank == 0:
+        data = onnx_forms.reshape(c, data, [1])
+    return onnx_forms.cast(c, c(onnx.NonZero(), data), op.output_type)
+
+
+@imports(onnx.NonZero)
+def import_nonzero(c: Conversion, op: onnx.NonZero, data: Value) -> Value:
+    found = c(ov.NonZero(ElementType.I64), data)
+    if shape_of(data).rank == 0:
+        # A scalar has no coordinates in ONNX, one in OpenVINO.
+        return openvino_forms.slice_(c, found, [0], [0], [0])
+    return found
+
+
+_SUMS = frozenset(
+    {
+        ElementType.F32,
+        ElementType.F64,
+        ElementType.I32,
+        ElementType.I64,
+        ElementType.U32,
+        ElementType.U64,
+    }
+)
+
+
+@exports(ov.CumSum)
+def export_cumsum(c: Conversion, op: ov.CumSum, data: Value, axis: Value | None = None) -> Value:
+    at = c.i64(0) if axis is None else onnx_forms.as_i64(c, axis)
+    if shape_of(at).rank != 0:
+        at = onnx_forms.reshape(c, at, [])
+    element = element_of(data)
+    chosen = element
+    if element not in _SUMS:
+        chosen = ElementType.I32 if element.is_integer else ElementType.F32
+    sums = onnx.CumSum(op.exclusive, op.reverse)
+    return onnx_forms.computed_in(c, chosen, lambda x: c(sums, x, at), data)
+
+
+@imports(onnx.CumSum)
+def import_cumsum(c: Conversion, op: onnx.CumSum, data: Value, axis: Value) -> Value:
+    at = openvino_forms.as_scalar(c, axis)
+    return c(ov.CumSum(op.exclusive, op.reverse), data, at)
+
+
+@imports(onnx.CumProd)
+def import_cumprod(c: Conversion, op: onnx.CumProd, data: Value, axis: Value) -> Value:
+    """For each element the product of all elements up to it, the others counting as 1.
+
+    The table of which element goes into which product has the axis twice. An axis that is
+    computed is chosen from all.
+    """
+    rank, known = needed_rank(c, data), ints(c, axis)
+    if known is not None:
+        return _products(c, op, data, known[0] % rank)
+    # Along each axis, of which the meant one is chosen.
+    at = openvino_forms.as_scalar(c, openvino_forms.as_i64(c, axis))
+    result = _products(c, op, data, 0)
+    for candidate in range(1, rank):
+        meant = [
+            openvino_forms.equal(c, at, c.i64(number)) for number in (candidate, candidate - rank)
+        ]
+        chosen = c(LogicalOr(), *meant)
+        result = openvino_forms.select(c, chosen, _products(c, op, data, candidate), result)
+    return result
+
+
+def _products(c: Conversion, op: onnx.CumProd, data: Value, at: int) -> Value:
+    f, rank = openvino_forms, needed_rank(c, data)
+    numbers = f.range_(c, c.i64(0), f.size_of(c, data, at), c.i64(1))
+    row, column = f.unsqueeze(c, numbers, [1]), f.unsqueeze(c, numbers, [0])
+    before, behind = (row, column) if op.reverse else (column, row)
+    joins = f.less(c, before, behind)
+    if not op.exclusive:
+        joins = f.logical_not(c, f.less(c, behind, before))
+    if rank - 1 - at:
+        joins = f.unsqueeze(c, joins, list(range(2, rank + 1 - at)))
+    table = f.select(c, joins, f.unsqueeze(c, data, [at]), c.constant(1, element_of(data)))
+    return f.reduce(c, "Prod", table, [at + 1], keep=False)
+
+
+@exports(ov.Bucketize)
+def export_bucketize(c: Conversion, op: ov.Bucketize, data: Value, bounds: Value) -> Value:
+    """The number of bounds below (or not above) each element."""
+    return _count_below(c, bounds, data, op.with_right_bound, op.output_type)
+
+
+@exports(ov.SearchSorted)
+def export_search_sorted(c: Conversion, op: ov.SearchSorted, table: Value, values: Value) -> Value:
+    """The number of elements of its row below (or not above) each value."""
+    if needed_rank(c, table, "sorted input") > 1:
+        table = onnx_forms.unsqueeze(c, table, [-2])
+    return _count_below(c, table, values, not op.right_mode, op.output_type)
+
+
+def _count_below(
+    c: Conversion, table: Value, values: Value, strictly: bool, output: ElementType
+) -> Value:
+    element = _common(element_of(table), element_of(values))
+    left = onnx_forms.cast(c, table, element)
+    right = onnx_forms.unsqueeze(c, onnx_forms.cast(c, values, element), [-1])
+    if strictly:
+        below = onnx_forms.less(c, left, right)
+    else:
+        below = onnx_forms.logical_not(c, onnx_forms.less(c, right, left))
+    ones = onnx_forms.cast(c, below, ElementType.I64)
+    return onnx_forms.cast(c, onnx_forms.reduce(c, "Sum", ones, [-1], keep=False), output)
+
+
+def _common(left: ElementType, right: ElementType) -> ElementType:
+    """A type that holds what both hold, f64 where they differ."""
+    if left is right:
+        return left
+    return ElementType.I64 if left.is_integer and right.is_integer else ElementType.F64

@@ -1,0 +1,356 @@
+"""Operations that read or change shapes, in the other dialect."""
+
+from __future__ import annotations
+
+import math
+
+from irloop.conversion.forms import onnx_forms, openvino_forms
+from irloop.conversion.framework.known_inputs import ints, length, needed_ints, needed_rank
+from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.tensors import computed_axes
+from irloop.dialects.onnx import shape as onnx
+from irloop.dialects.onnx.comparison import And
+from irloop.dialects.onnx.gather import Compress
+from irloop.dialects.openvino import shape as ov
+from irloop.dialects.openvino.search import CumSum
+from irloop.dialects.slices import TO_THE_END
+from irloop.graph.builder import shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+
+@exports(ov.ShapeOf)
+def export_shape_of(c: Conversion, op: ov.ShapeOf, data: Value) -> Value:
+    return onnx_forms.shape(c, data)
+
+
+@exports(ov.ShapeOf3)
+def export_shape_of_3(c: Conversion, op: ov.ShapeOf3, data: Value) -> Value:
+    return onnx_forms.cast(c, onnx_forms.shape(c, data), op.output_type)
+
+
+@imports(onnx.Shape1)
+def import_shape_1(c: Conversion, op: onnx.Shape1, data: Value) -> Value:
+    return openvino_forms.shape_of(c, data)
+
+
+@imports(onnx.Shape15)
+def import_shape_15(c: Conversion, op: onnx.Shape15, data: Value) -> Value:
+    dims = openvino_forms.shape_of(c, data)
+    if op.start == 0 and op.end is None:
+        return dims
+    end = TO_THE_END if op.end is None else op.end
+    return openvino_forms.slice_(c, dims, [op.start], [end], [0])
+
+
+@imports(onnx.Size)
+def import_size(c: Conversion, op: onnx.Size, data: Value) -> Value:
+    dims = openvino_forms.shape_of(c, data)
+    return openvino_forms.reduce(c, "Prod", dims, [0], keep=False)
+
+
+@exports(ov.Reshape)
+def export_reshape(c: Conversion, op: ov.Reshape, data: Value, pattern: Value) -> Value:
+    """Reshape; a 0 that does not copy needs allowzero, or another form before opset 14."""
+    known = ints(c, pattern)
+    target = onnx_forms.as_list(c, pattern)
+    if op.special_zero or (known is not None and 0 not in known):
+        return onnx_forms.reshape_to(c, data, target)
+    if known is not None and -1 in known:
+        known[known.index(-1)] = 0
+        target = c.i64(known)
+    return onnx_forms.reshape_to(c, data, target, special_zero=False)
+
+
+@imports(onnx.Reshape1)
+def import_reshape_1(c: Conversion, op: onnx.Reshape1, data: Value) -> Value:
+    return openvino_forms.reshape(c, data, op.shape)
+
+
+@imports(onnx.Reshape)
+def import_reshape(c: Conversion, op: onnx.Reshape, data: Value, pattern: Value) -> Value:
+    return openvino_forms.reshape_to(c, data, pattern)
+
+
+@imports(onnx.Reshape14)
+def import_reshape_14(c: Conversion, op: onnx.Reshape14, data: Value, pattern: Value) -> Value:
+    return openvino_forms.reshape_to(c, data, pattern, special_zero=not op.allowzero)
+
+
+@imports(onnx.Flatten)
+def import_flatten(c: Conversion, op: onnx.Flatten, data: Value) -> Value:
+    """Reshape to two dimensions, one of which may be what is left over."""
+    shape = shape_of(data)
+    if shape.dims is None:
+        if op.axis < 0:
+            raise c.refuse("a negative axis of an input of unknown rank", "declare its shape")
+        return _flatten_by_shape(c, data, op.axis)
+    axis = op.axis + len(shape.dims) if op.axis < 0 else op.axis
+    before, after = (_product(dims) for dims in (shape.dims[:axis], shape.dims[axis:]))
+    if before is not None and after is not None:
+        return openvino_forms.reshape_to(c, data, c.i64([before, after]), special_zero=False)
+    if before:
+        return openvino_forms.reshape(c, data, [before, -1])
+    if after:
+        return openvino_forms.reshape(c, data, [-1, after])
+    return _flatten_by_shape(c, data, axis)
+
+
+def _product(dims: tuple[object, ...]) -> int | None:
+    known = [dim for dim in dims if isinstance(dim, int)]
+    return math.prod(known) if len(known) == len(dims) else None
+
+
+def _flatten_by_shape(c: Conversion, data: Value, axis: int) -> Value:
+    dims = openvino_forms.shape_of(c, data)
+    ends = ([0], [axis]), ([axis], [TO_THE_END])
+    sizes = [
+        openvino_forms.reduce(c, "Prod", openvino_forms.slice_(c, dims, first, last, [0]), [0])
+        for first, last in ends
+    ]
+    pattern = openvino_forms.concat(c, sizes, 0)
+    return openvino_forms.reshape_to(c, data, pattern, special_zero=False)
+
+
+@exports(ov.Squeeze, ov.Squeeze15)
+def export_squeeze(
+    c: Conversion, op: ov.Squeeze | ov.Squeeze15, data: Value, axes: Value | None = None
+) -> Value:
+    """Squeeze; listed axes of another size stay, so they are left out."""
+    known = [] if axes is None else ints(c, axes)
+    if known is None:
+        assert axes is not None
+        if c.opset < 13:
+            return computed_axes.squeeze(c, data, axes)
+        return c(onnx.Squeeze13(), data, onnx_forms.as_list(c, axes))
+    if not known:
+        return c(onnx.Squeeze13() if c.opset >= 13 else onnx.Squeeze(), data)
+    if isinstance(op, ov.Squeeze15) and op.allow_axis_skip and not _is_certain(data, known):
+        return _squeezed_where_one(c, data, known)
+    rank = shape_of(data).rank
+    if rank is not None:
+        known = [axis for axis in known if _may_be_one(data, axis)]
+    return onnx_forms.squeeze(c, data, known) if known else data
+
+
+def _is_certain(data: Value, axes: list[int]) -> bool:
+    shape = shape_of(data)
+    return shape.dims is not None and all(isinstance(shape.dim(axis), int) for axis in axes)
+
+
+def _squeezed_where_one(c: Conversion, data: Value, axes: list[int]) -> Value:
+    """Reshape to the dimensions that are not listed or not 1, chosen when the model runs."""
+    f = onnx_forms
+    shape = f.shape(c, data)
+    rank = f.shape(c, shape)
+    numbers = f.range_(c, c.i64(0), f.reshape(c, rank, []), c.i64(1))
+    chosen = f.where(c, f.less(c, c.i64(axes), c.i64(0)), f.add(c, c.i64(axes), rank), c.i64(axes))
+    matches = f.equal(c, f.unsqueeze(c, numbers, [1]), f.unsqueeze(c, chosen, [0]))
+    hits = f.reduce(c, "Sum", f.cast(c, matches, ElementType.I64), [1], keep=False)
+    listed = f.less(c, c.i64([0]), hits)
+    goes = c(And(), listed, f.equal(c, shape, c.i64([1])))
+    kept = c(Compress(axis=0), shape, f.logical_not(c, goes))
+    return f.reshape_to(c, data, kept, special_zero=c.opset < 14)
+
+
+def _may_be_one(data: Value, axis: int) -> bool:
+    dim = shape_of(data).dim(axis)
+    return dim == 1 or not isinstance(dim, int)
+
+
+@imports(onnx.Squeeze)
+def import_squeeze(c: Conversion, op: onnx.Squeeze, data: Value) -> Value:
+    return _squeezed_all(c, data) if op.axes is None else openvino_forms.squeeze(c, data, op.axes)
+
+
+@imports(onnx.Squeeze13)
+def import_squeeze_13(
+    c: Conversion, op: onnx.Squeeze13, data: Value, axes: Value | None = None
+) -> Value:
+    if axes is None:
+        return _squeezed_all(c, data)
+    if length(axes) == 0:
+        return data
+    return c(ov.Squeeze(), data, axes)
+
+
+def _squeezed_all(c: Conversion, data: Value) -> Value:
+    dims = shape_of(data).static()
+    if dims is None:
+        return c(ov.Squeeze(), data)
+    axes = [axis for axis, dim in enumerate(dims) if dim == 1]
+    return openvino_forms.squeeze(c, data, axes) if axes else data
+
+
+@exports(ov.Unsqueeze)
+def export_unsqueeze(c: Conversion, op: ov.Unsqueeze, data: Value, axes: Value) -> Value:
+    known = ints(c, axes)
+    if known is None and c.opset >= 13:
+        return c(onnx.Unsqueeze13(), data, onnx_forms.as_list(c, axes))
+    if known is None:
+        return computed_axes.unsqueeze(c, data, axes)
+    return onnx_forms.unsqueeze(c, data, known)
+
+
+@imports(onnx.Unsqueeze)
+def import_unsqueeze(c: Conversion, op: onnx.Unsqueeze, data: Value) -> Value:
+    return openvino_forms.unsqueeze(c, data, op.axes)
+
+
+@imports(onnx.Unsqueeze13)
+def import_unsqueeze_13(c: Conversion, op: onnx.Unsqueeze13, data: Value, axes: Value) -> Value:
+    rank, count = shape_of(data).rank, shape_of(axes).dim(0) if shape_of(axes).rank else None
+    if c.constant_of(axes) is not None or rank is None or not isinstance(count, int):
+        return c(ov.Unsqueeze(), data, axes)
+    return _unsqueezed_by(c, data, axes, rank + count)
+
+
+def _unsqueezed_by(c: Conversion, data: Value, axes: Value, rank: int) -> Value:
+    """A reshape: OpenVINO's CPU needs the rank of a result, which computed axes hide from it.
+
+    Position j of the new shape is 1 where j is an axis, else the next dimension of the data.
+    """
+    f = openvino_forms
+    new = f.marks_of_axes(c, axes, rank)
+    order = f.subtract(c, c(CumSum(), f.subtract(c, c.i64(1), new), c.i64(0)), c.i64(1))
+    dims = f.gather(c, f.shape_of(c, data), f.maximum(c, order, c.i64(0)), 0)
+    pattern = f.select(c, f.equal(c, new, c.i64(1)), c.i64(1), dims)
+    return f.reshape_to(c, data, pattern, special_zero=False)
+
+
+@exports(ov.Transpose)
+def export_transpose(c: Conversion, op: ov.Transpose, data: Value, order: Value) -> Value:
+    if length(order) == 0:
+        return c(onnx.Transpose(), data)
+    perm = ints(c, order)
+    if perm is None:
+        return _transposed_by(c, data, order)
+    return c(onnx.Transpose(tuple(perm)), data)
+
+
+def _transposed_by(c: Conversion, data: Value, order: Value) -> Value:
+    """Gather from the flat data: Transpose takes no order that is computed.
+
+    The place of an element is the sum of its coordinates times the strides of their axes.
+    """
+    f = onnx_forms
+    rank = needed_rank(c, data)
+    axes = f.as_list(c, order)
+    shape = f.shape(c, data)
+    strides = c.i64([1])
+    for at in range(rank - 1, 0, -1):
+        last = f.gather(c, strides, c.i64([0]), 0)
+        step = f.mul(c, last, f.gather(c, shape, c.i64([at]), 0))
+        strides = f.concat(c, [step, strides], 0)
+    moved_shape, moved_strides = f.gather(c, shape, axes, 0), f.gather(c, strides, axes, 0)
+    places = c.i64([0])
+    for at in range(rank):
+        size, step = (f.gather(c, item, c.i64(at), 0) for item in (moved_shape, moved_strides))
+        steps = f.mul(c, f.range_(c, c.i64(0), size, c.i64(1)), step)
+        column = f.reshape(c, steps, [-1] + [1] * (rank - 1 - at))
+        places = f.add(c, places, column)
+    return f.gather(c, f.reshape(c, data, [-1]), places, 0)
+
+
+@imports(onnx.Transpose)
+def import_transpose(c: Conversion, op: onnx.Transpose, data: Value) -> Value:
+    rank = shape_of(data).rank
+    order = list(op.perm or ()) if op.perm is not None or rank is None else list(range(rank))[::-1]
+    return c(ov.Transpose(), data, c.i64(order))
+
+
+@exports(ov.Broadcast)
+def export_broadcast(
+    c: Conversion, op: ov.Broadcast, data: Value, target: Value, mapping: Value | None = None
+) -> Value:
+    return _broadcast(c, op.mode.lower(), op.axis, data, target, mapping)
+
+
+@exports(ov.Broadcast3)
+def export_broadcast_3(
+    c: Conversion, op: ov.Broadcast3, data: Value, target: Value, mapping: Value | None = None
+) -> Value:
+    return _broadcast(c, op.mode.lower(), op.axis, data, target, mapping)
+
+
+def _broadcast(
+    c: Conversion, mode: str, axis: int, data: Value, target: Value, mapping: Value | None
+) -> Value:
+    """Expand, behind a placement of the axes where they do not end at the last one."""
+    shape = onnx_forms.as_list(c, target)
+    if mode in ("none", "explicit"):
+        data = _placed(c, data, target, needed_ints(c, mapping, "mapping of axes"))
+    if mode == "pdpd":
+        rank = needed_rank(c, data)
+        size = _needed_length(c, target)
+        first = size - rank if axis == -1 else axis
+        # Ones at the end that have no room are dropped, as PaddlePaddle does.
+        kept = min(rank, size - first)
+        if kept < rank:
+            data = onnx_forms.squeeze(c, data, list(range(kept, rank)))
+        data = _placed(c, data, target, list(range(first, first + kept)))
+    return onnx_forms.expand(c, data, shape)
+
+
+def _needed_length(c: Conversion, target: Value) -> int:
+    size = length(target)
+    if size is None:
+        raise c.refuse("the rank of its target shape is not known", "declare the input shapes")
+    return size
+
+
+def _placed(c: Conversion, data: Value, target: Value, axes: list[int]) -> Value:
+    """`data` with its axes at these positions of the target's rank, ones elsewhere."""
+    order = sorted(range(len(axes)), key=lambda at: axes[at])
+    data = onnx_forms.transpose(c, data, order)
+    rest = [at for at in range(_needed_length(c, target)) if at not in axes]
+    return onnx_forms.unsqueeze(c, data, rest) if rest else data
+
+
+@imports(onnx.Expand)
+def import_expand(c: Conversion, op: onnx.Expand, data: Value, target: Value) -> Value:
+    return openvino_forms.broadcast(c, data, target, "bidirectional")
+
+
+@exports(ov.Tile)
+def export_tile(c: Conversion, op: ov.Tile, data: Value, repeats: Value) -> Value:
+    rank, count = needed_rank(c, data), length(repeats)
+    if count is None:
+        raise c.refuse("the number of its repeats is not known", "declare the input shapes")
+    times = onnx_forms.as_list(c, repeats)
+    if rank < count:
+        data = onnx_forms.unsqueeze(c, data, list(range(count - rank)))
+    if rank > count:
+        times = onnx_forms.concat(c, [c.i64([1] * (rank - count)), times], 0)
+    return onnx_forms.tile(c, data, times)
+
+
+@imports(onnx.Tile1)
+def import_tile_1(c: Conversion, op: onnx.Tile1, data: Value, tiles: Value, axis: Value) -> Value:
+    at = needed_ints(c, axis, "axis")[0]
+    rank = needed_rank(c, data)
+    number = openvino_forms.as_list(c, openvino_forms.converted(c, tiles, ElementType.I64))
+    pieces = [c.i64([1] * (at % rank)), number, c.i64([1] * (rank - at % rank - 1))]
+    filled = [piece for piece in pieces if length(piece) != 0]
+    return openvino_forms.tile(c, data, openvino_forms.concat(c, filled, 0))
+
+
+@imports(onnx.Tile)
+def import_tile(c: Conversion, op: onnx.Tile, data: Value, repeats: Value) -> Value:
+    """Tile; by computed repeats a Broadcast of [1, d0, 1, d1, ...].
+
+    OpenVINO's CPU gives the result of a Tile by computed repeats no values (2026.4).
+    """
+    if c.constant_of(repeats) is not None or not shape_of(data).rank:
+        return openvino_forms.tile(c, data, repeats)
+    rank = needed_rank(c, data)
+    counts = openvino_forms.reshape(c, openvino_forms.as_i64(c, repeats), [-1, 1])
+    dims = openvino_forms.reshape(c, openvino_forms.shape_of(c, data), [-1, 1])
+    pairs = openvino_forms.reshape(c, openvino_forms.concat(c, [counts, dims], 1), [-1])
+    wide = openvino_forms.unsqueeze(c, data, [2 * axis for axis in range(rank)])
+    repeated = openvino_forms.broadcast(c, wide, pairs)
+    result = openvino_forms.multiply(c, counts, dims)
+    pattern = openvino_forms.reshape(c, result, [-1])
+    return openvino_forms.reshape_to(c, repeated, pattern, special_zero=False)

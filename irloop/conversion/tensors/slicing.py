@@ -1,0 +1,301 @@
+"""Operations that cut tensors apart and join them, in the other dialect."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from irloop.conversion.forms import onnx_forms, openvino_forms
+from irloop.conversion.framework.known_inputs import (
+    ints,
+    length,
+    needed_axis,
+    needed_ints,
+    needed_rank,
+)
+from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.dialects.onnx import slicing as onnx
+from irloop.dialects.onnx.scatter import ScatterElements, ScatterElements16
+from irloop.dialects.openvino import slicing as ov
+from irloop.dialects.openvino.elementwise import FloorMod
+from irloop.dialects.openvino.scatter import ScatterElementsUpdate, ScatterUpdate
+from irloop.dialects.slices import TO_THE_END as FAR
+from irloop.graph.builder import shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+from irloop.kernels.bounds import chunks
+
+__all__: list[str] = []
+
+#: A bound past every end, as ONNX writes it.
+TO_THE_END = 2**63 - 1
+
+
+@exports(ov.Concat)
+def export_concat(c: Conversion, op: ov.Concat, *inputs: Value) -> Value:
+    return c(onnx.Concat(op.axis), *inputs)
+
+
+@imports(onnx.Concat1, onnx.Concat)
+def import_concat(c: Conversion, op: onnx.Concat1 | onnx.Concat, *inputs: Value) -> Value:
+    return c(ov.Concat(op.axis), *inputs)
+
+
+@exports(ov.Split)
+def export_split(c: Conversion, op: ov.Split, data: Value, axis: Value) -> list[Value]:
+    at, count = needed_axis(c, axis), op.num_splits
+    if count == 1:
+        return [data]
+    if c.opset >= 18:
+        return list(c.emit(onnx.Split18(at, count), data, n_outputs=count).outputs)
+    split = onnx.Split13(at) if c.opset >= 13 else onnx.Split(at)
+    return list(c.emit(split, data, n_outputs=count).outputs)
+
+
+@exports(ov.VariadicSplit)
+def export_variadic_split(
+    c: Conversion, op: ov.VariadicSplit, data: Value, axis: Value, lengths: Value
+) -> list[Value]:
+    """Split; the length -1 is resolved, or each part sliced where that needs the shape."""
+    at, count = needed_axis(c, axis), len(c.node.outputs)
+    known = ints(c, lengths)
+    if known is None:
+        return _split_by(c, data, at, _without_rest(c, data, at, lengths), count)
+    dim = shape_of(data).dim(at)
+    if -1 in known and isinstance(dim, int):
+        known[known.index(-1)] = dim - sum(size for size in known if size != -1)
+    if -1 in known:
+        return _slices(c, data, at, known)
+    return onnx_forms.split(c, data, at, known)
+
+
+def _split_by(c: Conversion, data: Value, axis: int, lengths: Value, count: int) -> list[Value]:
+    if c.opset < 13:
+        return _slices_by(c, data, axis, lengths, count)
+    split = onnx.Split18(axis) if c.opset >= 18 else onnx.Split13(axis)
+    return list(c.emit(split, data, lengths, n_outputs=count).outputs)
+
+
+def _slices_by(c: Conversion, data: Value, axis: int, lengths: Value, count: int) -> list[Value]:
+    """Each part by a Slice, where Split has its lengths as an attribute."""
+    parts, start = [], c.i64([0])
+    for index in range(count):
+        end = onnx_forms.add(c, start, onnx_forms.gather(c, lengths, c.i64([index]), 0))
+        parts.append(onnx_forms.slice_by(c, data, start, end, c.i64([axis])))
+        start = end
+    return parts
+
+
+def _without_rest(c: Conversion, data: Value, axis: int, lengths: Value) -> Value:
+    """The lengths, -1 replaced by what is left of the axis."""
+    sizes = onnx_forms.as_list(c, lengths)
+    dim = onnx_forms.gather(c, onnx_forms.shape(c, data), c.i64([axis]), 0)
+    given = onnx_forms.reduce(c, "Sum", sizes, [0])
+    rest = onnx_forms.sub(c, dim, onnx_forms.add(c, given, c.i64([1])))
+    return onnx_forms.where(c, onnx_forms.less(c, sizes, c.i64([0])), rest, sizes)
+
+
+def _slices(c: Conversion, data: Value, axis: int, lengths: list[int]) -> list[Value]:
+    """Parts around one of unknown length, counted from both ends."""
+    rest = lengths.index(-1)
+    bounds = [0]
+    for size in lengths[:rest]:
+        bounds.append(bounds[-1] + size)
+    behind = [TO_THE_END]
+    total = 0
+    for size in reversed(lengths[rest + 1 :]):
+        total += size
+        behind.append(-total or TO_THE_END)
+    bounds += behind[::-1]
+    return [onnx_forms.slice_(c, data, [low], [high], [axis]) for low, high in pairwise(bounds)]
+
+
+@imports(onnx.Split1)
+def import_split_1(
+    c: Conversion, op: onnx.Split1, data: Value, sizes: Value | None = None
+) -> list[Value]:
+    if sizes is not None:
+        return _variadic(c, data, op.axis, sizes)
+    return _import_split(c, op.axis, op.split, data)
+
+
+@imports(onnx.Split)
+def import_split(c: Conversion, op: onnx.Split, data: Value) -> list[Value]:
+    return _import_split(c, op.axis, op.split, data)
+
+
+def _import_split(
+    c: Conversion, axis: int, sizes: tuple[int, ...] | None, data: Value
+) -> list[Value]:
+    if sizes is None:
+        return openvino_forms.split(c, data, axis, len(c.node.outputs))
+    return openvino_forms.variadic_split(c, data, axis, sizes)
+
+
+@imports(onnx.Split13)
+def import_split_13(
+    c: Conversion, op: onnx.Split13, data: Value, sizes: Value | None = None
+) -> list[Value]:
+    if sizes is not None:
+        return _variadic(c, data, op.axis, sizes)
+    return openvino_forms.split(c, data, op.axis, len(c.node.outputs))
+
+
+@imports(onnx.Split18)
+def import_split_18(
+    c: Conversion, op: onnx.Split18, data: Value, sizes: Value | None = None
+) -> list[Value]:
+    """Split where the parts are equal, else VariadicSplit with a smaller last part."""
+    if sizes is not None:
+        return _variadic(c, data, op.axis, sizes)
+    count = len(c.node.outputs)
+    dim = shape_of(data).dim(op.axis)
+    if isinstance(dim, int):
+        if dim % count == 0:
+            return openvino_forms.split(c, data, op.axis, count)
+        return openvino_forms.variadic_split(c, data, op.axis, chunks(dim, count))
+    if count == 1:
+        return openvino_forms.split(c, data, op.axis, 1)
+    whole = openvino_forms.as_list(c, openvino_forms.size_of(c, data, op.axis))
+    rounded = openvino_forms.add(c, whole, c.i64([count - 1]))
+    part = openvino_forms.divide(c, rounded, c.i64([count]))
+    pieces = [part] * (count - 1) + [c.i64([-1])]
+    return _variadic(c, data, op.axis, openvino_forms.concat(c, pieces, 0))
+
+
+def _variadic(c: Conversion, data: Value, axis: int, sizes: Value) -> list[Value]:
+    node = c.emit(ov.VariadicSplit(), data, c.i64(axis), sizes, n_outputs=len(c.node.outputs))
+    return list(node.outputs)
+
+
+@exports(ov.Slice)
+def export_slice(
+    c: Conversion,
+    op: ov.Slice,
+    data: Value,
+    starts: Value,
+    ends: Value,
+    steps: Value,
+    axes: Value | None = None,
+) -> Value:
+    first, last, strides = (onnx_forms.as_list(c, value) for value in (starts, ends, steps))
+    chosen = None if axes is None else onnx_forms.as_list(c, axes)
+    by_one = all(step == 1 for step in ints(c, strides) or [0])
+    if chosen is None and not by_one:
+        chosen = _first_axes(c, starts)
+    return onnx_forms.slice_by(c, data, first, last, chosen, None if by_one else strides)
+
+
+def _first_axes(c: Conversion, starts: Value) -> Value | None:
+    count = length(starts)
+    # An input that is left out in the middle is legal, but not every runtime takes it.
+    return None if count is None else c.i64(list(range(count)))
+
+
+@imports(onnx.Slice)
+def import_slice(c: Conversion, op: onnx.Slice, data: Value) -> Value:
+    axes = list(range(len(op.starts))) if op.axes is None else list(op.axes)
+    return openvino_forms.slice_(c, data, op.starts, op.ends, axes)
+
+
+@imports(onnx.Slice10)
+def import_slice_10(
+    c: Conversion,
+    op: onnx.Slice10,
+    data: Value,
+    starts: Value,
+    ends: Value,
+    axes: Value | None = None,
+    steps: Value | None = None,
+) -> Value:
+    first, last = (_list_of_i64(c, value) for value in (starts, ends))
+    strides = _ones_like(c, first) if steps is None else _list_of_i64(c, steps)
+    if axes is not None and ints(c, axes) is None and c.opset >= 8:
+        return c(ov.Slice(), data, first, last, strides, _list_of_i64(c, axes))
+    if axes is not None and ints(c, axes) is None:
+        return _slice_by_axes(c, data, first, last, strides, _list_of_i64(c, axes))
+    count = length(starts)
+    if axes is None and count is None:
+        if c.opset < 8:
+            raise c.refuse("the number of its starts is not known", "write opset8")
+        return c(ov.Slice(), data, first, last, strides)
+    chosen = list(range(count or 0)) if axes is None else needed_ints(c, axes, "list of axes")
+    return openvino_forms.slice_by(c, data, first, last, chosen, strides)
+
+
+def _slice_by_axes(
+    c: Conversion, data: Value, starts: Value, ends: Value, steps: Value, axes: Value
+) -> Value:
+    """A StridedSlice of all axes, the bounds written into lists that leave the others whole."""
+    rank = needed_rank(c, data)
+    negative = openvino_forms.less(c, axes, c.i64(0))
+    there = openvino_forms.add(c, axes, c.i64(rank))
+    places = openvino_forms.select(c, negative, there, axes)
+
+    def spread(items: Value, filler: int) -> Value:
+        whole = c.i64([filler] * rank)
+        return c(ScatterUpdate(), whole, places, items, c.i64(0))
+
+    begin, end, stride = spread(starts, 0), spread(ends, FAR), spread(steps, 1)
+    return c(ov.StridedSlice((0,) * rank, (0,) * rank), data, begin, end, stride)
+
+
+def _list_of_i64(c: Conversion, value: Value) -> Value:
+    known = ints(c, value)
+    if known is not None:
+        return c.i64(known)
+    return openvino_forms.as_list(c, openvino_forms.as_i64(c, value))
+
+
+def _ones_like(c: Conversion, starts: Value) -> Value:
+    count = length(starts)
+    if count is not None:
+        return c.i64([1] * count)
+    return openvino_forms.broadcast(c, c.i64([1]), openvino_forms.shape_of(c, starts))
+
+
+@exports(ov.SliceScatter)
+def export_slice_scatter(
+    c: Conversion,
+    op: ov.SliceScatter,
+    data: Value,
+    updates: Value,
+    starts: Value,
+    ends: Value,
+    steps: Value,
+    axes: Value | None = None,
+) -> Value:
+    """The places of all elements are sliced as the data would be; there the updates go."""
+    shape = onnx_forms.shape(c, data)
+    count = onnx_forms.reduce(c, "Prod", shape, [0], keep=False)
+    numbers = onnx_forms.range_(c, c.i64(0), count, c.i64(1))
+    places = onnx_forms.reshape_to(c, numbers, shape, special_zero=c.opset < 14)
+    chosen = _first_axes(c, starts) if axes is None else onnx_forms.as_list(c, axes)
+    first, last, strides = (onnx_forms.as_list(c, value) for value in (starts, ends, steps))
+    where = onnx_forms.slice_by(c, places, first, last, chosen, strides)
+    flat = [onnx_forms.reshape(c, value, [-1]) for value in (data, where, updates)]
+    scatter = ScatterElements16(0) if c.opset >= 16 else ScatterElements(0)
+    written = c(scatter, *flat)
+    return onnx_forms.reshape_to(c, written, shape, special_zero=c.opset < 14)
+
+
+@imports(onnx.TensorScatter)
+def import_tensor_scatter(
+    c: Conversion,
+    op: onnx.TensorScatter,
+    cache: Value,
+    update: Value,
+    indices: Value | None = None,
+) -> Value:
+    """ScatterElementsUpdate along the axis, each batch item from its own index on."""
+    f = openvino_forms
+    rank = needed_rank(c, cache)
+    at = op.axis % rank
+    steps = f.range_(c, c.i64(0), f.size_of(c, update, at), c.i64(1))
+    places = f.reshape(c, steps, [-1] + [1] * (rank - 1 - at))
+    if indices is not None:
+        starts = f.reshape(c, f.converted(c, indices, ElementType.I64), [-1] + [1] * (rank - 1))
+        places = f.add(c, starts, places)
+    if op.mode == "circular":
+        places = c(FloorMod(), places, f.size_of(c, cache, at))
+    where = f.broadcast(c, places, f.shape_of(c, update))
+    return c(ScatterElementsUpdate(), cache, where, update, c.i64(at))

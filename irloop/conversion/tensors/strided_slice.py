@@ -1,0 +1,213 @@
+"""StridedSlice in ONNX: a Slice, a Squeeze of what the masks shrink, an Unsqueeze of new axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irloop.conversion.forms import onnx_forms
+from irloop.conversion.framework.known_inputs import ints, length
+from irloop.conversion.framework.translation import Conversion, exports
+from irloop.dialects.openvino import slicing as ov
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+#: A bound past every end, as ONNX writes it.
+TO_THE_END = 2**63 - 1
+
+
+@dataclass(slots=True)
+class _Position:
+    """One axis of the input that a strided slice cuts; negative axes count from the end."""
+
+    at: int
+    axis: int
+
+
+@dataclass(slots=True)
+class _Plan:
+    """A strided slice taken apart: what to slice, which axes to remove, which to insert."""
+
+    sliced: list[_Position] = field(default_factory=list)
+    shrunk: list[_Position] = field(default_factory=list)
+    inserted: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, op: ov.StridedSlice, count: int) -> _Plan:
+        """The plan of a slice with `count` positions."""
+
+        def acts(mask: tuple[int, ...], at: int) -> bool:
+            return at < len(mask) and mask[at] != 0
+
+        plan = cls()
+        ellipsis = next((at for at in range(count) if acts(op.ellipsis_mask, at)), count)
+        before = list(range(ellipsis))
+        behind = list(range(ellipsis + 1, count))
+        # Behind an ellipsis axes are counted from the end, so the rank need not be known.
+        axis = result = 0
+        for at in before:
+            if acts(op.new_axis_mask, at):
+                plan.inserted.append(result)
+                result += 1
+                continue
+            shrinks = acts(op.shrink_axis_mask, at)
+            (plan.shrunk if shrinks else plan.sliced).append(_Position(at, axis))
+            axis, result = axis + 1, result + (not shrinks)
+        axis = result = 0
+        for at in reversed(behind):
+            if acts(op.new_axis_mask, at):
+                result -= 1
+                plan.inserted.append(result)
+                continue
+            shrinks = acts(op.shrink_axis_mask, at)
+            axis, result = axis - 1, result - (not shrinks)
+            (plan.shrunk if shrinks else plan.sliced).append(_Position(at, axis))
+        return plan
+
+
+@exports(ov.StridedSlice)
+def export_strided_slice(
+    c: Conversion,
+    op: ov.StridedSlice,
+    data: Value,
+    begin: Value,
+    end: Value,
+    strides: Value | None = None,
+) -> Value:
+    """Slice, then Squeeze of the shrunk axes, then Unsqueeze of the new ones."""
+    count = next((n for n in map(length, (begin, end)) if n is not None), None)
+    if count is None:
+        raise c.refuse("the number of its positions is not known", "declare the input shapes")
+    plan = _Plan.of(op, count)
+    bounds = _Bounds(c, op, count, begin, end, strides)
+    data = bounds.applied(data, plan)
+    if plan.shrunk:
+        data = onnx_forms.squeeze(c, data, [item.axis for item in plan.shrunk])
+    if plan.inserted:
+        data = onnx_forms.unsqueeze(c, data, plan.inserted)
+    return data
+
+
+class _Bounds:
+    """Begin, end and stride of each position, numbers where they are constant."""
+
+    def __init__(
+        self,
+        c: Conversion,
+        op: ov.StridedSlice,
+        count: int,
+        begin: Value,
+        end: Value,
+        strides: Value | None,
+    ) -> None:
+        self.c = c
+        self.op = op
+        self.lists = (begin, end)
+        self.begin, self.end = ints(c, begin), ints(c, end)
+        self.steps = strides
+        self.strides = [1] * count if strides is None else ints(c, strides)
+
+    def applied(self, data: Value, plan: _Plan) -> Value:
+        """`data` sliced, rank unchanged."""
+        positions = [item for item in plan.sliced if not self._is_whole(item.at)] + plan.shrunk
+        if not positions:
+            return data
+        starts = self._values(0, positions, plan)
+        ends = self._values(1, positions, plan)
+        axes = self.c.i64([item.axis for item in positions])
+        steps = self._steps(positions, plan)
+        return onnx_forms.slice_by(self.c, data, starts, ends, axes, steps)
+
+    def _steps(self, positions: list[_Position], plan: _Plan) -> Value | None:
+        """The strides of these positions; None where all are 1."""
+        c = self.c
+        if self.strides is not None:
+            steps = [1 if item in plan.shrunk else self.strides[item.at] for item in positions]
+            return None if all(step == 1 for step in steps) else c.i64(steps)
+        assert self.steps is not None
+        at = c.i64([item.at for item in positions])
+        given = onnx_forms.gather(c, onnx_forms.as_list(c, self.steps), at, 0)
+        if not plan.shrunk:
+            return given
+        shrinks = c.constant([item in plan.shrunk for item in positions], ElementType.BOOLEAN)
+        return onnx_forms.where(c, shrinks, c.i64([1] * len(positions)), given)
+
+    def _is_open(self, which: int, at: int) -> bool:
+        mask = (self.op.begin_mask, self.op.end_mask)[which]
+        return at < len(mask) and mask[at] != 0
+
+    def _is_whole(self, at: int) -> bool:
+        begins = self._is_open(0, at) or (self.begin is not None and self.begin[at] == 0)
+        by_one = self.strides is not None and self.strides[at] == 1
+        return begins and self._is_open(1, at) and by_one
+
+    def _values(self, which: int, positions: list[_Position], plan: _Plan) -> Value:
+        """The starts (0) or ends (1) of these positions as an i64 list."""
+        known = (self.begin, self.end)[which]
+        shrunk = [item in plan.shrunk for item in positions]
+        fixed = [
+            self._fixed(which, item.at, shrinks, known)
+            for item, shrinks in zip(positions, shrunk, strict=True)
+        ]
+        numbers = [number for number in fixed if number is not None]
+        if len(numbers) == len(fixed):
+            return self.c.i64(numbers)
+        return self._computed(which, positions, shrunk, fixed)
+
+    def _fixed(self, which: int, at: int, shrinks: bool, known: list[int] | None) -> int | None:
+        if shrinks:
+            if self.begin is None:
+                return None
+            begin = self.begin[at]
+            return begin if which == 0 else (begin + 1 or TO_THE_END)
+        if self._is_open(which, at):
+            if self.strides is None:
+                return None
+            backwards = self.strides[at] < 0
+            first, last = (TO_THE_END, -TO_THE_END) if backwards else (0, TO_THE_END)
+            return last if which else first
+        return None if known is None else known[at]
+
+    def _computed(
+        self, which: int, positions: list[_Position], shrunk: list[bool], fixed: list[int | None]
+    ) -> Value:
+        c = self.c
+        at = c.i64([item.at for item in positions])
+        given = onnx_forms.gather(c, onnx_forms.as_list(c, self.lists[which]), at, 0)
+        if which == 1 and any(shrunk):
+            begin = onnx_forms.gather(c, onnx_forms.as_list(c, self.lists[0]), at, 0)
+            behind = onnx_forms.add(c, begin, c.i64([1]))
+            is_last = onnx_forms.equal(c, begin, c.i64([-1]))
+            behind = onnx_forms.where(c, is_last, c.i64([TO_THE_END]), behind)
+            given = onnx_forms.where(c, c.constant(shrunk, ElementType.BOOLEAN), behind, given)
+        if self.strides is None:
+            given = self._opened(which, positions, shrunk, given)
+        if all(number is None for number in fixed):
+            return given
+        mask = c.constant([number is not None for number in fixed], ElementType.BOOLEAN)
+        numbers = c.i64([number or 0 for number in fixed])
+        return onnx_forms.where(c, mask, numbers, given)
+
+    def _opened(
+        self, which: int, positions: list[_Position], shrunk: list[bool], given: Value
+    ) -> Value:
+        """Open bounds, which depend on a direction that is known only when the model runs."""
+        c = self.c
+        opens = [
+            self._is_open(which, item.at) and not shrinks
+            for item, shrinks in zip(positions, shrunk, strict=True)
+        ]
+        if not any(opens):
+            return given
+        assert self.steps is not None
+        at = c.i64([item.at for item in positions])
+        steps = onnx_forms.gather(c, onnx_forms.as_list(c, self.steps), at, 0)
+        forwards, backwards = ((0, TO_THE_END), (TO_THE_END, -TO_THE_END))
+        bounds = onnx_forms.where(
+            c,
+            onnx_forms.less(c, steps, c.i64([0])),
+            c.i64([backwards[which]]),
+            c.i64([forwards[which]]),
+        )
+        return onnx_forms.where(c, c.constant(opens, ElementType.BOOLEAN), bounds, given)

@@ -1,0 +1,103 @@
+"""Unique in the other dialect."""
+
+from __future__ import annotations
+
+from irloop.conversion.forms import onnx_forms, openvino_forms
+from irloop.conversion.framework.known_inputs import needed_axis, needed_rank
+from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.dialects.onnx import search as onnx
+from irloop.dialects.openvino import comparison, reduction
+from irloop.dialects.openvino import search as ov
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__: list[str] = []
+
+
+@exports(ov.Unique)
+def export_unique(
+    c: Conversion, op: ov.Unique, data: Value, axis: Value | None = None
+) -> list[Value]:
+    at = None if axis is None else needed_axis(c, axis)
+    element = element_of(data)
+    chosen = ElementType.I64 if element.is_integer else ElementType.F32
+    if element in (ElementType.F64, ElementType.U64):
+        chosen = element
+    wide = onnx_forms.cast(c, data, chosen)
+    outputs = list(c.emit(onnx.Unique(at, op.sorted), wide, n_outputs=4).outputs)
+    outputs[0] = onnx_forms.cast(c, outputs[0], element)
+    types = (op.index_element_type, op.index_element_type, op.count_element_type)
+    counted = zip(outputs[1:], types, strict=True)
+    return [outputs[0], *(onnx_forms.cast(c, value, type) for value, type in counted)]
+
+
+@imports(onnx.Unique)
+def import_unique(c: Conversion, op: onnx.Unique, data: Value) -> list[Value]:
+    """Unique-10; before it every slice is compared with every other."""
+    count = len(c.node.outputs)
+    if c.opset >= 10:
+        axis = None if op.axis is None else c.i64(op.axis)
+        return list(c.emit(ov.Unique(op.in_order), data, axis, n_outputs=4).outputs[:count])
+    if op.axis is None:
+        return _Groups(c, openvino_forms.reshape(c, data, [-1]), 0, op.in_order).outputs[:count]
+    return _Groups(c, data, op.axis, op.in_order).outputs[:count]
+
+
+class _Groups:
+    """Slices of an axis by which of them are equal, every one compared with every other.
+
+    The first slice that equals a slice says its group. Groups are numbered by value (slices as
+    texts: the first difference decides), or by first position where the order is to stay.
+    """
+
+    def __init__(self, c: Conversion, data: Value, axis: int, in_order: bool) -> None:
+        self.c = c
+        f = openvino_forms
+        rows = self._rows(data, axis)
+        size = f.size_of(c, rows, 0)
+        numbers = f.range_(c, c.i64(0), size, c.i64(1))
+        pair = f.unsqueeze(c, rows, [1]), f.unsqueeze(c, rows, [0])
+        same = c(reduction.ReduceLogicalAnd(), f.equal(c, *pair), c.i64([2]))
+        row, limit = f.unsqueeze(c, numbers, [0]), f.unsqueeze(c, size, [0])
+        first = f.reduce(c, "Min", f.select(c, same, row, limit), [1], keep=False)
+        opens = f.equal(c, first, numbers)
+        places = f.squeeze(c, c(ov.NonZero(ElementType.I64), opens), [0])
+        if in_order:
+            places = f.gather(c, places, self._order(f.gather(c, rows, places, 0)), 0)
+        # A slice is of the group whose first position is that of its first equal.
+        member = f.equal(c, f.unsqueeze(c, first, [1]), f.unsqueeze(c, places, [0]))
+        ones = f.convert(c, member, ElementType.I64)
+        groups = f.range_(c, c.i64(0), f.size_of(c, places, 0), c.i64(1))
+        chosen = f.multiply(c, ones, f.unsqueeze(c, groups, [0]))
+        self.outputs = [
+            f.gather(c, data, places, axis),
+            places,
+            f.reduce(c, "Sum", chosen, [1], keep=False),
+            f.reduce(c, "Sum", ones, [0], keep=False),
+        ]
+
+    def _rows(self, data: Value, axis: int) -> Value:
+        """The slices as rows [slices, elements]."""
+        c, f = self.c, openvino_forms
+        rank = needed_rank(c, data)
+        at = axis % rank
+        front = f.transpose(c, data, [at, *(i for i in range(rank) if i != at)])
+        count = f.as_list(c, f.size_of(c, data, at))
+        return f.reshape_to(c, front, f.concat(c, [count, c.i64([-1])], 0), special_zero=False)
+
+    def _order(self, rows: Value) -> Value:
+        """The positions of different rows from the smallest on.
+
+        A row stands behind as many as it is larger than where the two first differ.
+        """
+        c, f = self.c, openvino_forms
+        left, right = f.unsqueeze(c, rows, [1]), f.unsqueeze(c, rows, [0])
+        differs = f.convert(c, f.logical_not(c, f.equal(c, left, right)), ElementType.I32)
+        before = c(ov.CumSum(exclusive=True), differs, c.i64(2))
+        undecided = f.equal(c, before, c.constant(0, ElementType.I32))
+        decides = c(comparison.LogicalAnd(), undecided, f.less(c, right, left))
+        larger = c(reduction.ReduceLogicalOr(), decides, c.i64([2]))
+        rank = f.reduce(c, "Sum", f.convert(c, larger, ElementType.I64), [1], keep=False)
+        _, order = f.topk(c, rank, f.size_of(c, rank, 0), 0, mode="min")
+        return order

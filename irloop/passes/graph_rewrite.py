@@ -1,0 +1,135 @@
+"""Running matchers over a graph until every node, old and new, was visited."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from irloop.graph.model import Graph, Model, Node
+from irloop.graph.op import Op
+from irloop.passes.base import MatcherPass, Pass, PassConfig
+from irloop.passes.match_rewriter import MatchRewriter, copy_info
+from irloop.passes.pattern import Match, Pattern
+from irloop.passes.session import Session
+
+__all__ = ["BackwardGraphRewrite", "GraphRewrite"]
+
+
+class GraphRewrite(Pass):
+    """Visits nodes in topological order and tries its matchers in the order given.
+
+    Parameters come first and results last; the bodies of a node are visited before the node
+    itself. At each node the first matcher whose `rewrite` returns True ends the visit; nodes it
+    inserted are visited next. Matchers whose pattern has a type at its root are tried at nodes of
+    that type only.
+
+    After a rewrite that returns True, nodes that only the replaced ones read are erased, so are
+    inserted ones that nobody reads, and the other inserted ones get the runtime information of
+    the matched ones that went.
+    """
+
+    name = "graph_rewrite"
+    backward = False
+
+    def __init__(
+        self, matchers: Sequence[MatcherPass], *, name: str = "", recurse: bool = True
+    ) -> None:
+        if name:
+            # Several rewrites differ only in their matchers; the name tells them apart.
+            self.name = name  # type: ignore[misc]
+        self.matchers = list(matchers)
+        self.recurse = recurse
+        self.matches: dict[str, int] = {}
+
+    def run(self, model: Model, config: PassConfig) -> bool:
+        for matcher in self.matchers:
+            matcher.require_dialect(model)
+        self.matches.clear()
+        enabled = [item for item in self.matchers if not config.is_disabled(item)]
+        if not enabled:
+            return False
+        run = _Run(self, _Dispatch(enabled), config, model)
+        return run.visit_graph(model.graph)
+
+
+class BackwardGraphRewrite(GraphRewrite):
+    """The same from the results to the parameters."""
+
+    name = "backward_graph_rewrite"
+    backward = True
+
+
+class _Dispatch:
+    """Matchers by the type of node they can match."""
+
+    def __init__(self, matchers: Iterable[MatcherPass]) -> None:
+        self._all = [(matcher, matcher.pattern()) for matcher in matchers]
+        self._by_type: dict[type[Op], list[tuple[MatcherPass, Pattern]]] = {}
+
+    def __call__(self, op: Op) -> list[tuple[MatcherPass, Pattern]]:
+        kind = type(op)
+        found = self._by_type.get(kind)
+        if found is None:
+            found = [pair for pair in self._all if _may_match(pair[1], kind)]
+            self._by_type[kind] = found
+        return found
+
+
+def _may_match(pattern: Pattern, kind: type[Op]) -> bool:
+    return pattern.root_types is None or issubclass(kind, pattern.root_types)
+
+
+class _Run:
+    """One run of a rewrite over one model."""
+
+    def __init__(
+        self, rewrite: GraphRewrite, dispatch: _Dispatch, config: PassConfig, model: Model
+    ) -> None:
+        self._rewrite = rewrite
+        self._dispatch = dispatch
+        self._config = config
+        self._session = Session(model)
+
+    def visit_graph(self, graph: Graph) -> bool:
+        rewriter = self._session.rewriter(graph)
+        changed = False
+        queue = deque([*graph.parameters, *graph.nodes, *graph.results])
+        if self._rewrite.backward:
+            queue.reverse()
+        while queue:
+            node = queue.popleft()
+            if node.graph is not graph:
+                continue
+            if self._rewrite.recurse:
+                for body in node.bodies:
+                    changed |= self.visit_graph(body.graph)
+            candidates = self._dispatch(node.op)
+            if candidates:
+                self._visit_node(node, candidates, rewriter)
+                made = rewriter.take_inserted()
+                queue.extendleft(made if self._rewrite.backward else reversed(made))
+        return changed or rewriter.modified
+
+    def _visit_node(
+        self, node: Node, candidates: list[tuple[MatcherPass, Pattern]], rewriter: MatchRewriter
+    ) -> None:
+        counts = self._rewrite.matches
+        for matcher, pattern in candidates:
+            match = pattern.match(node)
+            if match is None or self._config.skips(matcher, node):
+                continue
+            counts[matcher.name] = counts.get(matcher.name, 0) + 1
+            touched = [*match.nodes, *(v.producer for v in node.inputs if v is not None)]
+            if matcher.rewrite(match, rewriter):
+                _tidy(match, touched, rewriter)
+                return
+
+
+def _tidy(match: Match, touched: list[Node], rewriter: MatchRewriter) -> None:
+    """Erase what nobody reads now; what replaced nodes were known by goes to the new ones."""
+    rewriter.erase_unread([*rewriter.inserted, *touched])
+    gone = [node for node in match.nodes if node.graph is None and node.info]
+    if not gone:
+        return
+    for node in rewriter.inserted:
+        copy_info([*gone, node], node)

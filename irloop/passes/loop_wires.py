@@ -1,0 +1,507 @@
+"""The wires of a loop by what they join, free of positions, so that a pass can change them.
+
+`LoopWires.of` reads a loop node, a pass edits the lists, `LoopWires.replace` makes a node of
+any loop operation of the dialect from them, numbers its ports, and puts it in the old one's place.
+
+Wires keep no copies of values. An end of a wire is a use: the input of a node that reads the
+value, as every other reader does. Whatever a rewriter replaces while a pass works, in the body or
+outside, the wires lead to the new value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from irloop.dialects.loops import from_front
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.builder import shape_of
+from irloop.graph.loops import (
+    Carried,
+    InputPort,
+    Invariant,
+    LastValue,
+    OutputPort,
+    PortMap,
+    ScanInput,
+    Sliced,
+)
+from irloop.graph.model import Body, Graph, Node, Use, Value, make_node
+from irloop.graph.op import Op
+from irloop.graph.rewriter import Rewriter
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+from irloop.passes.match_rewriter import MatchRewriter
+
+__all__ = ["LOOPS", "Entering", "Leaving", "LoopWires", "is_passed_on"]
+
+#: The loops that passes work on; a Scan-8 is made a Scan first.
+LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan)
+
+_BOOLEAN = TensorType(ElementType.BOOLEAN, Shape(()))
+_NUMBER = TensorType(ElementType.I64, Shape(()))
+
+
+class _Held(Op, type="Held", inputs=1, outputs=0):
+    """Reads a value that a wire was given and that no node of a graph reads for it yet."""
+
+
+class _Ends:
+    """Makes ends for values that a pass gives to wires, until the new loop reads them itself."""
+
+    def __init__(self) -> None:
+        self._nodes: list[Node] = []
+
+    def hold(self, value: Value) -> Use:
+        """An end that reads `value`, made by a node in no graph."""
+        node = make_node(_Held(), "held", (value,), 0)
+        self._nodes.append(node)
+        return node, 0
+
+    def release(self) -> None:
+        """Forget what was held: these ends read nothing any more."""
+        for node in self._nodes:
+            Rewriter(Graph()).set_inputs(node, ())
+        self._nodes.clear()
+
+
+def _at(end: Use) -> Value:
+    """The value that an end reads now."""
+    node, position = end
+    value = node.inputs[position]
+    assert value is not None, "an end always reads a value"
+    return value
+
+
+class Entering:
+    """An outer value and the body parameter that receives it.
+
+    `port` says how (its positions mean nothing here); a state has the body value it continues
+    with in `result`.
+    """
+
+    __slots__ = ("_ends", "_outer", "_result", "parameter", "port")
+
+    def __init__(
+        self, ends: _Ends, outer: Use, parameter: Value, port: InputPort, result: Use | None = None
+    ) -> None:
+        self._ends = ends
+        self._outer = outer
+        self._result = result
+        self.parameter = parameter
+        self.port = port
+
+    @property
+    def outer(self) -> Value:
+        """What enters."""
+        return _at(self._outer)
+
+    @outer.setter
+    def outer(self, value: Value) -> None:
+        self._outer = self._ends.hold(value)
+
+    @property
+    def result(self) -> Value | None:
+        """The body value that the next iteration starts from; None where this is no state."""
+        return None if self._result is None else _at(self._result)
+
+    @result.setter
+    def result(self, value: Value | None) -> None:
+        self._result = None if value is None else self._ends.hold(value)
+
+
+class Leaving:
+    """A body value and the output of the loop that shows it; `port` says how.
+
+    `state` is the one it was the last value of when the loop was read: several states may
+    continue with one value.
+    """
+
+    __slots__ = ("_ends", "_value", "output", "port", "state")
+
+    def __init__(
+        self,
+        ends: _Ends,
+        value: Use,
+        output: Value,
+        port: OutputPort,
+        state: Entering | None = None,
+    ) -> None:
+        self._ends = ends
+        self._value = value
+        self.output = output
+        self.port = port
+        self.state = state
+
+    @property
+    def value(self) -> Value:
+        """The body value that leaves."""
+        return _at(self._value)
+
+    @value.setter
+    def value(self, value: Value) -> None:
+        self._value = self._ends.hold(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """Wires by position: what a node of some operation is made of.
+
+    `shown` has the old outputs that each new output replaces.
+    """
+
+    externals: tuple[Value | None, ...]
+    ports: PortMap
+    parameters: list[Value]
+    results: list[Value]
+    shown: list[list[Value]]
+
+
+class LoopWires:
+    """Everything that goes into a loop body and comes out of it.
+
+    `trip` and `starts` are the first two inputs of a Loop, `goes_on` the body's condition,
+    `iteration` the parameter that receives the number of the iteration, `running` the one that
+    receives an ONNX Loop's condition.
+    """
+
+    def __init__(self, node: Node, graph: Graph) -> None:
+        self.node = node
+        self.graph = graph
+        self.iteration: Value | None = None
+        self.running: Value | None = None
+        self.inputs: list[Entering] = []
+        self.outputs: list[Leaving] = []
+        #: Nodes between the loop and what reads its outputs.
+        self.behind: list[Node] = []
+        self._ends = _Ends()
+        self._trip: Use | None = None
+        self._starts: Use | None = None
+        self._goes_on: Use | None = None
+
+    @classmethod
+    def of(cls, node: Node) -> LoopWires | None:
+        """The wires of a loop; None when an input it needs is not connected."""
+        body = node.body()
+        ports, results = body.ports, body.graph.results
+        if any(result.inputs[0] is None for result in results):
+            return None
+        wires = cls(node, body.graph)
+        if isinstance(node.op, ov.Loop | onnx.Loop):
+            connected = [value is not None for value in node.inputs[:2]]
+            wires._trip = (node, 0) if connected[:1] == [True] else None
+            wires._starts = (node, 1) if connected[1:] == [True] else None
+        if ports.condition is not None:
+            wires._goes_on = results[ports.condition], 0
+        if ports.iteration is not None:
+            wires.iteration = body.graph.inputs[ports.iteration]
+        for port in ports.inputs:
+            parameter = body.graph.inputs[port.parameter]
+            if isinstance(node.op, onnx.Loop) and port.parameter == 1:
+                wires.running = parameter
+                continue
+            at = port.external
+            outer = node.inputs[at] if at < len(node.inputs) else None
+            if outer is None:
+                return None
+            result = (results[port.result], 0) if isinstance(port, Carried) else None
+            entering = from_front(port, shape_of(outer).rank)
+            wires.inputs.append(Entering(wires._ends, (node, at), parameter, entering, result))
+        mapped = {item.parameter for item in wires.inputs} | {wires.iteration, wires.running}
+        if any(value not in mapped and value.is_used for value in body.graph.inputs):
+            return None
+        states: dict[int, Entering] = {}
+        for item in wires.states:
+            assert isinstance(item.port, Carried)
+            states.setdefault(item.port.result, item)
+        for shown in sorted(ports.outputs, key=lambda port: port.external):
+            state = states.get(shown.result) if isinstance(shown, LastValue) else None
+            value, output = (results[shown.result], 0), node.outputs[shown.external]
+            leaving = from_front(shown, shape_of(body.graph.outputs[shown.result]).rank)
+            wires.outputs.append(Leaving(wires._ends, value, output, leaving, state))
+        return wires
+
+    @property
+    def trip(self) -> Value | None:
+        """The trip count of a Loop; None where it is omitted."""
+        return None if self._trip is None else _at(self._trip)
+
+    @trip.setter
+    def trip(self, value: Value | None) -> None:
+        self._trip = None if value is None else self._ends.hold(value)
+
+    @property
+    def starts(self) -> Value | None:
+        """The condition that a Loop starts with; None where it is omitted."""
+        return None if self._starts is None else _at(self._starts)
+
+    @starts.setter
+    def starts(self, value: Value | None) -> None:
+        self._starts = None if value is None else self._ends.hold(value)
+
+    @property
+    def goes_on(self) -> Value | None:
+        """The body value that decides whether another iteration follows."""
+        return None if self._goes_on is None else _at(self._goes_on)
+
+    @goes_on.setter
+    def goes_on(self, value: Value | None) -> None:
+        self._goes_on = None if value is None else self._ends.hold(value)
+
+    @property
+    def states(self) -> list[Entering]:
+        """What is carried from iteration to iteration."""
+        return [item for item in self.inputs if isinstance(item.port, Carried)]
+
+    @property
+    def slices(self) -> list[Entering]:
+        """What enters piece by piece."""
+        return [item for item in self.inputs if isinstance(item.port, Sliced | ScanInput)]
+
+    @property
+    def invariants(self) -> list[Entering]:
+        """What is the same in every iteration."""
+        return [item for item in self.inputs if isinstance(item.port, Invariant)]
+
+    def enter(self, outer: Value, name: str, port: InputPort, type: ValueType) -> Value:
+        """A new input of the loop; the body's view of it."""
+        parameter = self.graph.add_parameter(name, type, location=self.node.location)
+        self.inputs.append(Entering(self._ends, self._ends.hold(outer), parameter, port))
+        return parameter
+
+    def leave(
+        self, value: Value, output: Value, port: OutputPort, state: Entering | None = None
+    ) -> Leaving:
+        """A new output of the loop, read where `output` is read now."""
+        made = Leaving(self._ends, self._ends.hold(value), output, port, state)
+        self.outputs.append(made)
+        return made
+
+    def capture(self, outer: Value, name: str) -> Value:
+        """The body's view of an outer value that does not change."""
+        for item in self.invariants:
+            if item.outer is outer:
+                return item.parameter
+        return self.enter(outer, name, Invariant(0, 0), outer.type)
+
+    def number(self, name: str) -> Value:
+        """The number of the iteration, in the type its parameter has (i64 where it is new)."""
+        if self.iteration is None:
+            self.iteration = self.graph.add_parameter(name, _NUMBER, location=self.node.location)
+        return self.iteration
+
+    def change_output(
+        self, leaving: Leaving, rewriter: MatchRewriter, change: Callable[[Value], Value]
+    ) -> None:
+        """Let the readers of an output read what `change` makes of it, names included."""
+        old = leaving.output
+        before = old.uses
+        new = change(old)
+        for node, position in before:
+            rewriter.set_input(node, position, new)
+        if new is not old:
+            new.names, old.names = old.names, ()
+        chain: list[Node] = []
+        value: Value | None = new
+        while value is not old and value is not None:
+            chain.append(value.producer)
+            value = value.producer.inputs[0]
+        self.behind += reversed(chain)
+
+    def replace(self, op: Op, rewriter: MatchRewriter) -> Node:
+        """A node of `op` with these wires in place of the old node, which is erased.
+
+        Outputs that are no longer listed must have no readers.
+        """
+        node = self.node
+        new, shown = self.insert(op, rewriter, before=node)
+        new.info, new.location = node.info, node.location
+        if type(op) is type(node.op):
+            new.attributes = node.attributes
+        for old, output in zip(shown, new.outputs, strict=True):
+            for value in old:
+                output.info = value.info
+                rewriter.replace_value(value, output)
+        name = node.name
+        rewriter.erase(node)
+        new.name = name
+        for follower in self.behind:
+            # Their types were those of the old outputs.
+            rewriter.inference.visit(follower)
+        return new
+
+    def insert(
+        self, op: Op, rewriter: MatchRewriter, *, before: Node | None
+    ) -> tuple[Node, list[list[Value]]]:
+        """A node of `op` that takes the body over, and the old outputs for each of its own."""
+        made = self.numbered(op)
+        self._ends.release()
+        self.graph.parameters[:] = [value.producer for value in made.parameters]
+        self._set_results(made.results)
+        self.node.bodies = ()
+        new = rewriter.insert(
+            op,
+            made.externals,
+            before=before,
+            name=self.node.name,
+            n_outputs=len(made.shown),
+            bodies=(Body("body", self.graph, made.ports),),
+        )
+        return new, made.shown
+
+    def numbered(self, op: Op) -> Numbered:
+        """The wires as a node of `op` has them."""
+        if isinstance(op, ov.Loop | ov.TensorIterator):
+            return self._openvino(isinstance(op, ov.Loop))
+        return self._onnx(isinstance(op, onnx.Loop))
+
+    def _openvino(self, is_loop: bool) -> Numbered:
+        parameters = [] if self.iteration is None else [self.iteration]
+        parameters += [item.parameter for item in self.inputs]
+        places = self._places(is_loop)
+        results = [value for value, _ in places]
+        externals: list[Value | None] = [self.trip, self.starts] if is_loop else []
+        inputs: list[InputPort] = []
+        for item in self.inputs:
+            # The condition is mapped where it enters, as every writer of IR does.
+            at = 1 if is_loop and self._is_condition(item) else len(externals)
+            if at == len(externals):
+                externals.append(item.outer)
+            parameter = parameters.index(item.parameter)
+            if item.result is None:
+                inputs.append(replace(item.port, external=at, parameter=parameter))
+                continue
+            result = places.index((item.result, self._apart(item.result, item)))
+            inputs.append(Carried(at, parameter, result))
+        inputs.sort(key=lambda port: port.external)
+        outputs = [
+            replace(item.port, result=places.index(self._place(item)), external=at)
+            for at, item in enumerate(self.outputs)
+        ]
+        iteration = None if self.iteration is None else 0
+        condition = 0 if is_loop and self.goes_on is not None else None
+        ports = PortMap(tuple(inputs), tuple(outputs), iteration, condition)
+        shown = [[item.output] for item in self.outputs]
+        return Numbered(tuple(externals), ports, parameters, results, shown)
+
+    def _places(self, is_loop: bool) -> list[tuple[Value, Entering | None]]:
+        """What each result holds: a value and, where it is not all of its states', the state."""
+        places: list[tuple[Value, Entering | None]] = []
+        if is_loop and self.goes_on is not None:
+            places.append((self.goes_on, None))
+        places += [self._place(item) for item in self.outputs]
+        for item in self.states:
+            if item.result is not None:
+                places.append((item.result, self._apart(item.result, item)))
+        return list(dict.fromkeys(places))
+
+    def _place(self, leaving: Leaving) -> tuple[Value, Entering | None]:
+        return leaving.value, self._apart(leaving.value, self.state_of(leaving))
+
+    def _apart(self, value: Value, state: Entering | None) -> Entering | None:
+        """The state itself if it needs a result of its own.
+
+        A result that several states continue with shows the first one's initial value when the
+        loop does not run; a later state that an output shows is therefore kept apart.
+        """
+        first = next((item for item in self.states if item.result is value), None)
+        if state is None or state is first:
+            return None
+        return state if any(self.state_of(item) is state for item in self.outputs) else None
+
+    def _is_condition(self, item: Entering) -> bool:
+        """True for the first state that holds the condition of the loop."""
+        held = [
+            other
+            for other in self.states
+            if other.outer is self.starts and other.result is self.goes_on
+        ]
+        return held[:1] == [item]
+
+    def _onnx(self, is_loop: bool) -> Numbered:
+        parameters: list[Value] = []
+        results: list[Value] = []
+        externals: list[Value | None] = []
+        inputs: list[InputPort] = []
+        if is_loop:
+            assert self.goes_on is not None
+            parameters = [self.number("iteration"), self._running()]
+            results, externals = [self.goes_on], [self.trip, self.starts]
+            inputs = [Carried(1, 1, 0)]
+        outputs: list[OutputPort] = []
+        shown: list[list[Value]] = []
+        for item in [*self.states, *self.slices, *self.invariants]:
+            at = len(parameters)
+            parameters.append(item.parameter)
+            externals.append(item.outer)
+            if item.result is None:
+                inputs.append(replace(item.port, external=at, parameter=at))
+                continue
+            inputs.append(Carried(at, at, len(results)))
+            outputs.append(LastValue(len(results), len(shown)))
+            results.append(item.result)
+            shown.append([leaving.output for leaving in self.shown_by(item)])
+        for leaving in self.outputs:
+            if not isinstance(leaving.port, LastValue):
+                port = replace(leaving.port, result=len(results), external=len(shown))
+                outputs.append(port)
+                results.append(leaving.value)
+                shown.append([leaving.output])
+        first = 0 if is_loop else None
+        ports = PortMap(tuple(inputs), tuple(outputs), first, first)
+        return Numbered(tuple(externals), ports, parameters, results, shown)
+
+    def state_of(self, leaving: Leaving) -> Entering | None:
+        """The state whose last value an output shows."""
+        if not isinstance(leaving.port, LastValue):
+            return None
+        states = [item for item in self.states if item.result is leaving.value]
+        return leaving.state if leaving.state in states else next(iter(states), None)
+
+    def shown_by(self, state: Entering) -> list[Leaving]:
+        """What shows the last value of a state."""
+        return [item for item in self.outputs if self.state_of(item) is state]
+
+    def _running(self) -> Value:
+        if self.running is None:
+            self.running = self.graph.add_parameter(
+                "condition_in", _BOOLEAN, location=self.node.location
+            )
+        return self.running
+
+    def _set_results(self, values: Sequence[Value]) -> None:
+        """Leave exactly these results, in this order."""
+        rewriter = Rewriter(self.graph)
+        names = {result.inputs[0]: result.name for result in self.graph.results}
+        for result in list(self.graph.results):
+            rewriter.erase_result(result)
+        taken: set[str] = set()
+        for value in values:
+            name = names.get(value, f"{value.producer.name}/out")
+            while name in taken:
+                name += "_1"
+            taken.add(name)
+            self.graph.add_result(value, name, self.node.location)
+
+    def drop_unread(self, op: Op) -> bool:
+        """Leave out slices and invariants that the body does not read; True if there were any.
+
+        One slice stays where nothing else counts the iterations of a node of `op`.
+        """
+        kept = [item for item in self.inputs if item.result is not None or item.parameter.is_used]
+        counted = isinstance(op, ov.Loop | onnx.Loop)
+        if not counted and not any(isinstance(item.port, Sliced | ScanInput) for item in kept):
+            kept += self.slices[:1]
+        changed = len(kept) != len(self.inputs)
+        self.inputs = [item for item in self.inputs if item in kept]
+        if isinstance(op, ov.Loop) and self.iteration is not None and not self.iteration.is_used:
+            self.iteration, changed = None, True
+        return changed
+
+
+def is_passed_on(item: Entering) -> bool:
+    """True for a state that the body hands on as it came."""
+    value = item.result
+    while value is not None and value.producer.op.type == "Identity":
+        value = value.producer.inputs[0]
+    return value is item.parameter
