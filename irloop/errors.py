@@ -173,6 +173,8 @@ MEANINGS = {
     "ignore; the conversion ignores them likewise.",
     "CNV804": "ROIAlign before opset9 takes a region smaller than one element for one element; the "
     "ONNX operation reads it as small as it is.",
+    "HAZ001": "The patterns that an engine gets wrong were not looked for, since the errors of the "
+    "file leave no graph to look in. Correct the errors, then validate again.",
     "GRF001": "The graph in memory is inconsistent: a pass or a builder made a mistake. This is a "
     "bug in irloop, or in a pass of your own.",
     "IRL000": "An error that has no code of its own.",

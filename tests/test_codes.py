@@ -10,7 +10,7 @@ import pytest
 import irloop
 
 ROOT = Path(__file__).resolve().parents[1]
-CODE = re.compile(r'"((?:IRL|ONX|CNV|RUN|USE|WRT|GRF)\d{3})"')
+CODE = re.compile(r'"((?:IRL|ONX|CNV|RUN|USE|WRT|GRF|HAZ)\d{3})"')
 CODES = sorted(
     {
         code
@@ -21,7 +21,9 @@ CODES = sorted(
 
 
 def test_there_are_codes_of_every_kind() -> None:
-    assert {code[:3] for code in CODES} == {"IRL", "ONX", "CNV", "RUN", "USE", "WRT", "GRF"}
+    assert {code[:3] for code in CODES} == {
+        *("IRL", "ONX", "CNV", "RUN", "USE", "WRT", "GRF", "HAZ")
+    }
 
 
 @pytest.mark.parametrize("code", CODES)

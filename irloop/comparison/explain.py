@@ -1,8 +1,8 @@
 """Why an engine gives other numbers where the conversion need not be wrong.
 
 What is looked for, in this order: rounding, measured against a run in double precision; OpenVINO's
-int8 kernels; what an inference left for the next; and faults with loops that a twin of the model
-is free of.
+int8 kernels; what an inference left for the next; and hazards of the engine that a twin of the
+model is free of.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from irloop.comparison.inputs import Trial
 from irloop.comparison.judge import Judge
 from irloop.comparison.lanes import NUMPY, Lane, Lanes, Side
 from irloop.comparison.runs import ITERATIONS, Run, run_outside, written
-from irloop.comparison.twin import TWIN_OPTIONS, safe_twin
+from irloop.comparison.twin import safe_twin
 from irloop.engines.process import Process
 from irloop.errors import IrloopError
 from irloop.execution.limits import Limits
@@ -66,6 +66,7 @@ class Explainer:
     _sessions: dict[str, Session | None] = field(default_factory=dict)
     _exact: dict[tuple[str, int], list[Any] | None] = field(default_factory=dict)
     _others: dict[tuple[Lane, str], list[Run]] = field(default_factory=dict)
+    _twins: dict[Lane, tuple[list[Run], str]] = field(default_factory=dict)
     _reasons: dict[tuple[Lane, int, int], Reason | None] = field(default_factory=dict)
 
     def reason(self, lane: Lane, number: int, place: int, wanted: Any) -> Reason | None:
@@ -187,43 +188,47 @@ class Explainer:
         )
 
     def _twin(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
-        """A run of the first model with a copy of all that its bodies return."""
+        """A run of the first model written around the hazards that it has of its engine."""
         if lane.side == 1:
             return None
-        run = self._again(lane, "twin", TWIN_OPTIONS.get(lane.engine.name, {}))[number]
-        if run.outputs is None:
+        if lane not in self._twins:
+            self._twins[lane] = self._run_twin(lane)
+        runs, codes = self._twins[lane]
+        if not runs or runs[number].outputs is None:
             return None
-        if not self.judge.agree(wanted, self.judge.ordered(lane, run)[place]):
+        if not self.judge.agree(wanted, self.judge.ordered(lane, runs[number])[place]):
             return None
         return Reason(
-            f"a known fault of {lane.engine} with loops: it gives the right value once each body "
-            "copies what it returns and takes its slices itself"
+            f"a known fault of {lane.engine} with loops ({codes}): it gives the right value for "
+            "the model written around it"
         )
 
+    def _run_twin(self, lane: Lane) -> tuple[list[Run], str]:
+        """All trials of the twin of a model, and the codes of the hazards that it is free of."""
+        side = self.sides[lane.side]
+        with tempfile.TemporaryDirectory(prefix="irloop-") as folder:
+            try:
+                made = safe_twin(side.model, lane.engine.name)
+                if made is None:
+                    return [], ""
+                twin, hazards = made
+                file = written(twin, Path(folder))
+            except IrloopError:
+                return [], ""
+            codes = ", ".join(hazard.code for hazard in hazards)
+            with Process(lane.engine, file) as process:
+                return run_outside(process, self.trials[lane.side], self.seconds), codes
+
     def _again(self, lane: Lane, how: str, options: dict[str, str]) -> list[Run]:
-        """All trials in a new process: with options, for "twin" of the twin of the model."""
+        """All trials in a new process with options, which are known as `how`."""
         key = (lane, how)
         if key not in self._others:
-            with tempfile.TemporaryDirectory(prefix="irloop-") as folder:
-                self._others[key] = self._run_again(lane, how, options, Path(folder))
+            file = self.lanes.file(lane.side, self.sides[lane.side])
+            if isinstance(file, IrloopError):
+                return [Run() for _ in self.trials[lane.side]]
+            with Process(lane.engine, file, options=options) as process:
+                self._others[key] = run_outside(process, self.trials[lane.side], self.seconds)
         return self._others[key]
-
-    def _run_again(self, lane: Lane, how: str, options: dict[str, str], folder: Path) -> list[Run]:
-        side = self.sides[lane.side]
-        nothing = [Run() for _ in self.trials[lane.side]]
-        file = self.lanes.file(lane.side, side)
-        if how == "twin":
-            try:
-                twin = safe_twin(side.model)
-                file = file if twin is None else written(twin, folder)
-            except IrloopError:
-                return nothing
-            if twin is None:
-                return nothing
-        if isinstance(file, IrloopError):
-            return nothing
-        with Process(lane.engine, file, options=options) as process:
-            return run_outside(process, self.trials[lane.side], self.seconds)
 
 
 def _are_floats(x: Any, y: Any) -> bool:

@@ -99,13 +99,15 @@ def _begins(measured: str, asked: str) -> bool:
     return left[:shorter] == right[:shorter]
 
 
-def find_hazards(graph: Graph, target: str) -> Iterator[Match]:
+def find_hazards(graph: Graph, target: str, *, with_rules: bool = True) -> Iterator[Match]:
     """The places in a graph, bodies included, that have the pattern of a hazard of an engine.
+
+    Without `with_rules` those are left out that a validation rule reports in every file.
 
     Raises:
         UsageError: as `hazards_of`.
     """
-    wanted = [item() for item in hazards_of(target) if not item.rule]
+    wanted = [item() for item in hazards_of(target) if with_rules or not item.rule]
     for node in all_nodes(graph):
         for hazard in wanted:
             for found in hazard.find(node):

@@ -29,9 +29,9 @@ class Effect(Enum):
 class Hazard:
     """The base of every hazard; subclasses register themselves.
 
-    `find` recognises the pattern in a graph. Where a validation rule finds it in every file, `rule`
-    is the code of that rule, and `find` finds nothing. `case` names the case of the conformance
-    suite that shows whether an engine has the fault.
+    `find` recognises the pattern in a graph. `rule` is the code of the validation rule that finds
+    it in every file, where there is one; some patterns only files have, and those `find` does not
+    find. `case` names the case of the conformance suite that shows whether an engine has the fault.
     """
 
     code: ClassVar[str]
@@ -42,7 +42,9 @@ class Hazard:
     effect: ClassVar[Effect]
     case: ClassVar[str]
     rule: ClassVar[str]
-    #: What a user can do about a model that has the pattern.
+    #: The passes that write a model with the pattern otherwise; conversion runs them, too.
+    passes: ClassVar[tuple[str, ...]]
+    #: What a user can do about a model that has the pattern; by default, to run the first pass.
     fix: ClassVar[str]
     #: Whether conversion reports the pattern in what it wrote. False where what it writes has the
     #: pattern only for inputs that the source model does not allow either.
@@ -60,6 +62,7 @@ class Hazard:
         effect: Effect,
         case: str = "",
         rule: str = "",
+        passes: tuple[str, ...] = (),
         fix: str = "",
         reported: str = "",
     ) -> None:
@@ -67,12 +70,14 @@ class Hazard:
         if code in HAZARDS:
             raise TypeError(f"two hazards have the code {code}")
         cls.code, cls.engine, cls.versions, cls.title = code, engine, versions, title
-        cls.effect, cls.case, cls.rule, cls.fix, cls.reported = effect, case, rule, fix, reported
+        cls.effect, cls.case, cls.rule, cls.passes = effect, case, rule, passes
+        cls.fix = fix or "".join(f"irloop transform --pass {name}" for name in passes[:1])
+        cls.reported = reported
         HAZARDS[code] = cls
 
     def find(self, node: Node) -> Iterator[str]:
         """For each place in `node` that has the pattern, what was found there.
 
-        The types of values are inferred. Nothing is found here where `rule` finds it.
+        The types of values are inferred. The model may be wrong in other ways.
         """
         yield from ()

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.builder import shape_of
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Body, Node, Value
-from irloop.graph.op import Constant
+from irloop.graph.op import Constant, Parameter
 
 __all__ = [
     "VIEWS",
+    "changing_states",
+    "computes_its_condition",
     "is_invariant",
     "is_loop",
     "may_not_run",
     "number_of",
     "owner_of",
     "same_memory",
+    "shape_comes_from",
 ]
 
 #: Operations that may give the memory of their input as their output.
@@ -59,9 +65,47 @@ def may_not_run(node: Node) -> bool:
     return number_of(node.inputs[0]) in (None, 0) or number_of(node.inputs[1]) in (None, 0)
 
 
+def computes_its_condition(body: Body) -> bool:
+    """True where a body may stop a loop: its condition is not constant, nor passed on."""
+    if body.ports.condition is None:
+        return False
+    value = same_memory(body.graph.outputs[body.ports.condition])
+    return not isinstance(value.producer.op, Constant | Parameter)
+
+
 def is_invariant(body: Body, value: Value) -> bool:
     """True for a body parameter that holds the same outer value in every iteration."""
     for port in body.ports.inputs:
         if isinstance(port, Invariant) and body.graph.inputs[port.parameter] is value:
             return True
+    return False
+
+
+def changing_states(node: Node) -> set[Value]:
+    """The states of a loop, as body parameters, whose shape may change between iterations."""
+    body = node.body()
+    found = set()
+    for port in body.ports.carried:
+        given, own = node.inputs[port.external], body.graph.inputs[port.parameter]
+        shapes = [shape_of(own), shape_of(body.graph.outputs[port.result])]
+        if given is not None and shape_of(given).is_static:
+            # Inference widens the parameter of a state that changes.
+            shapes.append(shape_of(given))
+        if any(shape != shapes[0] for shape in shapes):
+            found.add(own)
+    return found
+
+
+def shape_comes_from(value: Value, sources: AbstractSet[Value]) -> bool:
+    """True when `value` has its shape from one of `sources`, through operations that keep it."""
+    pending, seen = [value], set[Value]()
+    while pending:
+        found = pending.pop()
+        if found in sources:
+            return True
+        if found in seen:
+            continue
+        seen.add(found)
+        given = [item for item in found.producer.inputs if item is not None]
+        pending += [item for item in given if shape_of(item) == shape_of(found)]
     return False

@@ -134,12 +134,18 @@ def validate(
     """
     file = os.fspath(path)
     selection = _Selection(select, ignore)
+    targets = tuple(engines)
+    if targets:
+        from irloop.hazards.catalogue import hazards_of
+
+        for target in targets:
+            hazards_of(target)
     report = Report()
     with _no_collection():
         if _is_onnx(file):
-            findings = _onnx_findings(file, selection, tuple(engines))
+            findings = _onnx_findings(file, selection, targets)
         else:
-            findings = _ir_findings(file, weights, selection, tuple(engines))
+            findings = _ir_findings(file, weights, selection, targets)
         for item in findings:
             if selection.wants(item.code):
                 is_suppressed = selection.suppressed is not None and selection.suppressed(item)
@@ -241,12 +247,10 @@ def _ir_findings(
     context = Context(document, bin_file, envelope_is_valid=is_valid)
     try:
         yield from _run(context, "IRL", selection)
-        if engines and not context.errors:
-            from irloop.formats.openvino.reader import read_document
-            from irloop.validation.hazards import hazard_findings
+        if engines:
+            from irloop.validation.hazards import hazard_findings_of_ir
 
-            graph = read_document(document, bin_file).graph
-            yield from hazard_findings(graph, engines)
+            yield from hazard_findings_of_ir(document, bin_file, engines)
     except ReadError as error:  # libxml2 refuses what expat accepts
         yield from error.diagnostics
     finally:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.errors import ReadError
+from irloop.formats.openvino.reader import read_document
 from irloop.graph.model import Graph
 from irloop.graph.walk import node_path
 from irloop.hazards.catalogue import Match, find_hazards
 from irloop.validation.analysis import LightInference
 
-__all__ = ["hazard_findings"]
+if TYPE_CHECKING:
+    from irloop.formats.openvino.xml import Document
+
+__all__ = ["hazard_findings", "hazard_findings_of_ir"]
 
 
 def hazard_findings(graph: Graph, engines: Iterable[str]) -> Iterator[Diagnostic]:
@@ -22,8 +28,25 @@ def hazard_findings(graph: Graph, engines: Iterable[str]) -> Iterator[Diagnostic
     """
     LightInference().run(graph)
     for engine in engines:
-        for match in find_hazards(graph, engine):
+        for match in find_hazards(graph, engine, with_rules=False):
             yield _finding(match)
+
+
+def hazard_findings_of_ir(
+    document: Document, weights: str, engines: Iterable[str]
+) -> Iterator[Diagnostic]:
+    """The warnings for an IR, errors or not; a note where its errors make it no graph."""
+    try:
+        graph = read_document(document, weights).graph
+    except ReadError as error:
+        yield Diagnostic(
+            "HAZ001",
+            Severity.INFO,
+            f"the hazards of {', '.join(engines)} were not looked for: {error.message}",
+            fix="correct the errors, then validate again",
+        )
+        return
+    yield from hazard_findings(graph, engines)
 
 
 def _finding(match: Match) -> Diagnostic:

@@ -26,6 +26,7 @@ from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType
 from irloop.hazards.catalogue import ENGINES, find_hazards, hazards, hazards_of
 from irloop.hazards.hazard import SECTIONS, Hazard
+from irloop.passes.common import LIBRARY
 from irloop.validation.rule import RULES
 
 I64, F32, BOOLEAN, U8 = ElementType.I64, ElementType.F32, ElementType.BOOLEAN, ElementType.U8
@@ -151,15 +152,15 @@ def test_every_hazard_is_complete(hazard: type[Hazard]) -> None:
         irloop.rules()
         assert hazard.rule in RULES
     assert hazard.code in irloop.explain(hazard.code)
+    assert set(hazard.passes) <= set(LIBRARY)
+    assert hazard.fix
 
 
-WITH_CASE = [item for item in hazards().values() if item.case and not item.rule]
+WITH_CASE = [item for item in hazards().values() if item.case]
 
 
 @pytest.mark.parametrize("hazard", WITH_CASE, ids=lambda item: item.code)
 def test_the_pattern_is_in_the_minimal_model(hazard: type[Hazard], tmp_path: Path) -> None:
-    if hazard.find is Hazard.find:
-        pytest.skip(f"{hazard.code} has no pattern that a graph shows")
     model, _ = write_case(CASE[hazard.case], tmp_path)
     engine = f"{hazard.engine}-{hazard.versions[-1]}"
     assert hazard.code in found(model, engine)
@@ -205,7 +206,35 @@ def test_validate_warns_where_it_is_asked_for(tmp_path: Path) -> None:
     assert told.returncode == 0
     assert "warning OVN103" in told.stdout
     assert "OVN103" not in validate(str(path), "--engine", "openvino", "--ignore", "OVN103").stdout
-    assert validate(str(path), "--engine", "tensorrt").returncode == 2
+
+
+def test_validate_refuses_engines_that_it_does_not_know(tmp_path: Path) -> None:
+    """Whatever the file is like, the name of the engine is looked at first."""
+    path = tmp_path / "broken.xml"
+    path.write_text("<net")
+    told = validate(str(path), "--engine", "tensorrt")
+    assert told.returncode == 2
+    assert "no engine 'tensorrt'" in told.stderr
+    assert "onnxruntime, openvino" in told.stderr
+    assert (
+        "openvino 1999.1 was not measured"
+        in validate(str(path), "--engine", "openvino-1999.1").stderr
+    )
+
+
+def test_validate_looks_for_hazards_in_an_ir_with_errors(tmp_path: Path) -> None:
+    _, path = write_case(CASE["openvino_loop_softmax_of_an_invariant"], tmp_path)
+    text = path.read_text()
+    path.write_text(text.replace('axis="1"', 'axis="7"'))
+    assert 'axis="7"' in path.read_text()
+    told = validate(str(path), "--engine", "openvino")
+    assert told.returncode == 1
+    assert "warning OVN103" in told.stdout
+    path.write_text(text.replace('from-port="0"', 'from-port="99"', 1))
+    assert 'from-port="99"' in path.read_text()
+    told = validate(str(path), "--engine", "openvino")
+    assert told.returncode == 1
+    assert "HAZ001" in told.stdout
 
 
 def test_conversion_reports_what_it_cannot_avoid() -> None:

@@ -38,7 +38,8 @@ from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType, ValueType
-from irloop.passes.common.body_barriers import copying, needs_barrier, shows_parameter
+from irloop.hazards.memory import needs_barrier, shows_parameter
+from irloop.passes.common.body_barriers import copying
 
 __all__ = ["OpenVinoLoopBuilder", "Scanned", "copied"]
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.results import passed_on
 
 __all__ = ["BodyReturnsItsInput"]
 
@@ -16,7 +21,7 @@ class BodyReturnsItsInput(
     effect=Effect.WRONG,
     case="scan_body_passes_a_state_on",
     rule="ONX310",
-    fix="Compute a copy of the value in the body: irloop transform --pass separate_results.",
+    passes=("separate_results",),
 ):
     """A Scan body returns its own input.
 
@@ -30,3 +35,8 @@ class BodyReturnsItsInput(
     What irloop does:
         Conversion to ONNX copies such a value by an operation that no optimiser removes.
     """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if isinstance(node.op, onnx.Scan | onnx.Scan8):
+            for result in passed_on(node.body()):
+                yield f"result {result.name!r} of the body is one of its inputs"

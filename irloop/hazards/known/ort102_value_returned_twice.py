@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.results import repeated
 
 __all__ = ["ValueReturnedTwice"]
 
@@ -16,7 +21,7 @@ class ValueReturnedTwice(
     effect=Effect.WRONG,
     case="scan_body_returns_a_value_as_state_and_scan_output",
     rule="ONX310",
-    fix="Compute a copy of the value in the body: irloop transform --pass separate_results.",
+    passes=("separate_results",),
 ):
     """A Scan body returns one value as two results.
 
@@ -29,3 +34,8 @@ class ValueReturnedTwice(
     What irloop does:
         Conversion to ONNX copies the value for one of the two results.
     """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if isinstance(node.op, onnx.Scan | onnx.Scan8):
+            for result in repeated(node.body()):
+                yield f"the value of result {result.name!r} of the body is an earlier result"

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.patterns import computes_its_condition
 
 __all__ = ["OmittedConditionIsHonoured"]
 
@@ -27,3 +32,9 @@ class OmittedConditionIsHonoured(
     What irloop does:
         irloop's executor and its conversion to IR stop as well; the conversion warns (CNV102).
     """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not isinstance(node.op, onnx.Loop) or node.inputs[1] is not None:
+            return
+        if computes_its_condition(node.body()):
+            yield "the condition input is left out, and the body computes a condition"

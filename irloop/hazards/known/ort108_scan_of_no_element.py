@@ -21,7 +21,8 @@ class ScanOfNoElement(
     title="A Scan of no element that has scan outputs",
     effect=Effect.REFUSAL,
     case="scan_of_no_element",
-    fix="give the axis at least one element: irloop transform --pass scan_to_loop writes a Loop",
+    passes=("scan_to_loop",),
+    fix="Give the axis at least one element: irloop transform --pass scan_to_loop writes a Loop.",
 ):
     """A Scan of no element that has scan outputs.
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.results import iteration_numbers
 
 __all__ = ["IterationNumberReturned"]
 
@@ -16,7 +21,7 @@ class IterationNumberReturned(
     effect=Effect.WRONG,
     case="loop_body_returns_its_iteration_number",
     rule="ONX312",
-    fix="irloop transform --pass separate_results",
+    passes=("separate_results",),
 ):
     """A Loop body returns its iteration number.
 
@@ -27,3 +32,8 @@ class IterationNumberReturned(
     What irloop does:
         Conversion to ONNX copies the value in the body.
     """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if isinstance(node.op, onnx.Loop):
+            for result in iteration_numbers(node.body()):
+                yield f"result {result.name!r} of the body is the iteration number"

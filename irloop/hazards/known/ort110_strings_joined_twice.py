@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.results import joined_strings
 
 __all__ = ["StringsJoinedTwice"]
 
@@ -16,7 +21,7 @@ class StringsJoinedTwice(
     effect=Effect.WRONG,
     case="loop_exchanges_states_of_string",
     rule="ONX313",
-    fix="irloop transform --pass separate_results",
+    passes=("separate_results",),
 ):
     """A Loop joins one tensor of strings more than once.
 
@@ -27,3 +32,8 @@ class StringsJoinedTwice(
     What irloop does:
         Conversion to ONNX copies the value in the body.
     """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if isinstance(node.op, onnx.Loop):
+            for result in joined_strings(node.body()):
+                yield f"the strings of result {result.name!r} of the body have another use"

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.results import repeated
 
 __all__ = ["BranchValueReturnedTwice"]
 
@@ -16,7 +21,7 @@ class BranchValueReturnedTwice(
     effect=Effect.WRONG,
     case="if_returns_one_value_twice",
     rule="ONX402",
-    fix="irloop transform --pass separate_results",
+    passes=("separate_results",),
 ):
     """A branch returns one value as two results.
 
@@ -27,3 +32,9 @@ class BranchValueReturnedTwice(
     What irloop does:
         Conversion to ONNX copies the value in the body.
     """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if isinstance(node.op, onnx.If):
+            for body in node.bodies:
+                for result in repeated(body):
+                    yield f"{body.label} returns the value of {result.name!r} twice"

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.memory import is_copy, moving
+from irloop.hazards.patterns import is_loop, same_memory
 
 __all__ = ["StatesExchanged"]
 
@@ -16,7 +21,7 @@ class StatesExchanged(
     effect=Effect.WRONG,
     case="openvino_loop_states_exchanged",
     rule="IRL626",
-    fix="irloop transform --pass body_barriers",
+    passes=("body_barriers",),
 ):
     """States that exchange their values.
 
@@ -29,3 +34,13 @@ class StatesExchanged(
     What irloop does:
         Conversion to IR copies the value in the body; the pass body_barriers does so in an IR.
     """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not is_loop(node):
+            return
+        body = node.body()
+        for port in body.ports.carried:
+            own, value = body.graph.inputs[port.parameter], body.graph.outputs[port.result]
+            held = same_memory(value)
+            if held is not own and held in moving(body) and not is_copy(value):
+                yield f"state {own.name!r} continues with {held.name!r}, which changes as well"

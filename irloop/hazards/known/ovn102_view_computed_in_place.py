@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.memory import is_copy, may_share, moving
+from irloop.hazards.patterns import is_loop, same_memory
 
 __all__ = ["ViewComputedInPlace"]
 
@@ -15,7 +20,7 @@ class ViewComputedInPlace(
     title="A state computed in place in the memory of a slice",
     effect=Effect.WRONG,
     case="iterator_reads_a_view_of_a_slice",
-    fix="irloop transform --pass body_barriers",
+    passes=("body_barriers",),
 ):
     """A state computed in place in the memory of a slice.
 
@@ -28,3 +33,15 @@ class ViewComputedInPlace(
     What irloop does:
         Conversion to IR copies the value in the body; the pass body_barriers does so in an IR.
     """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not is_loop(node):
+            return
+        body = node.body()
+        others = moving(body)
+        for port in body.ports.carried:
+            own, value = body.graph.inputs[port.parameter], body.graph.outputs[port.result]
+            if same_memory(value) in others or is_copy(value):
+                continue
+            if may_share(value, others - {own}):
+                yield f"state {own.name!r} continues with a value that is computed from a view"

@@ -19,7 +19,7 @@ class SoftmaxOfInvariant(
     title="Softmax of an invariant value in a loop body",
     effect=Effect.WRONG,
     case="openvino_loop_softmax_of_an_invariant",
-    fix="Compute it before the loop: irloop transform --pass hoist_invariants",
+    passes=("hoist_invariants", "body_barriers"),
 ):
     """Softmax of an invariant value in a loop body.
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.loops import Sliced
+from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 
 __all__ = ["PartialRange"]
@@ -16,7 +21,7 @@ class PartialRange(
     effect=Effect.WRONG,
     case="iterator_of_a_range",
     rule="IRL619",
-    fix="irloop transform --pass canonical_ports",
+    passes=("canonical_ports",),
 ):
     """Slices of a part of an axis.
 
@@ -28,3 +33,10 @@ class PartialRange(
     What irloop does:
         Conversion to IR, and the pass canonical_ports, cut the part out before the loop.
     """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not isinstance(node.op, ov.TensorIterator):
+            return
+        for port in node.body().ports.inputs:
+            if isinstance(port, Sliced) and (port.start, port.end) not in ((0, -1), (-1, 0)):
+                yield f"input {port.external} is sliced from {port.start} to {port.end}"

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.loops import Concatenated
+from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.patterns import number_of
 
 __all__ = ["ConstantTripCountZero"]
 
@@ -15,7 +21,7 @@ class ConstantTripCountZero(
     title="A trip count of constant zero and a joined output",
     effect=Effect.CRASH,
     rule="IRL609",
-    fix="Leave the loop out: irloop transform --pass fold_trips",
+    passes=("fold_trips",),
 ):
     """A trip count of constant zero and a joined output.
 
@@ -26,3 +32,9 @@ class ConstantTripCountZero(
     What irloop does:
         Conversion to IR writes no loop.
     """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not isinstance(node.op, ov.Loop) or number_of(node.inputs[0]) != 0:
+            return
+        if any(isinstance(port, Concatenated) for port in node.body().ports.outputs):
+            yield "the trip count is a constant 0, and an output is joined"

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.patterns import number_of
 
 __all__ = ["ConstantConditionFalse"]
 
@@ -15,7 +20,7 @@ class ConstantConditionFalse(
     title="An initial condition of constant false",
     effect=Effect.WRONG,
     rule="IRL609",
-    fix="Leave the loop out: irloop transform --pass fold_trips",
+    passes=("fold_trips",),
 ):
     """An initial condition of constant false.
 
@@ -26,3 +31,7 @@ class ConstantConditionFalse(
     What irloop does:
         Conversion to IR writes no loop.
     """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if isinstance(node.op, ov.Loop) and number_of(node.inputs[1]) == 0:
+            yield "the initial condition is a constant false"

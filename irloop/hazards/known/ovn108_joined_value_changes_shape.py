@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irloop.graph.loops import Concatenated
+from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.patterns import changing_states, is_loop, shape_comes_from
 
 __all__ = ["JoinedValueChangesShape"]
 
@@ -26,3 +31,14 @@ class JoinedValueChangesShape(
     What irloop does:
         Conversion reports it.
     """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not is_loop(node):
+            return
+        body = node.body()
+        states = changing_states(node)
+        for port in body.ports.outputs:
+            if not isinstance(port, Concatenated):
+                continue
+            if shape_comes_from(body.graph.outputs[port.result], states):
+                yield f"output {port.external} joins values whose size changes"

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irloop.graph.loops import Concatenated, Sliced
+from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.patterns import is_loop
 
 __all__ = ["PartSizeZero"]
 
@@ -26,3 +31,11 @@ class PartSizeZero(
     What irloop does:
         Validation refuses the file.
     """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not is_loop(node):
+            return
+        ports = node.body().ports
+        for port in (*ports.inputs, *ports.outputs):
+            if isinstance(port, Sliced | Concatenated) and port.part_size <= 0:
+                yield f"the part_size of port {port.external} is {port.part_size}"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 
 __all__ = ["BodyWithoutParameters"]
@@ -26,3 +30,7 @@ class BodyWithoutParameters(
     What irloop does:
         Conversion to IR writes a Loop.
     """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if isinstance(node.op, ov.TensorIterator) and not node.body().graph.inputs:
+            yield "the body has no Parameter"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 
 __all__ = ["IteratorInIterator"]
@@ -15,7 +19,7 @@ class IteratorInIterator(
     title="A TensorIterator directly in the body of another",
     effect=Effect.REFUSAL,
     rule="IRL522",
-    fix="irloop transform --pass tensor_iterator_to_loop",
+    passes=("tensor_iterator_to_loop",),
 ):
     """A TensorIterator directly in the body of another.
 
@@ -26,3 +30,10 @@ class IteratorInIterator(
     What irloop does:
         Conversion to IR writes a Loop for one of the two.
     """
+
+    def find(self, node: Node) -> Iterator[str]:
+        owner = None if node.graph is None else node.graph.owner
+        if owner is None or not isinstance(node.op, ov.TensorIterator):
+            return
+        if isinstance(owner.op, ov.TensorIterator):
+            yield f"it is in the body of TensorIterator {owner.name!r}"

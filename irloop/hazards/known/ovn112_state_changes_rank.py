@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irloop.graph.builder import shape_of
+from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.patterns import is_loop
 
 __all__ = ["StateChangesRank"]
 
@@ -26,3 +31,14 @@ class StateChangesRank(
     What irloop does:
         Conversion reports it, or unrolls a loop that runs once.
     """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not is_loop(node):
+            return
+        body = node.body()
+        for port in body.ports.carried:
+            given, own = node.inputs[port.external], body.graph.inputs[port.parameter]
+            first = None if given is None else shape_of(given).rank
+            then = shape_of(body.graph.outputs[port.result]).rank
+            if first is not None and {first} != {shape_of(own).rank, then}:
+                yield f"the number of dimensions of state {own.name!r} changes"

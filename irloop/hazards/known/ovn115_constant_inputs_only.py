@@ -19,7 +19,7 @@ class ConstantInputsOnly(
     versions=("2026.4.1",),
     title="A Loop whose inputs are all constants",
     effect=Effect.REFUSAL,
-    fix="Fold the loop: irloop transform --pass constant_folding",
+    passes=("constant_folding",),
 ):
     """A Loop whose inputs are all constants.
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.patterns import is_loop
 
 __all__ = ["UnreadBodyParameter"]
 
@@ -15,7 +19,7 @@ class UnreadBodyParameter(
     title="A mapped body parameter that nothing reads",
     effect=Effect.REFUSAL,
     rule="IRL513",
-    fix="irloop transform --pass canonical_ports",
+    passes=("canonical_ports",),
 ):
     """A mapped body parameter that nothing reads.
 
@@ -26,3 +30,12 @@ class UnreadBodyParameter(
     What irloop does:
         Conversion to IR leaves such a parameter out.
     """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not is_loop(node):
+            return
+        body = node.body()
+        for port in body.ports.inputs:
+            parameter = body.graph.inputs[port.parameter]
+            if not parameter.is_used:
+                yield f"nothing in the body reads {parameter.name!r}"

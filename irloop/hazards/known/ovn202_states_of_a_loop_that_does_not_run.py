@@ -19,6 +19,7 @@ class StatesOfALoopThatDoesNotRun(
     title="The states of a Loop that runs zero times",
     effect=Effect.WRONG,
     case="openvino_loop_count_zero",
+    passes=("choose_initial_states",),
     fix="irloop convert --target openvino-2021.4",
 ):
     """The states of a Loop that runs zero times.

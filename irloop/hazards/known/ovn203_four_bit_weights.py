@@ -18,6 +18,7 @@ class FourBitWeights(
     versions=("2021.4.2",),
     title="Weights of 4 bits",
     effect=Effect.WRONG,
+    passes=("unpack_constants",),
     fix="irloop convert --target openvino-2021.4",
 ):
     """Weights of 4 bits.

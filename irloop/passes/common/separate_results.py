@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from irloop.dialects.onnx import control_flow as onnx
-from irloop.dialects.onnx.convert import Identity
 from irloop.dialects.onnx.shape import Reshape, Reshape14
 from irloop.graph.builder import element_of
-from irloop.graph.loops import Invariant, ScanOutput
-from irloop.graph.model import Body, Graph, Model, Node, Value
-from irloop.graph.op import Parameter
+from irloop.graph.model import Graph, Model, Node
 from irloop.graph.types import ElementType, OptionalType, SequenceType
 from irloop.graph.walk import all_nodes
+from irloop.hazards.results import to_copy
 from irloop.passes.base import ModelPass
 from irloop.passes.forms import Forms
 from irloop.passes.session import Session
@@ -60,7 +55,7 @@ class SeparateResults(ModelPass):
             for node in all_nodes(model.graph)
             if not self.transformation_callback(node)
             for body in node.bodies
-            for result in _shared(node, body)
+            for result in to_copy(node, body)
             if _has_copy(result, opset)
         ]
         if not found:
@@ -69,62 +64,6 @@ class SeparateResults(ModelPass):
         for graph, result in found:
             _separate(graph, result, model, session)
         return True
-
-
-def _shared(node: Node, body: Body) -> Iterator[Node]:
-    """The results of a body that ONNX Runtime gets wrong as they are."""
-    if isinstance(node.op, onnx.Loop):
-        yield from _shared_in_loop(body)
-    elif isinstance(node.op, onnx.Scan | onnx.Scan8):
-        entering = {body.graph.inputs[port.parameter] for port in body.ports.inputs}
-        yield from _repeated(body, entering - _captured(body))
-    elif isinstance(node.op, onnx.If):
-        yield from _repeated(body, set())
-
-
-def _captured(body: Body) -> set[Value]:
-    """The values of the outer graph. The writer gives each result that is one an Identity."""
-    ports = [port for port in body.ports.inputs if isinstance(port, Invariant)]
-    return {body.graph.inputs[port.parameter] for port in ports}
-
-
-def _repeated(body: Body, taken: set[Value]) -> Iterator[Node]:
-    """The results whose value is taken, or is an earlier result."""
-    captured = _captured(body)
-    for result in body.graph.results:
-        value = result.inputs[0]
-        if value in taken:
-            yield result
-        elif value is not None and value not in captured:
-            taken.add(value)
-
-
-def _shared_in_loop(body: Body) -> Iterator[Node]:
-    graph, ports = body.graph, body.ports
-    number = None if ports.iteration is None else graph.inputs[ports.iteration]
-    for result in graph.results:
-        if number is not None and result.inputs[0] is number:
-            yield result
-    joined = {port.result for port in ports.outputs if isinstance(port, ScanOutput)}
-    taken: set[Value] = set()
-    for index in sorted(joined):
-        result = graph.results[index]
-        value = result.inputs[0]
-        if value is None or element_of(value) is not ElementType.STRING:
-            continue
-        if value in taken or isinstance(_origin(value).producer.op, Parameter):
-            yield result
-        taken.add(value)
-
-
-def _origin(value: Value) -> Value:
-    """The value that enters a chain of Identities."""
-    while isinstance(value.producer.op, Identity):
-        before = value.producer.inputs[0]
-        if before is None:
-            break
-        value = before
-    return value
 
 
 def _has_copy(result: Node, opset: int) -> bool:

@@ -1,0 +1,174 @@
+"""Which values of a loop's body share memory in OpenVINO's CPU plugin, and what overwrites it.
+
+The hazards find their patterns with this, and the conversion and the pass `body_barriers` write
+copies where it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from irloop.dialects.openvino import comparison, elementwise
+from irloop.graph.loops import Invariant
+from irloop.graph.model import Body, Node, Value
+from irloop.graph.op import Constant, Result
+from irloop.hazards.patterns import VIEWS, same_memory
+
+__all__ = [
+    "IN_PLACE",
+    "MOVES",
+    "OWN_MEMORY",
+    "is_copy",
+    "is_overwritten",
+    "may_share",
+    "moving",
+    "needs_barrier",
+    "shows_parameter",
+]
+
+#: Operations that always compute into memory of their own; others may work in place.
+OWN_MEMORY = frozenset(
+    {
+        "MatMul",
+        "Convolution",
+        "GroupConvolution",
+        "LSTMCell",
+        "GRUCell",
+        "RNNCell",
+        "LSTMSequence",
+        "GRUSequence",
+        "RNNSequence",
+        "Loop",
+        "TensorIterator",
+        "If",
+        "ReduceSum",
+        "ReduceMean",
+        "ReduceMax",
+        "ReduceMin",
+        "ReduceProd",
+    }
+)
+
+#: Operations that write into the memory of their first input, if nothing else reads it.
+IN_PLACE = frozenset(
+    {
+        "SoftMax",
+        "LogSoftmax",
+        "GRN",
+        "ScatterUpdate",
+        "ScatterElementsUpdate",
+        "ScatterNDUpdate",
+        "SliceScatter",
+    }
+)
+
+#: Operations that move elements into memory of their own, or leave everything where it was.
+MOVES = frozenset(
+    {
+        "Broadcast",
+        "Concat",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "NonZero",
+        "Pad",
+        "ShapeOf",
+        "Slice",
+        "Split",
+        "StridedSlice",
+        "Tile",
+        "TopK",
+        "VariadicSplit",
+    }
+)
+
+
+def needs_barrier(
+    value: Value, own: Value, parameters: AbstractSet[Value], moving: AbstractSet[Value]
+) -> bool:
+    """True when the state held in `own` must not continue with `value` as it is.
+
+    `parameters` are all of the body, `moving` those whose memory the next iteration overwrites.
+    """
+    if is_copy(value):
+        return False
+    return same_memory(value) in parameters - {own} or may_share(value, moving - {own})
+
+
+def moving(body: Body) -> set[Value]:
+    """The parameters whose memory the next iteration overwrites: states, slices, the number."""
+    ports = [port for port in body.ports.inputs if not isinstance(port, Invariant)]
+    found = {body.graph.inputs[port.parameter] for port in ports}
+    if body.ports.iteration is not None:
+        found.add(body.graph.inputs[body.ports.iteration])
+    return found
+
+
+def shows_parameter(value: Value, parameters: AbstractSet[Value]) -> bool:
+    """True when a joined value is the memory of one of these parameters.
+
+    What moves is overwritten before it is joined; what stays is copied to be safe, not by measure.
+    """
+    return same_memory(value) in parameters
+
+
+def is_overwritten(parameter: Value) -> bool:
+    """True when the body may write into the memory of a value that it captures."""
+    pending = [(parameter, False)]
+    seen: set[tuple[Value, bool]] = set()
+    while pending:
+        item = pending.pop()
+        if item in seen:
+            continue
+        seen.add(item)
+        value, viewed = item
+        for user, position in value.uses:
+            kind = user.op.type
+            if isinstance(user.op, Result) or kind in OWN_MEMORY:
+                continue
+            if kind in IN_PLACE and position == 0:
+                return True
+            if kind in VIEWS:
+                pending += [(output, True) for output in user.outputs]
+            elif viewed and kind not in MOVES:
+                return True
+            elif _has_one_source(user):
+                # What moves elements may be left out, and a view of its input is left.
+                pending += [(output, False) for output in user.outputs]
+    return False
+
+
+def _has_one_source(node: Node) -> bool:
+    given = [value for value in node.inputs if value is not None]
+    return sum(not isinstance(value.producer.op, Constant) for value in given) == 1
+
+
+def is_copy(value: Value) -> bool:
+    """True for the maximum of a value with itself, or its LogicalOr: what barriers are."""
+    node = value.producer
+    kinds = (comparison.LogicalOr, elementwise.Maximum)
+    return isinstance(node.op, kinds) and node.inputs[0] is node.inputs[1]
+
+
+def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
+    """True when `value` may be computed in place in the memory of one of these parameters.
+
+    Measured: the plugin takes a view of a parameter for memory it may write to, and cuts the
+    next slice into it before the back edges are carried out.
+    """
+    pending = [(value, False)]
+    seen: set[tuple[Value, bool]] = set()
+    while pending:
+        item = pending.pop()
+        if item in seen:
+            continue
+        seen.add(item)
+        found, viewed = item
+        if found in moving and viewed:
+            return True
+        kind = found.producer.op.type
+        if kind in OWN_MEMORY:
+            continue
+        viewed = viewed or kind in VIEWS
+        pending += [(one, viewed) for one in found.producer.inputs if one is not None]
+    return False

@@ -1,0 +1,89 @@
+"""Which results of ONNX bodies ONNX Runtime gets wrong unless they are copied.
+
+The hazards find their patterns with this, and the pass `separate_results` copies what it finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.onnx.convert import Identity
+from irloop.graph.builder import element_of
+from irloop.graph.loops import Invariant, ScanOutput
+from irloop.graph.model import Body, Node, Value
+from irloop.graph.op import Parameter
+from irloop.graph.types import ElementType
+
+__all__ = ["iteration_numbers", "joined_strings", "passed_on", "repeated", "to_copy"]
+
+
+def to_copy(node: Node, body: Body) -> Iterator[Node]:
+    """The results of a body that ONNX Runtime gets wrong as they are."""
+    if isinstance(node.op, onnx.Loop):
+        yield from iteration_numbers(body)
+        yield from joined_strings(body)
+    elif isinstance(node.op, onnx.Scan | onnx.Scan8):
+        yield from passed_on(body)
+        yield from repeated(body)
+    elif isinstance(node.op, onnx.If):
+        yield from repeated(body)
+
+
+def passed_on(body: Body) -> Iterator[Node]:
+    """The results that are an input of the body.
+
+    The writer gives an Identity to each result that is a captured value: those are none.
+    """
+    entering = {body.graph.inputs[port.parameter] for port in body.ports.inputs}
+    entering -= _captured(body)
+    yield from (result for result in body.graph.results if result.inputs[0] in entering)
+
+
+def repeated(body: Body) -> Iterator[Node]:
+    """The results whose value is an earlier result, and no input of the body."""
+    left_out = set(body.graph.inputs)
+    seen: set[Value] = set()
+    for result in body.graph.results:
+        value = result.inputs[0]
+        if value in seen:
+            yield result
+        elif value is not None and value not in left_out:
+            seen.add(value)
+
+
+def iteration_numbers(body: Body) -> Iterator[Node]:
+    """The results that are the number of the iteration."""
+    if body.ports.iteration is None:
+        return
+    number = body.graph.inputs[body.ports.iteration]
+    yield from (result for result in body.graph.results if result.inputs[0] is number)
+
+
+def joined_strings(body: Body) -> Iterator[Node]:
+    """The joined results of strings that are an input of the body, or joined already."""
+    joined = {port.result for port in body.ports.outputs if isinstance(port, ScanOutput)}
+    seen: set[Value] = set()
+    for index in sorted(joined):
+        result = body.graph.results[index]
+        value = result.inputs[0]
+        if value is None or element_of(value) is not ElementType.STRING:
+            continue
+        if value in seen or isinstance(_origin(value).producer.op, Parameter):
+            yield result
+        seen.add(value)
+
+
+def _captured(body: Body) -> set[Value]:
+    ports = [port for port in body.ports.inputs if isinstance(port, Invariant)]
+    return {body.graph.inputs[port.parameter] for port in ports}
+
+
+def _origin(value: Value) -> Value:
+    """The value that enters a chain of Identities."""
+    while isinstance(value.producer.op, Identity):
+        before = value.producer.inputs[0]
+        if before is None:
+            break
+        value = before
+    return value
