@@ -30,9 +30,9 @@ from irloop.execution.wider_types import NONE, Wider, widened, widened_op, widen
 from irloop.graph.builder import element_of
 from irloop.graph.loops import Carried, Invariant, ScanInput, Sliced
 from irloop.graph.model import Body, Graph, Node, Value
-from irloop.graph.op import Constant, Kernel, UnknownOp
+from irloop.graph.op import Constant, Kernel, Op, UnknownOp
 from irloop.graph.types import ElementType, ValueType
-from irloop.graph.walk import all_nodes, node_path
+from irloop.graph.walk import all_nodes, is_constant, node_path
 
 __all__ = ["compile_graph", "missing"]
 
@@ -164,6 +164,13 @@ def repeatable(node: Node) -> bool:
     return node.op.pure and not keeps_state(node) and all(item.op.pure for item in inner)
 
 
+def _computed_in_advance(node: Node) -> bool:
+    """True where an engine computes a node as it reads the model, and so by another rule."""
+    if type(node.op).kernel_of_constants is Op.kernel_of_constants:
+        return False
+    return all(value is None or is_constant(value) for value in node.inputs)
+
+
 def _decoding(node: Node, kernel: Kernel) -> Kernel:
     """The kernel of a conversion, around it the decoding of data that is held as codes."""
     if node.op.type not in ("Convert", "ConvertLike"):
@@ -253,7 +260,8 @@ class _Compiler:
         if node.op.type in STATEFUL:
             return Step(stateful_kernel(node), (CONTEXT, *ins), outs, (), node, 0)
         op = widened_op(node.op, self._wider) if self._wider else node.op
-        kernel = _decoding(node, op.kernel(len(node.outputs)))
+        bind = op.kernel_of_constants if _computed_in_advance(node) else op.kernel
+        kernel = _decoding(node, bind(len(node.outputs)))
         size = value_bytes(self._types, node.outputs)
         if size is None and inside and expands(node):
             # The later iterations of a loop are not looked after, so this one looks itself.

@@ -172,6 +172,16 @@ class Op(Record):
         """
         raise NotImplementedError(self.label)
 
+    def kernel_of_constants(self, n_outputs: int = 1) -> Kernel:
+        """The kernel for inputs that are all constants, which engines compute in advance.
+
+        Another one than `kernel` only where engines compute in advance by another rule.
+
+        Raises:
+            NotImplementedError: when this operation cannot be run by irloop.
+        """
+        return self.kernel(n_outputs)
+
     @classmethod
     def can_run(cls) -> bool:
         """True when the class has a kernel of its own (control flow is run by the executor)."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.graph.model import Graph, Node, Value
+from irloop.graph.op import Parameter
+from irloop.graph.types import TensorType
 
-__all__ = ["all_graphs", "all_nodes", "node_path", "topological"]
+__all__ = ["all_graphs", "all_nodes", "is_constant", "node_path", "topological"]
 
 
 def all_nodes(graph: Graph) -> Iterator[Node]:
@@ -39,6 +41,29 @@ def node_path(node: Node) -> str:
         parts += [label, owner.name]
         graph = owner.graph
     return "/".join(reversed(parts))
+
+
+def is_constant(value: Value) -> bool:
+    """True where a value depends on constants and on known shapes only."""
+    pending, seen = [value], {value}
+    while pending:
+        producer = pending.pop().producer
+        if producer.op.type == "ShapeOf" and _has_known_shape(producer.inputs[0]):
+            continue
+        if isinstance(producer.op, Parameter) or producer.bodies or not producer.op.pure:
+            return False
+        fresh = [item for item in producer.inputs if item is not None and item not in seen]
+        seen.update(fresh)
+        pending += fresh
+    return True
+
+
+def _has_known_shape(value: Value | None) -> bool:
+    return (
+        value is not None
+        and isinstance(value.type, TensorType)
+        and value.type.shape.count() is not None
+    )
 
 
 def topological(nodes: list[Node]) -> tuple[list[Node], list[Node]]:

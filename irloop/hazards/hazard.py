@@ -47,7 +47,8 @@ class Hazard:
     #: What a user can do about a model that has the pattern; by default, to run the first pass.
     fix: ClassVar[str]
     #: Whether conversion reports the pattern in what it wrote. False where what it writes has the
-    #: pattern only for inputs that the source model does not allow either.
+    #: pattern only for inputs that the source model does not allow either, and where irloop
+    #: computes the pattern as the engine does.
     concerns_conversion: ClassVar[bool] = True
     #: Where the fault was reported to the engine's developers; empty where it was not.
     reported: ClassVar[str]

@@ -27,6 +27,9 @@ __all__ = [
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
+#: What OpenVINO converts numbers to by way of f16.
+_THROUGH_HALF = frozenset(map(np.dtype, (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2)))
+
 _SMALL_FLOATS = frozenset(
     np.dtype(kind)
     for kind in (
@@ -93,20 +96,27 @@ def _largest(dtype: np.dtype[Any]) -> float:
     return float(limits.max)
 
 
-def cast(dtype: np.dtype[Any], *, saturate: bool = False, round_mode: str = "nearest") -> Function:
+def cast(
+    dtype: np.dtype[Any],
+    *,
+    saturate: bool = False,
+    round_mode: str = "nearest",
+    through_half: bool = False,
+) -> Function:
     """A conversion to `dtype`.
 
     Floats truncate toward zero when they become integers, integers wrap, anything becomes
     boolean by comparison with 0. With `saturate` a number too large for a 4 or 8 bit float
     becomes its largest number; without, infinity or NaN as the type has it. `round_mode` (up,
-    down, nearest) is for the type of powers of two, float8_e8m0.
+    down, nearest) is for the type of powers of two, float8_e8m0. With `through_half` a number
+    is rounded to f16 before it is rounded to an 8-bit float, as OpenVINO does.
     """
     if dtype == np.dtype(object):
         return _to_string
     if dtype == np.dtype(ml_dtypes.float8_e8m0fnu):
         return _to_power_of_two(dtype, saturate, round_mode)
     if is_small_float(dtype):
-        return _to_small_float(dtype, saturate)
+        return _to_small_float(dtype, saturate, through_half and dtype in _THROUGH_HALF)
 
     @unwarned
     def apply(x: Array) -> Any:
@@ -139,13 +149,15 @@ def _to_string(x: Array) -> Any:
     return wide.astype(np.str_).astype(object)
 
 
-def _to_small_float(dtype: np.dtype[Any], saturate: bool) -> Function:
+def _to_small_float(dtype: np.dtype[Any], saturate: bool, through_half: bool) -> Function:
     def apply(x: Array) -> Any:
         if x.dtype == dtype:
             return x
         wide = x.astype(np.float64) if x.dtype.kind == "O" else x
         wide = wide if wide.dtype == np.float64 else wide.astype(np.float32)
         with np.errstate(all="ignore"):
+            if through_half:
+                wide = wide.astype(np.float32).astype(np.float16)
             result = wide.astype(dtype)
             if not saturate:
                 return result
@@ -183,11 +195,11 @@ def to_bit(x: Array) -> Any:
     return cast(np.dtype(np.bool_))(x).astype(np.uint8)
 
 
-def cast_like(*, saturate: bool = False, round_mode: str = "nearest") -> Function:
-    """As `cast` to the element type of the second operand."""
+def cast_like(**options: Any) -> Function:
+    """As `cast` with the same options to the element type of the second operand."""
 
     def apply(x: Array, like: Array) -> Any:
-        return cast(like.dtype, saturate=saturate, round_mode=round_mode)(x)
+        return cast(like.dtype, **options)(x)
 
     return apply
 
@@ -232,7 +244,7 @@ def _common(
 
 def fake_convert(dtype: np.dtype[Any]) -> Function:
     """(round(x * scale - shift) + shift) / scale, rounded to the small float `dtype`."""
-    convert = cast(dtype, saturate=True)
+    convert = cast(dtype, saturate=True, through_half=True)
 
     def apply(x: Array, scale: Array, shift: Array | None = None) -> Any:
         with np.errstate(all="ignore"):

@@ -21,6 +21,8 @@ BACKEND_OPS = """
 
 @pytest.mark.parametrize("opset", [11, 17])
 def test_exports(opconf_case: Path, opset: int, check_export: Callable[[Path, int], None]) -> None:
+    if opconf_case.name == "i32_pythondiv_true":
+        pytest.skip("recorded from OpenVINO's core, which the CPU plugins contradict (OVN116)")
     check_export(opconf_case, opset)
 
 

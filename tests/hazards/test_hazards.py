@@ -238,11 +238,17 @@ def test_validate_looks_for_hazards_in_an_ir_with_errors(tmp_path: Path) -> None
 
 
 def test_conversion_reports_what_it_cannot_avoid() -> None:
-    model = divided(I64)
+    model = backwards()
     irloop.infer(model)
     (note,) = hazard_notes(model, None)
     assert note.code == "CNV109"
-    assert "OVN116" in note.message
+    assert "OVN117" in note.message
+
+
+def test_conversion_reports_nothing_that_irloop_computes_as_the_engine_does() -> None:
+    model = divided(I64)
+    irloop.infer(model)
+    assert hazard_notes(model, None) == []
 
 
 def test_conversion_avoids_what_it_can(tmp_path: Path) -> None:

@@ -215,17 +215,6 @@ def test_operands_are_aligned_by_ones(axis: int, ones: str) -> None:
     )
 
 
-def test_integers_are_divided_downwards_by_what_divides_evenly() -> None:
-    kind = (ElementType.I32, (4,))
-    model = after(
-        model_of(lambda b, x, y: b(elementwise.Divide(), x, y), kind, kind), PlainArithmetic()
-    )
-    assert [node.op.type for node in model.graph.nodes] == ["FloorMod", "Subtract", "Divide"]
-    x, y = np.array([7, -7, 7, -7], np.int32), np.array([2, 2, -2, -2], np.int32)
-    (got,) = run(model, [x, y]).values()
-    np.testing.assert_array_equal(got, [3, -4, -4, 3])
-
-
 def test_truths_and_equations_are_written_out() -> None:
     def build(b: Builder, x: Value, y: Value) -> list[Value]:
         truth = b(convert.Convert(BOOL), x)

@@ -31,19 +31,58 @@ _LARGEST = {
 
 @exports(ov.Convert)
 def export_convert(c: Conversion, op: ov.Convert, x: Value) -> Value:
-    """To 8-bit floats OpenVINO converts without saturation."""
     return _cast(c, x, op.destination_type)
 
 
 def _cast(c: Conversion, x: Value, element: ElementType) -> Value:
+    """A conversion; to 8-bit floats as OpenVINO does it, without saturation."""
     forms.require_element(c, element)
     value = forms.representable(c, x)
-    return c(onnx.Cast6(element, saturate=not is_small(element)), value)
+    if element not in _PRECISION or _is_exact(value):
+        return c(onnx.Cast6(element, saturate=not is_small(element)), value)
+    return _unsaturated(c, _through_half(c, value), element)
+
+
+def _is_exact(x: Value) -> bool:
+    """True where no number of the type of `x` is rounded on its way through f16, or too large."""
+    element = element_of(x)
+    return element.bits <= 8 or element is ElementType.BOOLEAN
+
+
+def _through_half(c: Conversion, x: Value) -> Value:
+    """`x` in f32, rounded to f16: OpenVINO's way to 8-bit floats."""
+    wide = forms.cast(c, x, ElementType.F32)
+    if element_of(x) is ElementType.F16:
+        return wide
+    return forms.cast(c, forms.cast(c, wide, ElementType.F16), ElementType.F32)
+
+
+def _unsaturated(c: Conversion, x: Value, element: ElementType) -> Value:
+    """`x` of f32 as an 8-bit float, NaN (f8e4m3) or infinity (f8e5m2) where it is too large.
+
+    Chosen here, because ONNX Runtime 1.31 rounds 480 to 448 and 61440 to NaN.
+    """
+    most = forms.scalar(c, _ROUNDED_TO_LARGEST[element], x)
+    if element is ElementType.F8E4M3:
+        beyond = forms.greater(c, c(onnx_math.Abs(), x), most)
+        limited = forms.where(c, beyond, forms.scalar(c, math.nan, x), x)
+    else:
+        above, below = forms.less(c, most, x), forms.less(c, x, c(onnx_math.Neg(), most))
+        limited = forms.where(c, above, forms.scalar(c, math.inf, x), x)
+        limited = forms.where(c, below, forms.scalar(c, -math.inf, x), limited)
+    return c(onnx.Cast6(element, saturate=False), limited)
 
 
 def is_small(element: ElementType) -> bool:
     """True for 4 and 8-bit floats."""
     return element.is_float and element.bits <= 8
+
+
+#: Bits of the fraction and the smallest exponent of a normal number.
+_PRECISION = {ElementType.F8E4M3: (3, -6), ElementType.F8E5M2: (2, -14)}
+
+#: The largest number of f16 that is rounded to the largest 8-bit float.
+_ROUNDED_TO_LARGEST = {ElementType.F8E4M3: 464.0, ElementType.F8E5M2: 61408.0}
 
 
 @exports(ov.ConvertPromoteTypes)
@@ -65,17 +104,13 @@ def export_fake_convert(
         moved = forms.mul(c, value, factor)
         for offset in offsets:
             moved = forms.sub(c, moved, offset)
-        rounded = _rounded(c, moved, op.destination_type)
+        rounded = _rounded(c, _through_half(c, moved), op.destination_type)
         for offset in offsets:
             rounded = forms.add(c, rounded, offset)
         return forms.div(c, rounded, factor)
 
     operands = (x, scale) if shift is None else (x, scale, shift)
     return forms.computed_in(c, ElementType.F32, build, *operands)
-
-
-#: Bits of the fraction and the smallest exponent of a normal number.
-_PRECISION = {ElementType.F8E4M3: (3, -6), ElementType.F8E5M2: (2, -14)}
 
 
 def _rounded(c: Conversion, x: Value, element: ElementType) -> Value:

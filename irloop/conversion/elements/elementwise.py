@@ -18,6 +18,7 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
+from irloop.graph.walk import is_constant
 
 #: Functions without attributes of both dialects.
 FUNCTIONS: tuple[tuple[type[Op], type[Op]], ...] = (
@@ -185,8 +186,10 @@ def export_minimum(c: Conversion, op: ov.Minimum, left: Value, right: Value) -> 
 
 @exports(ov.Divide)
 def export_divide(c: Conversion, op: ov.Divide, left: Value, right: Value) -> Value:
+    """The quotient. OpenVINO rounds one of integer constants down, and truncates all others."""
     left, right = operands(c, op, left, right)
-    if op.m_pythondiv and element_of(left).is_integer:
+    of_constants = all(value is not None and is_constant(value) for value in c.node.inputs)
+    if op.m_pythondiv and element_of(left).is_integer and of_constants:
         return forms.floor_divide(c, left, right)
     return forms.div(c, left, right)
 

@@ -167,7 +167,8 @@ def representable(c: Conversion, value: Value) -> Value:
     known = element not in UNKNOWN_TO_ONNX and c.opset >= ELEMENT_SINCE.get(element, 1)
     if element is ElementType.NF4 and isinstance(op, Constant) and op.tensor.count > TABLE_FROM:
         return _looked_up(c, op.tensor, f"{value.producer.name}/codes")
-    if not known and isinstance(op, Constant):
+    if isinstance(op, Constant) and (not known or element is ElementType.F4E2M1):
+        # ONNX Runtime 1.31 has no Cast of f4e2m1, whose numbers wider types hold.
         return c.tensor(UnpackedTensor(op.tensor), f"{value.producer.name}/unpacked")
     require_element(c, element)
     return value

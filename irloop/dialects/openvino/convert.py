@@ -13,7 +13,10 @@ __all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "FakeConvert", "Iden
 
 
 class Convert(OpenVinoOp, type="Convert", since=1, inputs=1):
-    """The operand in another element type; floats truncate, != 0 is true (Convert-1)."""
+    """The operand in another element type; floats truncate, != 0 is true (Convert-1).
+
+    To an 8-bit float OpenVINO converts by way of f16 and without saturation.
+    """
 
     destination_type: ElementType
 
@@ -26,7 +29,7 @@ class Convert(OpenVinoOp, type="Convert", since=1, inputs=1):
     def kernel(self, n_outputs: int = 1) -> Kernel:
         if self.destination_type is ElementType.U1:
             return kernels.convert.to_bit
-        return kernels.convert.cast(self.destination_type.numpy())
+        return kernels.convert.cast(self.destination_type.numpy(), through_half=True)
 
 
 class ConvertLike(OpenVinoOp, type="ConvertLike", since=1, inputs=2):
@@ -39,7 +42,7 @@ class ConvertLike(OpenVinoOp, type="ConvertLike", since=1, inputs=2):
         return args.dims(0) if inference.holds_sizes(args.element(1)) else None
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.convert.cast_like()
+        return kernels.convert.cast_like(through_half=True)
 
 
 class ConvertPromoteTypes(OpenVinoOp, type="ConvertPromoteTypes", since=14, inputs=2, outputs=2):

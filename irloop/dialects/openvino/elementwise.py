@@ -134,28 +134,31 @@ class Multiply(Arithmetic, type="Multiply", since=1, inputs=2):
 
 
 class Divide(Arithmetic, type="Divide", since=1, inputs=2):
-    """Quotient (Divide-1).
+    """Quotient (Divide-1). Integers are truncated toward zero.
 
-    Integers are rounded toward minus infinity with `m_pythondiv`, else toward zero.
+    The specification rounds integers toward minus infinity with `m_pythondiv`. OpenVINO's CPU
+    plugin does not (2021.4.2 and 2026.4), and irloop follows it. Both round a quotient of
+    constants as specified, since the core computes it when it reads the model.
     """
 
     m_pythondiv: bool = True
 
-    @property
-    def function_name(self) -> str:
-        """The kernel that rounds as the attribute asks."""
-        return "divide_floor" if self.m_pythondiv else "divide"
+    function: ClassVar[str] = "divide"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
         def quotient(a: int, b: int) -> int | None:
-            if b == 0 or (not self.m_pythondiv and (a < 0 or b < 0)):
+            if b == 0 or (self.m_pythondiv and a % b and (a < 0) != (b < 0)):
+                # How it is rounded depends on whether all of the operands is constant.
                 return None
-            return a // b
+            size = abs(a) // abs(b)
+            return size if (a < 0) == (b < 0) else -size
 
         return inference.combined_dims(args, quotient)
 
-    def kernel(self, n_outputs: int = 1) -> Kernel:
-        return self.bound(getattr(kernels.elementwise, self.function_name))
+    def kernel_of_constants(self, n_outputs: int = 1) -> Kernel:
+        if not self.m_pythondiv:
+            return self.kernel(n_outputs)
+        return self.bound(kernels.elementwise.divide_floor)
 
 
 class Power(Arithmetic, type="Power", since=1, inputs=2):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from irloop.dialects.openvino.elementwise import Divide
 from irloop.graph.builder import element_of
 from irloop.graph.model import Node
+from irloop.graph.walk import is_constant
 from irloop.hazards.hazard import Effect, Hazard
 
 __all__ = ["DivisionOfNegativeIntegers"]
@@ -16,24 +17,32 @@ class DivisionOfNegativeIntegers(
     Hazard,
     code="OVN116",
     engine="openvino",
-    versions=("2026.4.1",),
+    versions=("2021.4.2", "2026.4.1"),
     title="Divide of negative integers",
     effect=Effect.WRONG,
-    fix="Use FloorMod and Subtract to round down before the division.",
+    fix="To round down, write (a - FloorMod(a, b)) / b.",
 ):
     """Divide of negative integers.
 
     What happens:
-        The quotient is truncated although m_pythondiv is true, and the specification says that it
-        is rounded down.
+        The specification rounds the quotient down where m_pythondiv is true. The CPU plugin
+        truncates it toward zero whatever m_pythondiv is: -7 / 2 is -3. OpenVINO 2021.4.2 does the
+        same. Both round down only where the operands are constants or known shapes, because
+        the core computes such a quotient when it reads the model.
     Where:
-        A Divide of signed integers with m_pythondiv.
+        A Divide of signed integers with m_pythondiv whose operands are not all constant.
     What irloop does:
-        Nothing: the specification is followed.
+        It follows the engines when it runs, folds and converts the model: the ONNX Div that it
+        writes truncates. FloorMod rounds down in all of them, so (a - FloorMod(a, b)) / b is the
+        quotient rounded down.
     """
+
+    concerns_conversion = False
 
     def find(self, node: Node) -> Iterator[str]:
         if not isinstance(node.op, Divide) or not node.op.m_pythondiv:
+            return
+        if all(value is None or is_constant(value) for value in node.inputs):
             return
         first = node.inputs[0]
         if first is not None and str(element_of(first)) in ("i8", "i16", "i32", "i64"):

@@ -36,23 +36,6 @@ def _aligned(c: Emitter, node: Node) -> Value | None:
     return c.emit(replace(op, auto_broadcast="numpy", auto_broadcast_axis=None), left, right)
 
 
-def _floored(c: Emitter, node: Node) -> Value | None:
-    """An integer quotient toward minus infinity: what the remainder leaves divides evenly."""
-    op, (left, right) = node.op, node.inputs
-    assert isinstance(op, elementwise.Divide)
-    signed = element_of(node.output) in SIGNED
-    if not op.m_pythondiv or not signed or left is None or right is None:
-        return None
-    rest = c.emit(elementwise.FloorMod(), left, right)
-    whole = c.emit(elementwise.Subtract(), left, rest)
-    return c.emit(elementwise.Divide(m_pythondiv=False), whole, right)
-
-
-def _quotient(c: Emitter, node: Node) -> Value | None:
-    """A division, first aligned, then floored."""
-    return _aligned(c, node) or _floored(c, node)
-
-
 def _truth(c: Emitter, node: Node) -> Value | None:
     """A conversion to boolean as a comparison with 0."""
     op, value = node.op, node.inputs[0]
@@ -85,20 +68,17 @@ def _explicit(c: Emitter, node: Node) -> Value | None:
     return c.emit(matmul.Einsum(f"{op.equation}->{result}"), *given)
 
 
-SIGNED = frozenset({ElementType.I8, ElementType.I16, ElementType.I32, ElementType.I64})
-
-
 class PlainArithmetic(MatcherPass):
     """Writes out what OpenVINO 2021.4 reads, but computes otherwise or not at all.
 
     Given::
 
-        a = Add(x [2,3,4], b [3], pdpd axis 1)     q = Divide(i, j) rounded down
+        a = Add(x [2,3,4], b [3], pdpd axis 1)
         t = Convert(x, boolean)    s = Xor(t, u)   e = Einsum("ij,jk", x, y)
 
     Result::
 
-        a = Add(x, Unsqueeze(b, [1]))              q = (i - FloorMod(i, j)) / j
+        a = Add(x, Unsqueeze(b, [1]))
         t = x != 0                 s = LogicalXor(t, u)   e = Einsum("ij,jk->ik", x, y)
 
     Aligning needs ranks that are known.
@@ -122,8 +102,6 @@ class PlainArithmetic(MatcherPass):
 
 def _form_of(op: Op) -> Form:
     match op:
-        case elementwise.Divide():
-            return _quotient
         case comparison.Xor():
             return _logical
         case convert.Convert():

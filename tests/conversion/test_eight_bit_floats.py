@@ -1,0 +1,86 @@
+"""Conversions to 8-bit floats: OpenVINO, irloop's executor, and the ONNX in ONNX Runtime."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irloop
+from benchmarks.engines import Engines
+from irloop.conformance.ir import IrModel
+from irloop.dialects.openvino.convert import Convert, FakeConvert
+from irloop.execution.session import Session
+from irloop.graph.model import Model
+from irloop.graph.types import ElementType
+from tests.conversion.both_engines import needs_engines
+
+pytestmark = needs_engines
+
+E4M3, E5M2 = ElementType.F8E4M3, ElementType.F8E5M2
+F16, F32, I32 = ElementType.F16, ElementType.F32, ElementType.I32
+
+#: Around the largest numbers, ties, numbers that are ties only in f16, and what is subnormal.
+EDGES = [
+    *(0, -0.0, 1, 1.0625, 1.1875, -1.0625, 440, 448, 449, 463.9, 464, 464.1, 464.3, 480, 500),
+    *(57344, 61408, 61430, 61439, 61440, 61441, 65519, 65535, 7e4, 1e30, np.inf, np.nan),
+    *(2**-9, 2**-10, 1.5 * 2**-10, 2.0**-17, 1.5 * 2**-17, 0.1, 1.0625 + 2**-15, 2.1251),
+]
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[Engines]:
+    with contextlib.closing(Engines()) as found:
+        yield found
+
+
+def numbers(element: ElementType) -> np.ndarray[Any, np.dtype[Any]]:
+    drawn = np.random.default_rng(1).normal(size=(2, 2000))
+    values = np.concatenate([EDGES, np.negative(EDGES), drawn[0] * np.exp(4 * drawn[1])])
+    if element is I32:
+        return np.arange(-70000, 70000, 97, dtype=np.int32)
+    with np.errstate(all="ignore"):
+        return values.astype(element.numpy())
+
+
+def everywhere(model: Model, given: Any, engines: Engines, folder: Path) -> list[Any]:
+    """The output in OpenVINO, in irloop, and in ONNX Runtime after conversion."""
+    ir, onnx = folder / "model.xml", folder / "model.onnx"
+    irloop.save_model(model, ir, ir_version=11)
+    irloop.save_model(irloop.convert(ir, opset=19)[0], onnx)
+    return [
+        engines.run("openvino", ir, [given], folder)[0],
+        next(iter(Session(irloop.read_model(ir)).run([given]).values())),
+        engines.run("onnxruntime", onnx, [given], folder)[0],
+    ]
+
+
+@pytest.mark.parametrize("source", [F32, F16, I32], ids=lambda item: item.value)
+@pytest.mark.parametrize("element", [E4M3, E5M2], ids=lambda item: item.value)
+def test_conversions_neither_saturate_nor_round_once(
+    element: ElementType, source: ElementType, engines: Engines, tmp_path: Path
+) -> None:
+    m = IrModel()
+    small = m(Convert(element), m.input("x", None, element=source))
+    model = m.done(m(Convert(F32), small))
+    expected, own, converted = everywhere(model, numbers(source), engines, tmp_path)
+    np.testing.assert_array_equal(own, expected)
+    np.testing.assert_array_equal(converted, expected)
+    assert not np.isfinite(expected).all()
+
+
+@pytest.mark.parametrize("element", [E4M3, E5M2], ids=lambda item: item.value)
+def test_fake_conversions_saturate(element: ElementType, engines: Engines, tmp_path: Path) -> None:
+    m = IrModel()
+    scale, shift = m.constant(1.0), m.constant(0.5)
+    model = m.done(m(FakeConvert(element), m.input("x", None), scale, shift))
+    given = numbers(F32)
+    given = given[~np.isnan(given)]
+    expected, own, converted = everywhere(model, given, engines, tmp_path)
+    np.testing.assert_array_equal(own, expected)
+    np.testing.assert_array_equal(converted, expected)
+    assert np.isfinite(expected).all()
