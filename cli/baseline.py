@@ -6,17 +6,20 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from irloop.diagnostics import Diagnostic
 from irloop.errors import UsageError
+from irloop.files import read_regular
 
 from .files import write_whole
 
 __all__ = ["Baseline"]
 
 SCHEMA = "irloop-baseline/1"
+
+#: A baseline of a million findings has fewer bytes.
+MOST = 1 << 28
 
 #: Code, file as seen from the folder of the baseline, path through bodies, message. Lines and
 #: positions of elements are left out: they move when something else is edited.
@@ -41,7 +44,7 @@ class Baseline:
         import json
 
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = read_regular(path, MOST).decode("utf-8")
         except OSError as error:
             raise UsageError(
                 f"cannot open {path}: {error.strerror}", fix="--write-baseline makes the file"
@@ -50,7 +53,7 @@ class Baseline:
             raise UsageError(f"{path} is no baseline: {error}") from error
         try:
             return cls(path, _counted(json.loads(text)))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise UsageError(f"{path} is no baseline", expected=SCHEMA) from error
 
     @classmethod

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.errors import IrloopError, UsageError, VerifyError, WriteError
+from irloop.errors import IrloopError, ReadError, UsageError, VerifyError, WriteError
+from irloop.files import scratch
 
 from . import report_json, report_text
 from .check import comparison_text, exit_of
@@ -234,7 +234,7 @@ class _Job:
         except (UsageError, VerifyError):
             raise
         except IrloopError as error:
-            if isinstance(error, WriteError) and isinstance(error.__cause__, OSError):
+            if isinstance(error, WriteError) and isinstance(error.__cause__, (OSError, ReadError)):
                 raise
             raise _Refusal(item.in_file(self.source) for item in error.diagnostics) from error
         finally:
@@ -334,7 +334,7 @@ class _Job:
     def _write_proved(self, source: Model, model: Model) -> tuple[str, ...]:
         """Write beside the output, run that, and move the files only when they are equal."""
         folder, name = os.path.split(self.output)
-        with tempfile.TemporaryDirectory(dir=folder or ".", prefix=".irloop-") as place:
+        with scratch(folder or ".") as place:
             files = self._write(model, os.path.join(place, name))
             self._require_equal(source, files[0])
             moves = [(file, os.path.join(folder, os.path.basename(file))) for file in files]

@@ -19,3 +19,5 @@ class Exit(IntEnum):
     FINDINGS = 1
     #: Nothing could be said: wrong usage, nothing matched, an unreadable file, a bug in irloop.
     COULD_NOT_LOOK = 2
+    #: Somebody pressed Ctrl-C; nothing was written. (As shells say it.)
+    INTERRUPTED = 130

@@ -10,6 +10,9 @@ from .console import common_options, say
 
 __all__ = ["command"]
 
+#: A message is looked for in so many characters of the standard input.
+MOST = 1 << 24
+
 EPILOG = """\
 \b
 Examples:
@@ -32,5 +35,5 @@ def command(text: tuple[str, ...]) -> None:
     """
     from irloop import explain
 
-    said = sys.stdin.read() if text == ("-",) else " ".join(text)
+    said = sys.stdin.read(MOST) if text == ("-",) else " ".join(text)
     say(explain(said).rstrip())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irloop.errors import UsageError, WriteError
+from irloop.files import reason_of, replacing
 
 if TYPE_CHECKING:
     from irloop import Model
@@ -16,7 +17,7 @@ __all__ = ["require_free", "weight_files", "write_whole"]
 
 
 def write_whole(path: str, text: str) -> None:
-    """Write `text` and a line end under another name, then rename.
+    """Write `text` and a line end, whole or not at all.
 
     A device, a pipe or a link is written to: renaming would put a file in its place.
 
@@ -24,16 +25,16 @@ def write_whole(path: str, text: str) -> None:
         WriteError: when the file cannot be written; an old one is left as it was.
     """
     in_place = os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path))
-    written = path if in_place else f"{path}.{os.getpid()}.part"
+    # Names of files need not be Unicode.
+    data = f"{text}\n".encode("utf-8", "backslashreplace")
     try:
-        # Names of files need not be Unicode.
-        Path(written).write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
-        if not in_place:
-            os.replace(written, path)
+        if in_place:
+            Path(path).write_bytes(data)
+            return
+        with replacing(path) as (file,):
+            file.write(data)
     except OSError as error:
-        if not in_place:
-            Path(written).unlink(missing_ok=True)
-        raise WriteError(f"cannot write {path}: {error.strerror}") from error
+        raise WriteError(f"cannot write {path}: {reason_of(error, path)}") from error
 
 
 def require_free(output: str, taken: Iterable[str]) -> None:

@@ -53,6 +53,7 @@ Exit status:
   0  fine
   1  findings: invalid, cannot be converted or run, not equal
   2  could not look: wrong usage, nothing matched, unreadable file, internal error
+  130  interrupted
 
 \b
 Shell completion (bash; zsh_source and fish_source for the others):
@@ -89,7 +90,7 @@ class IrloopGroup(click.Group):
         try:
             return super().make_context(*args, **extra)
         except click.ClickException as error:
-            error.message = one_line(error.message)
+            object.__setattr__(error, "message", one_line(error.message))
             raise
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -100,10 +101,12 @@ class IrloopGroup(click.Group):
             raise
         except click.ClickException as error:
             # What was typed, a path for one, may come from a repository.
-            error.message = one_line(error.message)
+            object.__setattr__(error, "message", one_line(error.message))
             raise
         except (KeyboardInterrupt, click.Abort):
-            _fail(ctx, "interrupted")
+            console_of(ctx).done()
+            click.echo("irloop: interrupted", err=True)
+            ctx.exit(Exit.INTERRUPTED)
         except Exception as error:
             _report(ctx, error)
         else:

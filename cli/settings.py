@@ -9,10 +9,13 @@ from typing import Any
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.errors import UsageError
+from irloop.files import read_regular
 
 __all__ = ["Settings", "find_settings", "read_settings"]
 
 FAIL_ON = ("error", "warning")
+#: Nobody settles more bytes than this.
+MOST = 1 << 24
 KEYS = ("select", "ignore", "fail-on", "severity", "baseline", "engines")
 
 
@@ -87,8 +90,7 @@ def _folders(start: str) -> Iterator[str]:
 
 def _bytes_of(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return read_regular(path, MOST)
     except OSError as error:
         raise UsageError(f"cannot open {path}: {error.strerror}") from error
 

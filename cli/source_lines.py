@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from io import BufferedReader
 from typing import NamedTuple
 
 from irloop.diagnostics import Diagnostic
+from irloop.files import open_regular
 
 __all__ = ["Excerpt", "Excerpts"]
 
@@ -73,7 +75,7 @@ def _read_lines(file: str, numbers: set[int]) -> Iterable[tuple[int, str]]:
     last = max(numbers)
     found: list[tuple[int, str]] = []
     try:
-        with open(file, "rb") as stream:
+        with BufferedReader(open_regular(file)) as stream:
             for number, raw in enumerate(stream, start=1):
                 if number in numbers and len(raw) <= WIDEST:
                     text = raw.decode("utf-8", errors="replace").rstrip("\r\n")

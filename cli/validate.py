@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Sequence
 from contextlib import closing
@@ -14,20 +13,21 @@ import click
 
 from irloop.diagnostics import Diagnostic, Severity, one_line
 from irloop.errors import UsageError
+from irloop.files import open_regular
 
 from . import report_text
 from .console import Console, common_options, console_of
 from .exits import Exit
 from .files import write_whole
 from .parallel import Job, outcomes, processes_for
+from .search import changed_models, find_models
 from .settings import FAIL_ON, Settings, find_settings, read_settings
 
 if TYPE_CHECKING:
     from .baseline import Baseline
 
-__all__ = ["command", "find_models"]
+__all__ = ["command"]
 
-_SUFFIXES = (".xml", ".onnx")
 STYLES = ("text", "json", "sarif", "junit", "github", "summary")
 
 EPILOG = """\
@@ -112,6 +112,11 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     help="Processes for several models.  [default: by the size of the files]",
 )
 @click.option(
+    "--follow-links",
+    is_flag=True,
+    help="Follow links that lead out of the folders that are searched.",
+)
+@click.option(
     "--changed",
     is_flag=True,
     help="PATHs are changed files: a .bin stands for its .xml, what is no model is left out.",
@@ -129,7 +134,11 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     settings = _settings(options)
     weights: str | None = options["weights"]
     reports = [_report(text) for text in options["reports"]]
-    models = _changed(paths) if options["changed"] else find_models(paths)
+    search = changed_models if options["changed"] else find_models
+    models, leaving = search(paths, follow=options["follow_links"])
+    for link in leaving:
+        message = f"{link}: this link leads out of the folder that is searched; --follow-links"
+        click.echo(one_line(f"irloop: error: {message} reads it all the same"), err=True)
     if weights is not None:
         _require_weights(weights)
     _require_no_model([file for _, file in reports], models)
@@ -162,7 +171,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     if options["style"] == "github":
         _append_step_summary(found)
     click.echo(found.rendered(options["style"], colour=_shows_colour()))
-    if len(readable) < len(models):
+    if len(readable) < len(models) or leaving:
         ctx.exit(Exit.COULD_NOT_LOOK)
     if any(item.severity.rank <= found.worst.rank for item in findings):
         ctx.exit(Exit.FINDINGS)
@@ -271,86 +280,13 @@ def _shows_colour() -> bool:
 def _can_open(model: str) -> bool:
     """One file that cannot be opened must not hide what is wrong with the others."""
     try:
-        # Opening a pipe would wait until somebody writes.
-        if not stat.S_ISFIFO(os.stat(model).st_mode):
-            with open(model, "rb"):
-                return True
-        reason = "this is a pipe, not a file"
+        open_regular(model).close()
     except OSError as error:
         reason = error.strerror or type(error).__name__
+    else:
+        return True
     click.echo(one_line(f"irloop: error: cannot open {model}: {reason}"), err=True)
     return False
-
-
-def find_models(paths: Sequence[str]) -> list[str]:
-    """The model files that files, folders and patterns stand for, each once, in order.
-
-    Raises:
-        UsageError: when one of them stands for nothing.
-    """
-    found: dict[str, str] = {}
-    for path in paths:
-        models = _models_of(path)
-        if not models:
-            raise UsageError(f"{path}: no model found", fix="give .xml or .onnx files")
-        for model in models:
-            found.setdefault(os.path.realpath(model), model)
-    return list(found.values())
-
-
-def _changed(paths: Sequence[str]) -> list[str]:
-    """The models that changed files belong to, each once, in order; files may be gone."""
-    found: dict[str, str] = {}
-    for path in paths:
-        model = Path(path)
-        if model.suffix.lower() == ".bin":
-            model = model.with_suffix(".xml")
-        if model.is_file() and _looks_like_model(str(model)):
-            found.setdefault(os.path.realpath(model), str(model))
-    return list(found.values())
-
-
-def _models_of(path: str) -> list[str]:
-    if os.path.isdir(path):
-        return _models_in(path)
-    if os.path.exists(path):
-        return [path]
-    import glob
-
-    if not glob.has_magic(path):
-        raise UsageError(f"{path}: no such file")
-    matches: list[str] = []
-    for match in sorted(glob.glob(path, recursive=True)):
-        if os.path.isfile(match) and Path(match).suffix.lower() in _SUFFIXES:
-            matches.append(match)
-        elif os.path.isdir(match) and "**" not in path:
-            matches += _models_in(match)
-    return matches
-
-
-def _models_in(folder: str) -> list[str]:
-    models = []
-    for place, folders, files in os.walk(folder):
-        folders.sort()
-        paths = (os.path.join(place, name) for name in sorted(files))
-        models += [path for path in paths if _looks_like_model(path)]
-    return models
-
-
-def _looks_like_model(path: str) -> bool:
-    suffix = Path(path).suffix.lower()
-    if suffix != ".xml":
-        return suffix in _SUFFIXES
-    # Folders hold other XML as well: an IR has its weights beside it or says <net at the start.
-    if os.path.exists(Path(path).with_suffix(".bin")):
-        return True
-    try:
-        if stat.S_ISFIFO(os.stat(path).st_mode):
-            return False
-        with open(path, "rb") as file:
-            return b"<net" in file.read(4096)
-    except OSError:
-        return True
 
 
 def _require_no_model(reports: Sequence[str], models: Sequence[str]) -> None:

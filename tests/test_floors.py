@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS = (
     ("diagnostics",),
     ("errors",),
+    ("files",),
     ("graph", "kernels"),
     ("dialects",),
     ("hazards",),
@@ -42,6 +43,7 @@ WITHOUT_NUMPY = (
     "irloop/__init__.py",
     "irloop/diagnostics.py",
     "irloop/errors.py",
+    "irloop/files.py",
     "irloop/testing.py",
     "irloop/graph/",
     "irloop/dialects/",
@@ -135,7 +137,7 @@ def test_every_package_has_a_floor() -> None:
     }
     assert packages <= set(FLOOR), "give the new package a row in ROWS"
     modules = {path.stem for path in (ROOT / "irloop").glob("*.py")}
-    assert modules == {"__init__", "__main__", "diagnostics", "errors", "testing"}
+    assert modules == {"__init__", "__main__", "diagnostics", "errors", "files", "testing"}
 
 
 def test_modules_import_only_lower_rows() -> None:
@@ -150,7 +152,7 @@ def test_modules_import_only_lower_rows() -> None:
 
 
 def test_the_command_line_speaks_to_the_api_and_its_data_types() -> None:
-    allowed = {"irloop", "cli", "errors", "diagnostics", "graph"}
+    allowed = {"irloop", "cli", "errors", "diagnostics", "files", "graph"}
     wrong = [
         str(item)
         for item in ALL_IMPORTS

@@ -7,7 +7,6 @@ model is free of.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +23,7 @@ from irloop.engines.process import Process
 from irloop.errors import IrloopError
 from irloop.execution.limits import Limits
 from irloop.execution.session import Session
+from irloop.files import scratch
 from irloop.graph.walk import all_nodes
 
 __all__ = ["Explainer", "Reason"]
@@ -206,7 +206,7 @@ class Explainer:
     def _run_twin(self, lane: Lane) -> tuple[list[Run], str]:
         """All trials of the twin of a model, and the codes of the hazards that it is free of."""
         side = self.sides[lane.side]
-        with tempfile.TemporaryDirectory(prefix="irloop-") as folder:
+        with scratch() as folder:
             try:
                 made = safe_twin(side.model, lane.engine.name)
                 if made is None:

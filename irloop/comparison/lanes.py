@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +14,7 @@ from irloop.comparison.runs import Run, run_outside, written
 from irloop.engines.catalogue import ENGINES, Engine, engine_of, require
 from irloop.engines.process import Process
 from irloop.errors import IrloopError, UsageError
+from irloop.files import scratch
 from irloop.graph.model import Model
 
 __all__ = ["AUTO", "NUMPY", "Engines", "Lane", "Lanes", "Side", "lanes_of"]
@@ -99,7 +100,8 @@ class Lanes:
     """The processes of all lanes but those of irloop's own executor, started at once."""
 
     def __init__(self, lanes: Sequence[Lane]) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="irloop-")
+        self._scratch = ExitStack()
+        self._folder = self._scratch.enter_context(scratch())
         self._files: dict[int, Path | IrloopError] = {}
         self._processes = {lane: Process(lane.engine) for lane in lanes if lane.engine != NUMPY}
         self._pool = ThreadPoolExecutor(max(1, len(self._processes)))
@@ -116,7 +118,7 @@ class Lanes:
         for process in self._processes.values():
             process.close()
         self._pool.shutdown()
-        self._folder.cleanup()
+        self._scratch.close()
 
     def load(self, sides: tuple[Side, Side]) -> None:
         """Have every process load its model; returns before they have."""
@@ -130,7 +132,7 @@ class Lanes:
         if side.file is not None:
             return Path(side.file)
         if number not in self._files:
-            folder = Path(self._folder.name, str(number))
+            folder = Path(self._folder, str(number))
             folder.mkdir()
             try:
                 self._files[number] = written(side.model, folder)

@@ -5,13 +5,15 @@ Both go over the weights piece by piece, so that no model has to fit into memory
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import blake2b
 from math import inf, isnan, sqrt
 from typing import Any
 
 import numpy as np
 
-from irloop.graph.tensor import MappedTensor, Tensor
+from irloop.graph.tensor import MappedTensor, Tensor, unpack
+from irloop.graph.types import ElementType
 
 __all__ = ["digest", "distance"]
 
@@ -24,11 +26,8 @@ STEP = 1 << 20
 def digest(tensor: Tensor) -> bytes:
     """A digest of type, shape and bytes."""
     state = blake2b(f"{tensor.type}\0".encode(), digest_size=20)
-    if isinstance(tensor, MappedTensor):
-        for part in tensor.file.chunks(tensor.offset, tensor.nbytes):
-            state.update(part)
-    else:
-        state.update(tensor.raw())
+    for piece in tensor.pieces():
+        state.update(piece)
     return state.digest()
 
 
@@ -36,18 +35,15 @@ def distance(old: Tensor, new: Tensor) -> str:
     """How far two constants of different bytes are apart, in words."""
     if old.type != new.type:
         return f"{old.type} -> {new.type}"
-    left, right = old.numpy().reshape(-1), new.numpy().reshape(-1)
-    if left.dtype.kind in "OSU":
-        return f"{int((left != right).sum())} of {left.size} strings differ"
+    if old.element is ElementType.STRING:
+        return f"{int((old.numpy() != new.numpy()).sum())} of {old.count} strings differ"
     sums = _Sums()
-    for start in range(0, left.size, STEP):
-        sums.add(left[start : start + STEP], right[start : start + STEP])
-        _release(old, start)
-        _release(new, start)
+    for left, right in zip(_parts(old), _parts(new), strict=True):
+        sums.add(left, right)
     if not sums.unequal:
         return f"no element of {old.type} differs in value, only in bits (signs of zeros, NaN)"
     return (
-        f"{sums.unequal} of {left.size} elements of {old.type} differ, "
+        f"{sums.unequal} of {old.count} elements of {old.type} differ, "
         f"by {sums.most:.3g} at most; norm {sqrt(sums.old):.6g} -> {sqrt(sums.new):.6g}, "
         f"that of the difference {sums.relative:.3g} of the old one"
     )
@@ -93,8 +89,13 @@ def _squares(sizes: Array) -> float:
     return float(np.nansum(sizes * sizes)) if isnan(total) else total
 
 
-def _release(tensor: Tensor, start: int) -> None:
-    """What has been looked at need not stay in memory."""
-    if isinstance(tensor, MappedTensor):
-        bits = tensor.element.bits
-        tensor.file.release(tensor.offset + start * bits // 8, STEP * bits // 8)
+def _parts(tensor: Tensor) -> Iterator[Array]:
+    """The elements, so many at a time; what a file holds is read for each time anew."""
+    if isinstance(tensor, MappedTensor) and tensor.element.bits >= 8:
+        size = tensor.element.bits // 8
+        for piece in tensor.pieces(STEP * size):
+            yield unpack(piece, tensor.element, (len(piece) // size,))
+        return
+    array = tensor.numpy().reshape(-1)
+    for start in range(0, array.size, STEP):
+        yield array[start : start + STEP]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from irloop.conformance.case import Case, Empty, Run
 from irloop.engines.answer import Answer, Failure
 from irloop.engines.catalogue import Engine
 from irloop.engines.process import Process
+from irloop.files import scratch
 from irloop.formats.onnx.text import from_text
 from irloop.formats.openvino.writer import write as write_ir
 from irloop.graph.model import Graph, Model, Value
@@ -76,7 +76,7 @@ def run_cases(
     """
     outcomes: list[Outcome] = []
     with (
-        tempfile.TemporaryDirectory(prefix="irloop-") as folder,
+        scratch() as folder,
         ThreadPoolExecutor(max_workers=jobs) as pool,
     ):
         work = (pool.submit(_run_case, engine, case, Path(folder), seconds) for case in cases)

@@ -289,7 +289,7 @@ class _Compiler:
 
     def _constant(self, node: Node) -> Array:
         assert isinstance(node.op, Constant)
-        array: Array = widened(node.op.tensor.numpy(), self._wider)
+        array: Array = widened(node.op.tensor.loaded(), self._wider)
         # A window at an odd offset would be copied by every operation that reads it.
         return array if array.flags.aligned else array.copy()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError, UsageError
-from irloop.formats.regular_files import what_else
+from irloop.files import open_regular
 
 __all__ = ["SUFFIXES", "detect", "first_bytes", "format_of_suffix"]
 
@@ -29,10 +29,10 @@ def first_bytes(path: str | os.PathLike[str], count: int = _ENOUGH) -> bytes:
         UsageError: when there is no such file or it cannot be opened.
     """
     try:
-        if what_else(path) == "a pipe":
-            raise UsageError(f"cannot open {os.fspath(path)}: this is a pipe, not a file")
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return file.read(count)
+    except ValueError as error:  # a NUL in the path
+        raise UsageError(f"cannot open {os.fspath(path)!r}: {error}") from error
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise UsageError(f"cannot open {os.fspath(path)}: {reason}") from error

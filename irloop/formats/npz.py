@@ -16,7 +16,6 @@ key                         holds
 from __future__ import annotations
 
 import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +24,8 @@ import ml_dtypes
 import numpy as np
 
 from irloop.errors import UsageError, WriteError
-from irloop.formats.regular_files import what_else
+from irloop.files import reason_of, replacing, what_else
+from irloop.formats.npy import arrays_in
 from irloop.graph.types import ElementType
 
 __all__ = ["read", "write"]
@@ -51,21 +51,9 @@ def read(path: str | os.PathLike[str]) -> dict[str, Item]:
         UsageError: when the file cannot be opened, is neither, or holds pickled objects.
     """
     name = os.fspath(path)
-    try:
-        # Opened here, because NumPy leaves a file open that it finds to be no archive.
-        with open(name, "rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                return {"in0": _plain(loaded)}
-            raw = {key: loaded[key] for key in loaded.files}
-    except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror or error}") from error
-    except (ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        raise UsageError(
-            f"cannot read {name}: {error}",
-            expected="a .npz or .npy file without pickled objects",
-            fix="save strings as NumPy text: np.savez(path, x=np.array(['a', 'b']))",
-        ) from error
+    is_archive, raw = arrays_in(name)
+    if not is_archive:
+        return {"in0": _plain(raw[""], name)}
     return _assemble(raw, name)
 
 
@@ -76,27 +64,17 @@ def write(path: str | os.PathLike[str], values: Mapping[str, Item]) -> None:
         WriteError: when the file cannot be written; nothing is left behind.
     """
     name = os.fspath(path)
-    if os.path.exists(name) and not os.path.isfile(name):
-        raise WriteError(f"cannot write {name}: this is {what_else(name)}, not a file")
+    if kind := what_else(name):
+        raise WriteError(f"cannot write {name}: this is {kind}, not a file")
     arrays: dict[str, Array] = {}
     for key, value in values.items():
         _flatten(key, value, arrays)
-    folder = os.path.dirname(os.path.abspath(name))
     try:
-        handle, temporary = tempfile.mkstemp(suffix=".npz", prefix=".irloop-", dir=folder)
-    except OSError as error:
-        raise WriteError(f"cannot write {name}: {error.strerror or error}") from error
-    try:
-        with os.fdopen(handle, "wb") as file:
+        with replacing(name) as (file,):
             # savez would take a key named "file" for its own argument.
             _write_archive(file, arrays)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, name)
     except OSError as error:
-        raise WriteError(f"cannot write {name}: {error.strerror or error}") from error
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
+        raise WriteError(f"cannot write {name}: {reason_of(error, name)}") from error
 
 
 def _write_archive(file: Any, arrays: Mapping[str, Array]) -> None:
@@ -106,12 +84,6 @@ def _write_archive(file: Any, arrays: Mapping[str, Array]) -> None:
             entry = zipfile.ZipInfo(f"{key}.npy", date_time=(1980, 1, 1, 0, 0, 0))
             with archive.open(entry, "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _flatten(key: str, value: Item, into: dict[str, Array]) -> None:
@@ -173,11 +145,14 @@ def _single(key: str, array: Array) -> tuple[str, Item]:
         return name, None
     if mark and suffix in _DTYPE_OF and array.dtype.itemsize == _DTYPE_OF[suffix].itemsize:
         return name, array.view(_DTYPE_OF[suffix])
-    return key, _plain(array)
+    return key, _plain(array, key)
 
 
-def _plain(array: Array) -> Array:
-    if array.dtype.kind in "US":
+def _plain(array: Array, name: str) -> Array:
+    if array.dtype.kind not in "US":
+        return array
+    try:
         text: Array = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
-        return text.astype(object)
-    return array
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name} holds text that is no UTF-8: {error}") from error
+    return text.astype(object)

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import mmap
 import os
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from io import BufferedReader, FileIO
+from io import FileIO
 from typing import TYPE_CHECKING, Any
 
+from irloop.diagnostics import Location
+from irloop.errors import ReadError
+from irloop.files import open_regular
 from irloop.graph.types import ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
@@ -30,6 +34,13 @@ __all__ = [
     "StringTensor",
     "Tensor",
 ]
+
+
+#: Windows of fewer bytes are read, and not mapped.
+MAPPED = 1 << 16
+
+#: Bytes that are copied at once.
+PIECE = 1 << 20
 
 
 class Tensor(ABC):
@@ -66,28 +77,44 @@ class Tensor(ABC):
     def numpy(self) -> Array:
         """The elements, one array item each; do not write into it."""
 
+    def pieces(self, step: int = PIECE) -> Iterator[memoryview]:
+        """The bytes of `raw()` a piece at a time, each valid until the next one is asked for."""
+        raw = self.raw()
+        for start in range(0, len(raw), step):
+            yield raw[start : start + step]
+
+    def ends(self, count: int) -> tuple[bytes, bytes]:
+        """The first and the last `count` bytes of `raw()`, or all of them twice."""
+        raw = self.raw()
+        return bytes(raw[:count]), bytes(raw[-count:])
+
+    def loaded(self) -> Array:
+        """As `numpy`, in memory that changing or cutting off a file does not reach."""
+        return self.numpy()
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.element}, {list(self.shape)})"
 
 
 class MappedFile:
-    """A file mapped into memory at first use; tensors are windows into it.
+    """A file whose bytes are read when a tensor is looked into, never before.
 
-    Bytes are read when a tensor is looked into, never before, so a model of any size is
-    read in the time its description takes.
+    So a model of any size is read in the time its description takes. Small windows are read;
+    large ones are mapped, after another look at the size of the file: reading a mapping of what
+    another process has cut off would end this process. `read` and `chunks` never map.
     """
 
-    __slots__ = ("_identity", "_size", "_view", "path")
+    __slots__ = ("__weakref__", "_file", "_size", "_view", "path")
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self._size: int | None = None
         self._view: memoryview | None = None
-        self._identity: tuple[int, int] | None = None
+        self._file: FileIO | None = None
 
     @property
     def size(self) -> int:
-        """The size of the file in bytes.
+        """The size of the file in bytes, when it was looked at first.
 
         Raises:
             OSError: when the file cannot be looked at.
@@ -101,59 +128,95 @@ class MappedFile:
 
         Raises:
             ValueError: when the window is not inside the file.
+            ReadError: when the file cannot be read, or has become shorter.
         """
-        if offset < 0 or nbytes < 0 or offset + nbytes > self.size:
-            raise ValueError(f"bytes {offset}..{offset + nbytes} of {self.path} do not exist")
-        if nbytes == 0:
-            return memoryview(b"")
+        if nbytes < MAPPED:
+            return self.read(offset, nbytes)
+        self._require_inside(offset, nbytes)
+        if os.fstat(self._opened().fileno()).st_size < offset + nbytes:
+            raise self._shorter()
         if self._view is None:
-            with open(self.path, "rb") as file:
-                # The views outlive this object, so the mapping is left to the garbage collector.
-                self._view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-                self._identity = _identity(file)
-        return self._view[offset : offset + nbytes]
+            try:
+                # The views outlive this object: the mapping is left to the garbage collector.
+                mapping = mmap.mmap(self._opened().fileno(), 0, access=mmap.ACCESS_READ)
+            except (OSError, ValueError) as error:
+                raise ReadError(f"{self.path} cannot be mapped: {error}") from error
+            self._view = memoryview(mapping)
+        found = self._view[offset : offset + nbytes]
+        if len(found) < nbytes:
+            raise self._shorter()
+        return found
+
+    def read(self, offset: int, nbytes: int) -> memoryview:
+        """`nbytes` bytes from `offset` in memory of their own.
+
+        Raises:
+            ValueError: when the window is not inside the file.
+            ReadError: when the file cannot be read, or has become shorter.
+        """
+        self._require_inside(offset, nbytes)
+        found = memoryview(bytearray(nbytes))
+        self._fill(found, offset)
+        return found.toreadonly()
 
     def chunks(self, offset: int, nbytes: int, step: int = 1 << 20) -> Iterator[memoryview]:
         """The bytes of a window in pieces, each valid until the next one is asked for.
 
-        They come through a buffer where that is possible: going over a mapping page by page
-        takes twice the time, and the pages would stay in memory.
-
         Raises:
-            ValueError: when the window is not inside the file, or the file has become shorter.
-            OSError: when it cannot be read.
+            ValueError: when the window is not inside the file.
+            ReadError: when the file cannot be read, or has become shorter.
         """
-        view = self.window(offset, nbytes)
-        with open(self.path, "rb", buffering=0) as file:
-            # A file of this name that was put there since is not the one that is mapped.
-            if _identity(file) == self._identity:
-                file.seek(offset)
-                buffer = memoryview(bytearray(min(step, nbytes)))
-                while nbytes:
-                    count = file.readinto(buffer[: min(step, nbytes)])
-                    if not count:
-                        raise ValueError(f"{self.path} has become shorter")
-                    yield buffer[:count]
-                    nbytes -= count
-                return
+        self._require_inside(offset, nbytes)
+        buffer = memoryview(bytearray(min(step, nbytes)))
         for start in range(0, nbytes, step):
-            yield view[start : start + step]
-            self.release(offset + start, step)
+            piece = buffer[: min(step, nbytes - start)]
+            self._fill(piece, offset + start)
+            yield piece
 
-    def release(self, offset: int, nbytes: int) -> None:
-        """Let go of the memory that holds these bytes; they are read again when needed."""
-        mapping = None if self._view is None else self._view.obj
-        if not isinstance(mapping, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
+    def _require_inside(self, offset: int, nbytes: int) -> None:
+        if offset < 0 or nbytes < 0 or offset + nbytes > self.size:
+            raise ValueError(f"bytes {offset}..{offset + nbytes} of {self.path} do not exist")
+
+    def _opened(self) -> FileIO:
+        if self._file is None:
+            try:
+                self._file = open_regular(self.path)
+            except OSError as error:
+                reason = error.strerror or type(error).__name__
+                raise ReadError(f"{self.path} cannot be read: {reason}") from error
+            weakref.finalize(self, self._file.close)
+        return self._file
+
+    def _fill(self, buffer: memoryview, offset: int) -> None:
+        if not buffer:
             return
-        start = -(-offset // mmap.PAGESIZE) * mmap.PAGESIZE
-        length = min(offset + nbytes, self.size) - start
-        if length > 0:
-            mapping.madvise(mmap.MADV_DONTNEED, start, length)
+        file = self._opened()
+        done = 0
+        while done < len(buffer):
+            try:
+                count = _read_at(file, buffer[done:], offset + done)
+            except OSError as error:
+                raise ReadError(f"{self.path} cannot be read: {error.strerror}") from error
+            if not count:
+                raise self._shorter()
+            done += count
+
+    def _shorter(self) -> ReadError:
+        return ReadError(
+            f"{self.path} has become shorter since the model was read",
+            location=Location(self.path),
+            code="IRL302",
+            expected=f"{self.size} bytes",
+            cause="another process writes the file",
+            fix="try again when it is complete",
+        )
 
 
-def _identity(file: FileIO | BufferedReader) -> tuple[int, int]:
-    status = os.fstat(file.fileno())
-    return status.st_dev, status.st_ino
+def _read_at(file: FileIO, buffer: memoryview, offset: int) -> int:
+    if hasattr(os, "preadv"):
+        return os.preadv(file.fileno(), [buffer], offset)
+    file.seek(offset)
+    return file.readinto(buffer) or 0
 
 
 class MappedTensor(Tensor):
@@ -172,8 +235,19 @@ class MappedTensor(Tensor):
     def raw(self) -> memoryview:
         return self.file.window(self.offset, self.nbytes)
 
+    def pieces(self, step: int = PIECE) -> Iterator[memoryview]:
+        return self.file.chunks(self.offset, self.nbytes, step)
+
+    def ends(self, count: int) -> tuple[bytes, bytes]:
+        size = min(count, self.nbytes)
+        last = self.offset + self.nbytes - size
+        return bytes(self.file.read(self.offset, size)), bytes(self.file.read(last, size))
+
     def numpy(self) -> Array:
         return unpack(self.raw(), self.element, self.shape)
+
+    def loaded(self) -> Array:
+        return unpack(self.file.read(self.offset, self.nbytes), self.element, self.shape)
 
 
 class ArrayTensor(Tensor):
@@ -237,8 +311,17 @@ class ReshapedTensor(Tensor):
     def raw(self) -> memoryview:
         return self._source.raw()
 
+    def pieces(self, step: int = PIECE) -> Iterator[memoryview]:
+        return self._source.pieces(step)
+
+    def ends(self, count: int) -> tuple[bytes, bytes]:
+        return self._source.ends(count)
+
     def numpy(self) -> Array:
         return self._source.numpy().reshape(self.shape)
+
+    def loaded(self) -> Array:
+        return self._source.loaded().reshape(self.shape)
 
 
 class StringTensor(Tensor):

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from irloop.diagnostics import Diagnostic, Report, Severity
 from irloop.errors import ReadError, UsageError
+from irloop.files import open_regular
 from irloop.formats.openvino.xml import parse
-from irloop.formats.regular_files import what_else
 from irloop.validation import rules as rule_package
 from irloop.validation.context import Context
 from irloop.validation.errors import Errors
@@ -200,9 +200,7 @@ def _is_onnx(file: str) -> bool:
     if suffix in (".onnx", ".xml"):
         return suffix == ".onnx"
     try:
-        if what_else(file):
-            return False
-        with open(file, "rb") as stream:
+        with open_regular(file) as stream:
             return stream.read(1) == b"\x08"
     except (OSError, ValueError):
         return False

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from io import BufferedReader
 from typing import Any, BinaryIO, TypeVar
 
-from irloop.formats.regular_files import what_else
+from irloop.files import open_regular, what_else
 
 __all__ = ["Weights"]
 
@@ -86,7 +87,7 @@ class Weights:
             return b""
         try:
             if self._file is None:
-                self._file = open(self.path, "rb")  # noqa: SIM115 (closed by `close`)
+                self._file = BufferedReader(open_regular(self.path))
             self._file.seek(offset)
             return self._file.read(size)
         except (OSError, OverflowError, ValueError):

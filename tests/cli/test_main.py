@@ -83,7 +83,7 @@ def test_an_interrupt_is_no_traceback(
 
     monkeypatch.setattr(api, "validate", interrupted)
     result = irloop("validate", recurrent)
-    assert (result.exit_code, result.stderr) == (2, "irloop: error: interrupted\n")
+    assert (result.exit_code, result.stderr) == (130, "irloop: interrupted\n")
 
 
 def test_the_module_is_the_same_command(process: Process) -> None:

@@ -16,6 +16,7 @@ import pytest
 from click.testing import Result
 from onnx import TensorProto, helper
 
+import irloop as api
 from irloop.diagnostics import Diagnostic, Location, Severity, one_line
 
 Irloop = Callable[..., Result]
@@ -166,7 +167,7 @@ def test_what_cannot_be_done_is_named_in_a_line(
 ) -> None:
     unknown = onnx_model(tmp_path / "unknown.onnx", kind=f"::error::k{IN_PROTOBUF}")
     arrays = tmp_path / "arrays.npz"
-    np.savez(arrays, **{f"k\n::error::{MARK}\x1b": np.zeros(2)})
+    api.write_arrays(arrays, {f"k\n::error::{MARK}\x1b": np.zeros(2)})
     fine = onnx_model(tmp_path / "fine.onnx")
     evil = f"p\n::error::{MARK}\x1b"
     for arguments in (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import os
 import shutil
@@ -153,7 +152,7 @@ def test_an_unreadable_file_does_not_hide_the_others(
 ) -> None:
     secret = tmp_path / "secret.xml"
     secret.write_text("<net/>", "utf-8")
-    really_open = builtins.open
+    really_open = os.open
 
     # Taking the permission away would not keep root, who runs many a container, from reading.
     def refusing(file: Any, *arguments: Any, **options: Any) -> Any:
@@ -161,7 +160,7 @@ def test_an_unreadable_file_does_not_hide_the_others(
             raise PermissionError(13, "Permission denied", str(file))
         return really_open(file, *arguments, **options)
 
-    monkeypatch.setattr(builtins, "open", refusing)
+    monkeypatch.setattr(os, "open", refusing)
     result = irloop("validate", broken, secret)
     assert result.exit_code == 2
     assert "IRL203" in result.stdout
@@ -279,3 +278,28 @@ def test_a_report_goes_through_a_link(irloop: Irloop, recurrent: Path, tmp_path:
     irloop("validate", recurrent, "--output", f"text={link}")
     assert link.is_symlink()
     assert target.read_text("utf-8") == "no findings in 1 file\n"
+
+
+@pytest.mark.parametrize("inside", ["m.xml", "m.bin", "m.onnx"])
+def test_links_that_lead_out_of_the_folder_are_not_followed(
+    irloop: Irloop, recurrent: Path, tmp_path: Path, inside: str
+) -> None:
+    folder = tmp_path / "sent"
+    folder.mkdir()
+    shutil.copy(recurrent, folder / "m.xml")
+    shutil.copy(recurrent.with_suffix(".bin"), folder / "m.bin")
+    # A link that stays inside is as good as the file.
+    (folder / "same.xml").symlink_to("m.xml")
+    (folder / "same.bin").symlink_to("m.bin")
+    assert irloop("validate", folder).exit_code == 0
+    (folder / inside).unlink(missing_ok=True)
+    outside = tmp_path / "outside"
+    source = recurrent if inside == "m.xml" else recurrent.with_suffix(".bin")
+    shutil.copy(source, outside)
+    (folder / inside).symlink_to(outside)
+    result = irloop("validate", folder)
+    assert result.exit_code == 2
+    assert "this link leads out of the folder" in result.stderr
+    assert irloop("validate", folder, "--follow-links").exit_code == (inside == "m.onnx")
+    # Named, it is meant.
+    assert irloop("validate", folder / "m.xml").exit_code == 0

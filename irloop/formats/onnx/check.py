@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
+from tempfile import gettempdir
 
 import onnx
 
 from irloop.errors import WriteError
+from irloop.files import reason_of, scratch
 from irloop.formats.onnx.store import Store
 
 __all__ = ["check_model"]
@@ -29,12 +30,12 @@ def check_model(proto: onnx.ModelProto, store: Store, name: str) -> None:
         # The checker demands a shape, although no file can give one for a rank not known.
         item.shape.SetInParent()
     try:
-        with tempfile.TemporaryDirectory(prefix="irloop-") as folder, store.standing_in(folder):
+        with scratch() as folder, store.standing_in(folder):
             path = Path(folder, "model.onnx")
             path.write_bytes(proto.SerializeToString())
             onnx.checker.check_model(str(path), full_check=not unranked)
     except OSError as error:
-        raise WriteError(f"{name} cannot be checked: {error.strerror or error}") from None
+        raise WriteError(f"{name} cannot be checked: {reason_of(error, gettempdir())}") from error
     except Exception as error:  # onnx has no common base of what it raises
         raise WriteError(
             f"{name} is not written: the ONNX checker refuses the model",

@@ -11,6 +11,7 @@ from pathlib import Path
 import onnx
 
 from irloop.errors import ReadError
+from irloop.files import open_regular
 from irloop.formats.onnx.types import require_text
 from irloop.graph.tensor import MappedFile, MappedTensor
 from irloop.graph.types import ElementType
@@ -141,7 +142,7 @@ def _inside(folder: Path, location: str, where: str) -> Path:
 
 
 def _why_short(file: MappedFile) -> str:
-    with contextlib.suppress(OSError), open(file.path, "rb") as stream:
+    with contextlib.suppress(OSError), open_regular(file.path) as stream:
         if stream.read(len(LFS_POINTER)) == LFS_POINTER:
             return "it is a Git LFS pointer, not the file it points to: run `git lfs pull`"
     return "the file was cut short, or belongs to another model"

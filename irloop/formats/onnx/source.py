@@ -10,9 +10,9 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
+from irloop.files import open_regular, read_regular
 from irloop.formats.onnx.external import LFS_POINTER, ExternalFiles
 from irloop.formats.onnx.wire import Tokens, cut
-from irloop.formats.regular_files import what_else
 from irloop.graph.tensor import MappedFile
 
 __all__ = ["load"]
@@ -52,12 +52,10 @@ def load(path: Path, files: ExternalFiles) -> onnx.ModelProto:
     """
     location = Location(file=os.fspath(path))
     try:
-        size = path.stat().st_size
-        kind = what_else(path)
-        if kind == "a pipe":
-            raise ReadError(f"{path} cannot be read: this is {kind}, not a file", location=location)
+        with open_regular(path) as stream:
+            size = os.fstat(stream.fileno()).st_size
         if size > PROTOBUF_LIMIT or size < BIG:
-            data = b"" if size > PROTOBUF_LIMIT else path.read_bytes()
+            data = b"" if size > PROTOBUF_LIMIT else read_regular(path, BIG)
         else:
             data = _without_weights(path, size, files)
     except (OSError, ValueError) as error:

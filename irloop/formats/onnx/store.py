@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +11,8 @@ from typing import BinaryIO
 
 import onnx
 
-from irloop.errors import WriteError
+from irloop.errors import ReadError, WriteError
+from irloop.files import reason_of, replacing
 from irloop.formats.onnx.source import PROTOBUF_LIMIT
 from irloop.formats.onnx.tensors import tensor_to_proto
 from irloop.formats.onnx.wire import Piece, Tokens, size_of, splice
@@ -122,10 +122,9 @@ class Store:
             )
         outputs: list[tuple[Path, Iterable[Piece]]] = [(target, pieces)]
         if data:
-            # The data first: a model file never stands there without them.
-            outputs.insert(0, (target.with_name(f"{target.name}.data"), data))
+            outputs.append((target.with_name(f"{target.name}.data"), data))
         _replace(outputs)
-        return tuple(path for path, _ in reversed(outputs))
+        return tuple(path for path, _ in outputs)
 
     def _is_external(self) -> bool:
         if self._external is not None:
@@ -179,34 +178,24 @@ def _make_external(entry: _Entry, location: str, offset: int) -> None:
 
 
 def _replace(outputs: list[tuple[Path, Iterable[Piece]]]) -> None:
-    """Write all files under other names, then put them into their places."""
-    written: list[tuple[Path, Path]] = []
+    """Write all files whole, or none of them; the last takes its place first."""
+    model = outputs[0][0]
     try:
-        for target, pieces in outputs:
-            temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
-            with open(temporary, "xb") as file:
-                written.append((temporary, target))
+        with replacing(*(target for target, _ in outputs)) as streams:
+            for stream, (_, pieces) in zip(streams, outputs, strict=True):
                 for piece in pieces:
-                    _write_piece(file, piece)
-        for temporary, target in written:
-            os.replace(temporary, target)
-    except OSError as error:
+                    _write_piece(stream, piece)
+    except (OSError, ReadError) as error:
+        reason = reason_of(error, model) if isinstance(error, OSError) else error.message
         raise WriteError(
-            f"{outputs[-1][0]} cannot be written: {error.strerror or error}",
+            f"{model} cannot be written: {reason}",
             fix="give a place that exists, with enough room and the right to write there",
-        ) from None
-    finally:
-        for temporary, _ in written:
-            temporary.unlink(missing_ok=True)
+        ) from error
 
 
 def _write_piece(file: BinaryIO, piece: Piece) -> None:
     if not isinstance(piece, Tensor):
         file.write(piece)
         return
-    raw = piece.raw()
-    for start in range(0, len(raw), CHUNK):
-        file.write(raw[start : start + CHUNK])
-        if isinstance(piece, MappedTensor):
-            # What was copied need not stay in memory: weights may be bigger than it.
-            piece.file.release(piece.offset + start, CHUNK)
+    for chunk in piece.pieces(CHUNK):
+        file.write(chunk)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
+from irloop.files import open_regular
 from irloop.formats.openvino.attributes import AttributeProblem
-from irloop.formats.regular_files import what_else
 from irloop.graph.tensor import MappedFile, MappedTensor, StringTensor, Tensor
 from irloop.graph.types import ElementType
 
@@ -71,11 +69,9 @@ class Weights:
         if self._file is None:
             file = MappedFile(self.path)
             try:
-                if what_else(self.path) == "a pipe":
-                    raise OSError(errno.EINVAL, "this is a pipe, not a file")
-                size = file.size
-                with open(self.path, "rb") as stream:
+                with open_regular(self.path) as stream:
                     head = stream.read(32)
+                size = file.size
             except OSError as error:
                 raise self._missing(error) from error
             _refuse_disguise(self.path, head, size)
@@ -177,24 +173,23 @@ class WeightsWriter:
 
     def place(self, tensor: Tensor) -> tuple[int, int]:
         """Offset and size of the constant, which is written when it is not there yet."""
-        raw = tensor.raw()
-        size = len(raw)
+        size = tensor.nbytes
         if size == 0:
             self._has_empty = True
             return 0, 0
-        look = (size, bytes(raw[:_SAMPLE]), bytes(raw[-_SAMPLE:]))
+        look = (size, *tensor.ends(_SAMPLE))
         known = self._seen.get(look)
         if known is None:
-            self._seen[look] = _Entry(tensor, offset := self._append(tensor, raw))
+            self._seen[look] = _Entry(tensor, offset := self._append(tensor, size))
             return offset, size
         if size <= 2 * _SAMPLE or known.tensor is tensor:
             return known.offset, size
         if not known.has_digest:
             known.has_digest = True
-            self._digests[look, _digest(known.tensor, known.tensor.raw())] = known.offset
-        key = look, _digest(tensor, raw)
+            self._digests[look, _digest(known.tensor)] = known.offset
+        key = look, _digest(tensor)
         if key not in self._digests:
-            self._digests[key] = self._append(tensor, raw)
+            self._digests[key] = self._append(tensor, size)
         return self._digests[key], size
 
     def finish(self) -> None:
@@ -202,20 +197,19 @@ class WeightsWriter:
         if self._has_empty and self._end == 0:
             self._stream.write(bytes(8))
 
-    def _append(self, tensor: Tensor, raw: memoryview) -> int:
+    def _append(self, tensor: Tensor, size: int) -> int:
         # Aligned data can be used in place by whoever maps the file.
-        step = 64 if len(raw) >= 4096 else 8
+        step = 64 if size >= 4096 else 8
         start = -(-self._end // step) * step
         self._stream.write(bytes(start - self._end))
-        for chunk in _chunks(tensor, raw):
+        for chunk in tensor.pieces():
             self._stream.write(chunk)
-        self._end = start + len(raw)
+        self._end = start + size
         return start
 
 
 #: Bytes at both ends of a constant that are compared before anything is hashed.
 _SAMPLE = 64
-_CHUNK = 1 << 20
 _Look = tuple[int, bytes, bytes]
 
 
@@ -226,18 +220,11 @@ class _Entry:
     has_digest: bool = False
 
 
-def _chunks(tensor: Tensor, raw: memoryview) -> Iterator[memoryview]:
-    if isinstance(tensor, MappedTensor) and len(raw) >= _CHUNK:
-        yield from tensor.file.chunks(tensor.offset, len(raw), _CHUNK)
-    else:
-        yield raw
-
-
-def _digest(tensor: Tensor, raw: memoryview) -> bytes:
+def _digest(tensor: Tensor) -> bytes:
     # Writing alone needs it; a validation that loads it too starts a twentieth later.
     from hashlib import blake2b
 
     state = blake2b(digest_size=32)
-    for chunk in _chunks(tensor, raw):
+    for chunk in tensor.pieces():
         state.update(chunk)
     return state.digest()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from irloop.diagnostics import Location
 from irloop.dialects.openvino import OPENVINO
-from irloop.errors import UsageError, WriteError
+from irloop.errors import ReadError, UsageError, WriteError
+from irloop.files import reason_of, replacing
 from irloop.formats.openvino.attributes import codec_of
 from irloop.formats.openvino.markup import (
     attributes_text,
@@ -87,30 +87,21 @@ def write(
 
 
 def _replace(xml: Path, binary: Path, write_both: Callable[[BinaryIO, BinaryIO], None]) -> None:
-    """Write both files under other names, then put them into their places."""
-    token = secrets.token_hex(6)
-    temporary = [(path.with_name(f".{path.name}.{token}.tmp"), path) for path in (xml, binary)]
-    made: list[Path] = []
+    """Write both files whole, or none of them."""
     try:
-        with open(temporary[0][0], "xb") as xml_stream:
-            made.append(temporary[0][0])
-            with open(temporary[1][0], "xb") as binary_stream:
-                made.append(temporary[1][0])
-                write_both(xml_stream, binary_stream)
-        # The weights first: the description never stands there without them.
-        for source, target in reversed(temporary):
-            os.replace(source, target)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        # The weights take their place first: no description is there without them.
+        with replacing(xml, binary) as streams:
+            write_both(*streams)
+    except (OSError, ValueError, ReadError) as error:
+        reason = reason_of(error, xml) if isinstance(error, OSError) else str(error)
+        if isinstance(error, ReadError):
+            reason = error.message
         raise WriteError(
             f"the IR cannot be written: {reason}",
             location=Location(os.fspath(xml)),
             cause="the folder is not there or not writable, the disk is full, or weights that "
             "the model reads from have changed",
         ) from error
-    finally:
-        for leftover in made:
-            leftover.unlink(missing_ok=True)
 
 
 class _Writer:

@@ -9,6 +9,7 @@ bits. `Document.root` gives the same file as an lxml tree to those who need one 
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +19,7 @@ from xml.parsers import expat
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
+from irloop.files import read_regular, what_else
 from irloop.formats.openvino.document import (
     BackEdge,
     Document,
@@ -31,7 +33,6 @@ from irloop.formats.openvino.document import (
 )
 from irloop.formats.openvino.numbers import canonical_id, unsigned
 from irloop.formats.openvino.recognise import recognised, refuse_references, refused
-from irloop.formats.regular_files import what_else
 
 __all__ = [
     "SECTIONS",
@@ -486,20 +487,15 @@ def no_collection() -> Iterator[None]:
 
 def _load(path: str | os.PathLike[str], name: str) -> bytes:
     try:
-        status = os.stat(path)
         kind = what_else(path)
-        if kind in ("a folder", "a pipe", "a socket"):
+        if kind:
             raise ReadError(f"this is {kind}, not a model", location=Location(name))
-        if status.st_size > MAX_BYTES:
-            raise refused(name, "the file is too large for an IR", f"{status.st_size} bytes")
-        with open(path, "rb") as stream:
-            # One byte more than allowed shows a pipe or a device that does not end.
-            data = stream.read(MAX_BYTES + 1)
+        data = read_regular(path, MAX_BYTES)
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise refused(name, "the file is too large for an IR", str(error.strerror)) from error
         reason = error.strerror or type(error).__name__
         raise ReadError(f"the file cannot be read: {reason}", location=Location(name)) from error
     except ValueError as error:  # a NUL in the path
         raise ReadError(f"this is no path: {error}", location=Location(name)) from error
-    if len(data) > MAX_BYTES:
-        raise refused(name, "the file is too large for an IR", f"more than {MAX_BYTES} bytes")
     return data

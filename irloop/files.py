@@ -1,0 +1,279 @@
+"""Files of the disk: only regular ones are read, and new ones appear whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import secrets
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import BinaryIO
+
+__all__ = ["open_regular", "read_regular", "reason_of", "replacing", "scratch", "what_else"]
+
+Path = str | os.PathLike[str]
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def what_else(path: Path) -> str:
+    """What is at `path` in the place of a file ("a pipe"); empty for a file, or for nothing.
+
+    Raises:
+        OSError: when it cannot be looked at for another reason than that it is not there.
+        ValueError: when `path` can be no path, as with a NUL in it.
+    """
+    try:
+        return _KINDS.get(stat.S_IFMT(os.stat(path).st_mode), "")
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return ""
+        raise
+
+
+def open_regular(path: Path) -> io.FileIO:
+    """A regular file, open for reading and without a buffer; links are followed.
+
+    A pipe would be waited for, and reading a device may never end, or do something.
+
+    Raises:
+        OSError: when it is not a regular file, or cannot be opened.
+    """
+    # Opening a device may act on it already, so that it is looked at before; and after, since
+    # something else may have taken its place.
+    _require_regular(os.stat(path), path)
+    never_waits = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+    flags = os.O_RDONLY | never_waits | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    handle = os.open(path, flags)
+    try:
+        _require_regular(os.fstat(handle), path)
+    except OSError:
+        os.close(handle)
+        raise
+    return io.FileIO(handle, "rb")
+
+
+def _require_regular(status: os.stat_result, path: Path) -> None:
+    if stat.S_ISREG(status.st_mode):
+        return
+    kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+    raise OSError(errno.EINVAL, f"this is {kind}, not a file", os.fspath(path))
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """The bytes of a regular file.
+
+    Raises:
+        OSError: when it is not a regular file, has more than `most` bytes, or cannot be read.
+    """
+    with io.BufferedReader(open_regular(path)) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size <= most:
+            # One byte more shows a file that grows.
+            data = stream.read(size + 1)
+            size = len(data)
+    if size > most:
+        raise OSError(errno.EFBIG, f"{size} bytes are more than {most}", os.fspath(path))
+    return data
+
+
+def reason_of(error: OSError, path: Path) -> str:
+    """Why a file could not be written, in words; a full disk is named."""
+    reason = error.strerror or str(error)
+    if error.errno not in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
+        return reason
+    place = os.path.dirname(os.path.abspath(path))
+    while not os.path.ismount(place) and os.path.dirname(place) != place:
+        place = os.path.dirname(place)
+    with suppress(OSError):
+        return f"{reason}: the disk of {place} has {shutil.disk_usage(place).free} bytes left"
+    return f"{reason}: the disk of {place} is full"
+
+
+# What is written has a name only for the moment in which it takes its place, where the system
+# can do that. Elsewhere it has this one, and is locked: whoever writes into the folder later
+# removes what nobody holds locked any more, because its writer was killed.
+_MARK = ".irloop-"
+
+
+@contextmanager
+def replacing(*targets: Path) -> Iterator[tuple[BinaryIO, ...]]:
+    """New files that take the places of `targets`, the last first, when the block is left.
+
+    An exception inside leaves the old files, and nothing else.
+
+    Raises:
+        OSError: when one cannot be written.
+    """
+    with ExitStack() as stack:
+        for folder in {os.path.dirname(os.path.abspath(target)) for target in targets}:
+            _sweep(folder, _MARK)
+        pending = [stack.enter_context(_pending(target)) for target in targets]
+        yield tuple(item.stream for item in pending)
+        for item in pending:
+            item.stream.flush()
+        for item in reversed(pending):
+            item.place()
+
+
+class _Pending:
+    """A file that is being written; `name` is None while it has none."""
+
+    def __init__(self, target: Path) -> None:
+        self._target = os.fspath(target)
+        self._folder = os.path.dirname(os.path.abspath(target))
+        self.name: str | None = None
+        handle = _unnamed(self._folder)
+        if handle is None:
+            handle, self.name = _named(self._folder)
+        self.stream: BinaryIO = open(handle, "w+b")  # noqa: SIM115 (closed by `_pending`)
+
+    def place(self) -> None:
+        """Put the file where it belongs."""
+        if self.name is None and self._link(self._target):
+            return
+        if self.name is None:
+            self.name = os.path.join(self._folder, f"{_MARK}{secrets.token_hex(8)}.tmp")
+            self._link(self.name)
+        os.replace(self.name, self._target)
+        self.name = None
+
+    def _link(self, name: str) -> bool:
+        handle = self.stream.fileno()
+        try:
+            # Only with a descriptor does Python ask the system to follow the link in /proc.
+            os.link(f"/proc/self/fd/{handle}", name, src_dir_fd=handle, follow_symlinks=True)
+        except FileExistsError:
+            return False
+        return True
+
+
+@contextmanager
+def _pending(target: Path) -> Iterator[_Pending]:
+    item = _Pending(target)
+    try:
+        yield item
+    finally:
+        # Closing writes what is left; after a failure that fails again, and says nothing new.
+        with suppress(OSError):
+            item.stream.close()
+        if item.name is not None:
+            with suppress(OSError):
+                os.unlink(item.name)
+
+
+def _unnamed(folder: str) -> int | None:
+    kind = getattr(os, "O_TMPFILE", None)
+    if kind is None or not os.path.isdir("/proc/self/fd"):
+        return None
+    try:
+        return os.open(folder, kind | os.O_RDWR | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+            return None
+        raise
+
+
+def _named(folder: str) -> tuple[int, str]:
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
+    flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    while True:
+        name = os.path.join(folder, f"{_MARK}{secrets.token_hex(8)}.tmp")
+        handle = os.open(name, flags, 0o666)
+        if _lock(handle) and _is_at(handle, name):
+            return handle, name
+        # Somebody swept the folder between the two.
+        os.close(handle)
+
+
+@contextmanager
+def scratch(folder: Path | None = None) -> Iterator[str]:
+    """A new folder, by default among the temporary files of the system, removed at the end.
+
+    Those of processes that were killed are removed as well.
+    """
+    parent = tempfile.gettempdir() if folder is None else os.fspath(folder)
+    mark = "irloop-" if folder is None else _MARK
+    _sweep(parent, mark)
+    while True:
+        path = tempfile.mkdtemp(prefix=mark, dir=parent)
+        handle = _opened_folder(path)
+        if handle is None or (_lock(handle) and _is_at(handle, path)):
+            break
+        os.close(handle)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
+
+
+def _opened_folder(path: str) -> int | None:
+    """A descriptor to lock a folder with; Windows has none."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return None
+    with suppress(OSError):
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    return None
+
+
+def _lock(handle: int) -> bool:
+    """Lock an open file for as long as it is open; False when somebody else holds it."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
+    return True
+
+
+def _is_at(handle: int, path: str) -> bool:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    return os.path.samestat(status, os.fstat(handle))
+
+
+def _sweep(folder: str, mark: str) -> None:
+    """Remove what killed processes of ours left in a folder."""
+    try:
+        import fcntl
+    except ImportError:
+        # Without locks nobody can tell what is still being written.
+        return
+    try:
+        with os.scandir(folder) as entries:
+            left = [entry for entry in entries if entry.name.startswith(mark)]
+    except OSError:
+        return
+    for entry in left:
+        with suppress(OSError):
+            status = entry.stat(follow_symlinks=False)
+            if status.st_uid != os.geteuid() or not (
+                stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+            ):
+                continue
+            handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if stat.S_ISDIR(status.st_mode):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                else:
+                    os.unlink(entry.path)
+            finally:
+                os.close(handle)

@@ -1,0 +1,143 @@
+"""Arrays of .npy and .npz files; headers are read and sizes added up before any array is made."""
+
+from __future__ import annotations
+
+import ast
+import io
+import math
+import os
+import zipfile
+from collections.abc import Iterator
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from irloop.errors import UsageError
+from irloop.files import open_regular
+
+__all__ = ["MOST_BYTES", "arrays_in"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: Arrays of one file may take so many bytes together, whatever a compressed file says.
+MOST_BYTES = 8 << 30
+
+#: A header says type, order and shape; NumPy itself reads no longer ones.
+_LONGEST_HEADER = 10_000
+_MOST_MEMBERS = 100_000
+_MOST_DIMS = 64
+_LARGEST_CODE_POINT = 0x10FFFF
+_STEP = 1 << 22
+
+_EXPECTED = "a .npz or .npy file without pickled objects"
+_FIX = "save strings as NumPy text: np.savez(path, x=np.array(['a', 'b']))"
+
+
+class _Header(NamedTuple):
+    dtype: np.dtype[Any]
+    is_fortran: bool
+    shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def arrays_in(path: str | os.PathLike[str]) -> tuple[bool, dict[str, Array]]:
+    """Whether a file is a .npz, and its arrays by name; the one array of a .npy is called "".
+
+    Raises:
+        UsageError: when the file cannot be read, is neither, is damaged or encrypted, holds
+            objects, or would take more than `MOST_BYTES`.
+    """
+    name = os.fspath(path)
+    try:
+        with io.BufferedReader(open_regular(name)) as file:
+            size = os.fstat(file.fileno()).st_size
+            start = file.read(4)
+            file.seek(0)
+            if start == b"\x93NUM":
+                return False, {"": _array(file, size, name)}
+            if start[:2] != b"PK":
+                raise _refused(name, "it is neither a ZIP archive nor a NumPy array")
+            return True, dict(_members(file, name))
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror or error}") from error
+    except UsageError:
+        raise
+    except MemoryError as error:
+        raise UsageError(f"cannot read {name}: not enough memory for its arrays") from error
+    except Exception as error:
+        # zipfile, zlib and NumPy have no common base of what damaged files make them raise.
+        raise _refused(name, f"it is damaged ({str(error) or type(error).__name__})") from error
+
+
+def _refused(name: str, reason: str) -> UsageError:
+    return UsageError(f"cannot read {name}: {reason}", expected=_EXPECTED, fix=_FIX)
+
+
+def _members(file: IO[bytes], name: str) -> Iterator[tuple[str, Array]]:
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        if len(members) > _MOST_MEMBERS:
+            raise _refused(name, f"it has {len(members)} arrays, more than {_MOST_MEMBERS}")
+        total = sum(member.file_size for member in members)
+        if total > MOST_BYTES:
+            raise _refused(name, f"its arrays take {total} bytes, more than {MOST_BYTES}")
+        for member in members:
+            where = f"{name}: {member.filename}"
+            if member.flag_bits & 1:
+                raise _refused(where, "it is encrypted")
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise _refused(where, f"it is packed by method {member.compress_type}")
+            with archive.open(member) as stream:
+                yield member.filename.removesuffix(".npy"), _array(stream, member.file_size, where)
+
+
+def _array(stream: IO[bytes], size: int, name: str) -> Array:
+    """One array; `size` is the number of bytes that `stream` has, header included."""
+    header = _header(stream, name)
+    if header.nbytes > min(size, MOST_BYTES):
+        reason = f"its header tells of {header.nbytes} bytes in a file of {size}"
+        raise _refused(name, reason)
+    data = bytearray(header.nbytes)
+    view, done = memoryview(data), 0
+    while done < len(data):
+        part = stream.read(min(_STEP, len(data) - done))
+        if not part:
+            raise _refused(name, f"it ends after {done} of {len(data)} bytes")
+        view[done : done + len(part)] = part
+        done += len(part)
+    array: Array = np.frombuffer(data, header.dtype)
+    if header.dtype.kind == "U" and data:
+        order = header.dtype.str[0] if header.dtype.str[0] in "<>" else "="
+        if int(np.frombuffer(data, f"{order}u4").max()) > _LARGEST_CODE_POINT:
+            raise _refused(name, "its text has characters that Unicode does not know")
+    return array.reshape(header.shape, order="F" if header.is_fortran else "C")
+
+
+def _header(stream: IO[bytes], name: str) -> _Header:
+    start = stream.read(8)
+    if len(start) < 8 or start[:6] != b"\x93NUMPY" or start[6] not in (1, 2, 3):
+        raise _refused(name, f"it starts with {start!r}, as no array of NumPy does")
+    length = int.from_bytes(stream.read(2 if start[6] == 1 else 4), "little")
+    if length > _LONGEST_HEADER:
+        raise _refused(name, f"its header has {length} bytes, more than {_LONGEST_HEADER}")
+    text = stream.read(length).decode("utf-8" if start[6] == 3 else "latin-1")
+    try:
+        found = ast.literal_eval(text.strip())
+    except (MemoryError, RecursionError) as error:
+        # What the parser says of nesting, whatever memory there is.
+        raise _refused(name, "it is damaged (its header is nested)") from error
+    if not isinstance(found, dict) or set(found) != {"descr", "fortran_order", "shape"}:
+        raise _refused(name, "its header does not tell type, order and shape")
+    shape, order = found["shape"], found["fortran_order"]
+    is_shape = isinstance(shape, tuple) and all(type(dim) is int and dim >= 0 for dim in shape)
+    if not is_shape or len(shape) > _MOST_DIMS or not isinstance(order, bool):
+        raise _refused(name, f"its shape is {str(shape)[:80]} and its order {str(order)[:20]}")
+    if not isinstance(found["descr"], str):
+        raise _refused(name, "its elements are records")
+    dtype = np.dtype(found["descr"])
+    if dtype.hasobject or dtype.kind not in "biufcSU":
+        raise _refused(name, f"its elements are of type {dtype.name}")
+    return _Header(dtype, order, shape)

@@ -1,0 +1,249 @@
+"""What is read is a regular file; what is written is whole; what was killed is cleaned up."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import irloop
+from irloop import files
+from irloop.graph.model import Graph
+from irloop.graph.tensor import MappedFile, MappedTensor
+from irloop.graph.types import ElementType
+
+FIXTURES = Path(__file__).parent / "fixtures" / "models"
+POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has neither pipes nor locks like these")
+
+#: More bytes than are read at once, and far more than what is read instead of mapped.
+COUNT = 1 << 20
+
+
+@pytest.fixture(params=["pipe", "socket", "device", "terminal", "folder", "link"])
+def special(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """Something that is no file, with the suffix of a model."""
+    path = tmp_path / "m.onnx"
+    server = socket.socket(socket.AF_UNIX)
+    if request.param == "pipe":
+        os.mkfifo(path)
+    elif request.param == "socket":
+        here = os.getcwd()
+        # The address of a socket is short.
+        os.chdir(tmp_path)
+        server.bind(path.name)
+        os.chdir(here)
+    elif request.param == "folder":
+        path.mkdir()
+    else:
+        target = {"device": "/dev/zero", "terminal": "/dev/ptmx", "link": str(tmp_path / "pipe")}
+        if request.param == "link":
+            os.mkfifo(tmp_path / "pipe")
+        path.symlink_to(target[request.param])
+    yield path
+    server.close()
+
+
+@POSIX
+def test_only_regular_files_are_opened(special: Path) -> None:
+    with pytest.raises(OSError, match="not a file"):
+        files.open_regular(special)
+    assert irloop.validate(special).has_errors
+    for call in (irloop.read_model, irloop.read_arrays, irloop.convert):
+        with pytest.raises(irloop.IrloopError):
+            call(special)
+
+
+@POSIX
+def test_weights_are_a_regular_file(tmp_path: Path) -> None:
+    model = tmp_path / "m.xml"
+    model.write_bytes((FIXTURES / "recurrent" / "model.xml").read_bytes())
+    model.with_suffix(".bin").symlink_to("/dev/zero")
+    with pytest.raises(irloop.ReadError, match="a device"):
+        irloop.read_model(model)
+
+
+def test_a_failure_leaves_the_old_files_and_nothing_else(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_bytes(b"old")
+
+    def fail() -> None:
+        with files.replacing(old, new) as (first, second):
+            first.write(b"other")
+            second.write(b"other")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+    assert old.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_files_take_the_places_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, named: bool
+) -> None:
+    if named:
+        monkeypatch.setattr(files, "_unnamed", lambda _: None)
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_bytes(b"old")
+    other = tmp_path / "plain"
+    other.write_bytes(b"")
+    with files.replacing(old, new) as (first, second):
+        first.write(b"one")
+        second.write(b"two")
+    assert (old.read_bytes(), new.read_bytes()) == (b"one", b"two")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "old", "plain"]
+    # As any other program would have made it.
+    assert new.stat().st_mode == other.stat().st_mode
+
+
+#: Writes for ever, in the way that the first argument says, and tells when it has begun.
+WRITER = """
+import sys, time
+from irloop import files
+if sys.argv[1] != "unnamed":
+    files._unnamed = lambda folder: None
+def begin():
+    print("begun", flush=True)
+    time.sleep(600)
+if sys.argv[1] == "scratch":
+    with files.scratch(sys.argv[2]) as folder:
+        open(folder + "/x", "w").write("x")
+        begin()
+with files.replacing(sys.argv[2] + "/target") as (stream,):
+    stream.write(b"part")
+    stream.flush()
+    begin()
+"""
+
+
+@POSIX
+@pytest.mark.parametrize("how", ["unnamed", "named", "scratch"])
+def test_what_a_killed_writer_left_is_removed(tmp_path: Path, how: str) -> None:
+    def killed(number: int) -> None:
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, how, str(tmp_path)], stdout=subprocess.PIPE
+        ) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == b"begun\n"
+            if number == 0:
+                # One that still writes keeps what it has, whoever else writes there.
+                before = sorted(tmp_path.iterdir())
+                with files.replacing(tmp_path / "other") as (stream,):
+                    stream.write(b"whole")
+                assert set(before) <= set(tmp_path.iterdir())
+            child.send_signal(signal.SIGKILL)
+
+    for number in range(3):
+        killed(number)
+    with files.replacing(tmp_path / "target") as (stream,):
+        stream.write(b"whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "target"]
+    assert (tmp_path / "target").read_bytes() == b"whole"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no full disk")
+@pytest.mark.parametrize("target", ["o.onnx", "o.xml", "o.npz"])
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    monkeypatch.setattr(files, "_unnamed", lambda _: os.open("/dev/full", os.O_RDWR))
+    source = irloop.read_model(FIXTURES / "recurrent" / "model.xml")
+    calls: dict[str, Callable[[Path], object]] = {
+        "o.npz": lambda path: irloop.write_arrays(path, {"x": np.zeros(9)}),
+        "o.xml": lambda path: irloop.save_model(source, path),
+        "o.onnx": lambda path: irloop.save_model(irloop.convert(source)[0], path),
+    }
+    with pytest.raises(irloop.WriteError, match="the disk of /") as raised:
+        calls[target](tmp_path / target)
+    cause = raised.value.__cause__
+    assert isinstance(cause, OSError)
+    assert cause.errno == errno.ENOSPC
+    assert list(tmp_path.iterdir()) == []
+
+
+def _model(folder: Path, kind: str) -> Path:
+    """A model that adds a megabyte of weights, which are in a file of their own."""
+    from irloop.dialects.openvino.elementwise import Add
+    from irloop.graph.builder import Builder
+    from irloop.graph.model import Model
+    from irloop.graph.tensor import ArrayTensor
+    from irloop.graph.types import Shape, TensorType
+
+    b = Builder(Graph("weights"))
+    x = b.parameter("x", TensorType(ElementType.F32, Shape.of(COUNT)))
+    numbers = np.arange(COUNT, dtype=np.float32)
+    b.graph.add_result(b(Add(), x, b.tensor(ArrayTensor(numbers), "w")), "y")
+    model = Model(b.graph, "openvino", version=11)
+    path = folder / "m.xml"
+    irloop.save_model(model, path)
+    if kind == "xml":
+        return path
+    made = folder / "m.onnx"
+    irloop.save_model(irloop.convert(path)[0], made, external_data=True)
+    path.unlink()
+    path.with_suffix(".bin").unlink()
+    return made
+
+
+@pytest.mark.parametrize("kind", ["xml", "onnx"])
+def test_weights_that_are_cut_off_are_an_error(tmp_path: Path, kind: str) -> None:
+    path = _model(tmp_path, kind)
+    model = irloop.read_model(path)
+    weights = path.with_suffix(".bin") if kind == "xml" else tmp_path / "m.onnx.data"
+    session = irloop.Session(model)
+    x = np.zeros(COUNT, np.float32)
+    np.testing.assert_array_equal(session.run({"x": x})["y"], np.arange(COUNT))
+    os.truncate(weights, 4096)
+    # What is compiled has its weights.
+    np.testing.assert_array_equal(session.run({"x": x})["y"], np.arange(COUNT))
+    other = irloop.convert(model)[0]
+    calls: list[Callable[[], object]] = [
+        lambda: irloop.run(model, {"x": x}),
+        lambda: irloop.save_model(model, tmp_path / f"again.{kind}"),
+        lambda: irloop.save_model(other, tmp_path / f"other.{'xml' if kind == 'onnx' else 'onnx'}"),
+        lambda: irloop.diff(model, model),
+    ]
+    for call in calls:
+        with pytest.raises(irloop.IrloopError, match="has become shorter"):
+            call()
+    assert sorted(item.name for item in tmp_path.iterdir()) == sorted({path.name, weights.name})
+
+
+def test_a_window_is_looked_at_again(tmp_path: Path) -> None:
+    path = tmp_path / "w"
+    path.write_bytes(bytes(COUNT))
+    tensor = MappedTensor(MappedFile(path), 0, ElementType.U8, (COUNT,))
+    assert tensor.numpy().sum() == 0
+    os.truncate(path, COUNT - 1)
+    for look in (tensor.numpy, tensor.raw, tensor.loaded, lambda: list(tensor.pieces())):
+        with pytest.raises(irloop.ReadError, match="has become shorter"):
+            look()
+
+
+@POSIX
+def test_an_interrupt_prints_a_line_and_leaves_nothing(tmp_path: Path) -> None:
+    slow = "lambda *a, **k: (print('begun', flush=True), time.sleep(60))"
+    (tmp_path / "sitecustomize.py").write_text(
+        f"import time, irloop\nirloop.validate = {slow}\n", "utf-8"
+    )
+    out = tmp_path / "out"
+    out.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-m", "irloop", "convert", str(FIXTURES / "recurrent" / "model.xml"),
+         "-o", str(out / "o.onnx")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    ) as child:  # fmt: skip
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"begun\n"
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=60)
+    assert (child.returncode, errors) == (130, b"irloop: interrupted\n")
+    assert list(out.iterdir()) == []
