@@ -70,7 +70,8 @@ from irloop.conversion.loops import (  # noqa: F401
     sequence,
 )
 from irloop.conversion.loops.branch_outputs import ReadBranchesBySlices
-from irloop.conversion.loops.constant_loops import FoldConstantLoops
+from irloop.conversion.loops.constant_loops import FoldConstantLoops, FoldLoopShapes
+from irloop.conversion.loops.empty_values import FoldEmptyValues
 from irloop.conversion.loops.growing_states import OpenGrowingStates
 from irloop.conversion.neural import (  # noqa: F401
     adaptive_pooling,
@@ -221,7 +222,8 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
     return [
         # The rules below know Scans without a batch axis only.
         ExpandScan8(),
-        # OpenVINO cannot run all loops that depend on constants only.
+        # OpenVINO cannot run all loops that depend on constants only, or on shapes that are known.
+        FoldLoopShapes(),
         FoldConstantLoops(),
         # A slice that nothing needs is dropped by OpenVINO, and with it what counts iterations.
         PruneBodies(),
@@ -231,6 +233,8 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         DropUnread(),
         # A loop that replaces another one takes the dimensions of its body over.
         KeepDeclaredDims(converter),
+        # OpenVINO cannot compute all values that are known to be empty.
+        FoldEmptyValues(),
         # Where a loop runs once, its body in its place may have such loops.
         FoldConstantLoops(),
         # Translating folds branches and states: what nobody needs by now goes once more, and

@@ -90,10 +90,13 @@ class Builder:
 
         array = np.asarray(data).astype(element.numpy())
         key = (element, array.shape, array.tobytes() if array.size <= 64 else b"")
-        if array.size <= 64 and element is not ElementType.STRING and key in self._constants:
-            return self._constants[key]
+        shared = array.size <= 64 and element is not ElementType.STRING
+        known = self._constants.get(key) if shared else None
+        # A constant that was erased since is made again.
+        if known is not None and known.producer.graph is self.graph:
+            return known
         value = self.tensor(ArrayTensor(array, element), name)
-        if array.size <= 64:
+        if shared:
             self._constants[key] = value
         return value
 

@@ -115,3 +115,25 @@ g (int64 M, float[2] x) => (float[2] last) {
   }>
 }"""
     agree(text, [[i64(trips), np.array([1, 2], F32)] for trips in (2, 0, 1)], engines, tmp_path)
+
+
+#: The trip count and the state are known from a shape; OpenVINO cannot fold the If in the body.
+COUNTED_BY_A_SHAPE = """
+g (float[1, 2] x) => (bool[k] flags, int64 twice) {
+  shape = Shape (x)  one = Constant <value_int = 1> ()  n = Gather (shape, one)
+  h, flags = Loop (n, "", n) <body = b (int64 i, bool c, int64 s)
+      => (bool d, int64 t, bool r) {
+    four = Constant <value_int = 4> ()  zero = Constant <value_int = 0> ()
+    d = Less (i, four)  t = Add (s, four)  later = Greater (i, zero)
+    r = If (later) <then_branch = tb () => (bool a) { a = Identity (later) },
+                    else_branch = eb () => (bool e) { e = Identity (c) }>
+  }>
+  twice = Add (n, n)
+}"""
+
+
+@needs_engines
+def test_a_loop_of_what_shapes_tell(engines: Engines, tmp_path: Path) -> None:
+    x = np.array([[5, 6]], F32)
+    agree(COUNTED_BY_A_SHAPE, [[x], [x + 1]], engines, tmp_path)
+    assert "Loop" not in kinds(converted(COUNTED_BY_A_SHAPE))

@@ -104,6 +104,28 @@ def test_an_if_keeps_what_it_gave_while_later_values_grow(engines: Engines, tmp_
     agree(BRANCHES.replace("SIZE", "3"), again, engines, tmp_path)
 
 
+#: OpenVINO converts the outputs of a model that it does not compute in their own type.
+PASSED_ON = """
+g (bool c, ELEMENT[k, 1] x) => (ELEMENT[q, 1] out, ELEMENT[k, 3] wide) {
+  out = If (c) <then_branch = tb () => (ELEMENT[p, 1] a) { a = Identity (x) },
+                else_branch = eb () => (ELEMENT[r, 1] b) { b = Identity (x) }>
+  columns = Constant <value_ints = [-1, -1, 0]> ()  wide = Gather <axis = 1> (x, columns)
+}"""
+
+
+@needs_engines
+@pytest.mark.parametrize("element", ["float16", "double", "int64", "uint64", "uint32", "float"])
+def test_an_output_of_an_if_is_an_output_of_the_model(
+    element: str, engines: Engines, tmp_path: Path
+) -> None:
+    kind = {"float": "float32", "double": "float64"}.get(element, element)
+    sets = [
+        [np.array(flag), np.arange(1, size + 1).reshape(size, 1).astype(kind)]
+        for size, flag in ((4, True), (2, False), (5, False), (1, True))
+    ]
+    agree(PASSED_ON.replace("ELEMENT", element), sets, engines, tmp_path)
+
+
 IN_A_LOOP = """
 g (int64 M, float[ROWS] x, float[2] y) => (float[q, qq] last) {
   zero = Constant <value_int = 0> ()  first = Constant <value_ints = [0]> ()

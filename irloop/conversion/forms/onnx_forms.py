@@ -302,6 +302,10 @@ def where(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Val
         # In logic, as ONNX Runtime has no Where of booleans.
         rest = c(comparison.And(), logical_not(c, condition), otherwise)
         return c(comparison.Or(), c(comparison.And(), condition, then), rest)
+    if element_of(then) is ElementType.U64:
+        # As a sum, as ONNX Runtime has no Where of u64 and no other integer holds all of them.
+        kept = mul(c, cast(c, condition, ElementType.U64), then)
+        return add(c, kept, mul(c, cast(c, logical_not(c, condition), ElementType.U64), otherwise))
     chosen = stand_in(c, element_of(then), small=9, half=None)
     a, b = (cast(c, item, chosen) for item in (then, otherwise))
     made = None

@@ -17,6 +17,11 @@ from irloop.passes.session import Session
 
 __all__ = ["ReadBranchesBySlices"]
 
+#: The element types that the plugin computes in: outputs of the model are not converted from them.
+COMPUTED_IN = frozenset(
+    {ElementType.F32, ElementType.I32, ElementType.U8, ElementType.I8, ElementType.BOOLEAN}
+)
+
 
 class ReadBranchesBySlices(ModelPass):
     """Lets an output of an If whose size is not known be read through a Slice of all of it.
@@ -32,7 +37,8 @@ class ReadBranchesBySlices(ModelPass):
     OpenVINO 2026.4 works out the shapes of what follows, and with them the memory, before it
     computes it, up to an operation whose shape depends on numbers: such as this Slice. It forgets
     that the output of an If is there by then, and lets another value have its memory, which is
-    lost when that value is larger than in any inference or iteration before.
+    lost when that value is larger than in any inference or iteration before. An output of the model
+    follows, too, where its element type is none that the plugin computes in: it is converted.
     """
 
     name = "read_branches_by_slices"
@@ -59,7 +65,7 @@ def _read_by_slice(value: Value, rewriter: MatchRewriter) -> None:
     rank = shape_of(value).rank
     if not rank or shape_of(value).is_static or element_of(value) is ElementType.STRING:
         return
-    uses = [use for use in value.uses if _needs_slice(use[0])]
+    uses = [use for use in value.uses if _needs_slice(use[0], element_of(value))]
     if not uses:
         return
     node = value.producer
@@ -76,8 +82,9 @@ def _read_by_slice(value: Value, rewriter: MatchRewriter) -> None:
         rewriter.set_input(user, position, part)
 
 
-def _needs_slice(user: Node) -> bool:
-    """False for what reads the shape only, and for an output of the model."""
+def _needs_slice(user: Node, element: ElementType) -> bool:
+    """False for what reads the shape only, and for an output of the model as it is computed."""
     if isinstance(user.op, Result):
-        return user.graph is not None and user.graph.owner is not None
+        inner = user.graph is not None and user.graph.owner is not None
+        return inner or element not in COMPUTED_IN
     return not isinstance(user.op, ShapeOf3)

@@ -19,9 +19,10 @@ from irloop.graph.tensor import ArrayTensor, Tensor
 from irloop.graph.types import TensorType
 from irloop.graph.walk import all_graphs, all_nodes
 from irloop.passes.base import ModelPass
+from irloop.passes.common.fold_shapes import FoldShapes
 from irloop.passes.folding import RESULT_LIMIT
 
-__all__ = ["FoldConstantLoops"]
+__all__ = ["FoldConstantLoops", "FoldLoopShapes"]
 
 LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
 
@@ -30,6 +31,34 @@ LIMITS = Limits(iterations=1000, memory_bytes=1 << 28)
 
 #: What all loops of a model may take together.
 SECONDS = 10.0
+
+
+class FoldLoopShapes(FoldShapes):
+    """Stores what is known from shapes alone as constants, in models that have loops.
+
+    Given::
+
+        n = Gather(Shape(x [2, 3]), 1)    Loop(4, true, n):  s: n, s' = s + s   -> last s
+
+    Result::
+
+        n = Const 3    Loop(4, true, n):  s: n, s' = s + s   -> last s
+
+    OpenVINO finds these constants, too, and with them loops that depend on constants only. The
+    graph is a new one where anything is folded.
+    """
+
+    name = "fold_loop_shapes"
+    keeps_results = False
+
+    def run_on_model(self, model: Model) -> bool:
+        if not any(isinstance(node.op, LOOPS) for node in all_nodes(model.graph)):
+            return False
+        work = replace(model, graph=clone_graph(model.graph))
+        if not super().run_on_model(work):
+            return False
+        model.graph = work.graph
+        return True
 
 
 class FoldConstantLoops(ModelPass):

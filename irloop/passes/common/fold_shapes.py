@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from irloop.graph.builder import element_of
@@ -36,6 +38,8 @@ class FoldShapes(ModelPass):
     """
 
     name = "fold_shapes"
+    #: What is a result stays computed.
+    keeps_results: ClassVar[bool] = True
 
     def run_on_model(self, model: Model) -> bool:
         modified = False
@@ -52,7 +56,7 @@ class FoldShapes(ModelPass):
                 rewriter.modified |= _enter_constants(node, body.label, session)
                 rewriter.modified |= self._fold(body.graph, session)
             if not node.bodies:
-                _fold_node(node, rewriter)
+                _fold_node(node, rewriter, keeps_results=self.keeps_results)
         rewriter.erase_unread(list(graph.nodes) if rewriter.modified else ())
         return rewriter.modified
 
@@ -84,10 +88,12 @@ def _enter_constants(node: Node, label: str, session: Session) -> bool:
     return inner.modified
 
 
-def _fold_node(node: Node, rewriter: MatchRewriter) -> None:
+def _fold_node(node: Node, rewriter: MatchRewriter, *, keeps_results: bool) -> None:
     if isinstance(node.op, Constant) or not node.op.pure or not node.outputs:
         return
-    if any(user.op.type == "Result" for value in node.outputs for user, _ in value.uses):
+    if keeps_results and any(
+        user.op.type == "Result" for value in node.outputs for user, _ in value.uses
+    ):
         return
     tensors = [_known(value, rewriter) for value in node.outputs]
     known = [tensor for tensor in tensors if tensor is not None]
