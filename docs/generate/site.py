@@ -19,6 +19,7 @@ from docs.generate import (
     reports,
     rules,
     texts,
+    tolerances,
 )
 
 __all__ = ["BLOCKS", "filled", "navigation", "pages"]
@@ -42,6 +43,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "report finding": reports.finding,
     "report keys": reports.report,
     "rules": rules.index,
+    "tolerances": tolerances.allowances,
 }
 
 _REQUEST = re.compile(r"^<!-- (generated|picture): ([\w -]+?) -->$", re.MULTILINE)

@@ -42,15 +42,18 @@ class Judge:
         """A report for each output, both in the order of the first model."""
         names = self.names[0]
         others = names if lane.side == 0 else [self.names[1][at] for at in self.places]
+        single = lane.engine.name == "openvino"
+        judge = replace(self, tolerance=replace(self.tolerance, single=single))
         return [
-            self._judged(OutputReport(name, other, trial.label, True, _kind(x), None), trial, x, y)
+            judge._judged(OutputReport(name, other, trial.label, True, _kind(x), None), trial, x, y)
             for name, other, x, y in zip(names, others, wanted, found, strict=True)
         ]
 
     def agree(self, x: Any, y: Any) -> bool:
-        """Whether two values agree."""
+        """Whether two values agree, whatever engine they are from."""
+        judge = replace(self, tolerance=replace(self.tolerance, single=True))
         blank = OutputReport("", "", "", True, "", None)
-        return self._judged(blank, Trial("", (), idle=True), x, y).equal
+        return judge._judged(blank, Trial("", (), idle=True), x, y).equal
 
     def _judged(self, report: OutputReport, trial: Trial, x: Any, y: Any) -> OutputReport:
         if isinstance(x, list) and isinstance(y, list) and len(x) == len(y):

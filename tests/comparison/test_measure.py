@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -99,3 +101,32 @@ def test_drift_is_the_factor_an_iteration(factor: float) -> None:
     found = drift([1e-6 * factor**at for at in range(10)])
     assert found == pytest.approx(factor)
     assert drift([1e-6, 0.0]) is None
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "near", "far"),
+    [
+        (np.float64, 1.0, 1.0 + 5e-7, 1.0 + 5e-6),
+        (np.float32, 1.0, 1.0 + 5e-5, 1.0 + 5e-4),
+        (np.float16, 1.0, 1.0 + 2**-8, 1.0 + 2**-5),
+        (ml_dtypes.bfloat16, 1.0, 1.0 + 2**-5, 1.0 + 2**-3),
+        # One step is 2**-3 at 1 for four bits, 2**-2 for three.
+        (ml_dtypes.float8_e4m3fn, 1.0, 1.0 + 2**-3, 1.0 + 2**-2),
+        (ml_dtypes.float8_e5m2, 1.0, 1.0 + 2**-2, 1.0 + 2**-1),
+        (np.int8, 1, 1, 2),
+        (np.int64, 2**62, 2**62, 2**62 + 1),
+        (np.bool_, True, True, False),
+        (object, "a", "a", "b"),
+    ],
+    ids=str,
+)
+def test_each_element_type_has_its_tolerance(dtype: Any, value: Any, near: Any, far: Any) -> None:
+    wanted = np.array([value], dtype)
+    assert measure(wanted, np.array([near], dtype), Tolerance()).equal
+    assert not measure(wanted, np.array([far], dtype), Tolerance()).equal
+
+
+def test_an_engine_that_computes_double_in_single_has_its_tolerance() -> None:
+    x, y = np.array([1.0]), np.array([1.0 + 5e-5])
+    assert not measure(x, y, Tolerance()).equal
+    assert measure(x, y, Tolerance(single=True)).equal
