@@ -738,7 +738,7 @@ def explain(text: str) -> str:
         return f"{wanted}\n\n{MEANINGS[wanted]}\n"
     if re.fullmatch(r"[A-Z]{3,4}\d{1,4}", wanted):
         return engine.explain(wanted)
-    from irloop.validation.messages import explain_message
+    from irloop.messages.explain import explain_message
 
     return explain_message(text)
 

@@ -21,7 +21,7 @@ ROWS = (
     ("hazards",),
     ("drawing", "formats", "passes", "execution"),
     ("validation",),
-    ("engines",),
+    ("engines", "messages"),
     ("conversion", "comparison", "conformance"),
     ("irloop",),
     ("cli",),
@@ -55,6 +55,7 @@ WITHOUT_NUMPY = (
     "irloop/formats/openvino/xml.py",
     "irloop/formats/openvino/reader.py",
     "irloop/kernels/__init__.py",
+    "irloop/messages/",
     "cli/",
 )
 

@@ -7,7 +7,8 @@ from itertools import groupby
 
 import irloop
 from docs.generate.markdown import table, ticked
-from irloop.validation.messages import Message, all_messages
+from irloop.messages.explain import all_messages
+from irloop.messages.message import Message
 
 __all__ = ["known"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.types import UNKNOWN_SHAPE, Dim, Shape, broadcast_shapes
 
 __all__ = ["product_shape", "square"]

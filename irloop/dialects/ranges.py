@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, ElementType, Shape
 
 __all__ = ["length", "with_new_axis"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop.dialects.windows import same_dim
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.types import UNKNOWN_SHAPE, Shape, TensorType, ValueType
 
 __all__ = ["grid_sample_types", "mode_of"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop.dialects import inference
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape
 
 __all__ = ["best", "counted"]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from irloop.dialects import inference
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.types import (
     UNKNOWN_DIM,
     UNKNOWN_SHAPE,
@@ -82,14 +82,14 @@ def shape_from(args: Arguments, position: int) -> Shape:
 
 def kept_dims(args: Arguments) -> tuple[Dim, ...] | None:
     """The elements of the first input where the output holds the same as a list or scalar."""
-    type = args.node.outputs[0].type
+    type = args.outputs[0]
     rank = type.shape.rank if isinstance(type, TensorType) else None
     return args.dims(0) if rank is not None and rank <= 1 else None
 
 
 def repeated_dims(args: Arguments) -> tuple[Dim, ...] | None:
     """The elements of a list of one element (or of all its elements) repeated to a list."""
-    dims, type = args.dims(0), args.node.outputs[0].type
+    dims, type = args.dims(0), args.outputs[0]
     if dims is None or not isinstance(type, TensorType) or type.shape.rank != 1:
         return None
     count = type.shape.count()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from irloop.errors import IrloopError
-from irloop.graph.inference import FOLD_LIMIT, Arguments, Inference
+from irloop.graph.inference import FOLD_LIMIT, Inference, NodeArguments
 from irloop.graph.model import Node, Value
 from irloop.graph.op import UnknownOp
 from irloop.graph.types import (
@@ -115,8 +115,8 @@ def _inferred(node: Node, values: list[Any]) -> int:
     return static_bytes(types) or 0
 
 
-class _Given(Arguments):
-    """Arguments whose values are all there."""
+class _Given(NodeArguments):
+    """NodeArguments whose values are all there."""
 
     __slots__ = ("_values",)
 

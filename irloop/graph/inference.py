@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["Arguments", "Inference"]
+__all__ = ["Inference", "NodeArguments"]
 
 #: Constants of more elements than this are not folded: they are weights, not shapes.
 FOLD_LIMIT = 4096
@@ -39,8 +39,8 @@ FOLD_LIMIT = 4096
 VISIT_LIMIT = 5_000_000
 
 
-class Arguments:
-    """What an operation may know about its inputs while its types are inferred."""
+class NodeArguments:
+    """`Arguments` of one node of a graph that an `Inference` works on."""
 
     __slots__ = ("_inference", "n_outputs", "node", "types")
 
@@ -101,6 +101,11 @@ class Arguments:
         """The elements of an integer input as far as they are known, or None for nothing."""
         value = self.node.inputs[position] if position < len(self.types) else None
         return None if value is None else self._inference.dims(value)
+
+    @property
+    def outputs(self) -> tuple[ValueType, ...]:
+        """The types that the outputs have now."""
+        return tuple(value.type for value in self.node.outputs)
 
     @property
     def bodies(self) -> tuple[Body, ...]:
@@ -220,7 +225,7 @@ class Inference:
             self._dims.pop(value, None)
         if isinstance(node.op, UnknownOp):
             return
-        args = Arguments(node, self)
+        args = NodeArguments(node, self)
         try:
             types = node.op.infer(args)
         except InferenceError as error:
@@ -269,7 +274,7 @@ class Inference:
             return None
         return tuple(int(item) for item in array.reshape(-1))
 
-    def _fold(self, node: Node, args: Arguments) -> None:
+    def _fold(self, node: Node, args: NodeArguments) -> None:
         if node.bodies or isinstance(node.op, Constant):
             return
         partial = node.op.infer_dims(args)

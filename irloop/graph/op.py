@@ -23,7 +23,7 @@ from irloop.graph.types import UNKNOWN_TYPE, Dim, ValueType
 if TYPE_CHECKING:
     import numpy as np
 
-    from irloop.graph.inference import Arguments
+    from irloop.graph.arguments import Arguments
 
     Array = np.ndarray[Any, np.dtype[Any]]
 

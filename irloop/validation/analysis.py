@@ -18,7 +18,7 @@ from irloop.errors import InferenceError, IrloopError
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.reader import read_document
 from irloop.formats.openvino.xml import Layer, Port
-from irloop.graph.inference import FOLD_LIMIT, Arguments, Inference
+from irloop.graph.inference import FOLD_LIMIT, Inference, NodeArguments
 from irloop.graph.model import Graph, Node, Value
 from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.types import Dim, ElementType, TensorType, ValueType
@@ -164,7 +164,7 @@ class LightInference(Inference):
         self._constants[value] = found
         return found
 
-    def _fold(self, node: Node, args: Arguments) -> None:
+    def _fold(self, node: Node, args: NodeArguments) -> None:
         type = node.outputs[0].type if node.outputs and not node.bodies else None
         if node.op.type in _COMPARISONS:
             self._compare(node)

@@ -10,7 +10,7 @@ from irloop.dialects.loops import parameter_types
 from irloop.errors import InferenceError
 from irloop.formats.onnx.outline import OutlineGraph, OutlineNode
 from irloop.graph.clone import clone_graph
-from irloop.graph.inference import Arguments, Inference
+from irloop.graph.inference import Inference, NodeArguments
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Body, Graph, Node
 from irloop.graph.types import (
@@ -147,7 +147,7 @@ def _n_captured(body: Body) -> int:
 
 
 def _parameter_types(owner: Node, body: Body, inference: Inference) -> list[ValueType]:
-    args = Arguments(owner, inference)
+    args = NodeArguments(owner, inference)
     try:
         types = parameter_types(args, body, outer=1 if owner.op.label == "Scan-8" else 0)
     except InferenceError:

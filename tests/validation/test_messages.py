@@ -16,8 +16,9 @@ from click.testing import Result
 
 import irloop
 from irloop.errors import UsageError
+from irloop.messages.explain import all_messages, explanations
+from irloop.messages.message import Message
 from irloop.validation.engine import rule_classes
-from irloop.validation.messages import Message, all_messages, explanations
 
 FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "messages.json"
 SAID: list[dict[str, str]] = json.loads(FIXTURE.read_text(encoding="utf-8"))

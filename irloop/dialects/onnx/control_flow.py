@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from irloop.dialects import loops
 from irloop.dialects.onnx.base import OnnxOp
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.loops import Carried, ScanInput
 from irloop.graph.model import Body
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType

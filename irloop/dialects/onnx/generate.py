@@ -7,7 +7,7 @@ from typing import ClassVar
 from irloop import kernels
 from irloop.dialects import inference, ranges, searches, shapes
 from irloop.dialects.onnx.base import OnnxOp
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType

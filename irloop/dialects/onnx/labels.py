@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from irloop import kernels
 from irloop.dialects.onnx.features import MlOp
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import ElementType, TensorType, ValueType

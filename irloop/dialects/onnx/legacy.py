@@ -12,7 +12,7 @@ from irloop.dialects import inference
 from irloop.dialects.onnx.activation import Activation
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.onnx.normalization import EPSILON, BatchNormalization7
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import ElementType, ValueType
 

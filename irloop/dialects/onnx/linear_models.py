@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.onnx.features import MlOp
 from irloop.dialects.onnx.trees import classified, known_transform, rows_of
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 

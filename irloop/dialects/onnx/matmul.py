@@ -7,7 +7,7 @@ from irloop.dialects import inference
 from irloop.dialects.einsum import einsum_types
 from irloop.dialects.matmul import product_shape, square
 from irloop.dialects.onnx.base import OnnxOp
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import (
     UNKNOWN_DIM,

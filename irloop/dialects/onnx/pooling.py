@@ -8,7 +8,7 @@ from irloop import kernels
 from irloop.dialects import windows
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.onnx.convolution import halves
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, ElementType, Shape, TensorType, ValueType
 from irloop.kernels.geometry import Window

@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.onnx.convolution import Windowed
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType, broadcast_shapes
 

@@ -14,7 +14,7 @@ from irloop import kernels
 from irloop.dialects import inference, recurrent
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.recurrent import Activation
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import Dim, Shape, TensorType, ValueType
 

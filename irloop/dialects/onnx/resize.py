@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from irloop import kernels
 from irloop.dialects.onnx.base import OnnxOp
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 

@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.sampling import grid_sample_types, mode_of
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 

@@ -10,7 +10,7 @@ from functools import partial
 
 from irloop import kernels
 from irloop.dialects.onnx.base import OnnxOp
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import (
     UNKNOWN_DIM,

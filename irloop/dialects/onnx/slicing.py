@@ -7,7 +7,7 @@ from typing import Literal
 from irloop import kernels
 from irloop.dialects import inference, shapes, slices
 from irloop.dialects.onnx.base import OnnxOp
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import UNKNOWN_DIM, Dim, TensorType, ValueType
 from irloop.kernels.bounds import chunks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import (
     UNKNOWN_DIM,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.onnx.features import MlOp
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType

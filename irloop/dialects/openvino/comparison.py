@@ -8,7 +8,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.dialects.openvino.elementwise import Binary
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import ElementType, TensorType, ValueType, broadcast_shapes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irloop.dialects import loops
 from irloop.dialects.openvino.base import OpenVinoOp
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.loops import Carried, Concatenated, Sliced
 from irloop.graph.model import Body
 from irloop.graph.types import ElementType, ValueType

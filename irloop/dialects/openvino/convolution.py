@@ -7,7 +7,7 @@ import math
 from irloop import kernels
 from irloop.dialects import inference, windows
 from irloop.dialects.openvino.base import OpenVinoOp
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import (
     UNKNOWN_DIM,

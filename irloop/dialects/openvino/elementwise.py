@@ -11,7 +11,7 @@ from typing import ClassVar
 from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import Dim, ElementType, ValueType
 

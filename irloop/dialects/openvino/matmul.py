@@ -7,7 +7,7 @@ from irloop.dialects import inference
 from irloop.dialects.einsum import einsum_types
 from irloop.dialects.matmul import product_shape, square
 from irloop.dialects.openvino.base import OpenVinoOp
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import UNKNOWN_SHAPE, Shape, TensorType, ValueType, broadcast_shapes
 

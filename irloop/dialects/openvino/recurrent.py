@@ -12,7 +12,7 @@ from irloop import kernels
 from irloop.dialects import inference, recurrent
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.dialects.recurrent import Activation
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import Dim, Shape, TensorType, ValueType
 

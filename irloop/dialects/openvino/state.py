@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
-from irloop.graph.inference import Arguments
+from irloop.graph.arguments import Arguments
 from irloop.graph.types import UNKNOWN_SHAPE, ElementType, Shape, TensorType, ValueType
 
 __all__ = ["Assign", "Assign6", "ReadValue", "ReadValue6"]

@@ -1,9 +1,7 @@
-"""What messages of OpenVINO, ONNX Runtime and onnx.checker mean: one entry a kind of message.
+"""Explains messages of OpenVINO, ONNX Runtime and onnx.checker that a user pastes.
 
-An entry knows its message by a pattern; what the pattern names goes into the texts. `codes` are
-the rules that find the cause in the model. The entries stand in `messages_reader`,
-`messages_openvino` and `messages_onnx`. All patterns were taken from real messages of OpenVINO
-2026.4 and 2021.4, ONNX Runtime 1.31 and onnx 1.23, which the tests hold verbatim.
+The patterns were taken from real messages of OpenVINO 2026.4 and 2021.4, ONNX Runtime 1.31 and
+onnx 1.23; the tests hold those messages word for word.
 """
 
 from __future__ import annotations
@@ -13,24 +11,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from irloop.errors import UsageError
+from irloop.messages import onnx_messages, openvino_messages, reader_messages
+from irloop.messages.message import Message
 from irloop.validation.engine import rule_classes
 
-__all__ = ["Explanation", "Message", "all_messages", "explain_message", "explanations"]
-
-
-class Message(NamedTuple):
-    """One kind of message; `general` ones count only where nothing more precise matches."""
-
-    engine: str
-    pattern: str
-    cause: str
-    codes: tuple[str, ...]
-    advice: str
-    general: bool = False
+__all__ = ["Explanation", "all_messages", "explain_message", "explanations"]
 
 
 class Explanation(NamedTuple):
-    """What a message means: who says so, the cause, the rules that find it, what to do next."""
+    """The meaning of one message: its engine, the cause, the rules that find it, the next step."""
 
     engine: str
     cause: str
@@ -39,7 +28,7 @@ class Explanation(NamedTuple):
 
 
 def explanations(text: str) -> list[Explanation]:
-    """What is known of the messages in a pasted text; empty when none is known."""
+    """Return an explanation of each known message in a pasted text; empty when none is known."""
     line = " ".join(text.split())
     found = list(_matches(line))
     precise = [item for message, item in found if not message.general]
@@ -49,10 +38,8 @@ def explanations(text: str) -> list[Explanation]:
 
 
 def all_messages() -> tuple[Message, ...]:
-    """Every entry, OpenVINO's first."""
-    from irloop.validation import messages_onnx, messages_openvino, messages_reader
-
-    return (*messages_reader.MESSAGES, *messages_openvino.MESSAGES, *messages_onnx.MESSAGES)
+    """Every entry of the catalogue, OpenVINO's first."""
+    return (*reader_messages.MESSAGES, *openvino_messages.MESSAGES, *onnx_messages.MESSAGES)
 
 
 def _matches(line: str) -> Iterator[tuple[Message, Explanation]]:
@@ -66,7 +53,7 @@ def _matches(line: str) -> Iterator[tuple[Message, Explanation]]:
 
 
 def explain_message(text: str) -> str:
-    """What the messages in a pasted text mean, as text for people.
+    """Explain the messages in a pasted text, as text for people.
 
     Raises:
         UsageError: when none of them is known.
@@ -78,10 +65,10 @@ def explain_message(text: str) -> str:
             expected="a code (IRL203), or a message of OpenVINO, ONNX Runtime or onnx.checker",
             fix="run 'irloop validate MODEL' on the model that it is about",
         )
-    return "\n\n".join(map(_told, found)) + "\n"
+    return "\n\n".join(map(_as_text, found)) + "\n"
 
 
-def _told(item: Explanation) -> str:
+def _as_text(item: Explanation) -> str:
     lines = [f"{item.engine}: {item.cause}"]
     if item.codes:
         lines.append("  found by:")

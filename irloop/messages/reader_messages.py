@@ -1,8 +1,8 @@
-"""Messages of OpenVINO's reader about files, numbers, layers and edges: see `messages`."""
+"""Messages of OpenVINO's reader about files, numbers, layers and edges."""
 
 from __future__ import annotations
 
-from irloop.validation.messages import Message
+from irloop.messages.message import Message
 
 __all__ = ["MESSAGES"]
 

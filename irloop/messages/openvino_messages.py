@@ -1,8 +1,8 @@
-"""Messages of OpenVINO about bodies, operations and runs: see `messages`."""
+"""Messages of OpenVINO about bodies, operations and runs."""
 
 from __future__ import annotations
 
-from irloop.validation.messages import Message
+from irloop.messages.message import Message
 
 __all__ = ["MESSAGES"]
 

@@ -1,8 +1,8 @@
-"""Messages of ONNX Runtime and onnx.checker: see `messages`."""
+"""Messages of ONNX Runtime and onnx.checker."""
 
 from __future__ import annotations
 
-from irloop.validation.messages import Message
+from irloop.messages.message import Message
 
 __all__ = ["MESSAGES"]
 

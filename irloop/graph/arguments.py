@@ -1,0 +1,107 @@
+"""What an operation may ask about its inputs while its output types are inferred.
+
+`Arguments` is the interface that `Op.infer` receives; `irloop.graph.inference` implements it.
+It is stated apart, because graphs hold operations and inference works on graphs: an operation
+must not import either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from irloop.errors import InferenceError, InferenceKind
+from irloop.graph.types import Dim, ElementType, Shape, TensorType, ValueType
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+__all__ = ["Arguments"]
+
+
+class Arguments(Protocol):
+    """The inputs of one node as far as they are known: types, shapes and small constants."""
+
+    @property
+    def types(self) -> tuple[ValueType | None, ...]:
+        """The types of all inputs; None for an omitted one."""
+
+    @property
+    def outputs(self) -> tuple[ValueType, ...]:
+        """The types that the outputs have now: `infer_dims` finds the inferred ones."""
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of outputs that the node has."""
+
+    @property
+    def bodies(self) -> tuple[Any, ...]:
+        """The bodies of the node, each an `irloop.graph.model.Body`."""
+
+    def __len__(self) -> int:
+        """The number of inputs, omitted ones included."""
+
+    def has(self, position: int) -> bool:
+        """True when input `position` is connected."""
+
+    def type(self, position: int) -> ValueType:
+        """The type of an input; unknown when it is omitted."""
+
+    def tensor(self, position: int) -> TensorType:
+        """The type of an input that has to be a tensor.
+
+        Raises:
+            InferenceError: for a sequence or an optional.
+        """
+
+    def element(self, position: int) -> ElementType:
+        """The element type of an input; `DYNAMIC` when it is not known."""
+
+    def shape(self, position: int) -> Shape:
+        """The shape of an input."""
+
+    def rank(self, position: int) -> int | None:
+        """The rank of an input, or None when it is not known."""
+
+    def constant(self, position: int) -> Array | None:
+        """The value of an input that is constant and small, or None."""
+
+    def ints(self, position: int) -> tuple[int, ...] | None:
+        """The elements of a constant integer input (one for a scalar), or None."""
+
+    def dims(self, position: int) -> tuple[Dim, ...] | None:
+        """The elements of an integer input as far as they are known; None when none is."""
+
+    def infer_body(
+        self,
+        body: Any,
+        types: Sequence[ValueType],
+        constants: Mapping[int, Array] | None = None,
+    ) -> list[ValueType]:
+        """Infer a body from the types of its parameters; return the types of its results.
+
+        `constants` gives parameters that are the same constant in every iteration.
+        """
+
+    def constant_result(self, body: Any, result: int) -> Array | None:
+        """The value of a body result that `infer_body` found constant, or None."""
+
+    def errors_ignored(self) -> AbstractContextManager[None]:
+        """Drop the errors found in the block: a body that never runs may contradict itself."""
+
+    def error(
+        self,
+        message: str,
+        expected: str = "",
+        found: str = "",
+        *,
+        kind: InferenceKind = "operands",
+    ) -> InferenceError:
+        """Make an error that names this node; the caller raises it.
+
+        `kind` is "elements" where element types do not go together, and "range" where the
+        operation does not have that axis, number or word.
+        """

@@ -1,0 +1,22 @@
+"""One entry of the catalogue: a kind of message, its cause, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["Message"]
+
+
+class Message(NamedTuple):
+    """One kind of message that an engine prints.
+
+    The groups that `pattern` names are filled into `cause` and `advice`. `codes` are the rules
+    that find the cause in a model. A `general` entry counts only where no precise one matches.
+    """
+
+    engine: str
+    pattern: str
+    cause: str
+    codes: tuple[str, ...]
+    advice: str
+    general: bool = False
