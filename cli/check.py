@@ -119,6 +119,7 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
         relative=options["rtol"],
         absolute=options["atol"],
         seconds=options["seconds"],
+        max_memory=options["max_memory"],
     )
     console.done()
     if options["style"] == "json":

@@ -15,6 +15,7 @@ from . import report_conformance
 from .console import common_options, console_of
 from .exits import Exit
 from .files import write_whole
+from .options import memory_option
 
 if TYPE_CHECKING:
     from irloop import Conformance
@@ -80,6 +81,7 @@ _WRITERS: dict[str, Callable[[Conformance], str]] = {
     show_default=True,
     help="What one inference may take.",
 )
+@memory_option
 @click.option(
     "-j",
     "--jobs",

@@ -185,6 +185,7 @@ class _Job:
         weights_file: str | None,
         check: bool,
         engines: str,
+        max_memory: int,
         opset: int | None,
         ir_version: str | None,
         target: str | None,
@@ -203,6 +204,7 @@ class _Job:
         self.weights_file = weights_file
         self.check = check
         self.engines = engines
+        self.max_memory = max_memory
         self.opset = opset
         self.ir_version = None if ir_version is None else int(ir_version)
         self.target = target
@@ -354,7 +356,7 @@ class _Job:
             first = source
         elif self.weights_file is not None:
             first = read_model(self.source, self.weights_file)
-        self.comparison = compare(first, result, engines=self.engines)
+        self.comparison = compare(first, result, engines=self.engines, max_memory=self.max_memory)
         if not self.comparison.equal:
             raise _Refusal(status=exit_of(self.comparison))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +12,20 @@ from .console import Command
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["comparison_options", "engines_option", "weights_option"]
+__all__ = ["comparison_options", "engines_option", "memory_option", "memory_size", "weights_option"]
+
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+
+
+def memory_size(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+    """The number of bytes in a text such as 500M or 2G."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise click.BadParameter(f"{text!r} is no size such as 500M or 2G")
+    return int(match[1]) * _UNITS[match[2].upper()]
 
 
 def weights_option(name: str = "weights") -> Callable[[Command], Command]:
@@ -51,8 +65,24 @@ def comparison_options(command: Command) -> Command:
     return command
 
 
+def memory_option(command: Command) -> Command:
+    """What an engine may hold in memory, as parameter `max_memory` in bytes."""
+    return click.option(
+        "--max-memory",
+        callback=memory_size,
+        default="8G",
+        show_default=True,
+        metavar="SIZE",
+        help="What the process of an engine may hold in memory, as in 500M or 2G. Linux only.",
+    )(command)
+
+
 def engines_option(command: Command) -> Command:
-    """Which engines take part in a comparison, as parameter `engines`."""
+    """Which engines take part in a comparison, as parameter `engines`, and `max_memory`."""
+    return memory_option(_engines(command))
+
+
+def _engines(command: Command) -> Command:
     return click.option(
         "--engines",
         metavar="auto|NAME,NAME,...",

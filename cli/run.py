@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +13,14 @@ from . import report_text
 from .arrays import describe, matched
 from .console import common_options, console_of
 from .files import require_free, weight_files
-from .options import weights_option
+from .options import memory_size, weights_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from irloop import Limits, Model
 
-__all__ = ["command", "size"]
+__all__ = ["command"]
 
 EPILOG = """\
 \b
@@ -31,18 +30,6 @@ Examples:
   irloop run model.xml --seed 7 --trace 2> trace.txt
   irloop run model.xml --inputs in.npz --max-iterations 1000 --max-memory 2G
 """
-
-_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
-
-
-def size(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
-    """The number of bytes in a text such as 500M or 2G."""
-    if text is None:
-        return None
-    match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
-    if match is None:
-        raise click.BadParameter(f"{text!r} is no size such as 500M or 2G")
-    return int(match[1]) * _UNITS[match[2].upper()]
 
 
 @click.command("run", epilog=EPILOG, short_help="Run a model with the built-in executor.")
@@ -66,7 +53,10 @@ def size(context: click.Context, parameter: click.Parameter, text: str | None) -
 @click.option("--trace", is_flag=True, help="Every node in every iteration, on stderr.")
 @click.option("--max-iterations", type=click.IntRange(min=1), help="Of each loop.")
 @click.option(
-    "--max-memory", callback=size, metavar="SIZE", help="Allocated by the run, as in 500M or 2G."
+    "--max-memory",
+    callback=memory_size,
+    metavar="SIZE",
+    help="Allocated by the run, as in 500M or 2G.",
 )
 @click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True))
 @common_options

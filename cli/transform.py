@@ -155,7 +155,8 @@ def command(ctx: click.Context, /, source: str, **options: Any) -> None:
         console.progress(f"running {source} and the result")
         # The file itself is what its engine is to run.
         first = original if options["weights"] else source
-        comparison, guilty = _compared(first, result, watcher.steps, options["engines"])
+        how = {"engines": options["engines"], "max_memory": options["max_memory"]}
+        comparison, guilty = _compared(first, result, watcher.steps, how)
     console.done()
     proved = comparison is None or comparison.equal
     written = list(watcher.files)
@@ -315,16 +316,16 @@ def _paths(model: Model) -> dict[str, str]:
 
 
 def _compared(
-    original: Model | str, result: Model, steps: list[tuple[str, Model]], engines: str
+    original: Model | str, result: Model, steps: list[tuple[str, Model]], how: dict[str, Any]
 ) -> tuple[Comparison, str | None]:
     """Whether the two compute the same, and the first pass after which they do not."""
     from irloop import compare
 
-    comparison = compare(original, result, engines=engines)
+    comparison = compare(original, result, **how)
     if comparison.outcome != "different":
         return comparison, None
     for name, model in steps:
-        if compare(original, model, engines=engines).outcome == "different":
+        if compare(original, model, **how).outcome == "different":
             return comparison, name
     return comparison, None
 

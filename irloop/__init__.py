@@ -521,6 +521,7 @@ def compare(
     relative: float | None = None,
     absolute: float | None = None,
     seconds: float = 60.0,
+    max_memory: int | None = 8 * 2**30,
 ) -> Comparison:
     """Run two models with the same inputs and report what differs.
 
@@ -540,6 +541,7 @@ def compare(
         relative: |x - y| may be this times |x|; by default as fits the element type.
         absolute: and this much more.
         seconds: the time that one run of one model may take.
+        max_memory: the bytes that the process of an engine may hold; None: any number. Linux only.
 
     Raises:
         UsageError: for an engine that is missing or cannot run such a model, or inputs that do
@@ -561,6 +563,7 @@ def compare(
         sizes=sizes,
         tolerance=Tolerance(relative, absolute),
         seconds=seconds,
+        max_memory=max_memory,
     )
 
 
@@ -572,6 +575,7 @@ def conform(
     programs: int = 0,
     seed: int = 0,
     seconds: float = 30.0,
+    max_memory: int | None = 8 * 2**30,
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Conformance:
@@ -588,6 +592,7 @@ def conform(
         programs: how many generated programs to run as well, in each format the engine reads.
         seed: the seed of the first program.
         seconds: the limit of one inference.
+        max_memory: the bytes that the process of a case may hold; None: any number. Linux only.
         jobs: how many cases run at a time.
         progress: called with the number of cases done and the number of all cases.
 
@@ -603,6 +608,7 @@ def conform(
         programs=programs,
         seed=seed,
         seconds=seconds,
+        max_memory=max_memory,
         jobs=jobs,
         progress=progress,
     )

@@ -35,6 +35,7 @@ def assert_equivalent(
     trips: Sequence[int] = (5, 2, 1, 0),
     sizes: Mapping[str, int] | None = None,
     seconds: float = 60.0,
+    max_memory: int | None = 8 * 2**30,
 ) -> Comparison:
     """Run two models with the same inputs; every output has to agree in every run and engine.
 
@@ -54,6 +55,7 @@ def assert_equivalent(
         trips: what inputs that are trip counts are set to.
         sizes: sizes of dimensions that are not known, by name ("?": those without one).
         seconds: the time that one run of one model may take.
+        max_memory: the bytes that the process of an engine may hold; None: any number. Linux only.
 
     Returns:
         The comparison: how far apart the outputs are, and what no run exercised.
@@ -83,6 +85,7 @@ def assert_equivalent(
         relative=relative,
         absolute=absolute,
         seconds=seconds,
+        max_memory=max_memory,
     )
     if not found.equal:
         words = "are not equivalent" if found.outcome == "different" else "could not be compared"

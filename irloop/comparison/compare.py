@@ -19,6 +19,7 @@ from irloop.comparison.runs import Run, run_inside
 from irloop.comparison.tally import Tally
 from irloop.comparison.trials import tried
 from irloop.engines.catalogue import Engine
+from irloop.engines.watch import MEMORY
 from irloop.errors import IrloopError
 from irloop.execution.session import output_names
 from irloop.formats.detect import detect
@@ -44,6 +45,7 @@ def compare(
     sizes: Mapping[str, int] | None = None,
     tolerance: Tolerance | None = None,
     seconds: float = 60.0,
+    max_memory: int | None = MEMORY,
 ) -> Comparison:
     """Run two models with the same inputs and report what differs.
 
@@ -59,6 +61,7 @@ def compare(
         sizes: sizes of dimensions that are not known, by their name ("?": those without one).
         tolerance: what counts as equal; by default as fits each element type.
         seconds: the time that one run of one model may take.
+        max_memory: the bytes that the process of an engine may hold; None: any number.
 
     Raises:
         UsageError: for an engine that is missing or cannot run such a model, or inputs that do
@@ -67,7 +70,7 @@ def compare(
     """
     dialects = (_dialect(first), _dialect(second))
     lanes, missing = lanes_of(engines, (engine_a, engine_b), dialects)
-    with Lanes(lanes) as processes:
+    with Lanes(lanes, max_memory) as processes:
         sides = (_side(first), _side(second))
         work = _Work(sides, lanes, missing, processes, tolerance or Tolerance(), seconds)
         problems = list(_structure(sides))

@@ -19,7 +19,6 @@ from irloop.comparison.judge import Judge
 from irloop.comparison.lanes import NUMPY, Lane, Lanes, Side
 from irloop.comparison.runs import ITERATIONS, Run, run_outside, written
 from irloop.comparison.twin import safe_twin
-from irloop.engines.process import Process
 from irloop.errors import IrloopError
 from irloop.execution.limits import Limits
 from irloop.execution.session import Session
@@ -203,7 +202,7 @@ class Explainer:
             file = self.lanes.file(lane.side, self.sides[lane.side])
             if isinstance(file, IrloopError):
                 return None
-            with Process(lane.engine, file) as process:
+            with self.lanes.process(lane.engine, file) as process:
                 trials = [self.trials[lane.side][number]]
                 self._others[key] = run_outside(process, trials, self.seconds)
         (run,) = self._others[key]
@@ -246,7 +245,7 @@ class Explainer:
             except IrloopError:
                 return [], ""
             codes = ", ".join(hazard.code for hazard in hazards)
-            with Process(lane.engine, file) as process:
+            with self.lanes.process(lane.engine, file) as process:
                 return run_outside(process, self.trials[lane.side], self.seconds), codes
 
     def _again(self, lane: Lane, how: str, options: dict[str, str]) -> list[Run]:
@@ -256,7 +255,7 @@ class Explainer:
             file = self.lanes.file(lane.side, self.sides[lane.side])
             if isinstance(file, IrloopError):
                 return [Run() for _ in self.trials[lane.side]]
-            with Process(lane.engine, file, options=options) as process:
+            with self.lanes.process(lane.engine, file, options) as process:
                 self._others[key] = run_outside(process, self.trials[lane.side], self.seconds)
         return self._others[key]
 

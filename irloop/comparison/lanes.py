@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -13,6 +14,7 @@ from irloop.comparison.inputs import Trial
 from irloop.comparison.runs import Run, run_outside, written
 from irloop.engines.catalogue import ENGINES, Engine, engine_of, require
 from irloop.engines.process import Process
+from irloop.engines.watch import MEMORY
 from irloop.errors import IrloopError, UsageError
 from irloop.files import scratch
 from irloop.graph.model import Model
@@ -99,11 +101,14 @@ def _own_lanes(engines: Sequence[Engine], dialects: tuple[str, str]) -> list[Lan
 class Lanes:
     """The processes of all lanes but those of irloop's own executor, started at once."""
 
-    def __init__(self, lanes: Sequence[Lane]) -> None:
+    def __init__(self, lanes: Sequence[Lane], memory: int | None = MEMORY) -> None:
+        self._memory = memory
         self._scratch = ExitStack()
         self._folder = self._scratch.enter_context(scratch())
         self._files: dict[int, Path | IrloopError] = {}
-        self._processes = {lane: Process(lane.engine) for lane in lanes if lane.engine != NUMPY}
+        self._processes = {
+            lane: self.process(lane.engine) for lane in lanes if lane.engine != NUMPY
+        }
         self._pool = ThreadPoolExecutor(max(1, len(self._processes)))
 
     def __enter__(self) -> Lanes:
@@ -119,6 +124,15 @@ class Lanes:
             process.close()
         self._pool.shutdown()
         self._scratch.close()
+
+    def process(
+        self,
+        engine: Engine,
+        file: str | os.PathLike[str] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> Process:
+        """A new process of an engine within the same bound of memory."""
+        return Process(engine, file, options=options, memory=self._memory)
 
     def load(self, sides: tuple[Side, Side]) -> None:
         """Have every process load its model; returns before they have."""

@@ -10,6 +10,7 @@ from irloop.conformance.programs.cases import program_cases
 from irloop.conformance.suite import run_cases
 from irloop.conformance.table import Conformance
 from irloop.engines.catalogue import engine_of
+from irloop.engines.watch import MEMORY
 from irloop.errors import UsageError
 
 __all__ = ["conform"]
@@ -26,6 +27,7 @@ def conform(
     programs: int = 0,
     seed: int = 0,
     seconds: float = 30.0,
+    max_memory: int | None = MEMORY,
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Conformance:
@@ -41,7 +43,9 @@ def conform(
         if form in chosen.dialects:
             cases += program_cases(programs, seed, form)
     cases = _wanted(cases, features, names)
-    outcomes = run_cases(chosen, cases, seconds=seconds, jobs=jobs, progress=progress)
+    outcomes = run_cases(
+        chosen, cases, seconds=seconds, memory=max_memory, jobs=jobs, progress=progress
+    )
     return Conformance(chosen, tuple(outcomes))
 
 

@@ -15,6 +15,7 @@ from irloop.conformance.case import Case, Empty, Run
 from irloop.engines.answer import Answer, Failure
 from irloop.engines.catalogue import Engine
 from irloop.engines.process import Process
+from irloop.engines.watch import MEMORY
 from irloop.files import scratch
 from irloop.formats.onnx.text import from_text
 from irloop.formats.openvino.writer import write as write_ir
@@ -45,6 +46,7 @@ _FAILURES = {
     Failure.RAISED: Verdict.REFUSED,
     Failure.CRASHED: Verdict.CRASHED,
     Failure.HUNG: Verdict.HUNG,
+    Failure.OUTGREW: Verdict.CRASHED,
 }
 
 
@@ -62,6 +64,7 @@ def run_cases(
     cases: Sequence[Case],
     *,
     seconds: float = 30.0,
+    memory: int | None = MEMORY,
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Outcome]:
@@ -71,6 +74,7 @@ def run_cases(
         engine: the engine, which reads the format of every case.
         cases: what to run, in this order.
         seconds: the limit of each inference, and of loading a model.
+        memory: the bytes that the process of the engine may hold; None: any number.
         jobs: how many processes run at a time.
         progress: called with the number of cases that are done and the number of all.
     """
@@ -79,7 +83,9 @@ def run_cases(
         scratch() as folder,
         ThreadPoolExecutor(max_workers=jobs) as pool,
     ):
-        work = (pool.submit(_run_case, engine, case, Path(folder), seconds) for case in cases)
+        work = (
+            pool.submit(_run_case, engine, case, Path(folder), seconds, memory) for case in cases
+        )
         for job in list(work):
             outcomes.append(job.result())
             if progress is not None:
@@ -87,9 +93,11 @@ def run_cases(
     return outcomes
 
 
-def _run_case(engine: Engine, case: Case, folder: Path, seconds: float) -> Outcome:
+def _run_case(
+    engine: Engine, case: Case, folder: Path, seconds: float, memory: int | None
+) -> Outcome:
     model, path = write_case(case, folder)
-    with Process(engine, path) as process:
+    with Process(engine, path, memory=memory) as process:
         for number, item in enumerate(case.runs):
             feeds = arrays_of(item.inputs, model.graph.inputs)
             answer = process.run(feeds, seconds=seconds)

@@ -18,6 +18,7 @@ class Failure(Enum):
     RAISED = "raised an error"
     CRASHED = "crashed"
     HUNG = "did not come back"
+    OUTGREW = "took too much memory"
 
     def __str__(self) -> str:
         return self.value

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import IO, Any
@@ -15,6 +14,7 @@ from typing import IO, Any
 from irloop.engines import wire
 from irloop.engines.answer import Answer, Failure
 from irloop.engines.catalogue import Engine
+from irloop.engines.watch import MEMORY, Watch
 
 __all__ = ["Process"]
 
@@ -36,6 +36,7 @@ class Process:
         model: str | os.PathLike[str] | None = None,
         *,
         options: Mapping[str, str] | None = None,
+        memory: int | None = MEMORY,
     ) -> None:
         """Start the child process.
 
@@ -44,9 +45,11 @@ class Process:
             model: the path of the model, if it is there already; else see `load`.
             options: for ONNX Runtime ``optimization``: none or all; for OpenVINO properties of
                 its CPU plugin.
+            memory: the bytes that the process may hold; None: as many as there are.
         """
         self._engine = engine
         self._options = dict(options or {})
+        self._memory = memory
         self._model: str | None = None
         self._ready = False
         self._failed: Answer | None = None
@@ -127,35 +130,27 @@ class Process:
         child = self._child
         assert child is not None
         assert child.stdout is not None
-        late = threading.Event()
-
-        def stop() -> None:
-            late.set()
-            child.kill()
-
-        timer = threading.Timer(seconds, stop)
-        timer.start()
-        try:
-            if head is not None:
-                wire.send(self._stdin, head, values)
-            answer = wire.receive(child.stdout)
-        except OSError:
-            answer = None
-        finally:
-            timer.cancel()
+        with Watch(child, seconds=seconds, memory=self._memory) as watch:
+            try:
+                if head is not None:
+                    wire.send(self._stdin, head, values)
+                answer = wire.receive(child.stdout)
+            except OSError:
+                answer = None
         if answer is None:
-            return self._died(f"more than {seconds:g} seconds" if late.is_set() else ""), []
+            return self._died(watch), []
         if "error" in answer[0]:
             return Answer(self._engine, None, error, answer[0]["error"]), []
         return None, answer[1]
 
-    def _died(self, late: str) -> Answer:
+    def _died(self, watch: Watch) -> Answer:
         assert self._child is not None
         code = self._child.wait()
         printed = self._printed()
         self.close()
-        if late:
-            return Answer(self._engine, None, Failure.HUNG, late)
+        if watch.reason:
+            failure = Failure.HUNG if watch.is_late else Failure.OUTGREW
+            return Answer(self._engine, None, failure, watch.reason)
         words = signal.Signals(-code).name if code < 0 else f"exit status {code}"
         words = f"{words}; it printed: {printed}" if printed else words
         return Answer(self._engine, None, Failure.CRASHED, words)

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 
+import irloop
 from irloop.engines.answer import Failure
 from irloop.engines.catalogue import ENGINES, engine_of
 from irloop.engines.process import Process
@@ -204,3 +205,41 @@ def test_names_of_engines() -> None:
     for name in ("torch", "module:", ":function", "a b:c"):
         with pytest.raises(UsageError, match="no engine"):
             engine_of(name)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is watched on Linux only")
+def test_too_much_memory_is_an_answer_and_the_next_run_is_not_hurt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = written_module(
+        tmp_path,
+        monkeypatch,
+        """
+def make(path):
+    def run(values):
+        held = []
+        while values[0] > 1:
+            held.append(b"x" * 2**24)
+        return values
+    return run
+""",
+    )
+    with Process(engine_of(name), "nowhere", memory=2**30) as process:
+        answers = [process.run([np.float32(x)], seconds=SECONDS) for x in (2, 1)]
+    assert answers[0].failure is Failure.OUTGREW
+    assert "1024 MB are allowed" in answers[0].words
+    assert str(answers[0]).startswith(f"{name} took too much memory: ")
+    assert answers[1].outputs == [1]
+
+
+def test_the_bound_of_memory_holds_in_a_comparison(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No engine of this kind fits into 1 MB: the interpreter alone is larger."""
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("memory is watched on Linux only")
+    name = written_module(tmp_path, monkeypatch, "def make(path):\n    time.sleep(60)\n")
+    path = saved(tmp_path, "m (float[2] x) => (float[2] y) { y = Neg (x) }")
+    found = irloop.compare(path, path, engine_b=name, max_memory=2**20)
+    assert not found.equal
+    assert "took too much memory" in str(found)

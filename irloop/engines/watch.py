@@ -1,0 +1,68 @@
+"""Ends a child process that takes too long or holds too much memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+import time
+
+__all__ = ["MEMORY", "Watch"]
+
+#: What the process of an engine may hold in memory unless something else is asked for, in bytes.
+MEMORY = 8 * 2**30
+
+#: The process is looked at this often, in seconds.
+PERIOD = 0.05
+
+
+class Watch:
+    """Watches a child process in a thread of its own, from its beginning to its end.
+
+    `reason` tells why it killed the process; it is empty where it did not. What a process holds
+    (its resident memory) is known on Linux only; elsewhere only time is limited.
+    """
+
+    def __init__(
+        self, child: subprocess.Popen[bytes], *, seconds: float, memory: int | None
+    ) -> None:
+        self.reason = ""
+        self.is_late = False
+        self._child = child
+        self._seconds = seconds
+        self._memory = memory
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        end = time.monotonic() + self._seconds
+        limited = self._memory is not None and held_by(self._child.pid) is not None
+        while not self._done.wait(min(PERIOD if limited else self._seconds, self._seconds)):
+            if time.monotonic() >= end:
+                self.is_late = True
+                self.reason = f"more than {self._seconds:g} seconds"
+                break
+            held = held_by(self._child.pid) if limited else None
+            if held is not None and self._memory is not None and held > self._memory:
+                self.reason = f"{held / 2**20:.0f} MB, {self._memory / 2**20:.0f} MB are allowed"
+                break
+        if self.reason:
+            self._child.kill()
+
+
+def held_by(process: int) -> int | None:
+    """The resident memory of a process in bytes; None where it is not known."""
+    try:
+        with open(f"/proc/{process}/statm", "rb") as file:
+            pages = int(file.read().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return None
