@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -47,10 +47,11 @@ def command(
 ) -> None:
     """List the operations irloop knows, or those called NAME, and what it can do with each.
 
-    Letter case does not matter in NAME; * and ? stand for other characters. There is one line for
-    each meaning: opsets says which have it, and export, import are the two directions of conversion
-    (to ONNX, to OpenVINO; - where it is the other format's). infer: types and shapes are inferred;
-    run: the built-in executor runs it.
+    Letter case does not matter in NAME; * and ? match other characters. There is one line for each
+    version of an operation, with the opsets that have it. infer: types and shapes are inferred.
+    run: the built-in executor runs it. export: it converts to ONNX. import: it converts to
+    OpenVINO. A NAME without * and ? also lists inputs, outputs and attributes, with element types,
+    defaults and ranges.
     """
     from irloop import operations
     from irloop.errors import UsageError
@@ -73,6 +74,9 @@ def command(
         return
     _print([HEADERS, *map(_cells, rows)])
     click.echo(f"{len(rows)} operations")
+    for row in rows:
+        if row.type.lower() in wanted:
+            _describe(row)
 
 
 def _entry(row: Coverage) -> dict[str, object]:
@@ -88,7 +92,29 @@ def _entry(row: Coverage) -> dict[str, object]:
         "export": row.exported,
         "import": row.imported,
         "notes": row.notes,
+        "summary": row.summary,
+        "inputs": [item._asdict() for item in row.inputs],
+        "outputs": [item._asdict() for item in row.outputs],
+        "attributes": [
+            item._asdict() | {"default": _plain(item.default)} for item in row.attributes
+        ],
     }
+
+
+def _plain(value: Any) -> Any:
+    """A default as JSON has it; element types and shapes as text."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
+
+
+def _describe(row: Coverage) -> None:
+    click.echo(f"\n{row.label} ({row.dialect}): {row.summary}")
+    lines = [("  input", item.label, item.types) for item in row.inputs]
+    lines += [("  output", item.label, item.types) for item in row.outputs]
+    lines += [("  attribute", item.name, item.description) for item in row.attributes]
+    if lines:
+        _print(lines)
 
 
 def _cells(row: Coverage) -> tuple[str, ...]:

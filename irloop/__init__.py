@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from irloop.diagnostics import Location as Location
     from irloop.diagnostics import Report as Report
     from irloop.diagnostics import Severity as Severity
+    from irloop.dialects.attributes import Attribute as Attribute
+    from irloop.dialects.attributes import Operand as Operand
     from irloop.errors import ExecutionError as ExecutionError
     from irloop.errors import InferenceError as InferenceError
     from irloop.errors import IrloopError as IrloopError
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
 
 #: Where each public class lives; loaded when it is first asked for.
 _CLASSES = {
+    "Attribute": "irloop.dialects.attributes",
     "Comparison": "irloop.comparison.compare",
     "Conformance": "irloop.conformance.table",
     "Coverage": "irloop.conversion.coverage",
@@ -76,6 +79,7 @@ _CLASSES = {
     "Model": "irloop.graph.model",
     "ModelDiff": "irloop.comparison.diff",
     "Node": "irloop.graph.model",
+    "Operand": "irloop.dialects.attributes",
     "PassInfo": "irloop.passes.library",
     "PassRecord": "irloop.passes.profile",
     "Profile": "irloop.passes.profile",
@@ -94,6 +98,7 @@ _CLASSES = {
 }
 
 __all__ = [
+    "Attribute",
     "Comparison",
     "Conformance",
     "Coverage",
@@ -108,6 +113,7 @@ __all__ = [
     "Model",
     "ModelDiff",
     "Node",
+    "Operand",
     "PassInfo",
     "PassRecord",
     "Profile",

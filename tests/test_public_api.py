@@ -46,6 +46,7 @@ ERRORS = {
     "WriteError",
 }
 CLASSES = {
+    "Attribute",
     "Comparison",
     "Conformance",
     "Coverage",
@@ -56,6 +57,7 @@ CLASSES = {
     "Model",
     "ModelDiff",
     "Node",
+    "Operand",
     "PassInfo",
     "PassRecord",
     "Profile",

@@ -9,7 +9,7 @@ from docs.generate.markdown import table
 from docs.generate.refusals import reasons
 from irloop import Coverage
 
-__all__ = ["counts", "operations", "refused"]
+__all__ = ["counts", "described", "operations", "refused"]
 
 _MARKS = {True: "yes", False: "**no**", None: "-"}
 
@@ -39,6 +39,20 @@ def operations(dialect: str) -> str:
     way = "export" if dialect == "openvino" else "import"
     rows = map(_row, _rows(dialect))
     return table(("operation", "opsets", "infer", "run", way, "notes"), rows)
+
+
+def described(dialect: str) -> str:
+    """Inputs, outputs and attributes of all operations of a dialect."""
+    rows = [
+        (
+            f"`{row.label}`",
+            "<br>".join(f"{item.label}: {item.types}" for item in row.inputs),
+            "<br>".join(f"{item.label}: {item.types}" for item in row.outputs),
+            "<br>".join(f"`{item.name}`: {item.description}" for item in row.attributes),
+        )
+        for row in _rows(dialect)
+    ]
+    return table(("operation", "inputs", "outputs", "attributes"), rows)
 
 
 def _rows(dialect: str) -> list[Coverage]:

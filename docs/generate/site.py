@@ -34,6 +34,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "hazards": hazards.index,
     "messages": messages.known,
     "operation counts": operations.counts,
+    "operations described onnx": partial(operations.described, "onnx"),
+    "operations described openvino": partial(operations.described, "openvino"),
     "operations onnx": partial(operations.operations, "onnx"),
     "operations openvino": partial(operations.operations, "openvino"),
     "other codes": rules.other_codes,

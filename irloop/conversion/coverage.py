@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from irloop.conversion import pipelines  # noqa: F401  registers every conversion rule
 from irloop.conversion.framework.translation import EXPORTS, IMPORTS, NO_COUNTERPART
+from irloop.dialects.attributes import Attribute, Operand, attributes_of, operands_of
 from irloop.dialects.onnx import ONNX
 from irloop.dialects.onnx.control_flow import Scan8
 from irloop.dialects.openvino import OPENVINO
@@ -40,7 +41,9 @@ class Coverage(NamedTuple):
     `since` is the opset that introduced this meaning and `until` the last one that has it, None
     where the newest has. `infer`: element types and shapes are inferred. `run`: the executor runs
     it. `exported`: it can be said in ONNX; None for an operation of ONNX. `imported`: it can be
-    said in OpenVINO; None for an operation of OpenVINO. `notes` says why not, or how.
+    said in OpenVINO; None for an operation of OpenVINO. `notes` says why not, or how. `summary`
+    is the first sentence on what the operation computes; `attributes`, `inputs` and `outputs`
+    describe those of its class.
     """
 
     dialect: str
@@ -53,6 +56,10 @@ class Coverage(NamedTuple):
     exported: bool | None
     imported: bool | None
     notes: str
+    summary: str = ""
+    attributes: tuple[Attribute, ...] = ()
+    inputs: tuple[Operand, ...] = ()
+    outputs: tuple[Operand, ...] = ()
 
     @property
     def label(self) -> str:
@@ -99,6 +106,7 @@ def _row(dialect: str, cls: type[Op], newer: type[Op] | None) -> Coverage:
     basic = issubclass(cls, _BASICS)
     last = None if newer is None else newer.since - 1
     converted, notes = _conversion(dialect, cls)
+    inputs, outputs = _operands(dialect, cls)
     return Coverage(
         dialect,
         cls.domain,
@@ -110,7 +118,21 @@ def _row(dialect: str, cls: type[Op], newer: type[Op] | None) -> Coverage:
         exported=converted if dialect == "openvino" else None,
         imported=converted if dialect == "onnx" else None,
         notes=notes,
+        summary=(cls.__doc__ or "").strip().partition("\n")[0],
+        attributes=tuple(attributes_of(cls).values()),
+        inputs=inputs,
+        outputs=outputs,
     )
+
+
+def _operands(dialect: str, cls: type[Op]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+    """Inputs and outputs: of ONNX from its schemas, of OpenVINO from the classes."""
+    if dialect == "openvino" or cls.operands:
+        return operands_of(cls)
+    from irloop.formats.onnx import schemas
+
+    found = schemas.operands(cls.type, cls.since, cls.domain)
+    return operands_of(cls) if found is None else found
 
 
 def _conversion(dialect: str, cls: type[Op]) -> tuple[bool, str]:

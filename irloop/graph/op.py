@@ -113,6 +113,9 @@ class Op(Record):
     arity: ClassVar[tuple[int, int | None]] = (0, None)
     n_outputs: ClassVar[int | None] = 1
     pure: ClassVar[bool] = True
+    #: Names and element types of the inputs and outputs, as ``data: any, axis?: i64 -> any``; only
+    #: for people to read (`irloop ops`).
+    operands: ClassVar[str] = ""
     #: Both operands may be swapped; patterns try it.
     commutative: ClassVar[bool] = False
     registry: ClassVar[Registry | None] = None

@@ -17,9 +17,36 @@ from typing import Any, ClassVar, cast, dataclass_transform, get_type_hints
 __all__ = ["Record", "attribute"]
 
 
-def attribute(default: Any = MISSING, *, name: str | None = None, doc: str = "") -> Any:
-    """A dataclass field for an attribute whose name in the file is not a Python name."""
-    metadata = {"name": name, "doc": doc}
+def attribute(
+    default: Any = MISSING,
+    *,
+    name: str | None = None,
+    words: tuple[str, ...] = (),
+    least: int | None = None,
+    most: int | None = None,
+    entries: tuple[int, int | None] = (0, None),
+    needed: bool = False,
+) -> Any:
+    """A dataclass field with what is known of the attribute beyond its type and default.
+
+    Args:
+        default: its value where a file has none; without one a file has to give it.
+        name: its name in the file, where that is not the name of the field.
+        words: the texts it may be, in any letter case.
+        least: the smallest number, for each entry of a list.
+        most: the largest number, for each entry of a list.
+        entries: the smallest and the largest number of entries of a list (None: no limit).
+        needed: True when OpenVINO refuses a file without it, although the specification gives
+            a default; irloop reads such a file with the default.
+    """
+    metadata = {
+        "name": name,
+        "words": words,
+        "least": least,
+        "most": most,
+        "entries": entries,
+        "needed": needed,
+    }
     if default is MISSING:
         return field(metadata=metadata)
     return field(default=default, metadata=metadata)

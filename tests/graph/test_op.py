@@ -18,7 +18,7 @@ class Window(Op):
 
     axis: int
     size: int = 1
-    mode: str = attribute(default="same", name="auto-mode", doc="how")
+    mode: str = attribute(default="same", name="auto-mode")
 
 
 class WideWindow(Window):

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from irloop import operations
+from irloop.dialects.attributes import operands_of
 from irloop.dialects.openvino import OPENVINO
+from irloop.graph.op import Op
 
 SUITE = Path(__file__).resolve().parents[2].parent / "shared" / "opconf" / "COVERAGE.md"
 
@@ -68,6 +70,17 @@ def test_an_operation_that_the_standard_defines_by_a_function() -> None:
     (row,) = [row for row in operations() if row.type == "LinearAttention"]
     assert row.imported
     assert "function" in row.notes
+
+
+@pytest.mark.parametrize("cls", OPENVINO.all(), ids=lambda cls: cls.label)
+def test_operands_are_as_many_as_inputs_and_outputs(cls: type[Op]) -> None:
+    assert cls.operands, "name the inputs and outputs"
+    inputs, outputs = operands_of(cls)
+    fewest, most = cls.arity
+    assert most == (None if inputs[-1:] and inputs[-1].variadic else len(inputs))
+    assert fewest >= sum(not item.optional and not item.variadic for item in inputs)
+    assert most is None or fewest == sum(not item.optional for item in inputs)
+    assert cls.n_outputs == (None if outputs[-1].variadic else len(outputs))
 
 
 def _classes_of_suite() -> Iterator[tuple[str, int, str]]:

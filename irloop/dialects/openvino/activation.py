@@ -8,7 +8,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import ValueType
 
 __all__ = [
@@ -37,6 +37,8 @@ __all__ = [
 
 class Activation(OpenVinoOp):
     """One number in, one of the same type out; `function` names the kernel."""
+
+    operands = "data: float -> float"
 
     function: ClassVar[str] = ""
 
@@ -100,7 +102,7 @@ class Gelu2(Activation, type="Gelu", since=2, inputs=1):
 class Gelu7(Activation, type="Gelu", since=7, inputs=1):
     """Gelu by the error function or approximated by tanh (Gelu-7)."""
 
-    approximation_mode: str = "ERF"
+    approximation_mode: str = attribute(default="ERF", words=("erf", "tanh"))
 
     @property
     def is_tanh(self) -> bool:
@@ -119,6 +121,8 @@ class Gelu7(Activation, type="Gelu", since=7, inputs=1):
 
 class Swish(Activation, type="Swish", since=4, inputs=(1, 2)):
     """x * sigmoid(beta * x), beta an optional scalar of value 1 (Swish-4)."""
+
+    operands = "data: float, beta?: float -> float"
 
     function: ClassVar[str] = "swish"
 
@@ -139,17 +143,23 @@ class Elu(Activation, type="Elu", since=1, inputs=1):
 class Selu(Activation, type="Selu", since=1, inputs=3):
     """lambda * x above 0, lambda * alpha * (exp(x) - 1) below; inputs x, alpha, lambda (Selu-1)."""
 
+    operands = "data: float, alpha: float, lambda: float -> float"
+
     function: ClassVar[str] = "selu"
 
 
 class HardSigmoid(Activation, type="HardSigmoid", since=1, inputs=3):
     """min(max(alpha * x + beta, 0), 1); inputs x, alpha, beta (HardSigmoid-1)."""
 
+    operands = "data: float, alpha: float, beta: float -> float"
+
     function: ClassVar[str] = "hard_sigmoid"
 
 
 class PReLU(Activation, type="PReLU", since=1, inputs=2):
     """x above 0, slope * x below; a slope of one dimension belongs to axis 1 (PReLU-1)."""
+
+    operands = "data: float, slope: float -> float"
 
     function: ClassVar[str] = "prelu_channel"
 

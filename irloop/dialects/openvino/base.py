@@ -10,7 +10,45 @@ from typing import ClassVar
 
 from irloop.graph.op import Op, Registry
 
-__all__ = ["OPENVINO", "OpenVinoOp"]
+__all__ = [
+    "BROADCASTS",
+    "INDICES",
+    "OPENVINO",
+    "PADDINGS",
+    "PAD_MODES",
+    "REDUCTIONS",
+    "RESIZE_MODES",
+    "OpenVinoOp",
+]
+
+# Words that attributes of several operations may have.
+
+#: `auto_broadcast`, and `mode` of Broadcast.
+BROADCASTS = ("none", "numpy", "pdpd", "explicit", "bidirectional")
+
+#: Element types of indices and counts.
+INDICES = ("i32", "i64")
+
+#: `auto_pad` of convolutions and poolings.
+PADDINGS = ("explicit", "same_upper", "same_lower", "valid", "notset")
+
+#: `pad_mode` of Pad.
+PAD_MODES = ("constant", "edge", "reflect", "symmetric")
+
+#: `reduction` of the scatter operations.
+REDUCTIONS = ("none", "sum", "prod", "min", "max", "mean", "sub")
+
+#: `mode` of Interpolate.
+RESIZE_MODES = (
+    "nearest",
+    "linear",
+    "linear_onnx",
+    "cubic",
+    "area",
+    "bilinear_pillow",
+    "bicubic_pillow",
+)
+
 
 OPENVINO = Registry(ignore_case=True)
 
@@ -19,3 +57,7 @@ class OpenVinoOp(Op):
     """An operation of OpenVINO's opset1, opset2, ...; `domain` is empty for those."""
 
     registry: ClassVar[Registry | None] = OPENVINO
+    #: Opsets from `since` on in which OpenVINO does not find the type.
+    not_in: ClassVar[frozenset[int]] = frozenset()
+    #: Files of before opset6 give its version as "experimental" or "extension".
+    once_experimental: ClassVar[bool] = False

@@ -49,6 +49,8 @@ class FromYuv(OpenVinoOp):
 class FromNV12(FromYuv):
     """U and V interleaved."""
 
+    operands = "Y or all planes: u8 | float, UV?: u8 | float -> u8 | float"
+
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.color.nv12(reverse=self.reverse())
 
@@ -63,6 +65,8 @@ class NV12toBGR(FromNV12, type="NV12toBGR", since=8, inputs=(1, 2)):
 
 class FromI420(FromYuv):
     """U and V in planes of their own."""
+
+    operands = "Y or all planes: u8 | float, U?: u8 | float, V?: u8 | float -> u8 | float"
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.color.i420(reverse=self.reverse())

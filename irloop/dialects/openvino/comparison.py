@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from irloop import kernels
 from irloop.dialects import inference
-from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.openvino.base import BROADCASTS, OpenVinoOp
 from irloop.dialects.openvino.elementwise import Binary
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel, attribute
@@ -40,6 +40,8 @@ __all__ = [
 
 class Comparison(Binary):
     """Two operands of one type in, boolean out; `function` names the kernel."""
+
+    operands = "x: any, y: any -> boolean"
 
     function: ClassVar[str] = ""
 
@@ -93,6 +95,8 @@ class LessEqual(Comparison, type="LessEqual", since=1, inputs=2):
 class Logical(Comparison):
     """Two booleans in, one out."""
 
+    operands = "x: boolean, y: boolean -> boolean"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.boolean(args)
         return self.broadcast(args, ElementType.BOOLEAN)
@@ -131,6 +135,8 @@ class Xor(Logical, type="Xor", since=1, until=1, inputs=2):
 class LogicalNot(OpenVinoOp, type="LogicalNot", since=1, inputs=1):
     """True where the operand is not (LogicalNot-1)."""
 
+    operands = "data: boolean -> boolean"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.boolean(args)
         return [TensorType(ElementType.BOOLEAN, args.shape(0))]
@@ -146,7 +152,9 @@ class Select(OpenVinoOp, type="Select", since=1, inputs=3):
     `auto_broadcast_axis` of the third (0 when absent).
     """
 
-    auto_broadcast: str = "numpy"
+    operands = "condition: boolean, then: any, else: any -> any"
+
+    auto_broadcast: str = attribute(default="numpy", words=BROADCASTS)
     auto_broadcast_axis: int | None = attribute(
         default=None, name="auto_broadcast.auto_broadcast_axis"
     )
@@ -184,6 +192,8 @@ class Select(OpenVinoOp, type="Select", since=1, inputs=3):
 
 class Check(OpenVinoOp):
     """A float in, boolean out."""
+
+    operands = "data: float -> boolean"
 
     function: ClassVar[str] = ""
 
@@ -223,6 +233,8 @@ class IsInf(Check, type="IsInf", since=10, inputs=1):
 
 class Bitwise(Binary):
     """Two integers (or booleans) in, one of the same type out."""
+
+    operands = "x: integer | boolean, y: integer | boolean -> integer | boolean"
 
     function: ClassVar[str] = ""
 
@@ -269,6 +281,8 @@ class BitwiseRightShift(Bitwise, type="BitwiseRightShift", since=15, inputs=2):
 
 class BitwiseNot(OpenVinoOp, type="BitwiseNot", since=13, inputs=1):
     """All bits flipped; booleans inverted (BitwiseNot-13)."""
+
+    operands = "data: integer | boolean -> integer | boolean"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if args.element(0).is_float:

@@ -19,6 +19,8 @@ class TensorIterator(OpenVinoOp, type="TensorIterator", since=1, inputs=(0, None
     range of a concatenated output; without either there is one iteration.
     """
 
+    operands = "values of the body...: any -> outputs...: any"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         types = loops.parameter_types(args, args.bodies[0], keep_element=True)
         return loops.infer_loop(args, types, lambda body: _slices(args, body), keep_element=True)
@@ -31,6 +33,10 @@ class Loop(OpenVinoOp, type="Loop", since=5, inputs=(2, None), outputs=None):
     before the first iteration (boolean, one element). Sliced inputs do not limit the count.
     """
 
+    operands = (
+        "trip count: i32 | i64, condition: boolean, values of the body...: any -> outputs...: any"
+    )
+
     def infer(self, args: Arguments) -> list[ValueType]:
         if args.element(1) not in (ElementType.BOOLEAN, ElementType.DYNAMIC):
             raise args.error("the condition is not boolean", "boolean", str(args.element(1)))
@@ -40,6 +46,8 @@ class Loop(OpenVinoOp, type="Loop", since=5, inputs=(2, None), outputs=None):
 
 class If(OpenVinoOp, type="If", since=8, inputs=(1, None), outputs=None):
     """Runs one of its bodies, labelled then and else (If-8). Input 0 is the condition."""
+
+    operands = "condition: boolean, captured values...: any -> outputs...: any"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return loops.infer_branches(args)

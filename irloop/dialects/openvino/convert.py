@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import Dim, ElementType, TensorType, ValueType
 
 __all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "FakeConvert", "Identity"]
@@ -17,6 +17,8 @@ class Convert(OpenVinoOp, type="Convert", since=1, inputs=1):
 
     To an 8-bit float OpenVINO converts by way of f16 and without saturation.
     """
+
+    operands = "data: any -> any"
 
     destination_type: ElementType
 
@@ -35,6 +37,8 @@ class Convert(OpenVinoOp, type="Convert", since=1, inputs=1):
 class ConvertLike(OpenVinoOp, type="ConvertLike", since=1, inputs=2):
     """The first operand in the element type of the second (ConvertLike-1)."""
 
+    operands = "data: any, like: any -> any"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(args.element(1), args.shape(0))]
 
@@ -51,6 +55,8 @@ class ConvertPromoteTypes(OpenVinoOp, type="ConvertPromoteTypes", since=14, inpu
     `pytorch_scalar_promotion` lets a scalar operand adopt the other's type unless its kind
     (integer, float) is higher.
     """
+
+    operands = "x: any, y: any -> any, any"
 
     promote_unsafe: bool = False
     pytorch_scalar_promotion: bool = False
@@ -145,7 +151,11 @@ class FakeConvert(OpenVinoOp, type="FakeConvert", since=13, inputs=(2, 3)):
     (round(x * scale - shift) + shift) / scale, saturated at the largest number.
     """
 
-    destination_type: ElementType = ElementType.F8E4M3
+    operands = "data: float, scale: float, shift?: float -> float"
+
+    destination_type: ElementType = attribute(
+        default=ElementType.F8E4M3, words=("f8e4m3", "f8e5m2")
+    )
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.same_element(args)
@@ -158,6 +168,8 @@ class FakeConvert(OpenVinoOp, type="FakeConvert", since=13, inputs=(2, 3)):
 
 class Identity(OpenVinoOp, type="Identity", since=16, inputs=1):
     """The operand itself (Identity-16)."""
+
+    operands = "data: any -> any"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return [args.type(0)]

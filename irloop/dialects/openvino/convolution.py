@@ -6,9 +6,9 @@ import math
 
 from irloop import kernels
 from irloop.dialects import inference, windows
-from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.openvino.base import PADDINGS, OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import (
     UNKNOWN_DIM,
     UNKNOWN_SHAPE,
@@ -35,11 +35,13 @@ __all__ = [
 class Windowed(OpenVinoOp):
     """The attributes that all convolutions share; padding counts only if `auto_pad` is explicit."""
 
+    operands = "data: float, filters: float -> float"
+
     strides: tuple[int, ...] = ()
     pads_begin: tuple[int, ...] = ()
     pads_end: tuple[int, ...] = ()
     dilations: tuple[int, ...] = ()
-    auto_pad: str = "explicit"
+    auto_pad: str = attribute(default="explicit", words=PADDINGS)
 
     def _window(self, args: Arguments, kernel: tuple[Dim, ...]) -> Window | None:
         return windows.filter_window(
@@ -85,6 +87,8 @@ def _times(left: Dim, right: Dim) -> Dim:
 class Convolution(Windowed, type="Convolution", since=1, inputs=2):
     """Convolution of [N, I, ...] with filters [O, I, ...] (Convolution-1)."""
 
+    pads_begin: tuple[int, ...] = attribute(default=(), least=0)
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(inference.same_element(args), self._convolved(args, grouped=False))]
 
@@ -94,6 +98,8 @@ class Convolution(Windowed, type="Convolution", since=1, inputs=2):
 
 class GroupConvolution(Windowed, type="GroupConvolution", since=1, inputs=2):
     """Convolution of [N, G*I, ...] with filters [G, O, I, ...] (GroupConvolution-1)."""
+
+    pads_begin: tuple[int, ...] = attribute(default=(), least=0)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(inference.same_element(args), self._convolved(args, grouped=True))]
@@ -108,7 +114,9 @@ class BinaryConvolution(Windowed, type="BinaryConvolution", since=1, inputs=2):
     `pad_value` is what padding contributes, 0 for nothing.
     """
 
-    mode: str = "xnor-popcount"
+    operands = "data: number, filters: u1 -> number"
+
+    mode: str = attribute(default="xnor-popcount", words=("xnor-popcount",))
     pad_value: float = 0.0
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -120,6 +128,8 @@ class BinaryConvolution(Windowed, type="BinaryConvolution", since=1, inputs=2):
 
 class _Backprop(Windowed):
     """Input 2, when given, is the wanted spatial size; same_* then crops to it."""
+
+    operands = "data: float, filters: float, output shape?: i32 | i64 -> float"
 
     output_padding: tuple[int, ...] = ()
 
@@ -172,6 +182,8 @@ class _Backprop(Windowed):
 class ConvolutionBackpropData(_Backprop, type="ConvolutionBackpropData", since=1, inputs=(2, 3)):
     """Transposed convolution of [N, I, ...] with [I, O, ...] (ConvolutionBackpropData-1)."""
 
+    pads_begin: tuple[int, ...] = attribute(default=(), least=0)
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return self._infer(args, grouped=False)
 
@@ -184,6 +196,8 @@ class GroupConvolutionBackpropData(
 ):
     """Transposed convolution with [G, I, O, ...] (GroupConvolutionBackpropData-1)."""
 
+    pads_begin: tuple[int, ...] = attribute(default=(), least=0)
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return self._infer(args, grouped=True)
 
@@ -194,8 +208,8 @@ class GroupConvolutionBackpropData(
 class _Deformable(Windowed):
     """Inputs data [N,C,H,W], offsets [N,deformable_group*2*h*w,...], filters [O,C/group,h,w]."""
 
-    group: int = 1
-    deformable_group: int = 1
+    group: int = attribute(default=1, least=1, needed=True)
+    deformable_group: int = attribute(default=1, least=1, needed=True)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         data, filters = args.shape(0), args.shape(2)
@@ -237,9 +251,13 @@ class _Deformable(Windowed):
 class DeformableConvolution1(_Deformable, type="DeformableConvolution", since=1, inputs=3):
     """Convolution whose elements are moved by offsets (DeformableConvolution-1)."""
 
+    operands = "data: float, offsets: float, filters: float -> float"
+
 
 class DeformableConvolution(_Deformable, type="DeformableConvolution", since=8, inputs=(3, 4)):
     """As DeformableConvolution-1; input 3 scales each element (DeformableConvolution-8)."""
+
+    operands = "data: float, offsets: float, filters: float, mask?: float -> float"
 
     bilinear_interpolation_pad: bool = False
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from irloop import kernels
 from irloop.dialects import inference
-from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.openvino.base import INDICES, OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
 
 __all__ = ["CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "CTCLoss"]
@@ -36,6 +36,8 @@ class CTCGreedyDecoder(OpenVinoOp, type="CTCGreedyDecoder", since=1, inputs=2):
     The last class is the blank; -1 stands behind the last class of a sequence.
     """
 
+    operands = "scores: float, sequence mask: float -> float"
+
     ctc_merge_repeated: bool = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -55,9 +57,14 @@ class CTCGreedyDecoderSeqLen(
     The blank is the last class unless it is given (CTCGreedyDecoderSeqLen-6).
     """
 
+    operands = (
+        "scores: float, sequence lengths: i32 | i64, "
+        "blank index?: i32 | i64 -> classes: i32 | i64, lengths: i32 | i64"
+    )
+
     merge_repeated: bool = True
-    classes_index_type: ElementType = ElementType.I32
-    sequence_length_type: ElementType = ElementType.I32
+    classes_index_type: ElementType = attribute(default=ElementType.I32, words=INDICES)
+    sequence_length_type: ElementType = attribute(default=ElementType.I32, words=INDICES)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         items, time, _ = _scores(args)
@@ -80,6 +87,11 @@ class CTCLoss(OpenVinoOp, type="CTCLoss", since=4, inputs=(4, 5)):
 
     The blank is the last class unless it is given.
     """
+
+    operands = (
+        "logits: float, logit lengths: i32 | i64, labels: i32 | i64, "
+        "label lengths: i32 | i64, blank index?: i32 | i64 -> float"
+    )
 
     preprocess_collapse_repeated: bool = False
     ctc_merge_repeated: bool = True

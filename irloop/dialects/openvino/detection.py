@@ -8,7 +8,7 @@ from irloop import kernels
 from irloop.dialects import blocks
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, Dim, Shape, TensorType, ValueType
 
 if TYPE_CHECKING:
@@ -26,6 +26,11 @@ class Detecting(OpenVinoOp):
     are scores [N, P * 2] and moves of a first stage. Priors that are not `normalized` have 5
     numbers, the first of which counts for nothing, and are divided by the input's size.
     """
+
+    operands = (
+        "box logits: float, class scores: float, priors: float, first class scores?: float, "
+        "first box logits?: float -> float"
+    )
 
     keep_top_k: tuple[int, ...]
     nms_threshold: float
@@ -138,7 +143,7 @@ class Detecting(OpenVinoOp):
 class DetectionOutput1(Detecting, type="DetectionOutput", since=1, inputs=(3, 5)):
     """Boxes of each class that do not overlap better ones (DetectionOutput-1)."""
 
-    num_classes: int = 0
+    num_classes: int = attribute(default=0, needed=True)
 
     def classes(self) -> int | None:
         return self.num_classes

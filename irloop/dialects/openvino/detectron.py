@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from irloop import kernels
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
 
 __all__ = [
@@ -46,12 +48,18 @@ class ExperimentalDetectronDetectionOutput(
     class_agnostic_box_regression says.
     """
 
+    operands = (
+        "regions: float, deltas: float, scores: float, image size: float -> boxes: float, "
+        "classes: i32, scores: float"
+    )
+
+    once_experimental: ClassVar[bool] = True
     score_threshold: float
     nms_threshold: float
     max_delta_log_wh: float
     num_classes: int
-    post_nms_count: int
-    max_detections_per_image: int
+    post_nms_count: int = attribute(least=0)
+    max_detections_per_image: int = attribute(least=0)
     deltas_weights: tuple[float, ...]
     class_agnostic_box_regression: bool = False
 
@@ -97,9 +105,12 @@ class ExperimentalDetectronPriorGridGenerator(
     (ExperimentalDetectronPriorGridGenerator-6).
     """
 
+    operands = "priors: float, feature map: float, image: float -> float"
+
+    once_experimental: ClassVar[bool] = True
     flatten: bool = True
-    h: int = 0
-    w: int = 0
+    h: int = attribute(default=0, least=0)
+    w: int = attribute(default=0, least=0)
     stride_x: float = 0.0
     stride_y: float = 0.0
 
@@ -132,7 +143,10 @@ class ExperimentalDetectronROIFeatureExtractor(
     (ExperimentalDetectronROIFeatureExtractor-6).
     """
 
-    output_size: int
+    operands = "regions: float, pyramid maps...: float -> features: float, regions: float"
+
+    once_experimental: ClassVar[bool] = True
+    output_size: int = attribute(least=0)
     sampling_ratio: int
     pyramid_scales: tuple[int, ...]
     aligned: bool = False
@@ -158,7 +172,10 @@ class ExperimentalDetectronTopKROIs(
 ):
     """The max_rois best of regions [R, 4] by scores [R] (ExperimentalDetectronTopKROIs-6)."""
 
-    max_rois: int
+    operands = "regions: float, scores: float -> float"
+
+    once_experimental: ClassVar[bool] = True
+    max_rois: int = attribute(least=0)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _boxes(args, 0)

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from irloop import kernels
 from irloop.dialects import inference
-from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.openvino.base import BROADCASTS, OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import Dim, ElementType, ValueType
@@ -62,7 +62,7 @@ class Binary(OpenVinoOp):
     dimension stands at `auto_broadcast_axis` of the first operand (0 when absent).
     """
 
-    auto_broadcast: str = "numpy"
+    auto_broadcast: str = attribute(default="numpy", words=BROADCASTS)
     auto_broadcast_axis: int | None = attribute(
         default=None, name="auto_broadcast.auto_broadcast_axis"
     )
@@ -91,6 +91,8 @@ class Binary(OpenVinoOp):
 
 class Arithmetic(Binary):
     """Two numbers in, one of the same type out; `function` names the kernel."""
+
+    operands = "x: number, y: number -> number"
 
     function: ClassVar[str] = ""
 
@@ -213,6 +215,8 @@ class SquaredDifference(Arithmetic, type="SquaredDifference", since=1, inputs=2)
 class Unary(OpenVinoOp):
     """One number in, one of the same type out; `function` names the kernel."""
 
+    operands = "data: number -> number"
+
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -227,7 +231,9 @@ class Unary(OpenVinoOp):
 class Round(OpenVinoOp, type="Round", since=5, inputs=1):
     """The nearest integer, ties as `mode` says (Round-5)."""
 
-    mode: str = "half_to_even"
+    operands = "data: number -> number"
+
+    mode: str = attribute(default="half_to_even", words=("half_to_even", "half_away_from_zero"))
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.numeric(args)

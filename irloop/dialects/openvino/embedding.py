@@ -59,6 +59,11 @@ class EmbeddingBagOffsetsSum(OpenVinoOp, type="EmbeddingBagOffsetsSum", since=3,
     empty bag gets (-1 or absent: zeros) and a weight for each index.
     """
 
+    operands = (
+        "table: number, indices: i32 | i64, offsets: i32 | i64, default index?: i32 | i64, "
+        "weights?: number -> number"
+    )
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return _by_offsets(args)
 
@@ -68,6 +73,11 @@ class EmbeddingBagOffsetsSum(OpenVinoOp, type="EmbeddingBagOffsetsSum", since=3,
 
 class EmbeddingBagOffsets(OpenVinoOp, type="EmbeddingBagOffsets", since=15, inputs=(3, 5)):
     """As EmbeddingBagOffsetsSum-3; `reduction` is sum or mean (EmbeddingBagOffsets-15)."""
+
+    operands = (
+        "table: number, indices: i32 | i64, offsets: i32 | i64, default index?: i32 | i64, "
+        "weights?: number -> number"
+    )
 
     reduction: str = "sum"
 
@@ -85,6 +95,8 @@ class EmbeddingBagPackedSum(OpenVinoOp, type="EmbeddingBagPackedSum", since=3, i
     Inputs: table, indices [batch, size], optionally weights of the same shape.
     """
 
+    operands = "table: number, indices: i32 | i64, weights?: number -> number"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return _packed(args)
 
@@ -94,6 +106,8 @@ class EmbeddingBagPackedSum(OpenVinoOp, type="EmbeddingBagPackedSum", since=3, i
 
 class EmbeddingBagPacked(OpenVinoOp, type="EmbeddingBagPacked", since=15, inputs=(2, 3)):
     """As EmbeddingBagPackedSum-3; `reduction` is sum or mean (EmbeddingBagPacked-15)."""
+
+    operands = "table: number, indices: i32 | i64, weights?: number -> number"
 
     reduction: str = "sum"
 
@@ -120,6 +134,11 @@ class EmbeddingSegmentsSum(OpenVinoOp, type="EmbeddingSegmentsSum", since=3, inp
     row that an empty segment gets (-1 or absent: zeros) and a weight for each index.
     """
 
+    operands = (
+        "table: number, indices: i32 | i64, segment ids: i32 | i64, segments: i32 | i64, "
+        "default index?: i32 | i64, weights?: number -> number"
+    )
+
     def infer(self, args: Arguments) -> list[ValueType]:
         indexing.integers(args, 1, 2, 3)
         return _rows(args, searches.counted(args, 3))
@@ -134,6 +153,8 @@ class SegmentMax(OpenVinoOp, type="SegmentMax", since=16, inputs=(2, 3)):
     Inputs: data, the sorted segment of each slice, optionally the number of segments. An empty
     segment is zero or the lowest number, as `fill_mode` says.
     """
+
+    operands = "data: number, segment ids: i32 | i64, segments?: i32 | i64 -> number"
 
     fill_mode: str
 
@@ -162,6 +183,11 @@ class SparseFillEmptyRows(OpenVinoOp, type="SparseFillEmptyRows", since=16, inpu
     Inputs: values, dense shape, indices [count, 2], the default value. Outputs: indices,
     values, which rows were empty.
     """
+
+    operands = (
+        "values: any, dense shape: i32 | i64, indices: i32 | i64, "
+        "default value: any -> indices: i32 | i64, values: any, empty rows: boolean"
+    )
 
     def infer(self, args: Arguments) -> list[ValueType]:
         element = inference.same_element(args, 0, 3)

@@ -38,6 +38,8 @@ def _gather_list(args: Arguments) -> tuple[Dim, ...] | None:
 class Gather(OpenVinoOp, type="Gather", since=1, inputs=3):
     """The slices at indices of an axis; inputs data, indices, axis (Gather-1)."""
 
+    operands = "data: any, indices: i32 | i64, axis: i32 | i64 -> any"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return _gather(args)
 
@@ -50,6 +52,8 @@ class Gather(OpenVinoOp, type="Gather", since=1, inputs=3):
 
 class Gather7(OpenVinoOp, type="Gather", since=7, inputs=3):
     """As Gather-1; the first `batch_dims` axes of data and indices are paired (Gather-7)."""
+
+    operands = "data: any, indices: i32 | i64, axis: i32 | i64 -> any"
 
     batch_dims: int = 0
 
@@ -66,6 +70,8 @@ class Gather7(OpenVinoOp, type="Gather", since=7, inputs=3):
 class Gather8(OpenVinoOp, type="Gather", since=8, inputs=3):
     """As Gather-7; negative indices count from the end (Gather-8)."""
 
+    operands = "data: any, indices: i32 | i64, axis: i32 | i64 -> any"
+
     batch_dims: int = 0
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -80,6 +86,8 @@ class Gather8(OpenVinoOp, type="Gather", since=8, inputs=3):
 
 class GatherElements(OpenVinoOp, type="GatherElements", since=6, inputs=2):
     """The element at each index of `axis` (GatherElements-6)."""
+
+    operands = "data: any, indices: i32 | i64 -> any"
 
     axis: int
 
@@ -103,6 +111,8 @@ class GatherND(OpenVinoOp, type="GatherND", since=5, inputs=2):
     The first `batch_dims` axes are paired, and become one in the result.
     """
 
+    operands = "data: any, indices: i32 | i64 -> any"
+
     batch_dims: int = 0
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -116,6 +126,8 @@ class GatherND(OpenVinoOp, type="GatherND", since=5, inputs=2):
 
 class GatherND8(OpenVinoOp, type="GatherND", since=8, inputs=2):
     """As GatherND-5, the batch axes being kept (GatherND-8)."""
+
+    operands = "data: any, indices: i32 | i64 -> any"
 
     batch_dims: int = 0
 
@@ -133,6 +145,11 @@ class GatherTree(OpenVinoOp, type="GatherTree", since=1, inputs=4):
     Inputs: ids and parents [steps, batch, beams], the longest length of each batch item, and
     the end token.
     """
+
+    operands = (
+        "step ids: number, parent ids: number, max sequence length: number, "
+        "end token: number -> number"
+    )
 
     def infer(self, args: Arguments) -> list[ValueType]:
         element = inference.same_element(args)

@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference, ranges, searches, shapes
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
 __all__ = ["Eye", "OneHot", "OneHot16", "Range", "Range4"]
@@ -14,6 +14,8 @@ __all__ = ["Eye", "OneHot", "OneHot16", "Range", "Range4"]
 
 class Range(OpenVinoOp, type="Range", since=1, inputs=3):
     """Numbers from start to before stop by step, scalars of one type (Range-1)."""
+
+    operands = "start: number, stop: number, step: number -> number"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.numeric(args)
@@ -26,6 +28,8 @@ class Range(OpenVinoOp, type="Range", since=1, inputs=3):
 
 class Range4(OpenVinoOp, type="Range", since=4, inputs=3):
     """Numbers from start to before stop by step, all cast to `output_type` (Range-4)."""
+
+    operands = "start: number, stop: number, step: number -> number"
 
     output_type: ElementType
 
@@ -43,6 +47,10 @@ class Eye(OpenVinoOp, type="Eye", since=9, inputs=(3, 4)):
 
     Inputs: rows, columns, which diagonal, and optionally the shape of a batch of matrices.
     """
+
+    operands = (
+        "rows: i32 | i64, columns: i32 | i64, diagonal: i32 | i64, batch shape?: i32 | i64 -> any"
+    )
 
     output_type: ElementType
 
@@ -71,6 +79,8 @@ class OneHot(OpenVinoOp, type="OneHot", since=1, inputs=4):
     Inputs: indices, depth, on, off. An index out of range is off everywhere.
     """
 
+    operands = "indices: i32 | i64, depth: i32 | i64, on value: any, off value: any -> any"
+
     axis: int
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -83,8 +93,12 @@ class OneHot(OpenVinoOp, type="OneHot", since=1, inputs=4):
 class OneHot16(OpenVinoOp, type="OneHot", since=16, inputs=4):
     """As OneHot-1; `negative_indices_mode` normalize lets them count from the end (OneHot-16)."""
 
+    operands = "indices: i32 | i64, depth: i32 | i64, on value: any, off value: any -> any"
+
     axis: int
-    negative_indices_mode: str = "ignore_negative"
+    negative_indices_mode: str = attribute(
+        default="ignore_negative", words=("ignore_negative", "normalize")
+    )
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.negative_indices_mode.lower() not in ("ignore_negative", "normalize"):

@@ -21,6 +21,8 @@ class MatMul(OpenVinoOp, type="MatMul", since=1, inputs=2):
     stays as it is.
     """
 
+    operands = "a: number, b: number -> number"
+
     transpose_a: bool = False
     transpose_b: bool = False
 
@@ -35,6 +37,8 @@ class MatMul(OpenVinoOp, type="MatMul", since=1, inputs=2):
 class Einsum(OpenVinoOp, type="Einsum", since=7, inputs=(1, None)):
     """The sum of products that `equation` describes (Einsum-7)."""
 
+    operands = "operands...: number -> number"
+
     equation: str
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -46,6 +50,8 @@ class Einsum(OpenVinoOp, type="Einsum", since=7, inputs=(1, None)):
 
 class Inverse(OpenVinoOp, type="Inverse", since=14, inputs=1):
     """The inverse of matrices in the last two axes (Inverse-14), transposed with `adjoint`."""
+
+    operands = "data: float -> float"
 
     adjoint: bool = False
 
@@ -65,6 +71,10 @@ class ScaledDotProductAttention(
     Q [..., L, E], K [..., S, E], V [..., S, Ev], then an optional mask and scale. With `causal`
     a query sees the keys up to its own place and the mask is not looked at.
     """
+
+    operands = (
+        "query: float, key: float, value: float, mask?: float | boolean, scale?: float -> float"
+    )
 
     causal: bool = False
 

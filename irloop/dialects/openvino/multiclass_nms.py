@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from irloop import kernels
-from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.openvino.base import INDICES, OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
 
 if TYPE_CHECKING:
@@ -22,13 +22,17 @@ class _OfClasses(OpenVinoOp):
     How many rows there are is known when it runs.
     """
 
+    operands = (
+        "boxes: float, scores: float -> detections: float, indices: i32 | i64, counts: i32 | i64"
+    )
+
     sort_result_type: str = "none"
     sort_result_across_batch: bool = False
-    output_type: ElementType = ElementType.I64
+    output_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
     score_threshold: float = 0.0
-    nms_top_k: int = -1
-    keep_top_k: int = -1
-    background_class: int = -1
+    nms_top_k: int = attribute(default=-1, least=-1)
+    keep_top_k: int = attribute(default=-1, least=-1)
+    background_class: int = attribute(default=-1, least=-1)
     normalized: bool = True
 
     def _outputs(self, args: Arguments, items: Dim) -> list[ValueType]:
@@ -66,7 +70,7 @@ class _OfClasses(OpenVinoOp):
 
 class _Multiclass(_OfClasses):
     iou_threshold: float = 0.0
-    nms_eta: float = 1.0
+    nms_eta: float = attribute(default=1.0, least=0, most=1)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         run = kernels.multiclass_nms.multiclass_nms
@@ -82,6 +86,11 @@ class MulticlassNms(_Multiclass, type="MulticlassNms", since=9, inputs=(2, 3), o
 
     Boxes are [C, N, 4] and scores [C, N] then (MulticlassNms-9).
     """
+
+    operands = (
+        "boxes: float, scores: float, boxes of each image?: i32 | i64 -> detections: float, "
+        "indices: i32 | i64, counts: i32 | i64"
+    )
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if not args.has(2):

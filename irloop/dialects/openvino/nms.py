@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.openvino.base import INDICES, OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
 __all__ = [
@@ -27,7 +27,12 @@ class Suppressing(OpenVinoOp):
     `box_encoding` center is (x, y, width, height), corner two opposite corners.
     """
 
-    box_encoding: str = "corner"
+    operands = (
+        "boxes: float, scores: float, max output boxes per class?: i32 | i64, "
+        "IoU threshold?: float, score threshold?: float -> i32 | i64"
+    )
+
+    box_encoding: str = attribute(default="corner", words=("corner", "center"))
     sort_result_descending: bool = True
 
     def index_type(self) -> ElementType:
@@ -61,7 +66,7 @@ class NonMaxSuppression1(Suppressing, type="NonMaxSuppression", since=1, inputs=
 
 
 class _Typed(Suppressing):
-    output_type: ElementType = ElementType.I64
+    output_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
 
     def index_type(self) -> ElementType:
         return self.output_type
@@ -77,6 +82,12 @@ class NonMaxSuppression4(_Typed, type="NonMaxSuppression", since=4, inputs=(2, 5
 
 class Scored(_Typed):
     """Input 5 is the sigma of soft suppression; gives scores and the number of rows too."""
+
+    operands = (
+        "boxes: float, scores: float, max output boxes per class?: i32 | i64, "
+        "IoU threshold?: float, score threshold?: float, "
+        "soft NMS sigma?: float -> indices: i32 | i64, scores: float, count: i32 | i64"
+    )
 
     def infer(self, args: Arguments) -> list[ValueType]:
         indices = self._indices(args)
@@ -98,8 +109,14 @@ class NMSRotated(OpenVinoOp, type="NMSRotated", since=13, inputs=5, outputs=3):
     Angles are in radians.
     """
 
+    operands = (
+        "boxes: float, scores: float, max output boxes per class: i32 | i64, "
+        "IoU threshold: float, score threshold: float -> indices: i32 | i64, scores: float, "
+        "count: i32 | i64"
+    )
+
     sort_result_descending: bool = True
-    output_type: ElementType = ElementType.I64
+    output_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
     clockwise: bool = True
 
     def infer(self, args: Arguments) -> list[ValueType]:

@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import Shape, ValueType
 
 __all__ = [
@@ -42,7 +42,9 @@ class BatchNormInference1(OpenVinoOp, type="BatchNormInference", since=1, inputs
     BatchNormInference-0, in opset1 to opset4.
     """
 
-    epsilon: float
+    operands = "gamma: float, beta: float, data: float, mean: float, variance: float -> float"
+
+    epsilon: float = attribute(least=0)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return _channel_parameters(args, 2, 0, 1, 3, 4)
@@ -57,7 +59,9 @@ class BatchNormInference5(OpenVinoOp, type="BatchNormInference", since=5, inputs
     BatchNormInference-5.
     """
 
-    epsilon: float
+    operands = "data: float, gamma: float, beta: float, mean: float, variance: float -> float"
+
+    epsilon: float = attribute(least=0)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return _channel_parameters(args, 0, 1, 2, 3, 4)
@@ -72,6 +76,8 @@ class MVN2(OpenVinoOp, type="MVN", since=2, inputs=1):
     Over the spatial axes, with `across_channels` over the channels too; a file may give
     `reduction_axes` instead.
     """
+
+    operands = "data: float -> float"
 
     normalize_variance: bool
     eps: float = 1e-9
@@ -106,9 +112,11 @@ class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
     `eps_mode` adds eps to the variance (inside_sqrt) or to its root (outside_sqrt).
     """
 
+    operands = "data: float, axes: i32 | i64 -> float"
+
     normalize_variance: bool
     eps: float = 1e-9
-    eps_mode: str = "inside_sqrt"
+    eps_mode: str = attribute(default="inside_sqrt", words=("inside_sqrt", "outside_sqrt"))
 
     @property
     def is_inside(self) -> bool:
@@ -137,10 +145,12 @@ class LRN(OpenVinoOp, type="LRN", since=1, inputs=2):
     The window reaches (size - 1) // 2 elements to both sides.
     """
 
+    operands = "data: float, axes: i32 | i64 -> float"
+
     alpha: float
     beta: float
     bias: float
-    size: int
+    size: int = attribute(least=1)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         for axis in args.ints(1) or ():
@@ -160,8 +170,10 @@ class NormalizeL2(OpenVinoOp, type="NormalizeL2", since=1, inputs=2):
     eps is added to the sum of squares (`eps_mode` add) or is its lower bound (max).
     """
 
+    operands = "data: float, axes: i32 | i64 -> float"
+
     eps: float
-    eps_mode: str = "add"
+    eps_mode: str = attribute(default="add", words=("add", "max"))
 
     @property
     def is_maximum(self) -> bool:
@@ -181,6 +193,8 @@ class NormalizeL2(OpenVinoOp, type="NormalizeL2", since=1, inputs=2):
 
 class GroupNormalization(OpenVinoOp, type="GroupNormalization", since=12, inputs=3):
     """Groups of channels normalised, scale and bias for each channel (GroupNormalization-12)."""
+
+    operands = "data: float, scale: float, bias: float -> float"
 
     num_groups: int
     epsilon: float

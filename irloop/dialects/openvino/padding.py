@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from irloop import kernels
 from irloop.dialects import indexing, inference, pads
-from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.openvino.base import PAD_MODES, OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import TensorType, ValueType
 
 __all__ = ["Pad", "Pad12"]
@@ -34,7 +34,9 @@ class Pad(OpenVinoOp, type="Pad", since=1, inputs=(3, 4)):
     `pad_mode` is constant, edge, reflect or symmetric.
     """
 
-    pad_mode: str = "constant"
+    operands = "data: any, pads begin: i32 | i64, pads end: i32 | i64, value?: any -> any"
+
+    pad_mode: str = attribute(default="constant", words=PAD_MODES)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return _infer(args, self.pad_mode.lower(), negative=False)
@@ -46,7 +48,9 @@ class Pad(OpenVinoOp, type="Pad", since=1, inputs=(3, 4)):
 class Pad12(OpenVinoOp, type="Pad", since=12, inputs=(3, 4)):
     """As Pad-1; a negative number cuts elements off (Pad-12)."""
 
-    pad_mode: str = "constant"
+    operands = "data: any, pads begin: i32 | i64, pads end: i32 | i64, value?: any -> any"
+
+    pad_mode: str = attribute(default="constant", words=PAD_MODES)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return _infer(args, self.pad_mode.lower(), negative=True)

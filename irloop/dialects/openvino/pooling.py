@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irloop import kernels
 from irloop.dialects import windows
-from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.openvino.base import INDICES, PADDINGS, OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, ElementType, Shape, TensorType, ValueType
@@ -25,12 +25,14 @@ __all__ = [
 class _Pool(OpenVinoOp):
     """The attributes that all poolings share; padding counts only if `auto_pad` is explicit."""
 
+    operands = "data: number -> number"
+
     kernel_size: tuple[int, ...] = attribute(name="kernel")
-    strides: tuple[int, ...] = ()
-    pads_begin: tuple[int, ...] = ()
-    pads_end: tuple[int, ...] = ()
-    rounding_type: str = "floor"
-    auto_pad: str = "explicit"
+    strides: tuple[int, ...] = attribute(default=(), entries=(1, None), needed=True)
+    pads_begin: tuple[int, ...] = attribute(default=(), least=0)
+    pads_end: tuple[int, ...] = attribute(default=(), least=0)
+    rounding_type: str = attribute(default="floor", words=("floor", "ceil", "ceil_torch"))
+    auto_pad: str = attribute(default="explicit", words=PADDINGS)
 
     def _dilations(self) -> tuple[int, ...]:
         return ()
@@ -100,7 +102,7 @@ class AvgPool14(_Average, type="AvgPool", since=14, inputs=1):
 class AvgPool16(_Average, type="AvgPool", since=16, inputs=1):
     """Mean of each window (AvgPool-16), with dilations."""
 
-    dilations: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = attribute(default=(), entries=(1, None), needed=True)
 
     def _dilations(self) -> tuple[int, ...]:
         return self.dilations
@@ -119,8 +121,10 @@ class MaxPool1(_Pool, type="MaxPool", since=1, inputs=1):
 class _IndexedMax(_Pool):
     """A second output tells where each maximum stands among the dimensions from `axis`."""
 
-    dilations: tuple[int, ...] = ()
-    index_element_type: ElementType = ElementType.I64
+    operands = "data: number -> maxima: number, indices: i32 | i64"
+
+    dilations: tuple[int, ...] = attribute(default=(), entries=(1, None), needed=True)
+    index_element_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
     axis: int = 0
 
     def _dilations(self) -> tuple[int, ...]:
@@ -167,6 +171,8 @@ def _adaptive_shape(args: Arguments) -> Shape:
 class AdaptiveAvgPool(OpenVinoOp, type="AdaptiveAvgPool", since=8, inputs=2):
     """Mean of each of as many bins as input 1 asks for (AdaptiveAvgPool-8)."""
 
+    operands = "data: float, output size: i32 | i64 -> float"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(args.element(0), _adaptive_shape(args))]
 
@@ -177,7 +183,9 @@ class AdaptiveAvgPool(OpenVinoOp, type="AdaptiveAvgPool", since=8, inputs=2):
 class AdaptiveMaxPool(OpenVinoOp, type="AdaptiveMaxPool", since=8, inputs=2, outputs=2):
     """Maximum of each bin, and its flat index among the spatial dimensions (AdaptiveMaxPool-8)."""
 
-    index_element_type: ElementType = ElementType.I64
+    operands = "data: number, output size: i32 | i64 -> maxima: number, indices: i32 | i64"
+
+    index_element_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         shape = _adaptive_shape(args)

@@ -24,6 +24,8 @@ def _check_variance(args: Arguments, variance: tuple[float, ...]) -> None:
 class Priored(OpenVinoOp):
     """What the versions share: [2, 4 * h * w * boxes] of f32, boxes and variances."""
 
+    operands = "map size: integer, image size: integer -> float"
+
     def boxes(self) -> int:
         """The number of boxes of one element."""
         raise NotImplementedError(self.label)

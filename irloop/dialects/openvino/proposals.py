@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from irloop import kernels
 from irloop.dialects import inference
-from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.openvino.base import INDICES, OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
@@ -41,9 +41,10 @@ class Proposing(OpenVinoOp):
     is (item, x1, y1, x2, y2); an item of -1 ends the rows of an item.
     """
 
+    once_experimental: ClassVar[bool] = True
     base_size: int
     pre_nms_topn: int
-    post_nms_topn: int
+    post_nms_topn: int = attribute(least=1)
     nms_thresh: float
     feat_stride: int
     ratio: tuple[float, ...]
@@ -54,7 +55,7 @@ class Proposing(OpenVinoOp):
     normalize: bool = False
     box_size_scale: float = 1.0
     box_coordinate_scale: float = 1.0
-    framework: str = ""
+    framework: str = attribute(default="", words=("", "tensorflow"))
 
     def _rows(self, args: Arguments) -> Dim:
         inference.floating(args, 0, 1, 2)
@@ -93,9 +94,15 @@ class Proposing(OpenVinoOp):
 class Proposal1(Proposing, type="Proposal", since=1, inputs=3):
     """The best regions that do not overlap (Proposal-1)."""
 
+    operands = "class scores: float, box logits: float, image shape: float -> float"
+
 
 class Proposal(Proposing, type="Proposal", since=4, inputs=3, outputs=2):
     """As Proposal-1, with the scores [N * post] of the regions (Proposal-4)."""
+
+    operands = (
+        "class scores: float, box logits: float, image shape: float -> boxes: float, scores: float"
+    )
 
     def infer(self, args: Arguments) -> list[ValueType]:
         rows, element = self._rows(args), args.element(0)
@@ -105,7 +112,7 @@ class Proposal(Proposing, type="Proposal", since=4, inputs=3, outputs=2):
 class _Generating(OpenVinoOp):
     min_size: float
     nms_threshold: float
-    post_nms_count: int
+    post_nms_count: int = attribute(least=1)
     pre_nms_count: int
 
 
@@ -121,6 +128,13 @@ class ExperimentalDetectronGenerateProposalsSingleImage(
     There are post_nms_count of both, zeros behind the last
     (ExperimentalDetectronGenerateProposalsSingleImage-6).
     """
+
+    operands = (
+        "image size: float, anchors: float, deltas: float, scores: float -> boxes: float, "
+        "scores: float"
+    )
+
+    once_experimental: ClassVar[bool] = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
         for position, rank in enumerate((1, 2, 3, 3)):
@@ -145,9 +159,15 @@ class GenerateProposals(_Generating, type="GenerateProposals", since=9, inputs=4
     Gives boxes, scores and how many of them each item has (GenerateProposals-9).
     """
 
+    operands = (
+        "image sizes: float, anchors: float, deltas: float, scores: float -> boxes: float, "
+        "scores: float, counts: i32 | i64"
+    )
+
+    pre_nms_count: int = attribute(least=1)
     normalized: bool = True
-    nms_eta: float = 1.0
-    roi_num_type: ElementType = attribute(default=ElementType.I64)
+    nms_eta: float = attribute(default=1.0, least=1, most=1)
+    roi_num_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         items = _items(args, 0, 2)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from irloop import kernels
 from irloop.dialects import inference
-from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.openvino.base import BROADCASTS, OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import TensorType, ValueType, broadcast_shapes
 
 __all__ = ["FakeQuantize"]
@@ -18,8 +18,13 @@ class FakeQuantize(OpenVinoOp, type="FakeQuantize", since=1, inputs=5):
     Inputs are x, input low, input high, output low, output high; limits broadcast to x.
     """
 
+    operands = (
+        "data: float, input low: float, input high: float, output low: float, "
+        "output high: float -> float"
+    )
+
     levels: int
-    auto_broadcast: str = "numpy"
+    auto_broadcast: str = attribute(default="numpy", words=BROADCASTS)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)

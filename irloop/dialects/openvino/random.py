@@ -8,7 +8,7 @@ from irloop import kernels
 from irloop.dialects import inference, searches, shapes
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_SHAPE, ElementType, Shape, TensorType, ValueType
 
 __all__ = ["Multinomial", "RandomUniform"]
@@ -19,6 +19,8 @@ class RandomUniform(OpenVinoOp, type="RandomUniform", since=8, inputs=3):
 
     Inputs: shape, low, high. With both seeds 0 they are other ones in each run.
     """
+
+    operands = "shape: i32 | i64, least: number, most: number -> number"
 
     output_type: ElementType
     op_seed: int = 0
@@ -53,7 +55,9 @@ class Multinomial(OpenVinoOp, type="Multinomial", since=13, inputs=2):
     replacement no class is drawn twice. With both seeds 0 they are other ones in each run.
     """
 
-    convert_type: ElementType
+    operands = "probabilities: float, samples: i32 | i64 -> i32 | i64"
+
+    convert_type: ElementType = attribute(words=("i32", "i64"))
     with_replacement: bool
     log_probs: bool
     global_seed: int = 0

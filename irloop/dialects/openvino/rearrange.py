@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from irloop import kernels
 from irloop.dialects import blocks, inference, shapes, windows
-from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.openvino.base import PADDINGS, OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 
 __all__ = [
@@ -25,8 +27,10 @@ __all__ = [
 class _Blocks(OpenVinoOp):
     """Blocks of `block_size` in every spatial axis; blocks_first or depth_first."""
 
-    mode: str
-    block_size: int = 1
+    operands = "data: any -> any"
+
+    mode: str = attribute(words=("blocks_first", "depth_first"))
+    block_size: int = attribute(default=1, needed=True)
 
     @property
     def blocks_first(self) -> bool:
@@ -70,6 +74,10 @@ class BatchToSpace(OpenVinoOp, type="BatchToSpace", since=2, inputs=4):
     Files know this class since opset2.
     """
 
+    operands = (
+        "data: any, block shape: i32 | i64, crops begin: i32 | i64, crops end: i32 | i64 -> any"
+    )
+
     def infer(self, args: Arguments) -> list[ValueType]:
         shape, block = args.shape(0), args.ints(1)
         begins, ends = args.ints(2), args.ints(3)
@@ -101,6 +109,10 @@ class SpaceToBatch(OpenVinoOp, type="SpaceToBatch", since=2, inputs=4):
     Files know this class since opset2.
     """
 
+    operands = (
+        "data: any, block shape: i32 | i64, pads begin: i32 | i64, pads end: i32 | i64 -> any"
+    )
+
     def infer(self, args: Arguments) -> list[ValueType]:
         shape, block = args.shape(0), args.ints(1)
         begins, ends = args.ints(2), args.ints(3)
@@ -131,8 +143,11 @@ def _check_lengths(args: Arguments, shape: Shape, *lists: tuple[int, ...]) -> No
 class ShuffleChannels(OpenVinoOp, type="ShuffleChannels", since=1, inputs=1):
     """The elements of `axis` dealt out of `group` rows by columns (ShuffleChannels-1)."""
 
+    operands = "data: any -> any"
+
+    not_in: ClassVar[frozenset[int]] = frozenset({2})
     axis: int = 1
-    group: int = 1
+    group: int = attribute(default=1, least=1)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         at = inference.axis_in(args, self.axis, args.rank(0))
@@ -150,7 +165,9 @@ class ReorgYolo(OpenVinoOp, type="ReorgYolo", since=2, inputs=1):
     Files know this class since opset2.
     """
 
-    stride: tuple[int, ...]
+    operands = "data: any -> any"
+
+    stride: tuple[int, ...] = attribute(entries=(1, None))
 
     def infer(self, args: Arguments) -> list[ValueType]:
         shape = args.shape(0)
@@ -176,10 +193,12 @@ class ExtractImagePatches(OpenVinoOp, type="ExtractImagePatches", since=3, input
     The channel counts kernel row, kernel column, input channel (ExtractImagePatches-3).
     """
 
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
-    rates: tuple[int, ...]
-    auto_pad: str
+    operands = "data: any -> any"
+
+    sizes: tuple[int, ...] = attribute(least=1, entries=(2, 2))
+    strides: tuple[int, ...] = attribute(least=1, entries=(2, 2))
+    rates: tuple[int, ...] = attribute(least=1, entries=(2, 2))
+    auto_pad: str = attribute(words=PADDINGS)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.auto_pad.lower() not in ("valid", "same_upper", "same_lower"):
@@ -217,10 +236,12 @@ class Col2Im(OpenVinoOp, type="Col2Im", since=15, inputs=3):
     Inputs: columns, size of the image, size of a block.
     """
 
-    strides: tuple[int, ...] = (1, 1)
-    dilations: tuple[int, ...] = (1, 1)
-    pads_begin: tuple[int, ...] = (0, 0)
-    pads_end: tuple[int, ...] = (0, 0)
+    operands = "data: any, output size: i32 | i64, kernel size: i32 | i64 -> any"
+
+    strides: tuple[int, ...] = attribute(default=(1, 1), least=1, entries=(2, 2), needed=True)
+    dilations: tuple[int, ...] = attribute(default=(1, 1), least=1, entries=(2, 2), needed=True)
+    pads_begin: tuple[int, ...] = attribute(default=(0, 0), least=0, entries=(2, 2), needed=True)
+    pads_end: tuple[int, ...] = attribute(default=(0, 0), least=0, entries=(2, 2), needed=True)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         image, block = shapes.shape_from(args, 1).dims, args.ints(2)

@@ -13,7 +13,7 @@ from irloop.dialects import inference, recurrent
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.dialects.recurrent import Activation
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import Dim, Shape, TensorType, ValueType
 
 if TYPE_CHECKING:
@@ -148,12 +148,22 @@ class LSTMCell1(_LstmCell, type="LSTMCell", since=1, inputs=(5, 7), outputs=2):
     runtime looks at them, and neither does this operation.
     """
 
+    operands = (
+        "X: float, H: float, C: float, W: float, R: float, B?: float, "
+        "peepholes?: float -> H: float, C: float"
+    )
+
+    activations: tuple[str, ...] = attribute(default=(), entries=(3, None))
     input_forget: bool = False
-    weights_format: str = "fico"
+    weights_format: str = attribute(default="fico", words=("fico", "icof", "ifco", "ifoc", "iofc"))
 
 
 class LSTMCell(_LstmCell, type="LSTMCell", since=4, inputs=6, outputs=2):
     """One step of an LSTM (LSTMCell-4): X [B,I], H, C [B,S], W [4S,I], R [4S,S], B [4S]."""
+
+    operands = "X: float, H: float, C: float, W: float, R: float, B: float -> H: float, C: float"
+
+    activations: tuple[str, ...] = attribute(default=(), entries=(3, None))
 
 
 class GRUCell(_Gru, type="GRUCell", since=3, inputs=5):
@@ -162,6 +172,11 @@ class GRUCell(_Gru, type="GRUCell", since=3, inputs=5):
     With `linear_before_reset` B has four parts: z, r, and for h one of the input and one of
     the recurrence.
     """
+
+    operands = "X: float, H: float, W: float, R: float, B: float -> H: float"
+
+    activations: tuple[str, ...] = attribute(default=(), entries=(2, None))
+    once_experimental: ClassVar[bool] = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return self._cell_types(args, 1)
@@ -172,6 +187,12 @@ class GRUCell(_Gru, type="GRUCell", since=3, inputs=5):
 
 class RNNCell(_Rnn, type="RNNCell", since=1, inputs=(4, 5)):
     """One step of a plain RNN (RNNCell-1): X [B,I], H [B,S], W [S,I], R [S,S], B [S]."""
+
+    operands = "X: float, H: float, W: float, R: float, B?: float -> H: float"
+
+    activations: tuple[str, ...] = attribute(default=(), entries=(1, None))
+    not_in: ClassVar[frozenset[int]] = frozenset({2})
+    once_experimental: ClassVar[bool] = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return self._cell_types(args, 1)
@@ -187,6 +208,12 @@ class LSTMSequence1(_Lstm, type="LSTMSequence", since=1, inputs=(7, 8), outputs=
     input, output, forget. `input_forget` makes the forget gate one less the input gate.
     """
 
+    operands = (
+        "X: float, H: float, C: float, sequence lengths: i32 | i64, W: float, R: float, "
+        "B: float, peepholes?: float -> Y: float, H: float, C: float"
+    )
+
+    not_in: ClassVar[frozenset[int]] = frozenset({1, 2, 3, 4})
     direction: str = "forward"
     input_forget: bool = False
     weights_format: str = "fico"
@@ -214,6 +241,11 @@ class LSTMSequence(_Lstm, type="LSTMSequence", since=5, inputs=7, outputs=3):
     Y [B,D,T,S], H and C [B,D,S]. Behind an item's length Y is 0; an item of length 0 gives 0.
     """
 
+    operands = (
+        "X: float, H: float, C: float, sequence lengths: i32 | i64, W: float, R: float, "
+        "B: float -> Y: float, H: float, C: float"
+    )
+
     direction: str = "forward"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -226,6 +258,11 @@ class LSTMSequence(_Lstm, type="LSTMSequence", since=5, inputs=7, outputs=3):
 class GRUSequence(_Gru, type="GRUSequence", since=5, inputs=6, outputs=2):
     """A GRU over a sequence (GRUSequence-5); as LSTMSequence-5 without C, B [D,3S] or [D,4S]."""
 
+    operands = (
+        "X: float, H: float, sequence lengths: i32 | i64, W: float, R: float, "
+        "B: float -> Y: float, H: float"
+    )
+
     direction: str = "forward"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -237,6 +274,11 @@ class GRUSequence(_Gru, type="GRUSequence", since=5, inputs=6, outputs=2):
 
 class RNNSequence(_Rnn, type="RNNSequence", since=5, inputs=6, outputs=2):
     """A plain RNN over a sequence (RNNSequence-5); as LSTMSequence-5 without C, B [D,S]."""
+
+    operands = (
+        "X: float, H: float, sequence lengths: i32 | i64, W: float, R: float, "
+        "B: float -> Y: float, H: float"
+    )
 
     direction: str = "forward"
 

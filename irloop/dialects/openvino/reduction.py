@@ -31,6 +31,8 @@ class Reduction(OpenVinoOp):
     Reduced dimensions stay as ones with `keep_dims`, otherwise they vanish.
     """
 
+    operands = "data: number, axes: i32 | i64 -> number"
+
     keep_dims: bool = False
     function: ClassVar[str] = ""
 
@@ -99,6 +101,8 @@ class ReduceL2(Reduction, type="ReduceL2", since=4, inputs=2):
 
 class LogicalReduction(Reduction):
     """A reduction of booleans."""
+
+    operands = "data: boolean, axes: i32 | i64 -> boolean"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.boolean(args, 0)

@@ -8,7 +8,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, Shape, TensorType, ValueType
 
 __all__ = ["RegionYolo"]
@@ -22,9 +22,11 @@ class RegionYolo(OpenVinoOp, type="RegionYolo", since=1, inputs=1):
     `mask` counts the regions and the shape stays.
     """
 
-    coords: int
-    classes: int
-    num: int
+    operands = "data: float -> float"
+
+    coords: int = attribute(least=0)
+    classes: int = attribute(least=0)
+    num: int = attribute(least=1)
     axis: int = 0
     end_axis: int = 0
     do_softmax: bool = True

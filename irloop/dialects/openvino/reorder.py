@@ -15,6 +15,8 @@ __all__ = ["Reverse", "ReverseSequence", "Roll"]
 class Reverse(OpenVinoOp, type="Reverse", since=1, until=1, inputs=2):
     """Axes from the last element to the first: a list, or a mask of all axes (Reverse-1)."""
 
+    operands = "data: any, axes or mask: integer | boolean -> any"
+
     mode: str
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -40,6 +42,8 @@ class ReverseSequence(OpenVinoOp, type="ReverseSequence", since=1, inputs=2):
     The lengths may be floats (ReverseSequence-1).
     """
 
+    operands = "data: any, sequence lengths: number -> any"
+
     batch_axis: int = 0
     seq_axis: int = 1
 
@@ -59,6 +63,8 @@ class Roll(OpenVinoOp, type="Roll", since=7, inputs=3):
 
     One shift is for all axes; shifts of an axis that is listed twice add up.
     """
+
+    operands = "data: any, shift: i32 | i64, axes: i32 | i64 -> any"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         for axis in args.ints(2) or ():

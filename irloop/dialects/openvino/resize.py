@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from irloop import kernels
 from irloop.dialects import indexing, inference
-from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.openvino.base import RESIZE_MODES, OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 
 if TYPE_CHECKING:
@@ -106,12 +106,14 @@ class Interpolate1(Interpolation, type="Interpolate", since=1, inputs=2):
     put the outer elements on each other with `align_corners`.
     """
 
+    operands = "data: number, output size: i32 | i64 -> number"
+
     axes: tuple[int, ...]
-    mode: str
+    mode: str = attribute(words=RESIZE_MODES)
     align_corners: bool = True
     antialias: bool = False
-    pads_begin: tuple[int, ...] = ()
-    pads_end: tuple[int, ...] = ()
+    pads_begin: tuple[int, ...] = attribute(default=(), least=0)
+    pads_end: tuple[int, ...] = attribute(default=(), least=0)
 
     def pads(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return self._spread(self.pads_begin), self._spread(self.pads_end)
@@ -144,13 +146,25 @@ class Interpolate1(Interpolation, type="Interpolate", since=1, inputs=2):
 class _Attributes(Interpolation):
     """Attributes since Interpolate-4."""
 
-    mode: str = "nearest"
-    shape_calculation_mode: str = "sizes"
-    coordinate_transformation_mode: str = "half_pixel"
-    nearest_mode: str = "round_prefer_floor"
+    mode: str = attribute(default="nearest", words=RESIZE_MODES)
+    shape_calculation_mode: str = attribute(default="sizes", words=("sizes", "scales"))
+    coordinate_transformation_mode: str = attribute(
+        default="half_pixel",
+        words=(
+            "half_pixel",
+            "pytorch_half_pixel",
+            "asymmetric",
+            "tf_half_pixel_for_nn",
+            "align_corners",
+        ),
+    )
+    nearest_mode: str = attribute(
+        default="round_prefer_floor",
+        words=("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"),
+    )
     antialias: bool = False
-    pads_begin: tuple[int, ...] = ()
-    pads_end: tuple[int, ...] = ()
+    pads_begin: tuple[int, ...] = attribute(default=(), least=0)
+    pads_end: tuple[int, ...] = attribute(default=(), least=0)
     cube_coeff: float = -0.75
 
     def pads(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -178,6 +192,8 @@ class _Attributes(Interpolation):
 class Interpolate(_Attributes, type="Interpolate", since=4, inputs=(3, 4)):
     """Data resized along axes (Interpolate-4); inputs data, sizes, scales and axes (or all)."""
 
+    operands = "data: number, sizes: i32 | i64, scales: float, axes?: i32 | i64 -> number"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         self._check(args)
         indexing.integers(args, 1)
@@ -193,6 +209,8 @@ class Interpolate(_Attributes, type="Interpolate", since=4, inputs=(3, 4)):
 
 class Interpolate11(_Attributes, type="Interpolate", since=11, inputs=(2, 3)):
     """Data resized along axes (Interpolate-11); inputs data, sizes or scales, axes (or all)."""
+
+    operands = "data: number, sizes or scales: i32 | i64 | float, axes?: i32 | i64 -> number"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         self._check(args)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from irloop import kernels
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, Dim, Shape, TensorType, ValueType
 
 __all__ = [
@@ -49,12 +49,14 @@ class ROIPooling(OpenVinoOp, type="ROIPooling", since=1, inputs=2):
     coordinates then being in 0..1.
     """
 
-    pooled_h: int = 0
-    pooled_w: int = 0
+    operands = "data: float, regions: float -> float"
+
+    pooled_h: int = attribute(default=0, least=1)
+    pooled_w: int = attribute(default=0, least=1)
     output_size: tuple[int, ...] = ()
-    output_roi: tuple[int, ...] = ()
-    spatial_scale: float = 1.0
-    method: str = "max"
+    output_roi: tuple[int, ...] = attribute(default=(), entries=(2, 2))
+    spatial_scale: float = attribute(default=1.0, needed=True)
+    method: str = attribute(default="max", words=("max", "bilinear"))
 
     def size(self) -> tuple[int, int]:
         """The height and width that regions are pooled to."""
@@ -75,11 +77,13 @@ class ROIPooling(OpenVinoOp, type="ROIPooling", since=1, inputs=2):
 
 
 class _Align(OpenVinoOp):
-    pooled_h: int
-    pooled_w: int
+    operands = "data: float, regions: float, batch indices: i32 | i64 -> float"
+
+    pooled_h: int = attribute(least=1)
+    pooled_w: int = attribute(least=1)
     sampling_ratio: int
     spatial_scale: float
-    mode: str
+    mode: str = attribute(words=("avg", "max"))
 
     def infer(self, args: Arguments) -> list[ValueType]:
         shape = (_regions(args, 4), _channels(args), self.pooled_h, self.pooled_w)
@@ -110,7 +114,9 @@ class ROIAlign(_Align, type="ROIAlign", since=3, inputs=3):
 class ROIAlign9(_Align, type="ROIAlign", since=9, inputs=3):
     """As ROIAlign-3, `aligned_mode` saying where an element's centre is (ROIAlign-9)."""
 
-    aligned_mode: str = "asymmetric"
+    aligned_mode: str = attribute(
+        default="asymmetric", words=("asymmetric", "half_pixel_for_nn", "half_pixel")
+    )
 
     def alignment(self) -> str:
         return self.aligned_mode.lower()
@@ -119,10 +125,12 @@ class ROIAlign9(_Align, type="ROIAlign", since=9, inputs=3):
 class PSROIPooling(OpenVinoOp, type="PSROIPooling", since=1, inputs=2):
     """Position-sensitive pooling: each bin reads channels of its own (PSROIPooling-1)."""
 
+    operands = "data: float, regions: float -> float"
+
     output_dim: int
     spatial_scale: float
-    group_size: int = 1
-    mode: str = "average"
+    group_size: int = attribute(default=1, needed=True)
+    mode: str = attribute(default="average", words=("average", "bilinear"), needed=True)
     spatial_bins_x: int = 1
     spatial_bins_y: int = 1
 
@@ -156,9 +164,11 @@ class ROIAlignRotated(OpenVinoOp, type="ROIAlignRotated", since=15, inputs=3):
     Each bin is the mean of its bilinear samples; angles are in radians (ROIAlignRotated-15).
     """
 
-    pooled_h: int
-    pooled_w: int
-    sampling_ratio: int
+    operands = "data: float, regions: float, batch indices: i32 | i64 -> float"
+
+    pooled_h: int = attribute(least=1)
+    pooled_w: int = attribute(least=1)
+    sampling_ratio: int = attribute(least=0)
     spatial_scale: float
     clockwise_mode: bool
 
@@ -182,12 +192,14 @@ class DeformablePSROIPooling(OpenVinoOp, type="DeformablePSROIPooling", since=1,
     Moves are shares of the region times trans_std (DeformablePSROIPooling-1).
     """
 
+    operands = "data: float, regions: float, offsets?: float -> float"
+
     output_dim: int
     spatial_scale: float
     group_size: int = 1
-    mode: str = "bilinear_deformable"
-    spatial_bins_x: int = 1
-    spatial_bins_y: int = 1
+    mode: str = attribute(default="bilinear_deformable", words=("bilinear_deformable",))
+    spatial_bins_x: int = attribute(default=1, least=1)
+    spatial_bins_y: int = attribute(default=1, least=1)
     trans_std: float = 1.0
     part_size: int = 1
 

@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.dialects.sampling import grid_sample_types, mode_of
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import ValueType
 
 __all__ = ["GridSample"]
@@ -15,9 +15,11 @@ __all__ = ["GridSample"]
 class GridSample(OpenVinoOp, type="GridSample", since=9, inputs=2):
     """Data [N,C,H,W] read at a grid [N,h,w,2] of (x, y) in -1..1 (GridSample-9)."""
 
+    operands = "data: any, grid: float -> any"
+
     align_corners: bool = False
-    mode: str = "bilinear"
-    padding_mode: str = "zeros"
+    mode: str = attribute(default="bilinear", words=("bilinear", "bicubic", "nearest"))
+    padding_mode: str = attribute(default="zeros", words=("zeros", "border", "reflection"))
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return grid_sample_types(args, self.mode)

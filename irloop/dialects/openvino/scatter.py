@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from irloop import kernels
 from irloop.dialects import indexing, inference
-from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.openvino.base import REDUCTIONS, OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import TensorType, ValueType
 
 __all__ = [
@@ -41,6 +41,8 @@ class ScatterElementsUpdate(OpenVinoOp, type="ScatterElementsUpdate", since=3, i
     Inputs: data, indices, updates, axis (ScatterElementsUpdate-3).
     """
 
+    operands = "data: any, indices: integer, updates: any, axis: integer -> any"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return _elements(args)
 
@@ -55,7 +57,9 @@ class ScatterElementsUpdate12(OpenVinoOp, type="ScatterElementsUpdate", since=12
     `use_init_val`.
     """
 
-    reduction: str = "none"
+    operands = "data: any, indices: integer, updates: any, axis: integer -> any"
+
+    reduction: str = attribute(default="none", words=REDUCTIONS)
     use_init_val: bool = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -72,6 +76,8 @@ class ScatterNDUpdate(OpenVinoOp, type="ScatterNDUpdate", since=4, inputs=3):
     Files know this class since opset4.
     """
 
+    operands = "data: any, indices: i32 | i64, updates: any -> any"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         _check(args)
         return [TensorType(args.element(0), indexing.scattered_nd(args))]
@@ -86,7 +92,9 @@ class ScatterNDUpdate15(OpenVinoOp, type="ScatterNDUpdate", since=15, inputs=3):
     none, sum, sub, prod, min or max.
     """
 
-    reduction: str = "none"
+    operands = "data: any, indices: i32 | i64, updates: any -> any"
+
+    reduction: str = attribute(default="none", words=REDUCTIONS)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _reduction(args, self.reduction, ("none", "sum", "sub", "prod", "min", "max"))
@@ -102,6 +110,8 @@ class ScatterUpdate(OpenVinoOp, type="ScatterUpdate", since=3, inputs=4):
 
     Inputs: data, indices, updates of the shape that a gather would give, axis.
     """
+
+    operands = "data: any, indices: integer, updates: any, axis: integer -> any"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _check(args)

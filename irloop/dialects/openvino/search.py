@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from irloop import kernels
 from irloop.dialects import inference, searches
-from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.openvino.base import INDICES, OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
 
 __all__ = ["Bucketize", "CumSum", "NonZero", "SearchSorted", "TopK", "TopK3", "TopK11", "Unique"]
@@ -15,10 +15,12 @@ __all__ = ["Bucketize", "CumSum", "NonZero", "SearchSorted", "TopK", "TopK3", "T
 class _TopK(OpenVinoOp):
     """The k best elements along an axis and their positions."""
 
+    operands = "data: number, k: integer -> values: number, indices: i32 | i64"
+
     axis: int
-    mode: str
-    sort: str
-    index_element_type: ElementType = ElementType.I32
+    mode: str = attribute(words=("max", "min"))
+    sort: str = attribute(words=("index", "value", "none"))
+    index_element_type: ElementType = attribute(default=ElementType.I32, words=INDICES)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.numeric(args, 0)
@@ -64,7 +66,9 @@ class NonZero(OpenVinoOp, type="NonZero", since=3, inputs=1):
     A scalar counts as a list.
     """
 
-    output_type: ElementType = ElementType.I64
+    operands = "data: number | boolean -> i32 | i64"
+
+    output_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         rank = args.rank(0)
@@ -75,11 +79,14 @@ class NonZero(OpenVinoOp, type="NonZero", since=3, inputs=1):
         return kernels.search.nonzero(self.output_type.numpy(), scalar_is_list=True)
 
 
-class CumSum(OpenVinoOp, type="CumSum", since=3, inputs=(1, 2)):
-    """Running sums along the axis of input 1, 0 without it (CumSum-3).
+class CumSum(OpenVinoOp, type="CumSum", since=3, inputs=2):
+    """Running sums along the axis of input 1 (CumSum-3).
 
-    `exclusive` leaves out the element itself, `reverse` starts at the end.
+    `exclusive` leaves out the element itself, `reverse` starts at the end. By the specification
+    the axis may be left out and is 0; OpenVINO 2026.4 refuses such a file.
     """
+
+    operands = "data: number, axis: i32 | i64 -> number"
 
     exclusive: bool = False
     reverse: bool = False
@@ -105,7 +112,9 @@ class Bucketize(OpenVinoOp, type="Bucketize", since=3, inputs=2):
     An element equal to a bound belongs below it with `with_right_bound`, else above.
     """
 
-    output_type: ElementType = ElementType.I64
+    operands = "data: number, buckets: number -> i32 | i64"
+
+    output_type: ElementType = attribute(default=ElementType.I64, needed=True, words=INDICES)
     with_right_bound: bool = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -123,8 +132,10 @@ class SearchSorted(OpenVinoOp, type="SearchSorted", since=15, inputs=2):
     Behind equal elements with `right_mode`, else before them.
     """
 
+    operands = "sorted sequence: number, values: number -> i32 | i64"
+
     right_mode: bool = False
-    output_type: ElementType = ElementType.I64
+    output_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.same_element(args, 0, 1)
@@ -140,9 +151,14 @@ class Unique(OpenVinoOp, type="Unique", since=10, inputs=(1, 2), outputs=4):
     Outputs: the values, where each stands first, which one each element is, how often it occurs.
     """
 
+    operands = (
+        "data: any, axis?: i32 | i64 -> values: any, first indices: i32 | i64, "
+        "inverse indices: i32 | i64, counts: i32 | i64"
+    )
+
     sorted: bool = True
-    index_element_type: ElementType = ElementType.I64
-    count_element_type: ElementType = ElementType.I64
+    index_element_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
+    count_element_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         shape = args.shape(0)

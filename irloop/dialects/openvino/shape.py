@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irloop import kernels
 from irloop.dialects import inference, shapes
-from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.dialects.openvino.base import BROADCASTS, INDICES, OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_SHAPE, Dim, ElementType, Shape, TensorType, ValueType
@@ -31,6 +31,8 @@ def _shape_of(args: Arguments, element: ElementType) -> list[ValueType]:
 class ShapeOf(OpenVinoOp, type="ShapeOf", since=1, inputs=1):
     """The dimensions of a tensor of any type as i64 (ShapeOf-1)."""
 
+    operands = "data: any -> i64"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return _shape_of(args, ElementType.I64)
 
@@ -44,7 +46,9 @@ class ShapeOf(OpenVinoOp, type="ShapeOf", since=1, inputs=1):
 class ShapeOf3(OpenVinoOp, type="ShapeOf", since=3, inputs=1):
     """The dimensions of a tensor of any type as i32 or i64 (ShapeOf-3)."""
 
-    output_type: ElementType = ElementType.I64
+    operands = "data: any -> i32 | i64"
+
+    output_type: ElementType = attribute(default=ElementType.I64, needed=True, words=INDICES)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.output_type not in (ElementType.I32, ElementType.I64):
@@ -65,6 +69,8 @@ class Reshape(OpenVinoOp, type="Reshape", since=1, inputs=2):
 
     -1 is what is left over; 0 copies the dimension at its position with `special_zero`.
     """
+
+    operands = "data: any, shape: integer -> any"
 
     special_zero: bool = False
 
@@ -94,6 +100,8 @@ class Squeeze(OpenVinoOp, type="Squeeze", since=1, inputs=(1, 2)):
     A listed axis of another size stays.
     """
 
+    operands = "data: any, axes?: i32 | i64 -> any"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         axes = _axes(args)
         shape = shapes.squeezed(args, args.shape(0), axes, lenient=True)
@@ -108,6 +116,8 @@ class Squeeze(OpenVinoOp, type="Squeeze", since=1, inputs=(1, 2)):
 
 class Squeeze15(OpenVinoOp, type="Squeeze", since=15, inputs=(1, 2)):
     """As Squeeze-1; `allow_axis_skip` leaves the rank open while a size is not known."""
+
+    operands = "data: any, axes?: i32 | i64 -> any"
 
     allow_axis_skip: bool = False
 
@@ -134,6 +144,8 @@ class Squeeze15(OpenVinoOp, type="Squeeze", since=15, inputs=(1, 2)):
 class Unsqueeze(OpenVinoOp, type="Unsqueeze", since=1, inputs=2):
     """Dimensions of 1 inserted at positions of the result (Unsqueeze-1)."""
 
+    operands = "data: any, axes: i32 | i64 -> any"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         count = shapes.length_of(args, 1)
         if count == 0:
@@ -150,6 +162,8 @@ class Unsqueeze(OpenVinoOp, type="Unsqueeze", since=1, inputs=2):
 
 class Transpose(OpenVinoOp, type="Transpose", since=1, inputs=2):
     """Axes in another order; an empty order reverses them (Transpose-1)."""
+
+    operands = "data: any, order: integer -> any"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         shape = shapes.transposed(args, args.shape(0), args.ints(1))
@@ -185,7 +199,9 @@ class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
     2 says), or pdpd (the first axis stands at `axis`).
     """
 
-    mode: str = "none"
+    operands = "data: any, target shape: i32 | i64, axes mapping?: i32 | i64 -> any"
+
+    mode: str = attribute(default="none", words=BROADCASTS)
     axis: int = attribute(default=0, name="mode.auto_broadcast_axis")
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -210,7 +226,9 @@ class Broadcast3(OpenVinoOp, type="Broadcast", since=3, inputs=(2, 3)):
     target give way) or pdpd (the first axis stands at `axis`).
     """
 
-    mode: str = "numpy"
+    operands = "data: any, target shape: i32 | i64, axes mapping?: i32 | i64 -> any"
+
+    mode: str = attribute(default="numpy", words=BROADCASTS)
     axis: int = attribute(default=0, name="mode.mode.axis")
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -253,6 +271,8 @@ class Tile(OpenVinoOp, type="Tile", since=1, inputs=2):
 
     The shorter of shape and repeats is filled with ones in front.
     """
+
+    operands = "data: any, repeats: integer -> any"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         repeats = shapes.shape_from(args, 1).dims

@@ -62,6 +62,8 @@ def _sized(dims: tuple[Dim, ...], axes: list[int], lengths: list[Dim | None]) ->
 class _Transform(OpenVinoOp):
     """Along axes of complex numbers, cropped or filled with zeros to `signal_size`."""
 
+    operands = "data: float, axes: i32 | i64, signal size?: i32 | i64 -> float"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0)
         dims = _pairs(args)
@@ -96,6 +98,8 @@ def _half(dim: Dim) -> Dim:
 class RDFT(OpenVinoOp, type="RDFT", since=9, inputs=(2, 3)):
     """Discrete Fourier transform of real numbers, half of the last axis kept (RDFT-9)."""
 
+    operands = "data: float, axes: i32 | i64, signal size?: i32 | i64 -> float"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0)
         element, dims = args.element(0), args.shape(0).dims
@@ -114,6 +118,8 @@ class RDFT(OpenVinoOp, type="RDFT", since=9, inputs=(2, 3)):
 
 class IRDFT(OpenVinoOp, type="IRDFT", since=9, inputs=(2, 3)):
     """The real numbers whose RDFT is given (IRDFT-9)."""
+
+    operands = "data: float, axes: i32 | i64, signal size?: i32 | i64 -> float"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0)
@@ -147,6 +153,8 @@ class STFT(OpenVinoOp, type="STFT", since=15, inputs=4):
     stand before frames.
     """
 
+    operands = "signal: float, window: float, frame size: i32 | i64, frame step: i32 | i64 -> float"
+
     transpose_frames: bool
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -177,6 +185,11 @@ class ISTFT(OpenVinoOp, type="ISTFT", since=16, inputs=(4, 5)):
 
     Inputs data, window, frame size, frame step and an optional signal length.
     """
+
+    operands = (
+        "data: float, window: float, frame size: i32 | i64, frame step: i32 | i64, "
+        "signal length?: i32 | i64 -> float"
+    )
 
     center: bool
     normalized: bool

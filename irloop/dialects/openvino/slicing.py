@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference, shapes, slices
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 from irloop.kernels.bounds import bounded
 
@@ -15,6 +15,8 @@ __all__ = ["Concat", "Slice", "SliceScatter", "Split", "StridedSlice", "Variadic
 
 class Concat(OpenVinoOp, type="Concat", since=1, inputs=(1, None)):
     """The inputs one behind the other along `axis` (Concat-1)."""
+
+    operands = "inputs...: any -> any"
 
     axis: int
 
@@ -39,6 +41,8 @@ def _axis(args: Arguments, position: int) -> int | None:
 class Split(OpenVinoOp, type="Split", since=1, inputs=2, outputs=None):
     """`num_splits` equal parts along the axis of input 1 (Split-1)."""
 
+    operands = "data: any, axis: i32 | i64 -> parts...: any"
+
     num_splits: int
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -58,6 +62,8 @@ class VariadicSplit(OpenVinoOp, type="VariadicSplit", since=1, inputs=3, outputs
     One length may be -1: what is left.
     """
 
+    operands = "data: any, axis: i32 | i64, lengths: i32 | i64 -> parts...: any"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         found = slices.parts(args, args.shape(0), _axis(args, 1), args.dims(2))
         return [TensorType(args.element(0), shape) for shape in found]
@@ -74,7 +80,9 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
     `ellipsis_mask` it stands for all axes not mentioned. Masks are filled up with zeros.
     """
 
-    begin_mask: tuple[int, ...] = ()
+    operands = "data: any, begin: i32 | i64, end: i32 | i64, stride?: i32 | i64 -> any"
+
+    begin_mask: tuple[int, ...] = attribute(default=(), needed=True)
     end_mask: tuple[int, ...] = ()
     new_axis_mask: tuple[int, ...] = ()
     shrink_axis_mask: tuple[int, ...] = ()
@@ -175,6 +183,10 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
 class Slice(OpenVinoOp, type="Slice", since=8, inputs=(4, 5)):
     """Elements from `start` to `stop` by `step` along `axes`, the first ones without (Slice-8)."""
 
+    operands = (
+        "data: any, start: i32 | i64, stop: i32 | i64, step: i32 | i64, axes?: i32 | i64 -> any"
+    )
+
     def infer(self, args: Arguments) -> list[ValueType]:
         bounds = slices.SliceBounds.of_inputs(args, 1, 2, 4, 3)
         return [TensorType(args.element(0), slices.sliced(args, args.shape(0), bounds))]
@@ -191,6 +203,11 @@ class SliceScatter(OpenVinoOp, type="SliceScatter", since=15, inputs=(5, 6)):
 
     Inputs: data, updates, start, stop, step and optionally axes.
     """
+
+    operands = (
+        "data: any, updates: any, start: i32 | i64, stop: i32 | i64, step: i32 | i64, "
+        "axes?: i32 | i64 -> any"
+    )
 
     def infer(self, args: Arguments) -> list[ValueType]:
         element = inference.same_element(args, 0, 1)

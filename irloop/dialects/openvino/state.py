@@ -18,6 +18,8 @@ __all__ = ["Assign", "Assign6", "ReadValue", "ReadValue6"]
 class ReadValue(OpenVinoOp, type="ReadValue", since=3, inputs=1):
     """The value of a variable; before the first Assign that of the input (ReadValue-3)."""
 
+    operands = "initial value: any -> any"
+
     variable_id: str
     pure: ClassVar[bool] = False
 
@@ -29,6 +31,8 @@ class ReadValue6(OpenVinoOp, type="ReadValue", since=6, inputs=(0, 1)):
     """As ReadValue-3, with the type of the variable; without an input it starts as zeros
     (ReadValue-6).
     """
+
+    operands = "initial value?: any -> any"
 
     variable_id: str
     variable_type: ElementType = ElementType.DYNAMIC
@@ -55,6 +59,8 @@ class ReadValue6(OpenVinoOp, type="ReadValue", since=6, inputs=(0, 1)):
 class Assign(OpenVinoOp, type="Assign", since=3, inputs=1):
     """Sets a variable, and gives the value on (Assign-3)."""
 
+    operands = "new value: any -> any"
+
     variable_id: str
     pure: ClassVar[bool] = False
 
@@ -64,6 +70,8 @@ class Assign(OpenVinoOp, type="Assign", since=3, inputs=1):
 
 class Assign6(OpenVinoOp, type="Assign", since=6, inputs=1):
     """As Assign-3, with the type of the variable (Assign-6)."""
+
+    operands = "new value: any -> any"
 
     variable_id: str
     variable_type: ElementType = ElementType.DYNAMIC

@@ -18,6 +18,8 @@ class StringTensorPack(OpenVinoOp, type="StringTensorPack", since=15, inputs=3):
     Begins and ends have the shape of the result; the bytes are a list of u8.
     """
 
+    operands = "begins: i32 | i64, ends: i32 | i64, symbols: u8 -> string"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         for position in (0, 1):
             if args.element(position) not in (
@@ -40,6 +42,8 @@ class StringTensorPack(OpenVinoOp, type="StringTensorPack", since=15, inputs=3):
 
 class StringTensorUnpack(OpenVinoOp, type="StringTensorUnpack", since=15, inputs=1, outputs=3):
     """Begins, ends and UTF-8 bytes of strings, one behind the other (StringTensorUnpack-15)."""
+
+    operands = "data: string -> begins: i32, ends: i32, symbols: u8"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.strings(args)

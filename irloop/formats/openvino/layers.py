@@ -7,10 +7,10 @@ from typing import Any
 
 from irloop.diagnostics import Location
 from irloop.dialects.openvino import OPENVINO
+from irloop.dialects.openvino.opsets import opset_of
 from irloop.errors import ReadError
 from irloop.formats.openvino.attributes import AttributeProblem, codec_of
 from irloop.formats.openvino.numbers import dim_integer
-from irloop.formats.openvino.opsets import opset_of
 from irloop.formats.openvino.texts import element_of_precision, parse_dim, parse_shape
 from irloop.formats.openvino.weights import Weights
 from irloop.formats.openvino.xml import Document, Layer

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.dialects.openvino import opsets
 from irloop.formats.openvino.places import at_layer
 from irloop.formats.openvino.xml import Layer
-from irloop.validation import availability
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -44,8 +44,8 @@ class UnknownOperation(
 
     def _unknown(self, layer: Layer) -> Diagnostic:
         type_name, version = layer.type or "", layer.version or ""
-        spans = availability.opsets(type_name)
-        exact = next((n for n in availability.EXACT if n.lower() == type_name.lower()), None)
+        spans = opsets.opsets(type_name)
+        exact = next((n for n in opsets.EXACT if n.lower() == type_name.lower()), None)
         if not spans:
             message, expected = (
                 f"no opset has an operation {type_name!r}",
@@ -55,8 +55,8 @@ class UnknownOperation(
         elif exact is not None and exact != type_name:
             message, expected = f"the type {exact} must be spelled exactly so", exact
             cause, fix = "", f'write type="{exact}"'
-        elif availability.opset_of(version, type_name) is None:
-            message, expected = f"{version!r} is no opset", f"opset1 to opset{availability.NEWEST}"
+        elif opsets.opset_of(version, type_name) is None:
+            message, expected = f"{version!r} is no opset", f"opset1 to opset{opsets.NEWEST}"
             cause, fix = (
                 "an extension's opset, or a misspelling",
                 "write the opset of the operation",
@@ -82,12 +82,12 @@ def _is_known(layer: Layer) -> bool:
         return True  # IRL103, IRL110 and IRL108 speak of these
     if type_name.lower() in ("constant", "const", "result"):
         return type_name not in ("Result", "Const") or _in_opset(layer)
-    if type_name not in availability.EXACT and type_name.lower() == "parameter":
+    if type_name not in opsets.EXACT and type_name.lower() == "parameter":
         return False
     return _in_opset(layer)
 
 
 def _in_opset(layer: Layer) -> bool:
-    opset = availability.opset_of(layer.version, layer.type or "")
-    spans = availability.opsets(layer.type or "")
+    opset = opsets.opset_of(layer.version, layer.type or "")
+    spans = opsets.opsets(layer.type or "")
     return opset is not None and any(low <= opset <= high for low, high in spans)

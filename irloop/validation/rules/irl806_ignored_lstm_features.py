@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.dialects.openvino import opsets
 from irloop.formats.openvino.places import at_data, describe
 from irloop.formats.openvino.xml import Layer
-from irloop.validation import availability, recurrent
+from irloop.validation import recurrent
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -37,7 +38,7 @@ class IgnoredLstmFeatures(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding a layer and feature."""
         for item in recurrent.recurrent_layers(context):
-            opset = availability.opset_of(item.layer.version)
+            opset = opsets.opset_of(item.layer.version)
             if (item.layer.type or "").lower() != "lstmcell" or opset is None or opset > 3:
                 continue
             data = item.layer.data

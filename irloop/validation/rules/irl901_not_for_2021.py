@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.dialects.openvino import opsets
 from irloop.formats.openvino.places import at_layer, at_port
 from irloop.formats.openvino.xml import Layer, Port
-from irloop.validation import availability
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -45,7 +45,7 @@ class NotFor2021(
         for index in context.nets:
             is_dynamic = any("-1" in dims for dims in index.ports.dims)
             for layer in index.net.layers:
-                if availability.is_newer_than_2021(layer.version):
+                if opsets.is_newer_than_2021(layer.version):
                     newer.setdefault((layer.type, layer.version), []).append(layer)
                 if is_dynamic:
                     dynamic += [(layer, port) for port in layer.outputs if "-1" in port.dims]
@@ -54,7 +54,7 @@ class NotFor2021(
                 at_layer(layers[0]),
                 f"OpenVINO 2021.4 does not know {type_name} of {version}"
                 f" ({len(layers)} in this model)",
-                expected=f"opset1 to opset{availability.LAST_OF_2021}",
+                expected=f"opset1 to opset{opsets.LAST_OF_2021}",
                 found=version or "",
                 fix="write the model for that runtime",
             )

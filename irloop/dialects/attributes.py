@@ -1,0 +1,159 @@
+"""Attributes, inputs and outputs of an operation class as data.
+
+Validation, `irloop ops` and the pages of operations are made from this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from functools import cache
+from types import NoneType
+from typing import Any, Literal, NamedTuple, get_args, get_origin
+
+from irloop.graph.op import Op
+from irloop.graph.tensor import Tensor
+from irloop.graph.types import ElementType, Shape
+
+__all__ = ["Attribute", "Operand", "attributes_of", "operands_of"]
+
+_SCALARS = {bool: "bool", int: "int", float: "float", Shape: "shape", Tensor: "tensor"}
+_LISTS = {int: "ints", float: "floats", str: "names"}
+
+
+class Attribute(NamedTuple):
+    """One attribute of an operation class.
+
+    `kind` is "bool", "int", "float", "word" (one of `words`), "element" (an element type, one of
+    `words` where there are some), "shape", "tensor", "text", or a list: "ints", "floats",
+    "names". `required` is true where a file has to have it; otherwise `default` is its value
+    where a file has none (None: the attribute is absent). `least` and `most` are the smallest and
+    the largest number, `entries` the smallest and the largest number of entries of a list.
+    """
+
+    name: str
+    kind: str
+    required: bool
+    default: Any = None
+    words: tuple[str, ...] = ()
+    least: int | None = None
+    most: int | None = None
+    entries: tuple[int, int | None] = (0, None)
+
+    @property
+    def description(self) -> str:
+        """Kind, default and range in a line, as people read them."""
+        default = "required" if self.required else f"default {_text(self.default)}"
+        found = [", ".join(self.words) if self.words else self.kind, default]
+        if self.least is not None and self.most is None:
+            found.append(f"{self.least} or more")
+        elif self.least is not None:
+            found.append(f"{self.least} to {self.most}")
+        least, most = self.entries
+        if least:
+            found.append(f"{least} entries" if most == least else f"{least} or more entries")
+        return "; ".join(found)
+
+
+class Operand(NamedTuple):
+    """An input or output of an operation class.
+
+    `types` are the element types it may have, as text. An `optional` input may be left out; a
+    `variadic` one may be given any number of times.
+    """
+
+    name: str
+    types: str
+    optional: bool = False
+    variadic: bool = False
+
+    @property
+    def label(self) -> str:
+        """The name, and whether it may be left out or repeated."""
+        if self.variadic:
+            return f"{self.name} (any number)"
+        return f"{self.name} (optional)" if self.optional else self.name
+
+
+def _text(default: Any) -> str:
+    if default is None:
+        return "none"
+    if isinstance(default, tuple):
+        return f"[{', '.join(map(_text, default))}]"
+    return str(default).lower() if isinstance(default, bool) else str(default)
+
+
+@cache
+def attributes_of(cls: type[Op]) -> dict[str, Attribute]:
+    """The attributes of an operation class by their names in files."""
+    hints = cls.attribute_types()
+    # The type checker knows operations as dataclasses only by their transform.
+    items = fields(cls)  # type: ignore[arg-type]
+    found = (_attribute(item.name, hints[item.name], item.default, item.metadata) for item in items)
+    return {item.name: item for item in found}
+
+
+def _attribute(field: str, hint: Any, default: Any, metadata: Any) -> Attribute:
+    words = metadata.get("words", ())
+    kind = _kind(_without_none(hint), words)
+    choices = get_args(_without_none(hint)) if get_origin(_without_none(hint)) is Literal else ()
+    return Attribute(
+        metadata.get("name") or field,
+        kind,
+        default is MISSING or metadata.get("needed", False),
+        None if default is MISSING else default,
+        words or tuple(map(str, choices)),
+        metadata.get("least"),
+        metadata.get("most"),
+        metadata.get("entries", (0, None)),
+    )
+
+
+def _without_none(hint: Any) -> Any:
+    """X of ``X | None``, anything else as it is."""
+    given = [item for item in get_args(hint) if item is not NoneType]
+    is_union = get_origin(hint) not in (tuple, Literal)
+    return given[0] if is_union and len(given) == 1 else hint
+
+
+def _kind(hint: Any, words: tuple[str, ...]) -> str:
+    if get_origin(hint) is tuple:
+        return _LISTS.get(get_args(hint)[0], "text")
+    if get_origin(hint) is Literal:
+        return "word"
+    if hint is ElementType:
+        return "element"
+    if hint is str and words:
+        return "word"
+    return _SCALARS.get(hint, "text")
+
+
+@cache
+def operands_of(cls: type[Op]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+    """The inputs and the outputs of a class, as its `operands` and `inputs` tell.
+
+    `operands` is a text such as ``data: any, axis?: i32 | i64 -> any``. A name with ? may be left
+    out, one with ... may be given more than once. Without it only the numbers are known.
+    """
+    if cls.operands:
+        inputs, _, outputs = cls.operands.partition("->")
+        return _operands(inputs, "input"), _operands(outputs, "output")
+    least, most = cls.arity
+    count = least if most is None else most
+    found = [Operand(f"input {at}", "any", optional=at >= least) for at in range(count)]
+    if most is None:
+        found.append(Operand("more inputs", "any", variadic=True))
+    if cls.n_outputs is None:
+        return tuple(found), (Operand("outputs", "any", variadic=True),)
+    return tuple(found), tuple(Operand(f"output {at}", "any") for at in range(cls.n_outputs))
+
+
+def _operands(text: str, what: str) -> tuple[Operand, ...]:
+    found = []
+    items = [item.strip() for item in text.split(",") if item.strip()]
+    for at, item in enumerate(items):
+        name, colon, types = item.partition(":")
+        name = name if colon else what if len(items) == 1 else f"{what} {at}"
+        types = types if colon else item
+        optional, variadic = name.endswith("?"), name.endswith("...")
+        found.append(Operand(name.rstrip("?."), types.strip(), optional, variadic))
+    return tuple(found)

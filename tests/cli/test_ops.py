@@ -1,0 +1,33 @@
+"""``irloop ops NAME``: inputs, outputs and attributes of an operation, as specified."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from click.testing import Result
+
+
+def test_the_attributes_of_one_operation(irloop: Callable[..., Result]) -> None:
+    lines = irloop("ops", "roialign", "--dialect", "openvino").output.splitlines()
+    shown = [" ".join(line.split()) for line in lines]
+    assert "input batch indices i32 | i64" in shown
+    assert "attribute pooled_h int; required; 1 or more" in shown
+    assert "attribute mode avg, max; required" in shown
+    modes = "asymmetric, half_pixel_for_nn, half_pixel"
+    assert f"attribute aligned_mode {modes}; default asymmetric" in shown
+
+
+def test_the_operands_of_onnx_come_from_its_schemas(irloop: Callable[..., Result]) -> None:
+    made = irloop("ops", "CumSum", "--dialect", "onnx", "--format", "json")
+    row = json.loads(made.output)["ops"][-1]
+    assert [item["name"] for item in row["inputs"]] == ["x", "axis"]
+    assert row["inputs"][1]["types"] == "T2: int32 | int64"
+    assert {item["name"]: item["default"] for item in row["attributes"]} == {
+        "exclusive": 0,
+        "reverse": 0,
+    }
+
+
+def test_many_operations_are_not_described(irloop: Callable[..., Result]) -> None:
+    assert "attribute" not in irloop("ops", "ROI*").output
