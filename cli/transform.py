@@ -27,6 +27,7 @@ A pass and its options:
   --pass unroll                       as it stands
   --pass unroll=8                     with its first option
   --pass unroll:trips=8:nodes=500     with options by name ('irloop passes unroll' lists them)
+  --pass my_passes.py:MyPass=8        a class in a file of your own, which is run for it
 
 \b
 Examples:
@@ -68,7 +69,7 @@ def _moments(
 @click.option(
     "--pass",
     "passes",
-    metavar="NAME[=VALUE][:OPTION=VALUE...]",
+    metavar="NAME|FILE.py:CLASS[=VALUE][:OPTION=VALUE...]",
     multiple=True,
     required=True,
     help="A pass; several run in the order given.",
@@ -182,7 +183,7 @@ def _require_sensible(source: str, options: dict[str, Any]) -> None:
     wanted = ("output", "check", "profile", "profile_csv", "moments", "dump")
     if not any(options[name] for name in wanted):
         raise UsageError(
-            "nothing would come of it",
+            "no result is asked for",
             fix="give an output (-o), --check, --profile, --draw or --dump",
         )
     if output is None:
@@ -191,7 +192,7 @@ def _require_sensible(source: str, options: dict[str, Any]) -> None:
     if suffixes[0] != suffixes[1]:
         raise UsageError(
             f"{output}: a transformation keeps the format {suffixes[0]}",
-            fix="say the result in the other format with 'irloop convert'",
+            fix="convert the result with 'irloop convert'",
         )
     folder = os.path.dirname(os.path.abspath(output))
     if not os.path.isdir(folder):

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from irloop.errors import InferenceError as InferenceError
     from irloop.errors import IrloopError as IrloopError
     from irloop.errors import LimitError as LimitError
+    from irloop.errors import PassError as PassError
     from irloop.errors import ReadError as ReadError
     from irloop.errors import UnsupportedError as UnsupportedError
     from irloop.errors import UsageError as UsageError
@@ -80,6 +81,7 @@ _CLASSES = {
     "ModelDiff": "irloop.comparison.diff",
     "Node": "irloop.graph.model",
     "Operand": "irloop.dialects.attributes",
+    "PassError": "irloop.errors",
     "PassInfo": "irloop.passes.library",
     "PassRecord": "irloop.passes.profile",
     "Profile": "irloop.passes.profile",
@@ -114,6 +116,7 @@ __all__ = [
     "ModelDiff",
     "Node",
     "Operand",
+    "PassError",
     "PassInfo",
     "PassRecord",
     "Profile",
@@ -387,7 +390,8 @@ def transform(
     Args:
         model: a model, or the path of one.
         passes: in the order in which they run: ``"dead_code"``, ``"unroll=8"``,
-            ``"unroll:trips=8:nodes=1000"``, or objects of `irloop.passes`.
+            ``"unroll:trips=8:nodes=1000"``, a class in a file (``"my_passes.py:MyPass=8"``, which
+            runs that file), or objects of `irloop.passes`.
         disable: names of passes that do not run, where others would run them.
         verify: check the graph after each pass that changed it.
         observers: told before and after each pass.
@@ -397,6 +401,7 @@ def transform(
         UsageError: for a pass or an option that does not exist, or a pass for another dialect.
         InferenceError: naming the pass that left types that contradict each other.
         VerifyError: naming the pass that broke the graph.
+        PassError: naming the pass, and the node, that raised another exception.
     """
     from irloop.graph.clone import clone_model
     from irloop.graph.model import Model

@@ -6,6 +6,7 @@
     ├── WriteError          a model cannot be written where or how it was asked
     ├── VerifyError         the graph in memory breaks its own rules (a bug in a pass)
     ├── InferenceError      element types or shapes of an operation contradict each other
+    ├── PassError           a pass or a callback failed; names the pass and the node
     ├── UnsupportedError    understood, but cannot be converted or run; names every place
     └── ExecutionError      running went wrong
         └── LimitError      an iteration, memory or time limit was reached
@@ -28,6 +29,7 @@ __all__ = [
     "InferenceKind",
     "IrloopError",
     "LimitError",
+    "PassError",
     "ReadError",
     "UnsupportedError",
     "UsageError",
@@ -91,6 +93,12 @@ class VerifyError(IrloopError):
     """The graph in memory is inconsistent: a pass or a builder made a mistake."""
 
     code = "GRF001"
+
+
+class PassError(IrloopError):
+    """A pass or a callback raised an exception, or a rewrite did not end."""
+
+    code = "PAS001"
 
 
 #: What an operation objects to: element types that do not go together, a number or a word outside
@@ -180,6 +188,10 @@ MEANINGS = {
     "IRL000": "An error that has no code of its own.",
     "IRL100": "The file is not the model it claims to be.",
     "IRL499": "Loops are nested so that inferring their types does not end in useful time.",
+    "PAS001": "A pass, a predicate or a callback raised an exception that is none of irloop's. The "
+    "pass and, where it is known, the node are named; the exception itself is the cause.",
+    "PAS002": "A rewrite did not end: each change made a new match. Let the pattern or the "
+    "callback leave alone what the pass itself has made.",
     "RUN001": "Running the model went wrong; the node and the iteration are named.",
     "RUN002": "A limit on iterations, memory or time was reached. Raise it with --max-iterations, "
     "--max-memory or --max-seconds, or look why the loop does not end.",

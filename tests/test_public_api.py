@@ -39,6 +39,7 @@ ERRORS = {
     "InferenceError",
     "IrloopError",
     "LimitError",
+    "PassError",
     "ReadError",
     "UnsupportedError",
     "UsageError",

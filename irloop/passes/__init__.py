@@ -1,15 +1,19 @@
-"""Transformations, after nGraph's: passes, patterns, one rewriter, a manager that times and checks.
+"""Transformations: kinds of passes, patterns, the rewriter, the manager.
 
-`common` holds the library, one file a pass.
+The names below are the public API for passes of other packages; operation classes are in
+`irloop.dialects`. `irloop.passes.common` is the library, one file for each pass.
 """
 
 from __future__ import annotations
 
+from irloop.graph.rewriter import Rewriter
 from irloop.passes.base import MatcherPass, ModelPass, Pass, PassConfig
 from irloop.passes.graph_rewrite import BackwardGraphRewrite, GraphRewrite
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.manager import Manager, Observer
 from irloop.passes.match_rewriter import MatchRewriter, copy_info
-from irloop.passes.options import option
+from irloop.passes.options import build, option, parse_request
 from irloop.passes.pattern import (
     Match,
     Pattern,
@@ -19,12 +23,26 @@ from irloop.passes.pattern import (
     optional,
     wrap_type,
 )
-from irloop.passes.predicates import Predicate
+from irloop.passes.predicates import (
+    Predicate,
+    attributes,
+    consumers,
+    dims,
+    element_is,
+    output_index,
+    rank_is,
+    shape_is,
+    static_dims,
+    static_rank,
+    static_shape,
+)
 from irloop.passes.profile import PassRecord, Profile
 
 __all__ = [
     "BackwardGraphRewrite",
     "GraphRewrite",
+    "LoopPass",
+    "LoopWires",
     "Manager",
     "Match",
     "MatchRewriter",
@@ -37,11 +55,24 @@ __all__ = [
     "Pattern",
     "Predicate",
     "Profile",
+    "Rewriter",
     "any_input",
+    "attributes",
+    "build",
+    "consumers",
     "copy_info",
+    "dims",
     "either",
+    "element_is",
     "explain_match",
     "option",
     "optional",
+    "output_index",
+    "parse_request",
+    "rank_is",
+    "shape_is",
+    "static_dims",
+    "static_rank",
+    "static_shape",
     "wrap_type",
 ]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import ClassVar
 
-from irloop.errors import UsageError
+from irloop.diagnostics import NOWHERE
+from irloop.errors import IrloopError, PassError, UsageError
 from irloop.graph.model import Model, Node
+from irloop.graph.walk import node_path
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern
 
@@ -47,7 +50,27 @@ class PassConfig:
     def skips(self, item: Pass, node: Node) -> bool:
         """True when the callback for this pass wants `node` left alone."""
         callback = self._callbacks.get(item.name, self._callback)
-        return callback is not None and callback(node)
+        if callback is None:
+            return False
+        with failures_named(item.name, node, "the callback for"):
+            return bool(callback(node))
+
+
+@contextmanager
+def failures_named(name: str, node: Node | None = None, what: str = "") -> Iterator[None]:
+    """Turn an exception that is none of irloop's into a `PassError` with the pass and the node."""
+    try:
+        yield
+    except IrloopError:
+        raise
+    except Exception as error:
+        subject = " ".join(filter(None, (what, f"pass {name} failed")))
+        place = "" if node is None else f" at {node.op.label} {node_path(node)!r}"
+        raise PassError(
+            f"{subject}{place}: {type(error).__name__}: {error}",
+            location=NOWHERE if node is None else node.location,
+            cause=f"{type(error).__name__} in the code of the pass",
+        ) from error
 
 
 def _name(item: Pass | type[Pass] | str) -> str:
@@ -111,6 +134,19 @@ class MatcherPass(Pass):
     @abstractmethod
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
         """Change the graph at this match; True when the root was replaced."""
+
+    def apply(self, node: Node) -> bool:
+        """Try the pass at one node of a graph; True when it changed the graph.
+
+        Only this node is tried, no body and nothing that the pass inserts. The types of the whole
+        model are inferred first, so that predicates can ask for them.
+
+        Raises:
+            PassError: when the pass raises an exception of its own.
+        """
+        from irloop.passes.graph_rewrite import apply_at
+
+        return apply_at(self, node)
 
     def run(self, model: Model, config: PassConfig) -> bool:
         from irloop.passes.graph_rewrite import GraphRewrite

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 
+from irloop.errors import PassError
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Op
-from irloop.passes.base import MatcherPass, Pass, PassConfig
+from irloop.graph.walk import all_nodes, node_path
+from irloop.passes.base import MatcherPass, Pass, PassConfig, failures_named
 from irloop.passes.match_rewriter import MatchRewriter, copy_info
 from irloop.passes.pattern import Match, Pattern
 from irloop.passes.session import Session
 
-__all__ = ["BackwardGraphRewrite", "GraphRewrite"]
+__all__ = ["BackwardGraphRewrite", "GraphRewrite", "apply_at"]
+
+#: Changes that a rewrite may make for each node that it found; more would never end.
+CHANGES_PER_NODE = 100
+#: A rewrite of a small graph may make as many.
+FEWEST_CHANGES = 10_000
 
 
 class GraphRewrite(Pass):
@@ -89,6 +96,9 @@ class _Run:
         self._dispatch = dispatch
         self._config = config
         self._session = Session(model)
+        self._changes_left = max(
+            FEWEST_CHANGES, CHANGES_PER_NODE * sum(1 for _ in all_nodes(model.graph))
+        )
 
     def visit_graph(self, graph: Graph) -> bool:
         rewriter = self._session.rewriter(graph)
@@ -115,14 +125,51 @@ class _Run:
     ) -> None:
         counts = self._rewrite.matches
         for matcher, pattern in candidates:
-            match = pattern.match(node)
+            with failures_named(matcher.name, node):
+                match = pattern.match(node)
             if match is None or self._config.skips(matcher, node):
                 continue
             counts[matcher.name] = counts.get(matcher.name, 0) + 1
-            touched = [*match.nodes, *(v.producer for v in node.inputs if v is not None)]
-            if matcher.rewrite(match, rewriter):
-                _tidy(match, touched, rewriter)
+            self._count_down(matcher, node)
+            if _rewritten(matcher, match, rewriter):
                 return
+
+    def _count_down(self, matcher: MatcherPass, node: Node) -> None:
+        self._changes_left -= 1
+        if self._changes_left < 0:
+            raise PassError(
+                f"pass {matcher.name} does not end: it matches what it has made, at last at "
+                f"{node.op.label} {node_path(node)!r}",
+                code="PAS002",
+                location=node.location,
+                fix="let the pattern leave alone what the pass makes",
+            )
+
+
+def apply_at(matcher: MatcherPass, node: Node) -> bool:
+    """Try one matcher at one node; True when it changed the graph."""
+    graph = root = node.graph
+    assert graph is not None, "the node was erased"
+    while root is not None and root.owner is not None:
+        root = root.owner.graph
+    assert root is not None
+    rewriter = Session(root).rewriter(graph)
+    with failures_named(matcher.name, node):
+        match = matcher.pattern().match(node)
+    if match is None:
+        return False
+    return _rewritten(matcher, match, rewriter) or rewriter.modified
+
+
+def _rewritten(matcher: MatcherPass, match: Match, rewriter: MatchRewriter) -> bool:
+    """Whether the callback replaced the root; what nobody reads then is erased."""
+    root = match.root
+    touched = [*match.nodes, *(v.producer for v in root.inputs if v is not None)]
+    with failures_named(matcher.name, root):
+        replaced = matcher.rewrite(match, rewriter)
+    if replaced:
+        _tidy(match, touched, rewriter)
+    return replaced
 
 
 def _tidy(match: Match, touched: list[Node], rewriter: MatchRewriter) -> None:

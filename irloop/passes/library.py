@@ -1,12 +1,15 @@
-"""Finding passes by name: those of irloop and those that other packages bring along."""
+"""Finding passes by name: irloop's own, those of installed packages, and classes in files."""
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
+import os
 import re
+import sys
 from importlib.metadata import EntryPoint, entry_points
 from textwrap import dedent
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from irloop.errors import UsageError
 from irloop.passes.base import Pass
@@ -62,7 +65,7 @@ def _loaded(point: EntryPoint) -> type[Pass]:
             cause=f"{type(error).__name__}: {error}",
             fix=f"update or uninstall {_package(point)}",
         ) from error
-    if not (inspect.isclass(cls) and issubclass(cls, Pass) and cls.name):
+    if not _is_pass(cls):
         raise UsageError(
             f"the entry point {point.name} of {_package(point)} names no pass",
             expected="a subclass of irloop.passes.Pass with a name",
@@ -78,9 +81,14 @@ def _package(point: EntryPoint) -> str:
 def find_pass(name: str) -> type[Pass]:
     """The pass of this name; a hyphen may stand for an underscore.
 
+    ``FILE.py:CLASS`` is a class of a file, which is run for it.
+
     Raises:
-        UsageError: when there is none, listing all.
+        UsageError: when there is none, listing all; when the file cannot be run or has no such
+            pass.
     """
+    if ".py:" in name:
+        return _of_file(name)
     wanted = name.replace("-", "_")
     # Looking through what is installed takes longer than most passes.
     known = LIBRARY if wanted in LIBRARY else all_passes()
@@ -89,8 +97,43 @@ def find_pass(name: str) -> type[Pass]:
     return known[wanted]
 
 
+def _of_file(text: str) -> type[Pass]:
+    """The pass class that ``FILE.py:CLASS`` names."""
+    path, _, name = text.rpartition(":")
+    if not os.path.isfile(path):
+        raise UsageError(f"{path}: no such file", expected="FILE.py:CLASS")
+    stem = os.path.basename(path).removesuffix(".py")
+    spec = importlib.util.spec_from_file_location(f"irloop_pass_{stem}", path)
+    assert spec is not None
+    assert spec.loader is not None, "the suffix .py has a loader"
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look up the module of their class by its name.
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UsageError(
+            f"{path} cannot be run", cause=f"{type(error).__name__}: {error}"
+        ) from error
+    cls = getattr(module, name, None)
+    if not _is_pass(cls):
+        found = sorted(key for key, value in vars(module).items() if _is_pass(value))
+        raise UsageError(
+            f"{path} has no pass {name}",
+            expected="a subclass of irloop.passes.Pass that has a name",
+            found=", ".join(found) or "no pass",
+        )
+    return cls
+
+
+def _is_pass(item: object) -> TypeGuard[type[Pass]]:
+    return inspect.isclass(item) and issubclass(item, Pass) and bool(item.name)
+
+
 def make_pass(text: str) -> Pass:
     """The pass that ``NAME``, ``NAME=VALUE`` or ``NAME:OPTION=VALUE:OPTION=VALUE`` asks for.
+
+    ``FILE.py:CLASS`` may stand for NAME.
 
     Raises:
         UsageError: for a pass or an option that does not exist, or a value of another type.

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Op
-from irloop.passes.base import ModelPass
+from irloop.passes.base import ModelPass, failures_named
 from irloop.passes.loop_wires import LOOPS, LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.session import Session
@@ -36,7 +36,9 @@ class LoopPass(ModelPass):
                 rewriter.modified |= self._visit(body.graph)
             if isinstance(node.op, self.loops) and not self.transformation_callback(node):
                 wires = LoopWires.of(node)
-                if wires is not None:
+                if wires is None:
+                    continue
+                with failures_named(self.name, node):
                     self.change(node, wires, rewriter)
         return rewriter.modified
 

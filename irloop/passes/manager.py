@@ -13,7 +13,7 @@ from irloop.graph.inference import Inference
 from irloop.graph.model import Model
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_nodes
-from irloop.passes.base import MatcherPass, Pass, PassConfig
+from irloop.passes.base import MatcherPass, Pass, PassConfig, failures_named
 from irloop.passes.graph_rewrite import GraphRewrite
 from irloop.passes.profile import PassRecord, Profile
 
@@ -76,6 +76,7 @@ class Manager(Pass):
         Raises:
             InferenceError: naming the pass that left types that contradict each other.
             VerifyError: with `check`, naming the pass that broke the graph.
+            PassError: naming the pass, and the node, that raised another exception.
         """
         return self.run(model, self.config)
 
@@ -101,7 +102,8 @@ class Manager(Pass):
         if isinstance(item, Manager):
             modified = item._run_all(model, config, outer, depth + 1)
         else:
-            modified = item.run(model, config)
+            with failures_named(item.name):
+                modified = item.run(model, config)
         seconds = time.perf_counter() - started
         if modified and not isinstance(item, Manager):
             with _blamed_on(item):

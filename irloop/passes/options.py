@@ -49,18 +49,24 @@ class Request:
 def parse_request(text: str) -> Request:
     """What a text such as ``unroll:trips=8`` asks for; "" names a pass's first option.
 
+    The name may be ``FILE.py:CLASS``.
+
     Raises:
         UsageError: when it is no such text.
     """
-    head, *rest = re.split(r":(?=[A-Za-z_-]+=)", text)
+    # The file of FILE.py:CLASS may hold colons and equals signs, what follows it may not.
+    file, marker, end = text.rpartition(".py:")
+    head, *rest = re.split(r":(?=[A-Za-z_-]+=)", end)
     name, equals, value = head.partition("=")
     if not re.fullmatch(r"[A-Za-z][\w.-]*", name):
         raise UsageError(
             f"{text!r} names no pass",
-            expected="NAME, NAME=VALUE or NAME:OPTION=VALUE:OPTION=VALUE",
+            expected="NAME, NAME=VALUE, NAME:OPTION=VALUE:OPTION=VALUE, or FILE.py:CLASS for NAME",
         )
     given = [("", value)] if equals else []
     given += [(key.replace("-", "_"), value) for key, _, value in (i.partition("=") for i in rest)]
+    if marker:
+        return Request(f"{file}{marker}{name}", tuple(given))
     return Request(name.replace("-", "_"), tuple(given))
 
 

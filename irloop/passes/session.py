@@ -12,13 +12,14 @@ __all__ = ["Session"]
 
 
 class Session:
-    """Inferred types and taken names of a model; makes rewriters of its graphs."""
+    """Inferred types and taken names of a root and its bodies; makes rewriters of its graphs."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model | Graph) -> None:
+        root = model.graph if isinstance(model, Model) else model
         self.inference = Inference(tolerant=True)
-        self.inference.run(model.graph)
+        self.inference.run(root)
         self.names = Names()
-        for graph in all_graphs(model.graph):
+        for graph in all_graphs(root):
             for node in (*graph.parameters, *graph.nodes, *graph.results):
                 self.names.reserve(node.name)
 

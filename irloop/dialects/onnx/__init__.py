@@ -86,3 +86,11 @@ __all__ = [
     "training",
     "trees",
 ]
+
+
+def __getattr__(name: str) -> type[OnnxOp]:
+    """An operation by the name of its class, in any module: ``Add``, ``MatMul``."""
+    for cls in ONNX.all():
+        if cls.__name__ == name and issubclass(cls, OnnxOp):
+            return cls
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

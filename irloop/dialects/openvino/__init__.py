@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from types import ModuleType
+from typing import Any
 
 from irloop.dialects.openvino.base import OPENVINO, OpenVinoOp
 
@@ -98,9 +98,15 @@ def _load(type_name: str | None) -> None:
         import_module(f"{__name__}.{name}")
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
+    """A family by its module's name, or an operation by its class's: ``Add``, ``SoftMax8``."""
     if name in FAMILIES:
         return import_module(f"{__name__}.{name}")
+    if not name.startswith("_"):
+        for type_name in (name, name.rstrip("0123456789")):
+            for cls in OPENVINO.versions(type_name) if type_name.lower() in _family_of() else ():
+                if cls.__name__ == name:
+                    return cls
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
