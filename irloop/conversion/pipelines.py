@@ -39,7 +39,6 @@ from irloop.conversion.elements import (  # noqa: F401
     quantize,
     random,
     text,
-    training,
 )
 from irloop.conversion.framework.borders import (
     BorderNames,

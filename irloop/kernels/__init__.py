@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from irloop.kernels import special as special
     from irloop.kernels import support_vectors as support_vectors
     from irloop.kernels import text as text
-    from irloop.kernels import training as training
     from irloop.kernels import trees as trees
 
 

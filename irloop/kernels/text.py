@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from irloop.kernels.regular_expressions import compiled
-
-__all__ = ["concat", "full_match", "normalizer", "packed", "split", "unpacked"]
+__all__ = ["can_match", "concat", "full_match", "normalizer", "packed", "split", "unpacked"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
@@ -28,14 +28,25 @@ def concat(left: Array, right: Array) -> Array:
     return np.asarray(np.add(left, right), dtype=object)
 
 
+def can_match() -> bool:
+    """True when google-re2 is installed."""
+    return importlib.util.find_spec("re2") is not None
+
+
 def full_match(pattern: str) -> Function:
-    """Whether the whole of each string matches an expression in the syntax of RE2.
+    """Whether the whole of each string matches an expression of RE2, found in linear time.
 
     The function raises ValueError for an expression that RE2 does not have.
     """
 
     def apply(x: Array) -> Array:
-        expression = compiled(pattern)
+        engine = importlib.import_module("re2")
+        options = engine.Options()
+        options.log_errors = False
+        try:
+            expression = engine.compile(pattern, options)
+        except engine.error as error:
+            raise ValueError(f"{pattern!r} is no expression of RE2: {error}") from error
         matches = np.frompyfunc(lambda text: expression.fullmatch(text) is not None, 1, 1)
         return np.asarray(matches(x), dtype=np.bool_)
 

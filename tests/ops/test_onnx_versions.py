@@ -28,7 +28,10 @@ WITHOUT_A_CLASS = {
     ("", "Constant"): "the reader makes a constant of it",
     ("", "SequenceMap"): "the reader writes it out as the Loop that defines it",
     (PREVIEW, "FlexAttention"): "the reader writes it out as the function that defines it",
-    (TRAINING, "Gradient"): "the reader writes out the operations that compute it",
+    **{
+        (TRAINING, name): "training: an IR is for inference only"
+        for name in ("Adagrad", "Adam", "Gradient", "Momentum")
+    },
     (ML, "CastMap"): "it reads a map, and there are no maps here",
     (ML, "DictVectorizer"): "it reads a map, and there are no maps here",
     (ML, "ZipMap"): "it gives maps, and there are no maps here",

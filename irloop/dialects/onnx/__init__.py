@@ -39,7 +39,6 @@ from irloop.dialects.onnx import (
     signal,
     slicing,
     text,
-    training,
     trees,
 )
 from irloop.dialects.onnx.base import ONNX, OnnxOp
@@ -83,7 +82,6 @@ __all__ = [
     "signal",
     "slicing",
     "text",
-    "training",
     "trees",
 ]
 

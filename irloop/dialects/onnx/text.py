@@ -39,10 +39,7 @@ class StringConcat(OnnxOp, type="StringConcat", since=20, inputs=2):
 
 
 class RegexFullMatch(OnnxOp, type="RegexFullMatch", since=20, inputs=1):
-    """Whether the whole of each string matches an expression of RE2 (RegexFullMatch-20).
-
-    Classes of Unicode characters (``\\p{Greek}``) and the flag U are refused when running.
-    """
+    """Whether the whole of each string matches an expression of RE2 (RegexFullMatch-20)."""
 
     pattern: str = ""
 
@@ -51,6 +48,10 @@ class RegexFullMatch(OnnxOp, type="RegexFullMatch", since=20, inputs=1):
         return [TensorType(ElementType.BOOLEAN, args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
+        if not kernels.text.can_match():
+            raise NotImplementedError(
+                f"{self.label}: google-re2 is not installed; install irloop[regex]"
+            )
         return kernels.text.full_match(self.pattern)
 
 

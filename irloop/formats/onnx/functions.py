@@ -10,7 +10,6 @@ import onnx
 import onnx.inliner
 
 from irloop.errors import ReadError
-from irloop.formats.onnx.gradient import expand_gradients, is_gradient
 from irloop.formats.onnx.local_functions import all_nodes, expand_local_functions
 from irloop.formats.onnx.sequence_map import expand_sequence_maps, is_map
 from irloop.formats.onnx.versions import domain_of, schema_of
@@ -25,9 +24,9 @@ _FLEXIBLE = ("FlexAttention", "ai.onnx.preview")
 
 
 def inline(model: onnx.ModelProto, opsets: dict[str, int]) -> onnx.ModelProto:
-    """The model without functions of its own, without SequenceMap, FlexAttention and Gradient.
+    """The model without functions of its own, without SequenceMap and FlexAttention.
 
-    One of the latter two that cannot be written out, as when inputs have no types, stays.
+    A FlexAttention that cannot be written out, as when its inputs have no types, stays.
 
     Raises:
         ReadError: for functions that call themselves, or that cannot be written out.
@@ -39,10 +38,6 @@ def inline(model: onnx.ModelProto, opsets: dict[str, int]) -> onnx.ModelProto:
     if any((node.op_type, node.domain) == _FLEXIBLE for node in all_nodes(model.graph.node)):
         with contextlib.suppress(ReadError):
             model = expand_functions(model, opsets, lambda *function: function == _FLEXIBLE)
-    if any(is_gradient(node) for node in model.graph.node):
-        with contextlib.suppress(ReadError):
-            _require_types(model.graph)
-            model = expand_gradients(model, opsets.get("", 1))
     return model
 
 
