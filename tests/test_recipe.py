@@ -112,7 +112,7 @@ def test_it_runs_and_converts(recipe: Command, tmp_path: Path) -> None:
     assert converted.returncode == 0, converted.stderr
     for path in (model, target):
         made = recipe(
-            "run", path, "--inputs", tmp_path / "in.npz", "--output", tmp_path / "out.npz"
+            "run", path, "--inputs", tmp_path / "in.npz", "--outputs", tmp_path / "out.npz"
         )
         assert made.returncode == 0, made.stderr
         with np.load(tmp_path / "out.npz") as arrays:

@@ -42,6 +42,7 @@ OTHER_GROUPS = {
     "RUN": "Running",
     "IRL": "Reading and inferring",
     "GRF": "Graphs in memory",
+    "PAS": "Passes",
     "HAZ": "Hazards of engines",
     "USE": "Usage",
     "WRT": "Writing",
