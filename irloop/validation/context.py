@@ -30,8 +30,8 @@ from irloop.validation.wiring import Entry, Wiring
 
 if TYPE_CHECKING:
     from irloop.errors import InferenceError
+    from irloop.formats.openvino.problems import Problem
     from irloop.validation.analysis import Analysis
-    from irloop.validation.operations import AttributeProblem
     from irloop.validation.schema import SchemaFinding
 
 __all__ = ["Context"]
@@ -215,7 +215,7 @@ class Context:
         return list(ranges.values())
 
     @cached_property
-    def attribute_problems(self) -> list[AttributeProblem]:
+    def attribute_problems(self) -> list[Problem]:
         """What is wrong with the attributes in `data`."""
         from irloop.validation.operations import attribute_problems
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from irloop.diagnostics import Location
 from irloop.formats.openvino import texts
 from irloop.formats.openvino.numbers import unsigned
+from irloop.formats.openvino.weights import element_count
 from irloop.formats.openvino.xml import Layer
 from irloop.graph.types import ElementType, TensorType
 
@@ -85,10 +86,7 @@ class Constant(NamedTuple):
 
     @property
     def elements(self) -> int | None:
-        total = 1
-        for dim in self.shape if self.shape is not None else ():
-            total *= dim
-        return None if self.shape is None else total
+        return None if self.shape is None else element_count(self.shape)
 
     @property
     def needed(self) -> int | None:

@@ -6,32 +6,21 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from irloop.diagnostics import Location
 from irloop.dialects.attributes import Attribute, attributes_of
 from irloop.dialects.openvino.opsets import opset_of
+from irloop.formats.openvino import problems
 from irloop.formats.openvino.absent import ABSENT
+from irloop.formats.openvino.attributes import INTEGER, NO_SUCH_WORD, NUMBER, UNREADABLE
 from irloop.formats.openvino.numbers import attribute_number
 from irloop.formats.openvino.places import at_data, describe
+from irloop.formats.openvino.problems import Problem
 from irloop.formats.openvino.texts import ELEMENT_NAMES
 from irloop.formats.openvino.xml import Layer
 
 if TYPE_CHECKING:
     from irloop.validation.context import Context
 
-__all__ = ["AttributeProblem", "Operation", "attribute_problems", "operation_of"]
-
-
-class AttributeProblem(NamedTuple):
-    """One thing wrong with an attribute; `code` is the rule that reports it."""
-
-    code: str
-    place: Location
-    message: str
-    expected: str = ""
-    found: str = ""
-    cause: str = ""
-    fix: str = ""
-    is_warning: bool = False
+__all__ = ["Operation", "attribute_problems", "operation_of"]
 
 
 class Operation(NamedTuple):
@@ -61,7 +50,7 @@ def operation_of(type_name: str, version: str) -> Operation | None:
     return Operation(f"{cls.type}-{cls.since}", cls.type, cls.arity, attributes_of(cls))
 
 
-def attribute_problems(context: Context) -> Iterator[AttributeProblem]:
+def attribute_problems(context: Context) -> Iterator[Problem]:
     """Everything wrong with the attributes in `data` of all layers."""
     # Layers repeat each other: what is right once is right everywhere.
     sound: set[tuple[object, ...]] = set()
@@ -72,21 +61,21 @@ def attribute_problems(context: Context) -> Iterator[AttributeProblem]:
             key = (layer.type, layer.version, *layer.data.items())
             if key in sound:
                 continue
-            problems = list(_problems(layer, layer.type, layer.version))
-            if not problems:
+            found = list(_problems(layer, layer.type, layer.version))
+            if not found:
                 sound.add(key)
-            yield from problems
+            yield from found
         yield from _lost_variables(index.net.layers)
 
 
-def _lost_variables(layers: list[Layer]) -> Iterator[AttributeProblem]:
+def _lost_variables(layers: list[Layer]) -> Iterator[Problem]:
     """Assigns of variables that no ReadValue reads."""
     assigns = [layer for layer in layers if layer.type == "Assign"]
     read = {layer.data.get("variable_id") for layer in layers if layer.type == "ReadValue"}
     for layer in assigns:
         name = layer.data.get("variable_id")
         if name is not None and name not in read:
-            yield AttributeProblem(
+            yield Problem(
                 "IRL115",
                 at_data(layer, "variable_id"),
                 f"{describe(layer)} sets a variable that no ReadValue reads",
@@ -96,7 +85,7 @@ def _lost_variables(layers: list[Layer]) -> Iterator[AttributeProblem]:
             )
 
 
-def _problems(layer: Layer, type_name: str, version: str) -> Iterator[AttributeProblem]:
+def _problems(layer: Layer, type_name: str, version: str) -> Iterator[Problem]:
     operation = operation_of(type_name, version)
     if operation is None:
         return
@@ -104,17 +93,7 @@ def _problems(layer: Layer, type_name: str, version: str) -> Iterator[AttributeP
         if not attribute.required or name in layer.data:
             continue
         filled_in = ABSENT.get((operation.type, name))
-        yield AttributeProblem(
-            "IRL103",
-            at_data(layer),
-            f"{describe(layer)} has no {name}",
-            f"an attribute {name}",
-            "none"
-            if filled_in is None
-            else f"none; OpenVINO and irloop take {filled_in or 'ones'}",
-            fix=f"add {name} to its data",
-            is_warning=filled_in is not None,
-        )
+        yield problems.no_attribute(layer, name, filled_in if filled_in != "" else "ones")
     for name, text in layer.data.items():
         known = operation.attributes.get(name)
         if known is None:
@@ -123,9 +102,9 @@ def _problems(layer: Layer, type_name: str, version: str) -> Iterator[AttributeP
             yield from _value(layer, name, text, known)
 
 
-def _unknown(layer: Layer, name: str, operation: Operation) -> AttributeProblem:
+def _unknown(layer: Layer, name: str, operation: Operation) -> Problem:
     names = ", ".join(operation.attributes) or "no attributes"
-    return AttributeProblem(
+    return Problem(
         "IRL107",
         at_data(layer, name),
         f"{operation.label} has no attribute {name}, it is ignored",
@@ -136,12 +115,12 @@ def _unknown(layer: Layer, name: str, operation: Operation) -> AttributeProblem:
     )
 
 
-def _value(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator[AttributeProblem]:
+def _value(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator[Problem]:
     place = at_data(layer, name)
     what = f"{name} of {describe(layer)}"
     least, most = attribute.entries
     if least and not least <= len(_items(text)) <= (most or len(text)):
-        yield AttributeProblem(
+        yield Problem(
             "IRL115",
             place,
             f"{what} has another number of entries",
@@ -151,7 +130,7 @@ def _value(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator
         )
     if attribute.kind == "bool":
         if text.lower() not in ("true", "false", "1", "0"):
-            yield AttributeProblem(
+            yield Problem(
                 "IRL114",
                 place,
                 f"{what} is no boolean and keeps its default",
@@ -163,18 +142,14 @@ def _value(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator
         # A name of no element type at all is for IRL111 to report.
         known = attribute.kind == "word" or text.lower() in ELEMENT_NAMES
         if known and text.strip().lower() not in {word.lower() for word in attribute.words}:
-            yield AttributeProblem(
-                "IRL115",
-                place,
-                f"{what} has a value that does not exist",
-                ", ".join(attribute.words),
-                repr(text),
-                fix="write one of these",
+            words = ", ".join(attribute.words)
+            yield problems.bad_attribute(
+                layer, name, NO_SUCH_WORD, expected=words, fix="write one of these"
             )
     elif attribute.kind in _NUMBERS:
         items = _items(text) if attribute.kind.endswith("s") else [text]
         for item in items:
-            yield from _number(place, what, name, item, attribute)
+            yield from _number(layer, name, item, attribute)
 
 
 def _items(text: str) -> list[str]:
@@ -186,20 +161,18 @@ def _items(text: str) -> list[str]:
     return [item.strip() for item in items]
 
 
-def _number(
-    place: Location, what: str, name: str, text: str, attribute: Attribute
-) -> Iterator[AttributeProblem]:
+def _number(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator[Problem]:
+    place = at_data(layer, name)
+    what = f"{name} of {describe(layer)}"
     is_integer = attribute.kind in _INTEGERS
-    kind = "an integer of 64 bits" if is_integer else "a number (inf, -inf, nan in lower case)"
     found = attribute_number(text, is_integer=is_integer)
     if found is None:
-        yield AttributeProblem(
-            "IRL115", place, f"{what} cannot be read", kind, repr(text), fix=f"write {kind}"
-        )
+        kind = INTEGER if is_integer else NUMBER
+        yield problems.bad_attribute(layer, name, UNREADABLE, expected=kind)
         return
     number, rest = found
     if attribute.least is not None and float(number) < attribute.least:
-        yield AttributeProblem(
+        yield Problem(
             "IRL115",
             place,
             f"{what} is too small",
@@ -208,7 +181,7 @@ def _number(
             fix="correct the number",
         )
     elif attribute.most is not None and float(number) > attribute.most:
-        yield AttributeProblem(
+        yield Problem(
             "IRL115",
             place,
             f"{what} is too large",
@@ -217,7 +190,7 @@ def _number(
             fix="correct the number",
         )
     if rest:
-        yield AttributeProblem(
+        yield Problem(
             "IRL116",
             place,
             f"{what} is read only up to the first character that does not belong to the number",

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.formats.openvino.places import at_layer
+from irloop.formats.openvino.problems import Problem
 
 if TYPE_CHECKING:
     from irloop.validation.context import Context
-    from irloop.validation.operations import AttributeProblem
 
 __all__ = ["FILE", "LAYER", "NET", "OWNER", "RULES", "SECTIONS", "OnnxRule", "Rule"]
 
@@ -85,8 +85,8 @@ class Rule:
         """One finding of this rule."""
         return Diagnostic(self.code, self.severity, message, place, expected, found, cause, fix)
 
-    def from_problem(self, problem: AttributeProblem) -> Diagnostic:
-        """The finding that an attribute problem of this code is."""
+    def from_problem(self, problem: Problem) -> Diagnostic:
+        """A problem of this code as a finding."""
         finding = self.found(
             problem.place,
             problem.message,

@@ -9,20 +9,9 @@ from io import BufferedReader
 from typing import Any, BinaryIO, TypeVar
 
 from irloop.files import open_regular, what_else
+from irloop.formats.openvino.weights import disguise_of
 
 __all__ = ["Weights"]
-
-#: How a file that is no weights begins, and what it is.
-_DISGUISES = (
-    (b"version https://git-lfs", "a Git LFS pointer"),
-    (b"<?xml", "an XML file"),
-    (b"<net", "an XML file"),
-    (b"<!DOCTYPE", "a web page"),
-    (b"<!doctype", "a web page"),
-    (b"<html", "a web page"),
-    (b"<HTML", "a web page"),
-)
-
 
 Found = TypeVar("Found")
 
@@ -77,9 +66,7 @@ class Weights:
         """What the file is instead of weights, judged by its first bytes; None for weights."""
         if not self.size:
             return None
-        head = self.read(0, 32)
-        head = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        return next((kind for start, kind in _DISGUISES if head.startswith(start)), None)
+        return disguise_of(self.read(0, 32))
 
     def read(self, offset: int, size: int) -> bytes:
         """`size` bytes from `offset`; fewer when the file ends before or cannot be read."""

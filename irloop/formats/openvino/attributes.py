@@ -12,8 +12,11 @@ from dataclasses import MISSING, dataclass, fields
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+from irloop.formats.openvino import problems
 from irloop.formats.openvino.absent import ABSENT
+from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.numbers import attribute_float, attribute_integer
+from irloop.formats.openvino.problems import Problem
 from irloop.formats.openvino.texts import (
     ELEMENT_NAMES,
     element_of_name,
@@ -23,20 +26,52 @@ from irloop.formats.openvino.texts import (
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType, Shape
 
-__all__ = ["AttributeProblem", "Codec", "codec_of"]
+__all__ = [
+    "INTEGER",
+    "NO_SUCH_WORD",
+    "NUMBER",
+    "UNREADABLE",
+    "AttributeProblem",
+    "Codec",
+    "codec_of",
+]
 
 
 class AttributeProblem(ValueError):  # noqa: N818 (not an error that leaves: the reader places it)
-    """A text that means nothing here; `code` is the diagnostic's, `expected` says what does."""
+    """A text that has no meaning for an attribute.
 
-    def __init__(self, message: str, *, expected: str, found: str, code: str = "IRL115") -> None:
-        super().__init__(message)
+    `code` is that of the diagnostic, `what` completes a sentence about the attribute, `expected`
+    describes texts that have a meaning; `name` is that of the attribute.
+    """
+
+    def __init__(self, what: str, *, expected: str, code: str = "IRL115", name: str = "") -> None:
+        super().__init__(f"{name} {what}" if name else what)
+        self.what = what
         self.expected = expected
-        self.found = found
         self.code = code
+        self.name = name
+
+    def placed(self, layer: Layer) -> Problem:
+        """The problem of this attribute in `layer`."""
+        found = None
+        if self.code == "IRL103":
+            found = problems.no_attribute(layer, self.name)
+        elif self.code == "IRL111":
+            found = problems.unknown_element_type(layer, self.name)
+        elif self.code == "IRL112":
+            found = problems.bad_shape(layer, self.name)
+        if found is not None:
+            return found
+        return problems.bad_attribute(layer, self.name, self.what, expected=self.expected)
 
 
 # --- from text
+
+#: How problems of IRL115 are worded.
+UNREADABLE = "cannot be read"
+NO_SUCH_WORD = "has a value that does not exist"
+INTEGER = "an integer of 64 bits"
+NUMBER = "a number (inf, -inf, nan in lower case)"
 
 _BOOLS = {"true": True, "1": True, "false": False, "0": False}
 #: A text without a meaning that OpenVINO passes over, so that the default holds.
@@ -50,18 +85,14 @@ def _read_bool(text: str) -> Any:
 def _read_int(text: str) -> int:
     value = attribute_integer(text)
     if value is None:
-        raise AttributeProblem(
-            "is no integer", expected="a decimal integer of 64 bits", found=repr(text)
-        )
+        raise AttributeProblem(UNREADABLE, expected=INTEGER)
     return value
 
 
 def _read_float(text: str) -> float:
     value = attribute_float(text)
     if value is None:
-        raise AttributeProblem(
-            "is no number", expected="a decimal number, inf, -inf or nan", found=repr(text)
-        )
+        raise AttributeProblem(UNREADABLE, expected=NUMBER)
     return value
 
 
@@ -75,7 +106,6 @@ def _read_element(text: str) -> ElementType:
         raise AttributeProblem(
             "names no element type",
             expected="one of " + ", ".join(sorted(ELEMENT_NAMES)),
-            found=repr(text),
             code="IRL111",
         )
     return element
@@ -87,7 +117,6 @@ def _read_shape(text: str) -> Shape:
         raise AttributeProblem(
             "is no shape",
             expected="dimensions such as 1,2 or ?,1..5, or ...",
-            found=repr(text),
             code="IRL112",
         )
     return shape
@@ -112,11 +141,7 @@ def _read_choice(choices: tuple[Any, ...], text: str) -> Any:
     for choice in choices:
         if str(choice).lower() == lower:
             return choice
-    raise AttributeProblem(
-        "is not one of the values this attribute has",
-        expected="one of " + ", ".join(map(str, choices)),
-        found=repr(text),
-    )
+    raise AttributeProblem(NO_SUCH_WORD, expected=", ".join(map(str, choices)))
 
 
 # --- to text
@@ -148,6 +173,19 @@ class _Field:
     read: Callable[[str], Any]
     write: Callable[[Any], str]
     default: Any
+
+    def value(self, text: str) -> Any:
+        """The value of the field; `_IGNORED` for a text that readers ignore.
+
+        Raises:
+            AttributeProblem: for a text without meaning.
+        """
+        try:
+            return self.read(text)
+        except AttributeProblem as problem:
+            raise AttributeProblem(
+                problem.what, expected=problem.expected, code=problem.code, name=self.name
+            ) from None
 
     @property
     def required(self) -> bool:
@@ -214,27 +252,18 @@ class Codec:
         values: dict[str, Any] = {}
         for item in self.fields:
             text = data.get(item.name)
-            if text is None and item.required:
+            value = _IGNORED if text is None else item.value(text)
+            if value is _IGNORED and item.required:
                 text = ABSENT.get((self.cls.type, item.name))
-            if text is not None:
-                try:
-                    value = item.read(text)
-                except AttributeProblem as problem:
-                    raise AttributeProblem(
-                        f"attribute {item.name!r} {problem}",
-                        expected=problem.expected,
-                        found=problem.found,
-                        code=problem.code,
-                    ) from None
-                if value is not _IGNORED:
-                    values[item.field] = value
-                    continue
-            if item.required:
+                value = _IGNORED if text is None else item.value(text)
+            if value is not _IGNORED:
+                values[item.field] = value
+            elif item.required:
                 raise AttributeProblem(
-                    f"attribute {item.name!r} is missing",
+                    "is missing",
                     expected=f"{item.name}=... in the data of {self.cls.type}",
-                    found="no such attribute" if text is None else repr(text),
                     code="IRL103",
+                    name=item.name,
                 )
         unknown = {name: text for name, text in data.items() if name not in self.names}
         return self.cls(**values), unknown

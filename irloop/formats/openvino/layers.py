@@ -5,29 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from irloop.diagnostics import Location
 from irloop.dialects.openvino import OPENVINO
 from irloop.dialects.openvino.opsets import opset_of
-from irloop.errors import ReadError
+from irloop.formats.openvino import problems
 from irloop.formats.openvino.attributes import AttributeProblem, codec_of
+from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import dim_integer
+from irloop.formats.openvino.places import at_layer, at_port
 from irloop.formats.openvino.texts import element_of_precision, parse_dim, parse_shape
 from irloop.formats.openvino.weights import Weights
-from irloop.formats.openvino.xml import Document, Layer
+from irloop.formats.openvino.xml import Document, Layer, Net, Port
 from irloop.graph.op import Op, UnknownOp
 from irloop.graph.types import UNKNOWN_SHAPE, Shape, TensorType
 
 __all__ = ["Shared"]
 
-#: Spellings that are one of these for a reader, and nothing or a crash to OpenVINO.
-_EXACT = {"const": "Const", "constant": "Const", "parameter": "Parameter", "result": "Result"}
 _NOTHING: Mapping[str, Any] = {}
 
 
 class Shared:
     """What is shared by the root and all bodies."""
 
-    def __init__(self, document: Document, weights: Weights, *, has_info: bool) -> None:
+    def __init__(
+        self,
+        document: Document,
+        weights: Weights,
+        *,
+        has_info: bool,
+        indexes: Mapping[int, NetIndex] | None = None,
+    ) -> None:
         self.file = document.file
         self.weights = weights
         #: Version 11: layers and ports have runtime information.
@@ -36,42 +42,12 @@ class Shared:
         self.ops: dict[Any, tuple[Op, Mapping[str, Any]]] = {}
         self.types: dict[tuple[str | None, tuple[str, ...]], TensorType] = {}
         self.is_static = _is_static(document)
+        self._indexes = indexes or {}
 
-    def error(
-        self,
-        layer: Layer,
-        message: str,
-        code: str,
-        *,
-        line: int | None = None,
-        expected: str = "",
-        found: str = "",
-        cause: str = "",
-        fix: str = "",
-    ) -> ReadError:
-        """An error that names a layer; raise it."""
-        return ReadError(
-            f"{layer.type} {layer.path!r} (layer {layer.id}): {message}",
-            location=Location(
-                self.file, line or layer.line, layer.path, layer.id, layer.element_path
-            ),
-            code=code,
-            expected=expected,
-            found=found,
-            cause=cause,
-            fix=fix,
-        )
-
-    def problem(self, layer: Layer, problem: AttributeProblem) -> ReadError:
-        """The error for a text of the data of a layer; raise it."""
-        return self.error(
-            layer,
-            str(problem),
-            problem.code,
-            line=layer.data_line,
-            expected=problem.expected,
-            found=problem.found,
-        )
+    def index_of(self, net: Net) -> NetIndex:
+        """The index of the root or a body, made unless the caller of the reader has one."""
+        known = self._indexes.get(id(net))
+        return NetIndex(net, None) if known is None else known
 
     def op(self, layer: Layer) -> tuple[Op, Mapping[str, Any]]:
         """The op of a layer and the attributes its class does not know."""
@@ -82,8 +58,13 @@ class Shared:
         return found
 
     def _new_op(self, layer: Layer) -> tuple[Op, Mapping[str, Any]]:
-        if layer.type is None or layer.version is None or layer.type.lower() in _EXACT:
-            raise self._bad_type(layer)
+        if layer.version is None:
+            problem = problems.missing_attribute(at_layer(layer), "layer", "version")
+            raise problem.error(self.file)
+        assert layer.type is not None  # `NetReader` has refused such a layer
+        misspelt = problems.misspelt_type(layer)
+        if misspelt is not None:
+            raise misspelt.error(self.file)
         opset = opset_of(layer.version, layer.type)
         cls = None if opset is None else OPENVINO.find(layer.type, opset)
         if cls is None:
@@ -91,60 +72,40 @@ class Shared:
         try:
             op, unknown = codec_of(cls).read(layer.data)
         except AttributeProblem as problem:
-            raise self.problem(layer, problem) from None
+            raise problem.placed(layer).error(self.file) from None
         return op, unknown or _NOTHING
 
-    def _bad_type(self, layer: Layer) -> ReadError:
-        if layer.version is None:
-            return self.error(
-                layer, "the layer has no version", "IRL103", expected='such as version="opset1"'
-            )
-        return self.error(
-            layer,
-            "the type is not spelt as OpenVINO needs it",
-            "IRL110",
-            expected=f'type="{_EXACT.get((layer.type or "").lower())}"',
-            found=f'type="{layer.type}"',
-            cause="letter case matters for Const, Parameter and Result only",
-        )
-
     def output_types(self, layer: Layer) -> tuple[TensorType, ...]:
-        """What the output ports of a layer declare."""
+        """The types that the output ports of a layer declare."""
         types = self.types
         found = []
         for port in layer.outputs:
             key = (port.precision, port.dims)
-            if key not in types:
-                types[key] = self._declared(layer, port.precision or "", port.dims)
-            found.append(types[key])
+            known = types.get(key)
+            if known is None:
+                known = types[key] = self._declared(layer, port)
+            found.append(known)
         return tuple(found)
 
-    def _declared(self, layer: Layer, precision: str, texts: tuple[str, ...]) -> TensorType:
-        element = element_of_precision(precision)
+    def _declared(self, layer: Layer, port: Port) -> TensorType:
+        element = element_of_precision(port.precision)
         if element is None:
-            raise self.error(
-                layer,
-                "the precision of an output port is not known",
-                "IRL111" if precision else "IRL103",
-                line=layer.outputs[0].line,
-                expected="a precision such as FP32 or I64",
-                found=repr(precision) if precision else "no precision",
-            )
-        if not texts and not self.is_static:
+            problem = problems.unknown_precision(layer, port)
+            if problem is None:
+                problem = problems.missing_attribute(at_port(layer, port), "port", "precision")
+            raise problem.error(self.file)
+        if not port.dims and not self.is_static:
             # Writers of models with unknown shapes leave the dimensions out for two reasons.
             return TensorType(element, UNKNOWN_SHAPE)
-        dims = [parse_dim(text) for text in texts]
-        known = tuple(dim for dim in dims if dim is not None)
-        if len(known) != len(dims):
-            raise self.error(
-                layer,
-                "a dimension of an output port is no number",
-                "IRL113",
-                line=layer.outputs[0].line,
-                expected="a number, or -1 where it is not known",
-                found=repr(texts[dims.index(None)]),
-            )
-        return TensorType(element, Shape(known))
+        dims = []
+        for text in port.dims:
+            dim = parse_dim(text)
+            if dim is None:
+                problem = problems.bad_dim(layer, port, text)
+                assert problem is not None
+                raise problem.error(self.file)
+            dims.append(dim)
+        return TensorType(element, Shape(tuple(dims)))
 
 
 def _is_static(document: Document) -> bool:

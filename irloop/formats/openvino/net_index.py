@@ -1,4 +1,4 @@
-"""What many rules look up about one net, found in one pass over its layers and edges."""
+"""What the reader and many rules look up about one net: layers by id and type, edges by ends."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from functools import cached_property
 
 from irloop.formats.openvino.xml import Edge, Layer, Net, Port
 
-__all__ = ["LOOPS", "SINKS", "NetIndex", "PortFacts", "Source"]
+__all__ = ["LOOPS", "NetIndex", "PortFacts", "Source"]
 
 #: Operations that own one body, by their type in lower case.
 LOOPS = frozenset({"tensoriterator", "loop"})
-#: Where OpenVINO's reader starts when it walks back to find what the model consists of.
-SINKS = frozenset({"result", "assign"})
 
 #: A layer and one of its output ports.
 Source = tuple[Layer, Port]
+
+
+#: Types of layers that may have no reader.
+_ENDS = frozenset({"Parameter", "Result", "Assign"})
 
 
 class PortFacts:
@@ -66,14 +68,39 @@ class NetIndex:
             if self.layers.setdefault(layer.id, layer) is not layer:
                 self.duplicates.append(layer)
         self.incoming: dict[str, list[Edge]] = {}
-        self.outgoing: dict[str, list[Edge]] = {}
-        incoming, outgoing = self.incoming, self.outgoing
+        #: Edges that lack one of their four attributes.
+        self.incomplete: list[Edge] = []
+        incoming = self.incoming
         for edge in net.edges:
-            source, target = edge.from_layer, edge.to_layer
+            target = edge.to_layer
             if target is not None:
-                incoming.setdefault(target, []).append(edge)
-            if source is not None:
-                outgoing.setdefault(source, []).append(edge)
+                into = incoming.get(target)
+                if into is None:
+                    incoming[target] = [edge]
+                else:
+                    into.append(edge)
+            if (
+                edge.from_layer is None
+                or edge.from_port is None
+                or edge.to_port is None
+                or target is None
+            ):
+                self.incomplete.append(edge)
+
+    @cached_property
+    def outgoing(self) -> dict[str, list[Edge]]:
+        """Edges by the layer that they start from."""
+        outgoing: dict[str, list[Edge]] = {}
+        for edge in self.net.edges:
+            source = edge.from_layer
+            if source is None:
+                continue
+            out = outgoing.get(source)
+            if out is None:
+                outgoing[source] = [edge]
+            else:
+                out.append(edge)
+        return outgoing
 
     def of_type(self, *names: str) -> list[Layer]:
         """Layers of these types (lower case), in document order within a type."""
@@ -142,10 +169,30 @@ class NetIndex:
         return {id(edge): number for number, edge in enumerate(self.net.edges, 1)}
 
     @cached_property
+    def is_in_order(self) -> bool:
+        """True when each layer follows those that it reads, and each is read by a later one.
+
+        The files of exporters are so. What no Result needs would end in a layer nobody reads.
+        """
+        layers, incoming = self.layers, self.incoming
+        read = {edge.from_layer for edge in self.net.edges if edge.to_layer in layers}
+        done: set[str | None] = set()
+        for layer in self.net.layers:
+            for edge in incoming.get(layer.id or "", ()):
+                if edge.from_layer not in done:
+                    return False
+            if layer.id not in read and layer.type not in _ENDS:
+                return False
+            done.add(layer.id)
+        return True
+
+    @cached_property
     def reachable(self) -> set[str]:
         """Ids of the layers that a Result or an Assign depends on."""
         incoming, layers = self.incoming, self.layers
-        stack = [layer.id for layer in self.of_type(*SINKS) if layer.id is not None]
+        # Where all Results are misspelt (IRL108), they are meant.
+        sinks = [*self.results, *self.of_type("assign")] or self.of_type("result")
+        stack = [layer.id for layer in sinks if layer.id is not None]
         seen = set(stack)
         while stack:
             for edge in incoming.get(stack.pop(), ()):

@@ -20,6 +20,7 @@ __all__ = [
     "attribute_number",
     "canonical_id",
     "dim_integer",
+    "is_id",
     "signed",
     "unsigned",
 ]
@@ -52,6 +53,14 @@ def canonical_id(text: str) -> str:
     """The digits of an id, so that `+07` and `7` are equal; a text that is no id is returned."""
     value = unsigned(text)
     return text if value is None else str(value)
+
+
+def is_id(text: str | None) -> bool:
+    """True for an id in canonical form."""
+    if text is None:
+        return False
+    # Of canonical texts, those of few digits are numbers; others are looked at again.
+    return (len(text) < 19 and text.isdecimal() and text.isascii()) or unsigned(text) is not None
 
 
 def dim_integer(text: str) -> int | None:

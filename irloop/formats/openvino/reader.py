@@ -9,13 +9,14 @@ version 10.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
 from irloop.formats.openvino.layers import Shared
 from irloop.formats.openvino.markup import text_of_extras
 from irloop.formats.openvino.net import NetReader
+from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.weights import Weights, default_weights
 from irloop.formats.openvino.xml import Document, no_collection, parse
@@ -44,15 +45,23 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
         return model
 
 
-def read_document(document: Document, weights: str | os.PathLike[str]) -> Model:
+def read_document(
+    document: Document,
+    weights: str | os.PathLike[str],
+    indexes: Mapping[int, NetIndex] | None = None,
+) -> Model:
     """The model of a document that is parsed already.
+
+    `indexes` are those of its nets by their identity, where they have been made.
 
     Raises:
         ReadError: as `read`.
     """
     with no_collection():
         version = _version(document)
-        shared = Shared(document, Weights(weights), has_info=version >= 11)
+        shared = Shared(
+            document, Weights(weights, document.file), has_info=version >= 11, indexes=indexes
+        )
         graph = NetReader(shared, document.net).graph(document.name or "")
         return Model(
             graph, "openvino", version, metadata=dict(_sections(document)), source=document.file

@@ -8,18 +8,36 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from irloop.diagnostics import Location
 from irloop.errors import ReadError
 from irloop.files import open_regular
-from irloop.formats.openvino.attributes import AttributeProblem
+from irloop.formats.openvino import problems
+from irloop.formats.openvino.document import Layer
 from irloop.graph.tensor import MappedFile, MappedTensor, StringTensor, Tensor
 from irloop.graph.types import ElementType
 
-__all__ = ["Weights", "WeightsWriter", "default_weights"]
+__all__ = [
+    "Weights",
+    "WeightsWriter",
+    "default_weights",
+    "disguise_of",
+    "element_count",
+    "strings_in",
+]
 
-_LFS = b"version https://git-lfs"
-_MARKUP = (b"<?xml", b"<net", b"<html", b"<!doctype")
-_LARGEST = 2**63 - 1
+#: How a file that holds no weights begins (in lower case), and what it is.
+_DISGUISES = (
+    (b"version https://git-lfs", "a Git LFS pointer"),
+    (b"<?xml", "an XML file"),
+    (b"<net", "an XML file"),
+    (b"<!doctype", "a web page"),
+    (b"<html", "a web page"),
+)
+
+
+def disguise_of(head: bytes) -> str | None:
+    """What a file is instead of weights, judged by its first bytes; None for weights."""
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    return next((kind for text, kind in _DISGUISES if start.startswith(text)), None)
 
 
 def default_weights(path: str | os.PathLike[str]) -> str:
@@ -31,129 +49,95 @@ class Weights:
     """One .bin. It is looked at when the first constant is asked for, and mapped when its
     bytes are: reading a model costs nothing for its weights."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], file: str) -> None:
         self.path = os.fspath(path)
+        #: The .xml, in which errors are placed.
+        self.file = file
         self._file: MappedFile | None = None
 
     def tensor(
-        self, element: ElementType, shape: tuple[int, ...], offset: int, size: int
+        self, layer: Layer, element: ElementType, shape: tuple[int, ...], offset: int, size: int
     ) -> Tensor:
         """The constant of this type and shape in bytes `offset` to `offset + size`.
 
         Raises:
-            AttributeProblem: when the bytes are not there or are too few.
-            ReadError: when the file cannot be read or holds no weights.
+            ReadError: when the file cannot be read or holds no weights, when the bytes are not
+                there or are too few.
         """
-        file = self._opened()
-        count = _count(shape)
-        if offset + size > file.size:
-            raise AttributeProblem(
-                f"lies outside {self.path}",
-                expected=f"bytes within 0..{file.size}, the size of the file",
-                found=f"offset {offset} + size {size} = {offset + size}",
-                code="IRL302",
-            )
+        file = self._file or self._opened(layer)
+        available = file.size
+        if offset + size > available:
+            problem = problems.outside_weights(layer, offset, size, available)
+            raise problem.error(self.file)
+        count = element_count(shape)
         if element is ElementType.STRING:
-            return _strings(file.window(offset, size), count, shape)
+            values = strings_in(file.window(offset, size), count)
+            if isinstance(values, str):
+                raise problems.bad_strings(layer, values).error(self.file)
+            return StringTensor(values, shape)
         needed = element.nbytes(count)
         if size < needed:
-            raise AttributeProblem(
-                "has fewer bytes than its shape and type need",
-                expected=f"{needed} bytes for {count} elements of {element}",
-                found=f"size {size}",
-                code="IRL303",
-            )
+            raise problems.too_few_bytes(layer, needed, size).error(self.file)
         return MappedTensor(file, offset, element, shape)
 
-    def _opened(self) -> MappedFile:
-        if self._file is None:
-            file = MappedFile(self.path)
-            try:
-                with open_regular(self.path) as stream:
-                    head = stream.read(32)
-                size = file.size
-            except OSError as error:
-                raise self._missing(error) from error
-            _refuse_disguise(self.path, head, size)
-            self._file = file
-        return self._file
+    def _opened(self, layer: Layer) -> MappedFile:
+        file = MappedFile(self.path)
+        try:
+            with open_regular(self.path) as stream:
+                head = stream.read(32)
+            size = file.size
+        except (OSError, ValueError) as error:
+            raise self._missing(layer, error) from error
+        disguise = disguise_of(head)
+        if disguise is not None:
+            problem = problems.disguised_weights(layer, self.path, disguise, size)
+            raise problem.error(self.file)
+        self._file = file
+        return file
 
-    def _missing(self, error: OSError) -> ReadError:
-        reason = error.strerror or type(error).__name__
-        return ReadError(
-            f"the weights cannot be read: {reason}",
-            location=Location(self.path),
-            code="IRL301",
-            expected="the .bin that belongs to the .xml",
-            cause="the .xml was copied without its .bin, or the .bin has another name",
-            fix="put the .bin beside the .xml, or name it (weights)",
-        )
-
-
-def _refuse_disguise(path: str, head: bytes, size: int) -> None:
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
-    if start.startswith(_LFS):
-        raise ReadError(
-            "this is a Git LFS pointer, not the weights themselves",
-            location=Location(path),
-            code="IRL301",
-            found=f"{size} bytes that begin with {head[:23]!r}",
-            cause="the repository was cloned without its large files",
-            fix="run 'git lfs pull' to fetch the weights",
-        )
-    if start.startswith(_MARKUP):
-        raise ReadError(
-            "this is XML or HTML, not weights",
-            location=Location(path),
-            code="IRL301",
-            found=f"a file that begins with {head[:23]!r}",
-            cause="the .xml was given in the place of the .bin, or a web page was saved",
-            fix="give the .bin of this model",
-        )
+    def _missing(self, layer: Layer, error: Exception) -> ReadError:
+        reason = getattr(error, "strerror", None) or str(error)
+        what = f"cannot be read: {reason}"
+        if isinstance(error, FileNotFoundError):
+            what = "does not exist"
+        elif reason.startswith("this is "):  # as `open_regular` names a folder or a pipe
+            what = reason.removeprefix("this ").removesuffix(", not a file")
+        return problems.no_weights(layer, self.path, what).error(self.file)
 
 
-def _count(shape: tuple[int, ...]) -> int:
+def element_count(shape: tuple[int, ...]) -> int:
+    """The number of elements, or a number that no file can hold the bytes of."""
     if 0 in shape:
         return 0
     total = 1
     for dim in shape:
         total *= dim
         if total > _LARGEST:
-            raise AttributeProblem(
-                "has more elements than 64 bits can count",
-                expected="a shape whose bytes are in the .bin",
-                found=f"{len(shape)} dimensions, {dim} among them",
-                code="IRL303",
-            )
+            break
     return total
 
 
-def _strings(raw: memoryview, count: int, shape: tuple[int, ...]) -> StringTensor:
-    """Strings from OpenVINO's table: i32 count, i32 0, i32 end offsets, then the bytes."""
+def strings_in(raw: bytes | memoryview, count: int) -> tuple[bytes, ...] | str:
+    """The strings in OpenVINO's table: i32 count, i32 0, i32 end offsets, then the bytes.
+
+    A text is what the bytes are instead of such a table of `count` strings.
+    """
     if len(raw) < 8:
-        # No strings at all may be stored as nothing at all.
-        if count == 0:
-            return StringTensor((), shape)
-        raise _bad_table(f"{len(raw)} bytes")
+        # No strings at all may be stored as no bytes.
+        return f"{len(raw)} bytes" if count else ()
     (stored,) = struct.unpack_from("<i", raw)
     if stored != count or len(raw) < 8 + 4 * count:
-        raise _bad_table(f"a table of {stored} strings in {len(raw)} bytes for {count} elements")
+        return f"a table of {stored} strings in {len(raw)} bytes for {count} elements"
     ends = struct.unpack_from(f"<{count}i", raw, 8)
     text = raw[8 + 4 * count :]
     starts = (0, *ends[:-1])
     if any(not first <= last <= len(text) for first, last in zip(starts, ends, strict=False)):
-        raise _bad_table("end offsets that do not ascend or leave the constant")
-    values = tuple(bytes(text[first:last]) for first, last in zip(starts, ends, strict=False))
-    return StringTensor(values, shape)
+        return "end offsets that do not ascend or leave the constant"
+    return tuple(bytes(text[first:last]) for first, last in zip(starts, ends, strict=False))
 
 
-def _bad_table(found: str) -> AttributeProblem:
-    return AttributeProblem(
-        "is no table of strings",
-        expected="i32 count, i32 0, an i32 end offset a string, then their bytes",
-        found=found,
-        code="IRL303",
-    )
+#: More elements than 64 bits can count are in no file.
+_LARGEST = 2**63 - 1
 
 
 class WeightsWriter:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_data, at_element, at_layer, describe
+from irloop.formats.openvino import problems
+from irloop.formats.openvino.places import at_data, at_element, describe
 from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
@@ -39,12 +40,9 @@ class AttributeMissing(
         for item in context.schema_findings:
             if item.code != self.code or item.element is context.document.root:
                 continue
-            yield self.found(
-                at_element(item.element, context.document.line_of(item.element)),
-                f"{item.element.tag} has no {item.attribute}",
-                expected=f"an attribute {item.attribute}",
-                found="none",
-                fix=f"add {item.attribute} to this {item.element.tag}",
+            place = at_element(item.element, context.document.line_of(item.element))
+            yield self.from_problem(
+                problems.missing_attribute(place, str(item.element.tag), item.attribute)
             )
         for index in context.nets:
             for layer in index.parameters:
@@ -55,13 +53,7 @@ class AttributeMissing(
 
     def _parameter(self, layer: Layer) -> Iterator[Diagnostic]:
         if layer.data_line is None:
-            yield self.found(
-                at_layer(layer),
-                f"{describe(layer)} has no data element",
-                expected="data with shape and element_type",
-                found="none",
-                fix="add the data element with both attributes",
-            )
+            yield self.from_problem(problems.no_data(layer))
             return
         for name in ("shape", "element_type"):
             if name in layer.data:

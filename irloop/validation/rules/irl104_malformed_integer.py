@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.formats.openvino import problems
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import signed, unsigned
 from irloop.formats.openvino.places import (
@@ -98,13 +99,7 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
                     yield self._bad(place, name, text)
 
     def _bad(self, place: Location, name: str, text: str) -> Diagnostic:
-        return self.found(
-            place,
-            f"{name} is not an integer that OpenVINO can read",
-            expected="decimal digits",
-            found=repr(text),
-            fix=f"write {name} in decimal digits",
-        )
+        return self.from_problem(problems.malformed_integer(place, name, text))
 
 
 _SIGNED = frozenset({"external_port_id", "axis", "start", "end", "stride", "part_size"})

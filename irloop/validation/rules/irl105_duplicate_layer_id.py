@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_layer
+from irloop.formats.openvino import problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -34,11 +34,4 @@ class DuplicateLayerId(
         for index in context.nets:
             for layer in index.duplicates:
                 first = index.layers[layer.id or ""]
-                yield self.found(
-                    at_layer(layer),
-                    f"layer id {layer.id} is already taken by {first.name!r} in line {first.line}",
-                    expected="an id of its own in this net",
-                    found=f"id {layer.id} twice",
-                    cause="two graphs were joined, or a layer was copied",
-                    fix="renumber one layer and the edges that mean it",
-                )
+                yield self.from_problem(problems.duplicate_layer(layer, first))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_port, describe
-from irloop.formats.openvino.xml import Layer, Port
+from irloop.formats.openvino import problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -32,19 +31,5 @@ class DuplicatePortId(
         """One finding for each port but the first with an id."""
         for index in context.nets:
             for layer in index.ports.repeating:
-                yield from self._ports(layer, layer.inputs)
-                yield from self._ports(layer, layer.outputs)
-
-    def _ports(self, layer: Layer, ports: list[Port]) -> Iterator[Diagnostic]:
-        seen: set[str] = set()
-        for port in ports:
-            if port.id is None or port.id not in seen:
-                seen.add(port.id or "")
-                continue
-            yield self.found(
-                at_port(layer, port),
-                f"{describe(layer)} has two ports with id {port.id}",
-                expected="an id of its own for each port",
-                found=f"id {port.id} twice",
-                fix="number inputs 0, 1, ... and outputs from there on, and correct the edges",
-            )
+                for ports in (layer.inputs, layer.outputs):
+                    yield from map(self.from_problem, problems.duplicate_port(layer, ports))

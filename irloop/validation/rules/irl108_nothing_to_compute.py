@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_layer, at_net, describe
+from irloop.formats.openvino import problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -35,17 +35,5 @@ class NothingToCompute(
             owner = index.net.owner
             if owner is not None and not owner.outputs:
                 continue
-            if index.results or index.of_type("assign"):
-                continue
-            wrong = next(iter(index.of_type("result")), None)
-            what = "the model" if owner is None else f"a body of {describe(owner)}"
-            yield self.found(
-                at_net(index.net) if wrong is None else at_layer(wrong),
-                f"{what} has no {'layers' if not index.net.layers else 'Result'}",
-                expected="at least one layer of type Result",
-                found="none" if wrong is None else f"type {wrong.type!r}",
-                cause="" if wrong is None else "the type must be spelled Result, capital R",
-                fix="add a Result layer for each output"
-                if wrong is None
-                else 'write type="Result"',
-            )
+            if not index.results and not index.of_type("assign"):
+                yield self.from_problem(problems.no_result(index))

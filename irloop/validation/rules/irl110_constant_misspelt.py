@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_layer
+from irloop.formats.openvino import problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -32,13 +32,6 @@ class ConstantMisspelt(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding a layer."""
         for _, layer in context.layers("const", "constant"):
-            if layer.type == "Const":
-                continue
-            yield self.found(
-                at_layer(layer),
-                "a constant must have the type Const",
-                expected="Const",
-                found=layer.type or "",
-                cause="the type was written as the class is called",
-                fix='write type="Const"',
-            )
+            problem = problems.misspelt_type(layer)
+            if problem is not None:
+                yield self.from_problem(problem)

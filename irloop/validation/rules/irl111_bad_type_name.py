@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino import texts
-from irloop.formats.openvino.places import at_data, at_port, describe
+from irloop.formats.openvino import problems, texts
 from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
@@ -45,35 +44,17 @@ class BadTypeName(
     def _ports(self, layers: list[Layer]) -> Iterator[Diagnostic]:
         for layer in layers:
             for port in layer.outputs:
-                name = port.precision
-                if name is None or name in texts.PRECISIONS:
-                    continue
-                meant = _meant(name)
-                yield self.found(
-                    at_port(layer, port),
-                    f"{describe(layer)} has an output of unknown precision",
-                    expected=meant or "a precision such as FP32, I64, BOOL",
-                    found=repr(name),
-                    fix=f'write precision="{meant}"' if meant else "write a known precision",
-                )
+                problem = problems.unknown_precision(layer, port)
+                if problem is not None:
+                    yield self.from_problem(problem)
 
     def _data(self, layer: Layer) -> Iterator[Diagnostic]:
-        for name, text in layer.data.items():
-            if name not in _ELEMENT_ATTRIBUTES:
-                continue
-            # Bytes are of a type: `dynamic` and `undefined` are for inputs.
-            typeless = layer.type == "Const" and text.lower() in ("dynamic", "undefined")
-            if text.lower() in texts.ELEMENT_NAMES and not typeless:
-                continue
-            known = None if typeless else texts.PRECISIONS.get(text.upper())
-            yield self.found(
-                at_data(layer, name),
-                f"{describe(layer)} has an unknown {name}",
-                expected=str(known) if known else "an element type such as f32, i64, boolean",
-                found=repr(text),
-                cause="the name of a precision, not of an element type" if known else "",
-                fix=f'write {name}="{known}"' if known else "write a known element type",
-            )
+        for name in layer.data:
+            problem = None
+            if name in _ELEMENT_ATTRIBUTES:
+                problem = problems.unknown_element_type(layer, name)
+            if problem is not None:
+                yield self.from_problem(problem)
 
 
 _ELEMENT_ATTRIBUTES = frozenset(
@@ -91,8 +72,3 @@ _ELEMENT_ATTRIBUTES = frozenset(
         "variable_type",
     }
 )
-
-
-def _meant(name: str) -> str | None:
-    upper = name.upper()
-    return upper if upper in texts.PRECISIONS else None

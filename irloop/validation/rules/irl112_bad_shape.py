@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino import texts
-from irloop.formats.openvino.places import at_data, describe
+from irloop.formats.openvino import problems
 from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
@@ -32,17 +31,9 @@ class BadShape(Rule, code="IRL112", severity=Severity.ERROR, title="malformed sh
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding a layer."""
         for name, layer in _shaped(context):
-            text = layer.data.get(name)
-            problem = None if text is None else texts.shape_problem(text)
-            if problem is None:
-                continue
-            yield self.found(
-                at_data(layer, name),
-                f"{describe(layer)} has a malformed {name}: {problem}",
-                expected="numbers separated by commas, as in 1,3,224,224",
-                found=repr(text),
-                fix="correct the shape",
-            )
+            problem = problems.bad_shape(layer, name)
+            if problem is not None:
+                yield self.from_problem(problem)
 
 
 def _shaped(context: Context) -> Iterator[tuple[str, Layer]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_port, describe
+from irloop.formats.openvino import problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -28,13 +28,7 @@ class BadDim(Rule, code="IRL113", severity=Severity.ERROR, title="malformed dim"
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding a port."""
-        for layer, port, text, problem in context.dim_problems:
-            if problem == "sloppy":
-                continue
-            yield self.found(
-                at_port(layer, port),
-                f"{describe(layer)} has a dim that is {problem}",
-                expected="a number from 0 on, or -1",
-                found=repr(text),
-                fix="write -1 for a dynamic dimension" if text.startswith("?") else "correct it",
-            )
+        for layer, port, text, _ in context.dim_problems:
+            problem = problems.bad_dim(layer, port, text)
+            if problem is not None:
+                yield self.from_problem(problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_edge
+from irloop.formats.openvino import problems
 from irloop.validation.context import Context
 from irloop.validation.rule import NET, Rule
 
@@ -37,11 +37,5 @@ class EdgeFromUnknown(
         """One finding an edge."""
         for index in context.nets:
             for name, edge in index.ending_nowhere(index.outgoing):
-                yield self.found(
-                    at_edge(index, edge),
-                    f"edge from layer {name}, which does not exist in this net",
-                    expected="the id of a layer of the same net",
-                    found=f"from-layer {name} to layer {edge.to_layer}",
-                    cause=context.elsewhere(index, name),
-                    fix="name an existing layer or remove the edge",
-                )
+                cause = context.elsewhere(index, name)
+                yield self.from_problem(problems.edge_from_unknown(index, edge, cause))

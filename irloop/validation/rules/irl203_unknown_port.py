@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.net_index import NetIndex
-from irloop.formats.openvino.places import at_edge, describe
-from irloop.formats.openvino.xml import Edge, Layer, Port
+from irloop.formats.openvino import problems
+from irloop.formats.openvino.xml import Layer, Port
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -36,38 +35,20 @@ class UnknownPort(
             layers = index.layers
             for edge in index.net.edges:
                 source, target = layers.get(edge.from_layer or ""), layers.get(edge.to_layer or "")
-                if source is not None and source.type == "Result":
-                    yield self._of_result(index, edge, source)
-                elif source is not None and not _has_port(source.outputs, edge.from_port):
-                    yield self._unknown(index, edge, source, "output", edge.from_port)
+                if source is not None and (
+                    source.type == "Result" or not _gives(source, edge.from_port)
+                ):
+                    yield self.from_problem(problems.unknown_output_port(index, edge, source))
                 if target is None or _has_port(target.inputs, edge.to_port):
                     continue
-                if target.type not in ("Parameter", "Const"):  # IRL208 says more
-                    yield self._unknown(index, edge, target, "input", edge.to_port)
+                if target.type not in ("Parameter", "Const"):  # IRL208 reports these
+                    yield self.from_problem(problems.unknown_input_port(index, edge, target))
 
-    def _of_result(self, index: NetIndex, edge: Edge, layer: Layer) -> Diagnostic:
-        return self.found(
-            at_edge(index, edge),
-            f"{describe(layer)} has no outputs that a layer could read",
-            expected="an edge from the layer that the Result reads",
-            found=f"an edge from layer {layer.id}",
-            fix="correct from-layer, or the type of the layer",
-        )
 
-    def _unknown(
-        self, index: NetIndex, edge: Edge, layer: Layer, side: str, port: str | None
-    ) -> Diagnostic:
-        ports = layer.outputs if side == "output" else layer.inputs
-        other = layer.inputs if side == "output" else layer.outputs
-        swapped = any(item.id == port for item in other)
-        return self.found(
-            at_edge(index, edge),
-            f"{describe(layer)} has no {side} port {port}",
-            expected=f"one of {', '.join(str(item.id) for item in ports) or 'none'}",
-            found=f"port {port}",
-            cause=f"{port} is on the other side of the layer" if swapped else "",
-            fix=f"use an {side} port of the layer",
-        )
+def _gives(layer: Layer, wanted: str | None) -> bool:
+    """True when an edge may start from this port; a Parameter and a Const have one output only."""
+    ports = layer.outputs
+    return _has_port(ports[:1] if layer.type in ("Parameter", "Const") else ports, wanted)
 
 
 def _has_port(ports: list[Port], wanted: str | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_port, describe
+from irloop.formats.openvino import problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -31,12 +31,5 @@ class InputGap(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding a port."""
         for layer, port, trailing in context.open_inputs:
-            if trailing:
-                continue
-            yield self.found(
-                at_port(layer, port),
-                f"input port {port.id} of {describe(layer)} has no edge, but a later port has",
-                expected="an edge to each input port up to the last connected one",
-                found=f"no edge to port {port.id}",
-                fix="connect the port",
-            )
+            if not trailing:
+                yield self.from_problem(problems.open_input(layer, port))

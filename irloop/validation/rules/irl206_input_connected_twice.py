@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino import problems
 from irloop.formats.openvino.net_index import NetIndex
-from irloop.formats.openvino.places import at_edge, describe
 from irloop.formats.openvino.xml import Edge, Layer
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
@@ -45,13 +45,6 @@ class InputConnectedTwice(
         first: dict[str | None, Edge] = {}
         for edge in edges:
             other = first.setdefault(edge.to_port, edge)
-            if other is edge:
-                continue
-            yield self.found(
-                at_edge(index, edge),
-                f"input port {edge.to_port} of {describe(layer)} already has an edge",
-                expected="one edge",
-                found=f"edges from layer {other.from_layer} (line {other.line}) "
-                f"and layer {edge.from_layer}",
-                fix="remove one of them or correct its to-port",
-            )
+            if other is not edge:
+                problem = problems.input_connected_twice(index, edge, layer, other)
+                yield self.from_problem(problem)

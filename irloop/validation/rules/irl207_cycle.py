@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_edge
+from irloop.formats.openvino import problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -31,13 +31,4 @@ class Cycle(Rule, code="IRL207", severity=Severity.ERROR, title="edges form a cy
         """One finding a cycle, at an edge of it."""
         for index in context.nets:
             for cycle in index.cycles:
-                names = " -> ".join(index.layers[item].name or item for item in cycle)
-                last, first = cycle[-1], cycle[0]
-                edge = next(e for e in index.outgoing[last] if e.to_layer == first)
-                yield self.found(
-                    at_edge(index, edge),
-                    f"the edges form a cycle: {names} -> {index.layers[first].name or first}",
-                    expected="layers that do not depend on themselves",
-                    found=f"a cycle of {len(cycle)} layers",
-                    fix="cut the cycle, or say it as the back edge of a loop",
-                )
+                yield self.from_problem(problems.cycle(index, cycle))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_edge, describe
+from irloop.formats.openvino import problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -33,11 +33,4 @@ class EdgeIntoSource(
         for index in context.nets:
             for layer in (*index.parameters, *index.constants):
                 for edge in index.edges_into(layer):
-                    yield self.found(
-                        at_edge(index, edge),
-                        f"edge into {describe(layer)}, which has no inputs",
-                        expected="no edge",
-                        found=f"an edge from layer {edge.from_layer}",
-                        cause="both ends of the edge may be exchanged",
-                        fix="remove the edge or exchange its ends",
-                    )
+                    yield self.from_problem(problems.edge_into_source(index, edge, layer))

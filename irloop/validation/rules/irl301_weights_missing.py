@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_data
+from irloop.formats.openvino import problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -30,37 +30,16 @@ class WeightsMissing(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """At most one finding, at the first constant with data."""
-        first = next((item for item in context.constants if item.size), None)
-        if first is None:
+        """At most one finding, at the first constant."""
+        if not context.constants:
             return
-        weights = context.weights
+        layer, weights = context.constants[0].layer, context.weights
         if weights.instead:
-            yield self.found(
-                at_data(first.layer),
-                f"the weights file {weights.path} is {weights.instead}, not a file",
-                expected=f"a file that holds the data of {len(context.constants)} constants",
-                found=weights.instead,
-                fix="put the .bin beside the .xml, or name it",
-            )
+            problem = problems.no_weights(layer, weights.path, f"is {weights.instead}")
+            yield self.from_problem(problem)
         elif weights.size is None:
-            yield self.found(
-                at_data(first.layer),
-                f"the weights file {weights.path} does not exist",
-                expected=f"a file that holds the data of {len(context.constants)} constants",
-                found="no file",
-                cause="the .xml was copied or downloaded without its .bin",
-                fix="put the .bin beside the .xml, or name it",
-            )
+            yield self.from_problem(problems.no_weights(layer, weights.path, "does not exist"))
         elif weights.disguise is not None:
-            pointer = "LFS" in weights.disguise
-            yield self.found(
-                at_data(first.layer),
-                f"the weights file {weights.path} is {weights.disguise}, not weights",
-                expected="binary weights",
-                found=f"{weights.disguise} of {weights.size} bytes",
-                cause="the repository was cloned without Git LFS"
-                if pointer
-                else "the wrong file was given or downloaded",
-                fix="run git lfs pull" if pointer else "give the .bin that belongs to this .xml",
+            yield self.from_problem(
+                problems.disguised_weights(layer, weights.path, weights.disguise, weights.size)
             )

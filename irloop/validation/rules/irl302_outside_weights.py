@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_data, describe
+from irloop.formats.openvino import problems
 from irloop.validation.context import Context
 from irloop.validation.rule import FILE, Rule
 
@@ -41,13 +41,5 @@ class OutsideWeights(
         for item in context.constants:
             if item.offset is None or item.size is None or item.offset + item.size <= size:
                 continue
-            yield self.found(
-                at_data(item.layer, "offset"),
-                f"{describe(item.layer)} lies outside the weights file",
-                expected=f"bytes up to {size}",
-                found=f"bytes {item.offset} to {item.offset + item.size}",
-                cause="the file is empty"
-                if size == 0
-                else "the .bin is cut off, or of another model",
-                fix="restore the .bin that was written together with this .xml",
-            )
+            problem = problems.outside_weights(item.layer, item.offset, item.size, size)
+            yield self.from_problem(problem)

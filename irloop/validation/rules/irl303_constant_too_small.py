@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_data, describe
+from irloop.formats.openvino import problems
+from irloop.formats.openvino.weights import strings_in
+from irloop.graph.types import ElementType
 from irloop.validation.context import Context
+from irloop.validation.declared import Constant
 from irloop.validation.rule import Rule
 
 
@@ -31,12 +34,17 @@ class ConstantTooSmall(
         """One finding a constant."""
         for item in context.constants:
             needed = item.needed
-            if needed is None or item.size is None or item.size >= needed:
-                continue
-            yield self.found(
-                at_data(item.layer, "size"),
-                f"{describe(item.layer)} has fewer bytes than its shape needs",
-                expected=f"{needed} bytes for {item.element}{list(item.shape or ())}",
-                found=f"{item.size} bytes",
-                fix="correct shape, element_type or size",
-            )
+            if needed is not None and item.size is not None and item.size < needed:
+                yield self.from_problem(problems.too_few_bytes(item.layer, needed, item.size))
+            elif item.element is ElementType.STRING:
+                yield from self._strings(context, item)
+
+    def _strings(self, context: Context, item: Constant) -> Iterator[Diagnostic]:
+        count, offset, size = item.elements, item.offset, item.size
+        if count is None or offset is None or size is None or context.weights.disguise is not None:
+            return
+        if offset + size > (context.weights.size or 0):  # IRL302
+            return
+        found = strings_in(context.weights.read(offset, size), count)
+        if isinstance(found, str):
+            yield self.from_problem(problems.bad_strings(item.layer, found))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino import texts
-from irloop.formats.openvino.places import at_data, describe
-from irloop.formats.openvino.xml import Layer
+from irloop.formats.openvino import problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -32,25 +30,5 @@ class ConstantIncomplete(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding a constant and attribute."""
         for _, layer in context.layers("const"):
-            if layer.type != "Const":
-                continue
-            if layer.data_line is None:
-                yield self._incomplete(layer, "no data element", "data with four attributes")
-                continue
-            for name in ("element_type", "shape", "offset", "size"):
-                if name not in layer.data:
-                    yield self._incomplete(layer, f"no {name}", f"an attribute {name}")
-            text = layer.data.get("shape")
-            if text is None or texts.shape_problem(text) is not None:
-                continue
-            if texts.static_shape(text) is None:
-                yield self._incomplete(layer, f"the dynamic shape {text!r}", "numbers only")
-
-    def _incomplete(self, layer: Layer, what: str, expected: str) -> Diagnostic:
-        return self.found(
-            at_data(layer),
-            f"{describe(layer)} has {what}",
-            expected=expected,
-            found=", ".join(layer.data) or "none",
-            fix="write element_type, a static shape, offset and size",
-        )
+            if layer.type == "Const":
+                yield from map(self.from_problem, problems.incomplete_constant(layer))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino import problems
 from irloop.formats.openvino.net_index import NetIndex
-from irloop.formats.openvino.places import at_layer, describe
 from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
 from irloop.validation.recurrent import has_joined_weights
@@ -47,20 +47,7 @@ class NumberOfInputs(
                     continue
                 if _has_broken_edge(index, layer) or has_joined_weights(context, index, layer):
                     continue
-                yield self.found(
-                    at_layer(layer),
-                    f"{describe(layer)} has {count} connected input{'' if count == 1 else 's'}",
-                    expected=_range(least, most),
-                    found=str(count),
-                    cause="an edge was lost" if count < least else "an edge too many",
-                    fix="correct the edges",
-                )
-
-
-def _range(least: int, most: int | None) -> str:
-    if most is None:
-        return f"{least} or more"
-    return str(least) if least == most else f"{least} to {most}"
+                yield self.from_problem(problems.number_of_inputs(layer, count, least, most))
 
 
 def _has_broken_edge(index: NetIndex, layer: Layer) -> bool:

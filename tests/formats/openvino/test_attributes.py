@@ -127,7 +127,7 @@ def test_refuses(name: str, text: str) -> None:
         value(name, text)
     assert name in str(caught.value)
     assert caught.value.expected
-    assert caught.value.found
+    assert caught.value.name == name
 
 
 def test_mandatory_attribute() -> None:

@@ -1,0 +1,502 @@
+"""What can be wrong with the layers, ports and edges of an IR, in one wording.
+
+The reader raises the first problem that keeps it from building the model; each validation rule
+reports all problems of its code. Problems of port maps are in `port_map_problems`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from irloop.diagnostics import Location
+from irloop.errors import ReadError
+from irloop.formats.openvino import texts
+from irloop.formats.openvino.document import Edge, Layer, Port
+from irloop.formats.openvino.net_index import NetIndex
+from irloop.formats.openvino.places import at_data, at_edge, at_layer, at_net, at_port, describe
+
+__all__ = ["Problem"]
+
+
+class Problem(NamedTuple):
+    """One thing wrong with a file; `code` is the rule that reports it, `place` names no file."""
+
+    code: str
+    place: Location
+    message: str
+    expected: str = ""
+    found: str = ""
+    cause: str = ""
+    fix: str = ""
+    is_warning: bool = False
+
+    def error(self, file: str) -> ReadError:
+        """The error that a reader of `file` raises."""
+        return ReadError(
+            self.message,
+            location=replace(self.place, file=file),
+            code=self.code,
+            expected=self.expected,
+            found=self.found,
+            cause=self.cause,
+            fix=self.fix,
+        )
+
+
+# --- attributes of elements
+
+
+def missing_attribute(place: Location, tag: str, name: str) -> Problem:
+    """IRL103: an element lacks an attribute that every one of its kind needs."""
+    return Problem(
+        "IRL103",
+        place,
+        f"{tag} has no {name}",
+        expected=f"an attribute {name}",
+        found="none",
+        fix=f"add {name} to this {tag}",
+    )
+
+
+def malformed_integer(place: Location, name: str, text: str) -> Problem:
+    """IRL104: an id, an offset, a size or a number of a port map is no integer."""
+    return Problem(
+        "IRL104",
+        place,
+        f"{name} is not an integer that OpenVINO can read",
+        expected="decimal digits",
+        found=repr(text),
+        fix=f"write {name} in decimal digits",
+    )
+
+
+# --- layers
+
+
+def duplicate_layer(layer: Layer, first: Layer) -> Problem:
+    """IRL105: an earlier layer of the net has the same id."""
+    return Problem(
+        "IRL105",
+        at_layer(layer),
+        f"layer id {layer.id} is already taken by {first.name!r} in line {first.line}",
+        expected="an id of its own in this net",
+        found=f"id {layer.id} twice",
+        cause="two graphs were joined, or a layer was copied",
+        fix="renumber one layer and the edges that mean it",
+    )
+
+
+def no_result(index: NetIndex) -> Problem:
+    """IRL108: a net has no Result."""
+    owner = index.net.owner
+    wrong = next(iter(index.of_type("result")), None)
+    what = "the model" if owner is None else f"a body of {describe(owner)}"
+    return Problem(
+        "IRL108",
+        at_net(index.net) if wrong is None else at_layer(wrong),
+        f"{what} has no {'Result' if index.net.layers else 'layers'}",
+        expected="at least one layer of type Result",
+        found="none" if wrong is None else f"type {wrong.type!r}",
+        cause="" if wrong is None else "the type must be spelled Result, capital R",
+        fix="add a Result layer for each output" if wrong is None else 'write type="Result"',
+    )
+
+
+def misspelt_type(layer: Layer) -> Problem | None:
+    """IRL108 to IRL110: the type is Const, Parameter or Result in other letters; None when not.
+
+    Letter case matters for these three only.
+    """
+    if layer.type in ("Const", "Parameter", "Result"):
+        return None
+    kind = (layer.type or "").lower()
+    if kind in ("const", "constant"):
+        return Problem(
+            "IRL110",
+            at_layer(layer),
+            "a constant must have the type Const",
+            expected="Const",
+            found=layer.type or "",
+            cause="the type was written as the class is called",
+            fix='write type="Const"',
+        )
+    if kind == "result":
+        return Problem(
+            "IRL108",
+            at_layer(layer),
+            "the type must be spelled Result",
+            expected="Result",
+            found=layer.type or "",
+            fix='write type="Result"',
+        )
+    if kind == "parameter":
+        return Problem(
+            "IRL109",
+            at_layer(layer),
+            "the type Parameter must be spelled exactly so",
+            expected="Parameter",
+            found=f"{layer.type} {layer.version}",
+            fix='write type="Parameter"',
+        )
+    return None
+
+
+def number_of_inputs(layer: Layer, count: int, least: int, most: int | None) -> Problem:
+    """IRL406: a layer has too few or too many connected inputs."""
+    if most is None:
+        expected = f"{least} or more"
+    else:
+        expected = str(least) if least == most else f"{least} to {most}"
+    return Problem(
+        "IRL406",
+        at_layer(layer),
+        f"{describe(layer)} has {count} connected input{'' if count == 1 else 's'}",
+        expected=expected,
+        found=str(count),
+        cause="an edge was lost" if count < least else "an edge too many",
+        fix="correct the edges",
+    )
+
+
+# --- ports
+
+
+def duplicate_port(layer: Layer, ports: Sequence[Port]) -> Iterator[Problem]:
+    """IRL106: input ports, or output ports, have the id of an earlier one of that side."""
+    seen: set[str] = set()
+    for port in ports:
+        if port.id is None or port.id not in seen:
+            seen.add(port.id or "")
+            continue
+        yield Problem(
+            "IRL106",
+            at_port(layer, port),
+            f"{describe(layer)} has two ports with id {port.id}",
+            expected="an id of its own for each port",
+            found=f"id {port.id} twice",
+            fix="number inputs 0, 1, ... and outputs from there on, and correct the edges",
+        )
+
+
+def unknown_precision(layer: Layer, port: Port) -> Problem | None:
+    """IRL111: the precision of an output port names no element type; None when it does."""
+    name = port.precision
+    if name is None or name in texts.PRECISIONS:
+        return None
+    meant = name.upper() if name.upper() in texts.PRECISIONS else ""
+    return Problem(
+        "IRL111",
+        at_port(layer, port),
+        f"{describe(layer)} has an output of unknown precision",
+        expected=meant or "a precision such as FP32, I64, BOOL",
+        found=repr(name),
+        fix=f'write precision="{meant}"' if meant else "write a known precision",
+    )
+
+
+def bad_dim(layer: Layer, port: Port, text: str) -> Problem | None:
+    """IRL113: a `<dim>` cannot be read; None when it can."""
+    problem = texts.dim_problem(text)
+    if problem is None or problem == "sloppy":
+        return None
+    return Problem(
+        "IRL113",
+        at_port(layer, port),
+        f"{describe(layer)} has a dim that is {problem}",
+        expected="a number from 0 on, or -1",
+        found=repr(text),
+        fix="write -1 for a dynamic dimension" if text.startswith("?") else "correct it",
+    )
+
+
+def open_input(layer: Layer, port: Port) -> Problem:
+    """IRL204: an input port has no edge, and a port after it has one."""
+    return Problem(
+        "IRL204",
+        at_port(layer, port),
+        f"input port {port.id} of {describe(layer)} has no edge, but a later port has",
+        expected="an edge to each input port up to the last connected one",
+        found=f"no edge to port {port.id}",
+        fix="connect the port",
+    )
+
+
+# --- types, shapes and constants in `data`
+
+
+def no_data(layer: Layer) -> Problem:
+    """IRL103: a Parameter has no `data`."""
+    return Problem(
+        "IRL103",
+        at_layer(layer),
+        f"{describe(layer)} has no data element",
+        expected="data with shape and element_type",
+        found="none",
+        fix="add the data element with both attributes",
+    )
+
+
+def unknown_element_type(layer: Layer, name: str) -> Problem | None:
+    """IRL111: an attribute that names an element type names none; None when it does."""
+    text = layer.data[name]
+    # The bytes of a constant have a type; `dynamic` and `undefined` are for inputs.
+    typeless = layer.type == "Const" and text.lower() in ("dynamic", "undefined")
+    if text.lower() in texts.ELEMENT_NAMES and not typeless:
+        return None
+    meant = None if typeless else texts.PRECISIONS.get(text.upper())
+    return Problem(
+        "IRL111",
+        at_data(layer, name),
+        f"{describe(layer)} has an unknown {name}",
+        expected=str(meant) if meant else "an element type such as f32, i64, boolean",
+        found=repr(text),
+        cause="the name of a precision, not of an element type" if meant else "",
+        fix=f'write {name}="{meant}"' if meant else "write a known element type",
+    )
+
+
+def bad_shape(layer: Layer, name: str) -> Problem | None:
+    """IRL112: a shape cannot be read; None when it can, or is absent."""
+    text = layer.data.get(name)
+    problem = None if text is None else texts.shape_problem(text)
+    if problem is None:
+        return None
+    return Problem(
+        "IRL112",
+        at_data(layer, name),
+        f"{describe(layer)} has a malformed {name}: {problem}",
+        expected="numbers separated by commas, as in 1,3,224,224",
+        found=repr(text),
+        fix="correct the shape",
+    )
+
+
+#: The attributes of a constant.
+CONSTANT = ("element_type", "shape", "offset", "size")
+
+
+def incomplete_constant(layer: Layer) -> Iterator[Problem]:
+    """IRL305: attributes that a constant lacks, and a shape that is not known."""
+    if layer.data_line is None:
+        yield _incomplete(layer, "no data element", "data with four attributes")
+        return
+    for name in CONSTANT:
+        if name not in layer.data:
+            yield _incomplete(layer, f"no {name}", f"an attribute {name}")
+    text = layer.data.get("shape")
+    if text is None or texts.shape_problem(text) is not None:
+        return
+    if texts.static_shape(text) is None:
+        yield _incomplete(layer, f"the dynamic shape {text!r}", "numbers only")
+
+
+def _incomplete(layer: Layer, what: str, expected: str) -> Problem:
+    return Problem(
+        "IRL305",
+        at_data(layer),
+        f"{describe(layer)} has {what}",
+        expected=expected,
+        found=", ".join(layer.data) or "none",
+        fix="write element_type, a static shape, offset and size",
+    )
+
+
+def no_weights(layer: Layer, path: str, what: str) -> Problem:
+    """IRL301: there is no weights file; `what` completes "the weights file PATH ..."."""
+    is_missing = what == "does not exist"
+    return Problem(
+        "IRL301",
+        at_data(layer),
+        f"the weights file {path} {what}",
+        expected="the .bin that belongs to this .xml",
+        found="no file" if is_missing else what.removeprefix("is "),
+        cause="the .xml was copied or downloaded without its .bin" if is_missing else "",
+        fix="put the .bin beside the .xml, or name it",
+    )
+
+
+def disguised_weights(layer: Layer, path: str, disguise: str, size: int) -> Problem:
+    """IRL301: the weights file holds something else."""
+    is_pointer = "LFS" in disguise
+    return Problem(
+        "IRL301",
+        at_data(layer),
+        f"the weights file {path} is {disguise}, not weights",
+        expected="binary weights",
+        found=f"{disguise} of {size} bytes",
+        cause="the repository was cloned without Git LFS"
+        if is_pointer
+        else "the wrong file was given or downloaded",
+        fix="run git lfs pull" if is_pointer else "give the .bin that belongs to this .xml",
+    )
+
+
+def outside_weights(layer: Layer, offset: int, size: int, available: int) -> Problem:
+    """IRL302: a constant lies outside the weights file, which has `available` bytes."""
+    return Problem(
+        "IRL302",
+        at_data(layer, "offset"),
+        f"{describe(layer)} lies outside the weights file",
+        expected=f"bytes up to {available}",
+        found=f"bytes {offset} to {offset + size}",
+        cause="the .bin is cut off, or of another model" if available else "the file is empty",
+        fix="restore the .bin that was written together with this .xml",
+    )
+
+
+def too_few_bytes(layer: Layer, needed: int, size: int) -> Problem:
+    """IRL303: a constant has fewer bytes than its elements take (`needed`)."""
+    element, shape = layer.data["element_type"].lower(), texts.static_shape(layer.data["shape"])
+    return Problem(
+        "IRL303",
+        at_data(layer, "size"),
+        f"{describe(layer)} has fewer bytes than its shape needs",
+        expected=f"{needed} bytes for {element}{list(shape or ())}",
+        found=f"{size} bytes",
+        fix="correct shape, element_type or size",
+    )
+
+
+def bad_strings(layer: Layer, found: str) -> Problem:
+    """IRL303: the bytes of a constant of strings are no table of strings."""
+    return Problem(
+        "IRL303",
+        at_data(layer, "size"),
+        f"{describe(layer)} is no table of strings",
+        expected="i32 count, i32 0, an i32 end offset for each string, then their bytes",
+        found=found,
+        cause="offset or size of another constant, or a damaged .bin",
+        fix="restore the .bin that was written together with this .xml",
+    )
+
+
+def no_attribute(layer: Layer, name: str, instead: str | None = None) -> Problem:
+    """IRL103: an operation lacks an attribute; a warning where readers take `instead`."""
+    return Problem(
+        "IRL103",
+        at_data(layer),
+        f"{describe(layer)} has no {name}",
+        expected=f"an attribute {name}",
+        found="none" if instead is None else f"none; OpenVINO and irloop take {instead}",
+        fix=f"add {name} to its data",
+        is_warning=instead is not None,
+    )
+
+
+def bad_attribute(layer: Layer, name: str, what: str, *, expected: str, fix: str = "") -> Problem:
+    """IRL115: the text of an attribute cannot be read; `what` completes "NAME of LAYER ..."."""
+    return Problem(
+        "IRL115",
+        at_data(layer, name),
+        f"{name} of {describe(layer)} {what}",
+        expected=expected,
+        found=repr(layer.data[name]),
+        fix=fix or f"write {expected}",
+    )
+
+
+# --- edges
+
+
+def edge_from_unknown(index: NetIndex, edge: Edge, cause: str = "") -> Problem:
+    """IRL201: an edge starts from a layer that its net does not have."""
+    return Problem(
+        "IRL201",
+        at_edge(index, edge),
+        f"edge from layer {edge.from_layer}, which does not exist in this net",
+        expected="the id of a layer of the same net",
+        found=f"from-layer {edge.from_layer} to layer {edge.to_layer}",
+        cause=cause,
+        fix="name an existing layer or remove the edge",
+    )
+
+
+def edge_to_unknown(index: NetIndex, edge: Edge, cause: str = "") -> Problem:
+    """IRL202: an edge ends in a layer that its net does not have."""
+    return Problem(
+        "IRL202",
+        at_edge(index, edge),
+        f"edge to layer {edge.to_layer}, which does not exist in this net",
+        expected="the id of a layer of the same net",
+        found=f"from layer {edge.from_layer} to-layer {edge.to_layer}",
+        cause=cause,
+        fix="name an existing layer or remove the edge",
+    )
+
+
+def unknown_output_port(index: NetIndex, edge: Edge, layer: Layer) -> Problem:
+    """IRL203: an edge starts from a port that `layer` does not have."""
+    if layer.type == "Result":
+        return Problem(
+            "IRL203",
+            at_edge(index, edge),
+            f"{describe(layer)} has no outputs that a layer could read",
+            expected="an edge from the layer that the Result reads",
+            found=f"an edge from layer {layer.id}",
+            fix="correct from-layer, or the type of the layer",
+        )
+    return _unknown_port(at_edge(index, edge), layer, "output", edge.from_port)
+
+
+def unknown_input_port(index: NetIndex, edge: Edge, layer: Layer) -> Problem:
+    """IRL203: an edge ends in a port that `layer` does not have."""
+    return _unknown_port(at_edge(index, edge), layer, "input", edge.to_port)
+
+
+def _unknown_port(place: Location, layer: Layer, side: str, port: str | None) -> Problem:
+    ports, other = layer.inputs, layer.outputs
+    if side == "output":
+        ports, other = other, ports
+    swapped = any(item.id == port for item in other)
+    return Problem(
+        "IRL203",
+        place,
+        f"{describe(layer)} has no {side} port {port}",
+        expected=f"one of {', '.join(str(item.id) for item in ports[:20]) or 'none'}",
+        found=f"port {port}",
+        cause=f"{port} is on the other side of the layer" if swapped else "",
+        fix=f"use an {side} port of the layer",
+    )
+
+
+def input_connected_twice(index: NetIndex, edge: Edge, layer: Layer, first: Edge) -> Problem:
+    """IRL206: an input port has an edge already."""
+    return Problem(
+        "IRL206",
+        at_edge(index, edge),
+        f"input port {edge.to_port} of {describe(layer)} already has an edge",
+        expected="one edge",
+        found=f"edges from layer {first.from_layer} (line {first.line}) "
+        f"and layer {edge.from_layer}",
+        fix="remove one of them or correct its to-port",
+    )
+
+
+def cycle(index: NetIndex, layers: Sequence[str]) -> Problem:
+    """IRL207: layers, given by their ids along the data, depend on themselves."""
+    names = [index.layers[item].name or item for item in layers]
+    shown = [*names[:8], "..."] if len(names) > 8 else [*names, names[0]]
+    edge = next(e for e in index.outgoing[layers[-1]] if e.to_layer == layers[0])
+    return Problem(
+        "IRL207",
+        at_edge(index, edge),
+        f"the edges form a cycle: {' -> '.join(shown)}",
+        expected="layers that do not depend on themselves",
+        found=f"a cycle of {len(layers)} layers",
+        fix="cut the cycle, or write it as the back edge of a loop",
+    )
+
+
+def edge_into_source(index: NetIndex, edge: Edge, layer: Layer) -> Problem:
+    """IRL208: an edge ends in a Parameter or Const."""
+    return Problem(
+        "IRL208",
+        at_edge(index, edge),
+        f"edge into {describe(layer)}, which has no inputs",
+        expected="no edge",
+        found=f"an edge from layer {edge.from_layer}",
+        cause="both ends of the edge may be exchanged",
+        fix="remove the edge or exchange its ends",
+    )
