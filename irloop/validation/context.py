@@ -11,6 +11,7 @@ from irloop.formats.openvino import texts
 from irloop.formats.openvino.net_index import LOOPS, NetIndex, Source
 from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.places import at_entry
+from irloop.formats.openvino.port_map_reader import Entry, Wiring
 from irloop.formats.openvino.xml import Document, Layer, Net, Port
 from irloop.graph.op import UnknownOp
 from irloop.graph.types import ElementType, TensorType
@@ -26,7 +27,6 @@ from irloop.validation.declared import (
 )
 from irloop.validation.errors import Errors
 from irloop.validation.weights import Weights
-from irloop.validation.wiring import Entry, Wiring
 
 if TYPE_CHECKING:
     from irloop.errors import InferenceError
@@ -139,9 +139,7 @@ class Context:
             for label in labels:
                 net = layer.bodies.get(label)
                 body = None if net is None else self.by_net[id(net)]
-                wiring = Wiring(layer, index, body, layer.port_maps.get(label))
-                wiring.label = label
-                known.append(wiring)
+                known.append(Wiring(layer, label, index, body, layer.port_maps.get(label)))
             self._wirings[id(layer)] = known
         return known
 

@@ -6,8 +6,8 @@ and what the data means; `inferred_*` is what the declared shapes follow.
 
 from __future__ import annotations
 
+from irloop.formats.openvino.port_map_reader import Entry, Wiring
 from irloop.validation.context import Context
-from irloop.validation.wiring import Entry, Wiring
 
 __all__ = [
     "axis_size",

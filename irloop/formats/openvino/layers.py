@@ -42,12 +42,14 @@ class Shared:
         self.ops: dict[Any, tuple[Op, Mapping[str, Any]]] = {}
         self.types: dict[tuple[str | None, tuple[str, ...]], TensorType] = {}
         self.is_static = _is_static(document)
-        self._indexes = indexes or {}
+        self._indexes = dict(indexes or {})
 
     def index_of(self, net: Net) -> NetIndex:
-        """The index of the root or a body, made unless the caller of the reader has one."""
+        """The index of the root or a body, made once unless the caller of the reader has one."""
         known = self._indexes.get(id(net))
-        return NetIndex(net, None) if known is None else known
+        if known is None:
+            known = self._indexes[id(net)] = NetIndex(net, None)
+        return known
 
     def op(self, layer: Layer) -> tuple[Op, Mapping[str, Any]]:
         """The op of a layer and the attributes its class does not know."""

@@ -13,11 +13,11 @@ from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import is_id, unsigned
 from irloop.formats.openvino.older_forms import has_joined_weights, with_parted_weights
 from irloop.formats.openvino.places import at_data, at_edge, at_layer
-from irloop.formats.openvino.port_map_reader import Wirer
+from irloop.formats.openvino.port_map_reader import Wiring
+from irloop.formats.openvino.port_map_record import port_map_of
 from irloop.formats.openvino.problems import Problem
 from irloop.formats.openvino.texts import element_of_name, parse_shape, static_shape
 from irloop.formats.openvino.xml import Edge, Layer, Net
-from irloop.graph.loops import PortMap
 from irloop.graph.model import Body, Graph, Node, Value, link, make_node
 from irloop.graph.types import ElementType, TensorType
 
@@ -244,11 +244,13 @@ class NetReader:
         return value
 
     def _bodies(self, layer: Layer, n_inputs: int) -> tuple[Body, ...]:
-        bodies = []
+        reader, bodies = self.reader, []
         for label in sorted(layer.bodies, key=_LABELS.index):
             net = layer.bodies[label]
-            ports: PortMap = Wirer(self.reader.file, layer, label, n_inputs).read()
-            bodies.append(Body(label, NetReader(self.reader, net).graph(net.path), ports))
+            section = layer.port_maps.get(label)
+            wiring = Wiring(layer, label, self.index, reader.index_of(net), section)
+            ports = port_map_of(wiring, n_inputs, reader.file)
+            bodies.append(Body(label, NetReader(reader, net).graph(net.path), ports))
         return tuple(bodies)
 
     def _location(self, layer: Layer) -> Location:

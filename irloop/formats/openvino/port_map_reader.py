@@ -1,290 +1,276 @@
-"""Port maps and back edges: from XML to records, with OpenVINO's precedence.
+"""Reads port maps and back edges: how a body is wired to its owner, with OpenVINO's precedence.
 
-OpenVINO takes an input's `external_port_id` as an index and orders outputs by theirs; in a
-layer whose ports are numbered as every writer does, both mean the port. Elsewhere the reading
-that the file can only have meant is taken.
+OpenVINO takes the `external_port_id` of an input as an index and orders outputs by theirs; in a
+layer whose ports are numbered as every writer numbers them, both mean the port. Elsewhere the only
+reading that makes sense of the file is taken. An input with an axis is sliced, whatever back edge
+leads to it; otherwise the first back edge to its Parameter makes it a state.
+
+`Wiring` never fails: what is absent or malformed is None. `port_map_record` turns it into records
+and raises the first problem, validation rules report all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import NamedTuple
 
-from irloop.diagnostics import Location
-from irloop.errors import ReadError
+from irloop.formats.openvino.net_index import LOOPS, NetIndex
 from irloop.formats.openvino.numbers import signed, unsigned
-from irloop.formats.openvino.xml import Layer, MapEntry, Net, PortMapSection
-from irloop.graph.loops import (
-    Carried,
-    Concatenated,
-    InputPort,
-    Invariant,
-    LastValue,
-    OutputPort,
-    PortMap,
-    Sliced,
-)
+from irloop.formats.openvino.xml import BackEdge, Layer, MapEntry, Port, PortMapSection
 
-__all__ = ["Wirer"]
+__all__ = ["NUMBERS", "Entry", "Wiring", "mapped_again", "positions"]
+
+#: The numbers that an entry of a port map may have, besides the id of a layer.
+NUMBERS = ("external_port_id", "axis", "start", "end", "stride", "part_size")
 
 
-class Wirer:
-    """Reads the wires between one layer and one of its bodies."""
+class Entry(NamedTuple):
+    """An entry of a port map with its numbers read.
 
-    def __init__(self, file: str, layer: Layer, label: str, n_inputs: int) -> None:
-        self.file = file
-        self.layer = layer
-        self.label = label
-        self.n_inputs = n_inputs
-        kind = (layer.type or "").lower()
-        self.is_loop = kind == "loop"
-        #: Slices, concatenation and back edges; a branch has none.
-        self.iterates = kind != "if"
-        body = layer.bodies[label]
-        self.parameters = _positions(body, "Parameter")
-        self.results = _positions(body, "Result")
-        self.kinds = {inner.id: inner.type for inner in body.layers}
+    `external` is None where it is absent or malformed, other numbers have their default then;
+    `malformed` names the attributes that are no number. `position` is the place of the external
+    port among the inputs or outputs of the owner, `inner` the layer of the body that the entry
+    names, a Parameter or Result when the file is sound.
+    """
 
-    def read(self) -> PortMap:
-        """The port map.
+    entry: MapEntry
+    external: int | None
+    position: int | None
+    inner: Layer | None
+    axis: int | None
+    start: int
+    end: int
+    stride: int
+    part_size: int
+    malformed: tuple[str, ...]
 
-        Raises:
-            ReadError: when it cannot be understood.
-        """
-        section = self.layer.port_maps.get(self.label)
-        if section is None:
-            if self.iterates:
-                raise self._error(
-                    f"the {self.layer.type} has no port map",
-                    self.layer.line,
-                    "IRL502",
-                    expected="a <port_map>",
-                    found="none",
-                    cause="the file was edited or cut",
-                )
-            section = PortMapSection(self.label, [], [], self.layer.line)
-        states = self._states()
-        inputs, iteration = self._inputs(section, states)
-        outputs, condition = self._outputs(section)
-        return PortMap(inputs, outputs, iteration, condition)
+    @property
+    def purpose(self) -> str | None:
+        return self.entry.attributes.get("purpose")
 
-    def _states(self) -> dict[int, int]:
-        """Body parameter -> the body result that is carried back to it; the first edge wins."""
-        states: dict[int, int] = {}
-        edges = self.layer.back_edges if self.iterates else None
-        for edge in edges or ():
-            result = self._end(edge.from_layer, self.results, "Result", edge.line, "from-layer")
-            parameter = self._end(
-                edge.to_layer, self.parameters, "Parameter", edge.line, "to-layer"
-            )
-            states.setdefault(parameter, result)
-        return states
+    @property
+    def has_axis(self) -> bool:
+        """True when the entry slices or concatenates: the attribute is there at all."""
+        return "axis" in self.entry.attributes
 
-    def _end(
-        self, id: str | None, positions: Mapping[str, int], kind: str, line: int, attribute: str
-    ) -> int:
-        position = None if id is None else positions.get(id)
-        if position is None:
-            raise self._error(
-                f"a back edge whose {attribute} is no {kind} of the body",
-                line,
-                "IRL515" if kind == "Result" else "IRL516",
-                expected=f"the id of a {kind} layer in the body",
-                found=self._describe(id),
-                fix="back edges go from a Result to the Parameter it feeds",
-            )
-        return position
-
-    def _inputs(
-        self, section: PortMapSection, states: dict[int, int]
-    ) -> tuple[tuple[InputPort, ...], int | None]:
-        ids = [self._external(entry) for entry in section.inputs]
-        by_index = all(number < self.n_inputs for number in ids)
-        ports: list[InputPort] = []
-        taken: set[int] = set()
-        iteration: int | None = None
-        for entry, number in zip(section.inputs, ids, strict=True):
-            parameter = self._internal(entry, self.parameters, "Parameter")
-            if number < 0:
-                wants = entry.attributes.get("purpose") == "current_iteration"
-                if self.is_loop and wants and iteration is None and parameter not in states:
-                    iteration = parameter
-                continue
-            external = number if by_index else self._by_port(entry, number)
-            if parameter in taken:
-                raise self._error(
-                    "two inputs are mapped to one Parameter of the body",
-                    entry.line,
-                    "IRL511",
-                    expected="each Parameter mapped once",
-                    found=self._describe(entry.attributes.get("internal_layer_id")),
-                )
-            taken.add(parameter)
-            ports.append(self._input(entry, external, parameter, states))
-        for parameter in states:
-            if parameter not in taken:
-                raise self._error(
-                    "a back edge to a Parameter without an external input",
-                    section.line,
-                    "IRL519",
-                    expected="a port_map input that gives the state its first value",
-                    found="none",
-                )
-        if iteration in taken:
-            # A Parameter with an input is that input; OpenVINO looks at the purpose last.
-            iteration = None
-        return tuple(ports), iteration
-
-    def _input(
-        self, entry: MapEntry, external: int, parameter: int, states: dict[int, int]
-    ) -> InputPort:
-        if self.iterates and "axis" in entry.attributes:
-            axis = signed(entry.attributes["axis"])
-            if axis is None:
-                raise self._number_error(entry, "axis", "IRL104", "an axis")
-            return Sliced(external, parameter, axis, *self._range(entry))
-        if parameter in states:
-            return Carried(external, parameter, states[parameter])
-        return Invariant(external, parameter)
-
-    def _outputs(self, section: PortMapSection) -> tuple[tuple[OutputPort, ...], int | None]:
-        first: dict[int, tuple[MapEntry, int]] = {}
-        condition: int | None = None
-        for entry in section.outputs:
-            number = self._external(entry)
-            result = self._internal(entry, self.results, "Result")
-            wants = entry.attributes.get("purpose") == "execution_condition"
-            if self.is_loop and wants and condition is None:
-                condition = result
-            if number >= 0:
-                first.setdefault(number, (entry, result))
-        if self.is_loop and condition is None:
-            raise self._error(
-                "the Loop has no execution condition",
-                section.line,
-                "IRL601",
-                expected='an output entry with purpose="execution_condition"',
-                found="none",
-                fix='add <output external_port_id="-1" internal_layer_id="..." '
-                'purpose="execution_condition"/>',
-            )
-        places = self._output_places(sorted(first))
-        ports = [
-            self._output(entry, result, places[number]) for number, (entry, result) in first.items()
-        ]
-        return tuple(ports), condition
-
-    def _output(self, entry: MapEntry, result: int, external: int) -> OutputPort:
-        if not self.iterates or "axis" not in entry.attributes:
-            return LastValue(result, external)
-        axis = signed(entry.attributes["axis"])
-        if axis is None:
-            raise self._number_error(entry, "axis", "IRL104", "an axis")
-        return Concatenated(result, external, axis, *self._range(entry))
-
-    def _output_places(self, numbers: list[int]) -> dict[int, int]:
-        """Output positions by external id: the port's where ports ascend, else the rank."""
-        declared = [unsigned(port.id) for port in self.layer.outputs]
-        places = {id: place for place, id in enumerate(declared) if id is not None}
-        ascending = [id for id in declared if id is not None]
-        if ascending == sorted(ascending) and all(number in places for number in numbers):
-            return {number: places[number] for number in numbers}
-        return {number: rank for rank, number in enumerate(numbers)}
-
-    def _by_port(self, entry: MapEntry, number: int) -> int:
-        for place, port in enumerate(self.layer.inputs[: self.n_inputs]):
-            if unsigned(port.id) == number:
-                return place
-        raise self._error(
-            f"the port map names an input that the layer does not have: {number}",
-            entry.line,
-            "IRL503",
-            expected=f"0..{self.n_inputs - 1}" if self.n_inputs else "no inputs at all",
-            found=f"external_port_id={number}",
-        )
-
-    def _range(self, entry: MapEntry) -> tuple[int, int, int, int]:
-        return (
-            self._number(entry, "start", 0),
-            self._number(entry, "end", -1),
-            self._number(entry, "stride", 1),
-            self._number(entry, "part_size", 1),
-        )
-
-    def _number(self, entry: MapEntry, name: str, default: int) -> int:
-        text = entry.attributes.get(name)
-        if text is None:
-            return default
-        value = signed(text)
-        if value is None:
-            raise self._number_error(entry, name, "IRL104", "a decimal integer")
-        return value
-
-    def _external(self, entry: MapEntry) -> int:
-        text = entry.attributes.get("external_port_id")
-        value = None if text is None else signed(text)
-        if value is None:
-            code = "IRL103" if text is None else "IRL104"
-            raise self._number_error(entry, "external_port_id", code, "a port, or -1 for none")
-        return value
-
-    def _internal(self, entry: MapEntry, positions: Mapping[str, int], kind: str) -> int:
-        id = entry.attributes.get("internal_layer_id")
-        position = None if id is None else positions.get(id)
-        if position is None:
-            unknown = "IRL510" if id in self.kinds else "IRL509"
-            code = "IRL103" if id is None else unknown
-            raise self._error(
-                f"an {entry.kind} entry of the port map names no {kind} of the body",
-                entry.line,
-                code,
-                expected=f"internal_layer_id of a {kind} layer in the body",
-                found=self._describe(id),
-            )
-        return position
-
-    def _describe(self, id: str | None) -> str:
-        if id is None:
-            return "no such attribute"
-        kind = self.kinds.get(id)
-        return f"{id}, which is no layer of the body" if kind is None else f"{id}, a {kind}"
-
-    def _number_error(self, entry: MapEntry, name: str, code: str, expected: str) -> ReadError:
-        text = entry.attributes.get(name)
-        return self._error(
-            f"{name} of an {entry.kind} entry of the port map is no such number",
-            entry.line,
-            code,
-            expected=expected,
-            found="no such attribute" if text is None else repr(text),
-        )
-
-    def _error(
-        self,
-        message: str,
-        line: int,
-        code: str,
-        *,
-        expected: str,
-        found: str,
-        cause: str = "",
-        fix: str = "",
-    ) -> ReadError:
-        layer = self.layer
-        return ReadError(
-            f"{layer.type} {layer.path!r}, {self.label}: {message}",
-            location=Location(self.file, line, layer.path, layer.id, layer.element_path),
-            code=code,
-            expected=expected,
-            found=found,
-            cause=cause,
-            fix=fix,
-        )
+    @property
+    def reverse(self) -> bool:
+        return self.stride < 0
 
 
-def _positions(body: Net, kind: str) -> dict[str, int]:
-    """Position among the layers of one type, in document order, by layer id."""
-    found: dict[str, int] = {}
-    for layer in body.layers:
-        if layer.type == kind and layer.id is not None:
-            found[layer.id] = len(found)
+def positions(ports: list[Port]) -> dict[int, int]:
+    """The position of each port by its id."""
+    found: dict[int, int] = {}
+    for index, port in enumerate(ports):
+        number = unsigned(port.id)
+        if number is not None:
+            found.setdefault(number, index)
     return found
+
+
+def mapped_again(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
+    """Entries of an external port that an earlier one names, each with the first of them."""
+    seen: dict[int, Entry] = {}
+    for entry in entries:
+        if entry.external is None or entry.external < 0:
+            continue
+        first = seen.setdefault(entry.external, entry)
+        if first is not entry:
+            yield entry, first
+
+
+class Wiring:
+    """One port map of a TensorIterator, Loop or If, and the body it belongs to."""
+
+    def __init__(
+        self,
+        owner: Layer,
+        label: str,
+        outer: NetIndex,
+        body: NetIndex | None,
+        section: PortMapSection | None,
+    ) -> None:
+        self.owner = owner
+        #: body, then or else.
+        self.label = label
+        self.outer = outer
+        self.body = body
+        self.section = section
+        kind = (owner.type or "").lower()
+        self.is_loop_op = kind in LOOPS
+        self.is_loop = kind == "loop"
+        self.is_iterator = kind == "tensoriterator"
+        #: A branch has neither slices, nor concatenation, nor back edges.
+        self.slices = kind != "if"
+
+    @cached_property
+    def inputs(self) -> list[Entry]:
+        """The input entries in document order."""
+        if self.section is None:
+            return []
+        by_index = self._inputs_by_index
+        places = positions(self.owner.inputs)
+        count = len(self.owner.inputs)
+        entries = []
+        for entry in self.section.inputs:
+            external = signed(entry.attributes.get("external_port_id"))
+            place = external if by_index else places.get(-1 if external is None else external)
+            if place is not None and not 0 <= place < count:
+                place = None
+            entries.append(self._entry(entry, external, place))
+        return entries
+
+    @cached_property
+    def _inputs_by_index(self) -> bool:
+        # OpenVINO takes the number as an index; only numbers that cannot be one are port ids.
+        assert self.section is not None
+        numbers = [signed(e.attributes.get("external_port_id")) for e in self.section.inputs]
+        count = len(self.owner.inputs)
+        outside = [number for number in numbers if number is not None and number >= count]
+        ids = positions(self.owner.inputs)
+        return not outside or not all(number in ids for number in outside)
+
+    @cached_property
+    def outputs(self) -> list[Entry]:
+        """The output entries in document order."""
+        if self.section is None:
+            return []
+        numbers = [signed(e.attributes.get("external_port_id")) for e in self.section.outputs]
+        places = self._output_places({n for n in numbers if n is not None and n >= 0})
+        return [
+            self._entry(entry, number, None if number is None else places.get(number))
+            for entry, number in zip(self.section.outputs, numbers, strict=True)
+        ]
+
+    def _output_places(self, numbers: set[int]) -> dict[int, int]:
+        """Output positions by external id: the port's where ports ascend, else the rank."""
+        places = positions(self.owner.outputs)
+        if list(places) == sorted(places) and numbers <= places.keys():
+            return places
+        return {number: rank for rank, number in enumerate(sorted(numbers))}
+
+    def names_output(self, entry: Entry) -> bool:
+        """True when the entry names an output port of the owner.
+
+        Some writers number the outputs of an If from 0; in order, they mean the ports.
+        """
+        if entry.external in positions(self.owner.outputs):
+            return True
+        if self.is_loop_op:
+            return False
+        numbers = {item.external for item in self.outputs if (item.external or 0) >= 0}
+        return numbers == set(range(len(self.owner.outputs)))
+
+    def _entry(self, entry: MapEntry, external: int | None, position: int | None) -> Entry:
+        attributes = entry.attributes
+        layers = {} if self.body is None else self.body.layers
+        inner = layers.get(attributes.get("internal_layer_id", ""))
+        malformed = []
+        # A branch has no slices: what an entry of it has besides its ids means nothing.
+        names = NUMBERS if self.slices else NUMBERS[:1]
+        for name, text in attributes.items():
+            if name == "internal_layer_id":
+                if unsigned(text) is None:
+                    malformed.append(name)
+            elif name in names and signed(text) is None:
+                malformed.append(name)
+
+        def number(name: str, default: int) -> int:
+            value = signed(attributes.get(name))
+            return default if value is None else value
+
+        return Entry(
+            entry,
+            external,
+            position,
+            inner,
+            signed(attributes.get("axis")),
+            number("start", 0),
+            number("end", -1),
+            number("stride", 1),
+            number("part_size", 1),
+            tuple(malformed),
+        )
+
+    @cached_property
+    def back_edges(self) -> list[tuple[BackEdge, Layer | None, Layer | None]]:
+        """Each back edge with the body layers it starts from and ends in."""
+        layers = {} if self.body is None else self.body.layers
+        return [
+            (edge, layers.get(edge.from_layer or ""), layers.get(edge.to_layer or ""))
+            for edge in self.owner.back_edges or ()
+        ]
+
+    def wrong_ends(self, kind: str) -> Iterator[tuple[BackEdge, str, Layer | None]]:
+        """Back edges that do not start from a Result or, by `kind`, end in a Parameter.
+
+        Each with the layer id that it names there and that layer of the body, if there is one.
+        """
+        for edge, source, target in self.back_edges if self.body is not None else ():
+            named, layer = edge.from_layer, source
+            if kind == "Parameter":
+                named, layer = edge.to_layer, target
+            if named is not None and (layer is None or layer.type != kind):
+                yield edge, named, layer
+
+    @cached_property
+    def back_edge_of(self) -> dict[str, tuple[BackEdge, Layer]]:
+        """By Parameter id: the back edge that counts and the Result it starts from."""
+        found: dict[str, tuple[BackEdge, Layer]] = {}
+        for edge, source, target in self.back_edges:
+            if source is None or target is None or target.id is None:
+                continue
+            if source.type == "Result" and target.type == "Parameter":
+                found.setdefault(target.id, (edge, source))
+        return found
+
+    @cached_property
+    def entry_of(self) -> dict[str, Entry]:
+        """By Parameter id: the first input entry that names it."""
+        found: dict[str, Entry] = {}
+        for entry in self.inputs:
+            if entry.inner is not None and entry.inner.id is not None:
+                found.setdefault(entry.inner.id, entry)
+        return found
+
+    @property
+    def sliced(self) -> list[Entry]:
+        """Input entries with an axis."""
+        return [entry for entry in self.inputs if entry.has_axis]
+
+    @property
+    def concatenated(self) -> list[Entry]:
+        """Output entries with an axis."""
+        return [entry for entry in self.outputs if entry.has_axis]
+
+    @property
+    def carried(self) -> list[tuple[Entry, Layer, BackEdge]]:
+        """The states: entry (its `inner` is the Parameter), the Result that follows, the edge."""
+        found = []
+        for entry in self.inputs:
+            inner = entry.inner
+            if inner is None or inner.id is None or entry.has_axis:
+                continue
+            back = self.back_edge_of.get(inner.id)
+            if back is not None and entry.position is not None:
+                found.append((entry, back[1], back[0]))
+        return found
+
+    @cached_property
+    def condition(self) -> Entry | None:
+        """The first entry with purpose execution_condition that an earlier one does not hide."""
+        seen: set[int | None] = set()
+        for entry in self.outputs:
+            if entry.external in seen:
+                continue
+            seen.add(entry.external)
+            if entry.purpose == "execution_condition":
+                return entry
+        return None
+
+    @cached_property
+    def iteration(self) -> Entry | None:
+        """The first entry with purpose current_iteration."""
+        found = (item for item in self.inputs if item.purpose == "current_iteration")
+        return next(found, None)

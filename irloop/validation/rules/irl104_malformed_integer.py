@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.formats.openvino import problems
+from irloop.formats.openvino import port_map_problems, problems
 from irloop.formats.openvino.net_index import NetIndex
-from irloop.formats.openvino.numbers import signed, unsigned
+from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.places import (
-    at_back_edge,
     at_data,
     at_edge,
     at_entry,
     at_layer,
     at_port,
 )
+from irloop.formats.openvino.port_map_reader import Wiring
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
-from irloop.validation.wiring import Wiring
 
 
 class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malformed integer"):
@@ -80,29 +79,17 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
         owner, section = wiring.owner, wiring.section
         if wiring.label != "else":
             for edge in owner.back_edges or ():
-                ends = {"from-layer": edge.from_layer, "to-layer": edge.to_layer}
-                for name, text in ends.items():
-                    if text is not None and unsigned(text) is None:
-                        yield self._bad(at_back_edge(owner, edge), name, text)
+                found = port_map_problems.unreadable_back_edge(wiring, edge)
+                yield from map(self.from_problem, found)
         if section is None:
             return
-        for entry in (*section.inputs, *section.outputs):
-            place = at_entry(owner, section, entry)
-            for name, text in entry.attributes.items():
-                if name == "internal_layer_id":
-                    value = unsigned(text)
-                elif name in _SIGNED and (wiring.is_loop_op or name == "external_port_id"):
-                    value = signed(text)
-                else:
-                    continue
-                if value is None:
-                    yield self._bad(place, name, text)
+        for entry in (*wiring.inputs, *wiring.outputs):
+            for name in entry.malformed:
+                place = at_entry(owner, section, entry.entry)
+                yield self._bad(place, name, entry.entry.attributes[name])
 
     def _bad(self, place: Location, name: str, text: str) -> Diagnostic:
         return self.from_problem(problems.malformed_integer(place, name, text))
-
-
-_SIGNED = frozenset({"external_port_id", "axis", "start", "end", "stride", "part_size"})
 
 
 def _sound(texts: Iterable[str | None]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_layer, at_section, describe
+from irloop.formats.openvino import port_map_problems as problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -42,12 +42,4 @@ class PortMapMissing(
                 continue
             if section is not None and (section.inputs or section.outputs):
                 continue
-            tag = "port_map" if wiring.is_loop_op else f"{wiring.label}_port_map"
-            owner = wiring.owner
-            yield self.found(
-                at_layer(owner) if section is None else at_section(owner, section),
-                f"{describe(owner)} has {'no' if section is None else 'an empty'} {tag}",
-                expected=f"{tag} with an entry for each input and output of the layer",
-                found="none" if section is None else "no entries",
-                fix="restore the port map from the original model",
-            )
+            yield self.from_problem(problems.port_map_missing(wiring))

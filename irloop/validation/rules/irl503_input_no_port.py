@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino import port_map_problems as problems
 from irloop.formats.openvino.places import at_entry, describe
+from irloop.formats.openvino.port_map_reader import Entry, Wiring
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
-from irloop.validation.wiring import Entry, Wiring
 
 
 class InputNoPort(
@@ -65,11 +66,4 @@ class InputNoPort(
         )
 
     def _no_port(self, wiring: Wiring, entry: Entry, what: str, known: str) -> Diagnostic:
-        assert wiring.section is not None
-        return self.found(
-            at_entry(wiring.owner, wiring.section, entry.entry),
-            f"{describe(wiring.owner)} has {what}",
-            expected=f"one of its connected inputs: {known}",
-            found=f'external_port_id="{entry.external}"',
-            fix="name a connected input, or restore the edge",
-        )
+        return self.from_problem(problems.no_input(wiring, entry, what, known))

@@ -37,7 +37,7 @@ class OutputNoPort(
         """One finding an entry."""
         for wiring in context.wirings_with_body:
             for entry in wiring.outputs:
-                if entry.external is None or entry.external == -1 or entry.position is not None:
+                if entry.external in (None, -1) or wiring.names_output(entry):
                     continue
                 assert wiring.section is not None
                 ports = ", ".join(str(port.id) for port in wiring.owner.outputs)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_entry, describe
+from irloop.formats.openvino import port_map_problems as problems
+from irloop.formats.openvino.port_map_reader import mapped_again
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
-from irloop.validation.wiring import mapped_again
 
 
 class OutputMappedTwice(
@@ -39,11 +39,4 @@ class OutputMappedTwice(
         """One finding for each entry but the first of an output."""
         for wiring in context.wirings_with_body:
             for entry, first in mapped_again(wiring.outputs):
-                assert wiring.section is not None
-                yield self.found(
-                    at_entry(wiring.owner, wiring.section, entry.entry),
-                    f"output port {entry.external} of {describe(wiring.owner)} is already mapped",
-                    expected="one entry for each output",
-                    found=f"a second one (first in line {first.entry.line})",
-                    fix="name another output port or remove one entry",
-                )
+                yield self.from_problem(problems.mapped_twice(wiring, entry, first))

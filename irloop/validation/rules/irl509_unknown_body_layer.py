@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_entry, describe
-from irloop.formats.openvino.xml import Layer
+from irloop.formats.openvino import port_map_problems as problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -39,20 +38,6 @@ class UnknownBodyLayer(
                 name = entry.entry.attributes.get("internal_layer_id")
                 if entry.inner is not None or name is None:
                     continue
-                assert wiring.section is not None
                 assert wiring.body is not None
-                body = wiring.body
-                wanted = body.parameters if entry.entry.kind == "input" else body.results
-                kind = "Parameters" if entry.entry.kind == "input" else "Results"
-                yield self.found(
-                    at_entry(wiring.owner, wiring.section, entry.entry),
-                    f"the body of {describe(wiring.owner)} has no layer {name}",
-                    expected=f"one of its {kind}: {_ids(wanted)}",
-                    found=f'internal_layer_id="{name}"',
-                    cause=context.elsewhere(body, name),
-                    fix=f"name one of the {kind} of the body",
-                )
-
-
-def _ids(layers: list[Layer]) -> str:
-    return ", ".join(f"{layer.id} ({layer.name})" for layer in layers) or "none"
+                cause = context.elsewhere(wiring.body, name)
+                yield self.from_problem(problems.unknown_body_layer(wiring, entry, cause))

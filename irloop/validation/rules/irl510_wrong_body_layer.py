@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_entry, describe
+from irloop.formats.openvino import port_map_problems as problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -39,12 +39,4 @@ class WrongBodyLayer(
                 inner = entry.inner
                 if inner is None or inner.type == wanted:
                     continue
-                assert wiring.section is not None
-                yield self.found(
-                    at_entry(wiring.owner, wiring.section, entry.entry),
-                    f"the {entry.entry.kind} entry names {describe(inner)}",
-                    expected=f"a layer of type {wanted}",
-                    found=str(inner.type),
-                    cause="the id of the layer behind or before it was written",
-                    fix=f"name the {wanted} that belongs to it",
-                )
+                yield self.from_problem(problems.wrong_body_layer(wiring, entry, inner))

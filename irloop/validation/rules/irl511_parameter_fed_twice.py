@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_entry, describe
+from irloop.formats.openvino import port_map_problems as problems
+from irloop.formats.openvino.port_map_reader import Entry
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
-from irloop.validation.wiring import Entry
 
 
 class ParameterFedTwice(
@@ -46,11 +46,4 @@ class ParameterFedTwice(
                 other = first.setdefault(inner.id, entry)
                 if other is entry or other.external == entry.external:
                     continue
-                assert wiring.section is not None
-                yield self.found(
-                    at_entry(wiring.owner, wiring.section, entry.entry),
-                    f"inputs {other.external} and {entry.external} both feed {describe(inner)}",
-                    expected="one input for each body Parameter",
-                    found=f"a second one (first in line {other.entry.line})",
-                    fix="name the Parameter that is meant to receive this input",
-                )
+                yield self.from_problem(problems.parameter_fed_twice(wiring, entry, other))

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino.places import at_layer, describe
+from irloop.formats.openvino.port_map_reader import Wiring
 from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
 from irloop.validation.rule import OWNER, Rule
-from irloop.validation.wiring import Wiring
 
 
 class ParameterWithoutValue(

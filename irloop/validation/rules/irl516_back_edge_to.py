@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_back_edge, describe
+from irloop.formats.openvino import port_map_problems as problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -37,12 +37,6 @@ class BackEdgeTo(
         for wiring in context.loops:
             for edge, name, layer in wiring.wrong_ends("Parameter"):
                 assert wiring.body is not None
-                what = "no layer" if layer is None else describe(layer)
-                yield self.found(
-                    at_back_edge(wiring.owner, edge),
-                    f"back edge of {describe(wiring.owner)} ends in {what}",
-                    expected="the id of a Parameter of the body",
-                    found=f'to-layer="{name}"',
-                    cause=context.elsewhere(wiring.body, name) if layer is None else "",
-                    fix="name the Parameter that holds the state",
-                )
+                cause = context.elsewhere(wiring.body, name) if layer is None else ""
+                problem = problems.wrong_end(wiring, edge, "Parameter", layer, cause)
+                yield self.from_problem(problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_back_edge, describe
+from irloop.formats.openvino import port_map_problems as problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -42,10 +42,4 @@ class StateWithoutStart(
                 entry = wiring.entry_of.get(target.id or "")
                 if entry is not None and entry.external != -1:
                     continue
-                yield self.found(
-                    at_back_edge(wiring.owner, edge),
-                    f"{describe(target)} is carried back but has no initial value",
-                    expected=f'an input entry with internal_layer_id="{target.id}"',
-                    found="none" if entry is None else 'external_port_id="-1"',
-                    fix="map the input that holds the initial value",
-                )
+                yield self.from_problem(problems.state_without_start(wiring, edge, target))

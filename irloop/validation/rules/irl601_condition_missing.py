@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_section, describe
+from irloop.formats.openvino import port_map_problems as problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -40,11 +40,4 @@ class ConditionMissing(
                 continue
             if any(entry.purpose == "execution_condition" for entry in wiring.outputs):
                 continue
-            yield self.found(
-                at_section(wiring.owner, section),
-                f"{describe(wiring.owner)} has no execution condition",
-                expected='an output entry with purpose="execution_condition"',
-                found="none",
-                cause="the entry was lost, or its purpose is misspelt",
-                fix="name the body Result that decides whether another iteration follows",
-            )
+            yield self.from_problem(problems.no_condition(wiring))

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino.places import at_entry
+from irloop.formats.openvino.port_map_reader import Entry, Wiring
 from irloop.validation import loop_ranges
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
-from irloop.validation.wiring import Entry, Wiring
 
 
 class TwoCounts(

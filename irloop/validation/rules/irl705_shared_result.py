@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino.places import at_entry, describe
+from irloop.formats.openvino.port_map_reader import Entry
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
-from irloop.validation.wiring import Entry
 
 
 class SharedResult(
