@@ -16,7 +16,7 @@ from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.tensor import ArrayTensor, Tensor
 from irloop.graph.types import TensorType
-from irloop.passes.base import MatcherPass
+from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.options import option
 from irloop.passes.pattern import Match, Pattern, wrap_type

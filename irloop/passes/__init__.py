@@ -7,8 +7,8 @@ The names below are the public API for passes of other packages; operation class
 from __future__ import annotations
 
 from irloop.graph.rewriter import Rewriter
-from irloop.passes.base import MatcherPass, ModelPass, Pass, PassConfig
-from irloop.passes.graph_rewrite import BackwardGraphRewrite, GraphRewrite
+from irloop.passes.base import ModelPass, Pass, PassConfig
+from irloop.passes.graph_rewrite import BackwardGraphRewrite, GraphRewrite, MatcherPass
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.manager import Manager, Observer

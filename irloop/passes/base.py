@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import ClassVar
 
 from irloop.diagnostics import NOWHERE
 from irloop.errors import IrloopError, PassError, UsageError
 from irloop.graph.model import Model, Node
 from irloop.graph.walk import node_path
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern
 
-__all__ = ["MatcherPass", "ModelPass", "Pass", "PassConfig"]
+__all__ = ["ModelPass", "Pass", "PassConfig"]
 
 #: True: leave this node alone.
 Callback = Callable[[Node], bool]
@@ -115,45 +112,6 @@ class ModelPass(Pass):
     def transformation_callback(self, node: Node) -> bool:
         """True when the user wants `node` left alone; a pass asks before it changes one."""
         return self.config.skips(self, node)
-
-
-class MatcherPass(Pass):
-    """One pattern and what to do where it matches.
-
-    `rewrite` returns True when the root was replaced, which ends the other matchers at that
-    node; it may edit other nodes and return False.
-    """
-
-    #: How often it matched in its last run on its own.
-    matches: Mapping[str, int] = MappingProxyType({})
-
-    @abstractmethod
-    def pattern(self) -> Pattern:
-        """The pattern; called once for each run."""
-
-    @abstractmethod
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        """Change the graph at this match; True when the root was replaced."""
-
-    def apply(self, node: Node) -> bool:
-        """Try the pass at one node of a graph; True when it changed the graph.
-
-        Only this node is tried, no body and nothing that the pass inserts. The types of the whole
-        model are inferred first, so that predicates can ask for them.
-
-        Raises:
-            PassError: when the pass raises an exception of its own.
-        """
-        from irloop.passes.graph_rewrite import apply_at
-
-        return apply_at(self, node)
-
-    def run(self, model: Model, config: PassConfig) -> bool:
-        from irloop.passes.graph_rewrite import GraphRewrite
-
-        rewrite = GraphRewrite([self], name=self.name)
-        self.matches = rewrite.matches
-        return rewrite.run(model, config)
 
 
 def by_name(passes: Iterable[type[Pass]]) -> dict[str, type[Pass]]:

@@ -1,25 +1,72 @@
-"""Running matchers over a graph until every node, old and new, was visited."""
+"""Passes of one pattern, and running several of them over a graph in one walk."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from irloop.errors import PassError
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Op
 from irloop.graph.walk import all_nodes, node_path
-from irloop.passes.base import MatcherPass, Pass, PassConfig, failures_named
+from irloop.passes.base import Pass, PassConfig, failures_named
 from irloop.passes.match_rewriter import MatchRewriter, copy_info
 from irloop.passes.pattern import Match, Pattern
 from irloop.passes.session import Session
 
-__all__ = ["BackwardGraphRewrite", "GraphRewrite", "apply_at"]
+__all__ = ["BackwardGraphRewrite", "GraphRewrite", "MatcherPass"]
 
 #: Changes that a rewrite may make for each node that it found; more would never end.
 CHANGES_PER_NODE = 100
 #: A rewrite of a small graph may make as many.
 FEWEST_CHANGES = 10_000
+
+
+class MatcherPass(Pass):
+    """One pattern and what to do where it matches.
+
+    `rewrite` returns True when the root was replaced, which ends the other matchers at that
+    node; it may edit other nodes and return False.
+    """
+
+    #: How often it matched in its last run on its own.
+    matches: Mapping[str, int] = MappingProxyType({})
+
+    @abstractmethod
+    def pattern(self) -> Pattern:
+        """The pattern; called once for each run."""
+
+    @abstractmethod
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        """Change the graph at this match; True when the root was replaced."""
+
+    def apply(self, node: Node) -> bool:
+        """Try the pass at one node of a graph; True when it changed the graph.
+
+        Only this node is tried, no body and nothing that the pass inserts. The types of the whole
+        model are inferred first, so that predicates can ask for them.
+
+        Raises:
+            PassError: when the pass raises an exception of its own.
+        """
+        root = node.graph
+        assert root is not None, "the node was erased"
+        while root.owner is not None and root.owner.graph is not None:
+            root = root.owner.graph
+        assert node.graph is not None
+        rewriter = Session(root).rewriter(node.graph)
+        with failures_named(self.name, node):
+            match = self.pattern().match(node)
+        if match is None:
+            return False
+        return _rewritten(self, match, rewriter) or rewriter.modified
+
+    def run(self, model: Model, config: PassConfig) -> bool:
+        rewrite = GraphRewrite([self], name=self.name)
+        self.matches = rewrite.matches
+        return rewrite.run(model, config)
 
 
 class GraphRewrite(Pass):
@@ -144,21 +191,6 @@ class _Run:
                 location=node.location,
                 fix="let the pattern leave alone what the pass makes",
             )
-
-
-def apply_at(matcher: MatcherPass, node: Node) -> bool:
-    """Try one matcher at one node; True when it changed the graph."""
-    graph = root = node.graph
-    assert graph is not None, "the node was erased"
-    while root is not None and root.owner is not None:
-        root = root.owner.graph
-    assert root is not None
-    rewriter = Session(root).rewriter(graph)
-    with failures_named(matcher.name, node):
-        match = matcher.pattern().match(node)
-    if match is None:
-        return False
-    return _rewritten(matcher, match, rewriter) or rewriter.modified
 
 
 def _rewritten(matcher: MatcherPass, match: Match, rewriter: MatchRewriter) -> bool:

@@ -13,8 +13,8 @@ from irloop.graph.inference import Inference
 from irloop.graph.model import Model
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_nodes
-from irloop.passes.base import MatcherPass, Pass, PassConfig, failures_named
-from irloop.passes.graph_rewrite import GraphRewrite
+from irloop.passes.base import Pass, PassConfig, failures_named
+from irloop.passes.graph_rewrite import GraphRewrite, MatcherPass
 from irloop.passes.profile import PassRecord, Profile
 
 __all__ = ["Manager", "Observer"]

@@ -6,8 +6,8 @@ from irloop.dialects.onnx import convert as onnx
 from irloop.dialects.openvino import convert as ov
 from irloop.graph.builder import element_of
 from irloop.graph.types import ElementType
-from irloop.passes.base import MatcherPass
 from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
 

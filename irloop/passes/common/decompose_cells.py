@@ -12,8 +12,8 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.tensor import ArrayTensor
-from irloop.passes.base import MatcherPass
 from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
 

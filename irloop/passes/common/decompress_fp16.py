@@ -8,7 +8,7 @@ from irloop.dialects.unpacked import ConvertedTensor
 from irloop.graph.builder import element_of
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
-from irloop.passes.base import MatcherPass
+from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
 

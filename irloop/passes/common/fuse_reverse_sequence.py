@@ -13,7 +13,7 @@ from irloop.graph.builder import shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.loops import Concatenated, ScanInput, ScanOutput, Sliced
 from irloop.graph.model import Node, Value
-from irloop.passes.base import MatcherPass
+from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.loop_wires import Entering, Leaving, LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type

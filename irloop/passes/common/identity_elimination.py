@@ -11,7 +11,7 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value
 from irloop.graph.types import TensorType
-from irloop.passes.base import MatcherPass
+from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
 

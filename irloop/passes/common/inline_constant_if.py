@@ -6,8 +6,9 @@ from irloop.dialects.onnx.control_flow import If as OnnxIf
 from irloop.dialects.openvino.control_flow import If as OpenVinoIf
 from irloop.graph.clone import clone_into
 from irloop.graph.model import Model
-from irloop.passes.base import MatcherPass, PassConfig
+from irloop.passes.base import PassConfig
 from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
 from irloop.passes.scalars import scalar_ranges

@@ -7,8 +7,8 @@ from dataclasses import replace
 from irloop.dialects.openvino import reduction, shape
 from irloop.graph.builder import shape_of
 from irloop.graph.op import Constant
-from irloop.passes.base import MatcherPass
 from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
 

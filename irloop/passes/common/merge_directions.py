@@ -11,8 +11,8 @@ from irloop.graph.inference import Inference
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.tensor import ArrayTensor
-from irloop.passes.base import MatcherPass
 from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
 

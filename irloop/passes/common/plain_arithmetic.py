@@ -11,8 +11,8 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
-from irloop.passes.base import MatcherPass
 from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
 

@@ -9,8 +9,8 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.clone import clone_into
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.walk import all_nodes
-from irloop.passes.base import MatcherPass
 from irloop.passes.forms import Emitter, selected
+from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
 from irloop.passes.trips import trip_count

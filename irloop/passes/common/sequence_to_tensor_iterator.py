@@ -13,8 +13,8 @@ from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant, Op
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, Shape, TensorType
-from irloop.passes.base import MatcherPass
 from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type

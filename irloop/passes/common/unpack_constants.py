@@ -10,7 +10,7 @@ from irloop.dialects.unpacked import STAND_INS, UnpackedTensor
 from irloop.errors import UsageError
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
-from irloop.passes.base import MatcherPass
+from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.options import option
 from irloop.passes.pattern import Match, Pattern, wrap_type

@@ -5,8 +5,8 @@ from __future__ import annotations
 from irloop.dialects.openvino import convert, elementwise
 from irloop.graph.builder import element_of
 from irloop.graph.types import ElementType
-from irloop.passes.base import MatcherPass
 from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
 
