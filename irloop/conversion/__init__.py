@@ -1,1 +1,1 @@
-"""How an operation is said in the other dialect; `pipelines` has the two directions."""
+"""Converts between the OpenVINO and ONNX dialects; `pipelines` holds both directions."""

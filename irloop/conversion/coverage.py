@@ -1,4 +1,4 @@
-"""What irloop can do with each operation, read from the registries: the coverage table."""
+"""The coverage table: which operations irloop infers, runs and converts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irloop.graph.op import Constant, Op, Parameter, Registry, Result
 
 __all__ = ["Coverage", "operations"]
 
-#: What has no kernel because the executor runs it itself: bodies, and variables of a session.
+#: Operations without a kernel that the executor runs itself: control flow and session variables.
 _BY_EXECUTOR = {
     ("openvino", "Assign"),
     ("openvino", "If"),
@@ -31,18 +31,18 @@ _BASICS: tuple[type[Op], ...] = (Constant, Parameter, Result)
 
 _BY_FUNCTION = "imported as the function that the standard defines it by"
 
-#: Operations that a pass replaces before the rules of import see them.
+#: Operations that a pass replaces before the import rules run.
 _REPLACED: dict[type[Op], str] = {Scan8: "imported as a Scan over the batch around a Scan-9"}
 
 
 class Coverage(NamedTuple):
-    """One meaning of one operation: what it is, and what can be done with it.
+    """One version of one operation and what irloop can do with it.
 
-    `since` is the opset that introduced this meaning and `until` the last one that has it, None
-    where the newest has. `infer`: element types and shapes are inferred. `run`: the executor runs
-    it. `exported`: it can be said in ONNX; None for an operation of ONNX. `imported`: it can be
-    said in OpenVINO; None for an operation of OpenVINO. `notes` says why not, or how. `summary`
-    is the first sentence on what the operation computes; `attributes`, `inputs` and `outputs`
+    `since` is the opset that introduced this version and `until` the last opset that has it (None:
+    the newest). `infer`: irloop infers element types and shapes. `run`: the executor runs it.
+    `exported`: it converts to ONNX (None for an ONNX operation). `imported`: it converts to
+    OpenVINO (None for an OpenVINO operation). `notes` gives the reasons and conditions.
+    `summary` is the first sentence on the computation; `attributes`, `inputs` and `outputs`
     describe those of its class.
     """
 
@@ -72,19 +72,19 @@ class Coverage(NamedTuple):
 
     @property
     def opsets(self) -> str:
-        """The opsets that have this meaning: "7", "1-6" or "8+"."""
+        """The opsets that contain this version, as "7", "1-6" or "8+"."""
         if self.until is None:
             return f"{self.since}+"
         return str(self.since) if self.until == self.since else f"{self.since}-{self.until}"
 
     @property
     def convert(self) -> bool:
-        """True when it can be said in the other format."""
+        """True when it converts to the other format."""
         return bool(self.exported or self.imported)
 
     @property
     def complete(self) -> bool:
-        """True when it can be inferred, run and converted."""
+        """True when irloop infers, runs and converts it."""
         return self.infer and self.run and self.convert
 
 
@@ -136,7 +136,7 @@ def _operands(dialect: str, cls: type[Op]) -> tuple[tuple[Operand, ...], tuple[O
 
 
 def _conversion(dialect: str, cls: type[Op]) -> tuple[bool, str]:
-    """Whether an operation can be said in the other dialect, and what there is to say of that."""
+    """Whether an operation converts to the other dialect, and the notes about it."""
     if cls in NO_COUNTERPART:
         return False, NO_COUNTERPART[cls]
     if issubclass(cls, _BASICS) or cls in (EXPORTS if dialect == "openvino" else IMPORTS):

@@ -1,4 +1,4 @@
-"""What conversion tells about patterns that the engine of the result gets wrong."""
+"""Notes about patterns in a converted model that its engine computes wrong."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from irloop.hazards.catalogue import find_hazards
 
 __all__ = ["hazard_notes"]
 
-#: The engine that a format is written for unless a runtime is named.
+#: The engine assumed for each format unless a runtime is named.
 _ENGINES = {"onnx": "onnxruntime", "openvino": "openvino"}
 
 
 def hazard_notes(model: Model, runtime: str | None) -> list[Diagnostic]:
-    """A note for each hazard that a converted model still holds: conversion could not avoid it.
+    """Make a note for each hazard that conversion could not avoid.
 
-    `runtime` is the target that was named, as "openvino-2021.4"; types are inferred.
+    `runtime` is the named target, such as "openvino-2021.4". Types must be inferred already.
     """
     engine = runtime or _ENGINES[model.dialect]
     return [

@@ -1,7 +1,7 @@
-"""Operations of newer OpenVINO opsets said in older ones by way of ONNX.
+"""Writes operations of newer OpenVINO opsets in older ones by way of ONNX.
 
-The rules of both directions know how to say an operation in other ones; applied to one node after
-the other they give an older form wherever ONNX has it.
+The rules of both directions decompose operations; applied to a node one after the other, they give
+an older form if ONNX has one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SEQUENCES = (recurrent.GRUSequence, recurrent.LSTMSequence, recurrent.RNNSequenc
 
 @dataclass(eq=False)
 class LowerThroughOnnx(MatcherPass):
-    """Replaces operations newer than an opset by those that their ONNX form becomes.
+    """Replaces operations newer than an opset by the import of their ONNX form.
 
     Given::
 
@@ -39,7 +39,7 @@ class LowerThroughOnnx(MatcherPass):
 
         y = Reshape(MVN-6(Reshape(x, [n, groups, ...])), shape of x) * scale + bias
 
-    Operations with bodies stay, and so does what one of the two directions cannot say.
+    Operations with bodies stay, as do operations that one of the two directions refuses.
     """
 
     name = "lower_through_onnx"
@@ -78,7 +78,7 @@ class LowerThroughOnnx(MatcherPass):
 
 
 def _alone(node: Node, rewriter: MatchRewriter) -> tuple[Model, list[Value]]:
-    """A model of one node, constants in it, and the values of its inputs."""
+    """A model of one node with its constants, and the values of its inputs."""
     graph = Graph(node.name)
     given: list[Value] = []
     inner: dict[Value, Value] = {}

@@ -1,7 +1,7 @@
-"""Assembling ONNX Loops and Scans, as the opset being written has them.
+"""Assembles ONNX Loops and Scans in the forms of the target opset.
 
 Before opset 11 a Loop has at least one state. Scan-8 has a batch axis in front, scans the first
-axis of each item, and joins forwards only; here it gets a batch of one item.
+axis of each item and concatenates forwards only; here its batch has one item.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BOOL_SCALAR = TensorType(ElementType.BOOLEAN, Shape(()))
 #: The opset from which a Loop may have no state.
 STATELESS = 11
 
-#: A bound of a slice before every tensor.
+#: A slice bound before the first element of every tensor.
 BEFORE_THE_START = -(2**63)
 
 
@@ -48,11 +48,11 @@ class OnnxLoop:
         self.inner.parameter("condition_in", BOOL_SCALAR)
         self._initial: list[Value] = []
         self._captured: dict[Value, Value] = {}
-        #: A state that nothing needs, where the opset wants one.
+        #: An unused state, for opsets that require one.
         self._unused: Value | None = None
 
     def state(self, initial: Value, type: ValueType, name: str) -> Value:
-        """A new state; the body's view of it."""
+        """Add a state; return the body's view of it."""
         assert not self._captured, "states come before captures"
         self._initial.append(initial)
         return self.inner.parameter(name, type)
@@ -62,7 +62,7 @@ class OnnxLoop:
             self._unused = self.state(self.c.i64(0), I64_SCALAR, "unused")
 
     def capture(self, value: Value) -> Value:
-        """The body's view of an outer value that does not change."""
+        """Return the body's view of an invariant outer value."""
         self._have_a_state()
         if value not in self._captured:
             name = value.producer.name
@@ -77,7 +77,7 @@ class OnnxLoop:
         states: list[Value],
         scans: list[Value],
     ) -> list[Value]:
-        """What the Loop gives: the states, then the stacked scans."""
+        """Make the Loop; return the states, then the stacked scan outputs."""
         self._have_a_state()
         if self._unused is not None:
             states = [self.inner(convert.Identity(), self._unused)]
@@ -125,18 +125,18 @@ class OnnxScan:
         self._initial: list[Value] = []
         self._scanned: list[tuple[Value, int, bool]] = []
         self._captured: dict[Value, Value] = {}
-        #: Scan-8 has a batch axis, scans the first axis of each item, and joins forwards.
+        #: True for Scan-8, which has a batch axis, scans the first axis and concatenates forwards.
         self._batched = c.opset < onnx.Scan.since
 
     def state(self, initial: Value, type: ValueType, name: str) -> Value:
-        """A new state; the body's view of it."""
+        """Add a state; return the body's view of it."""
         assert not self._scanned, "states come before scanned inputs"
         assert not self._captured, "states come before captures"
         self._initial.append(initial)
         return self.inner.parameter(name, type)
 
     def scan(self, value: Value, axis: int, reverse: bool, name: str) -> Value:
-        """The body's view of one element of `value` along `axis`."""
+        """Return the body's view of one element of `value` along `axis`."""
         assert not self._captured, "scanned inputs come before captures"
         if self._batched:
             value, axis = self._axis_first(value, axis), 0
@@ -154,13 +154,15 @@ class OnnxScan:
         return shape_forms.transpose(self.c, value, order)
 
     def capture(self, value: Value) -> Value:
-        """The body's view of an outer value that does not change."""
+        """Return the body's view of an invariant outer value."""
         if value not in self._captured:
             self._captured[value] = self.inner.parameter(value.producer.name, value.type)
         return self._captured[value]
 
     def finish(self, states: list[Value], scans: list[tuple[Value, int, bool]]) -> list[Value]:
-        """What the Scan gives, states, then scans; those are (body value, new axis, reverse)."""
+        """Make the Scan; return states, then scan outputs. Each of `scans` is (body value, axis,
+        reverse).
+        """
         for value in (*states, *(value for value, _, _ in scans)):
             self.inner.result(value, self.inner.names.fresh(f"{value.producer.name}/out"))
         if self._batched:
@@ -181,7 +183,7 @@ class OnnxScan:
         return [*values[:held], *(self._placed(value, *scan[1:]) for value, scan in placed)]
 
     def _placed(self, value: Value, axis: int, reverse: bool) -> Value:
-        """A joined output whose first axis counts the iterations, with that axis at `axis`."""
+        """Move the axis that counts the iterations from the front to `axis`."""
         if reverse:
             value = reverse_axis(self.c, value, 0)
         if axis == 0:
@@ -198,9 +200,9 @@ class OnnxScan:
         given: Sequence[Value | None],
         placed: list[tuple[int, bool]],
     ) -> list[Value]:
-        """The outputs of a node of these inputs, its scan outputs (axis, reverse)."""
+        """Emit a Scan node with scan outputs (axis, reverse) and return its outputs."""
         held, seen = len(self._initial), len(self._scanned)
-        # The first input of Scan-8 are the lengths of the items.
+        # The first input of Scan-8 holds the lengths of the items.
         first = len(given) - held - seen
         inputs: list[InputPort] = [Carried(first + k, k, k) for k in range(held)]
         inputs += [
@@ -225,9 +227,9 @@ class OnnxScan:
 
 
 def reverse_axis(c: Conversion, value: Value, axis: int) -> Value:
-    """The elements along `axis` from the last to the first.
+    """Reverse the elements along `axis`.
 
-    Before opset 10 a Slice goes forwards only: an axis of unknown length is gathered.
+    Before opset 10 Slice only goes forwards: an axis of unknown length is gathered.
     """
     shape = shape_of(value)
     if c.opset >= 10 or shape.dims is None or isinstance(shape.dims[axis], int):
@@ -239,9 +241,9 @@ def reverse_axis(c: Conversion, value: Value, axis: int) -> Value:
 
 
 def numbers_below(c: Conversion, count: Value) -> Value:
-    """0, 1, ... count - 1 as an i64 list, before opset 11 has Range; `count` is an i64 scalar.
+    """Make 0, 1, ... count - 1 as an i64 list, for opsets without Range; `count` is an i64 scalar.
 
-    By NonZero, and before opset 9 as the iteration numbers of a Loop.
+    Uses NonZero, and before opset 9 the iteration numbers of a Loop.
     """
     if c.opset >= 9:
         length = shape_forms.reshape(c, count, [1])

@@ -1,7 +1,7 @@
-"""ONNX forms of opsets 8 to 10: what newer opsets say by an operation of their own.
+"""ONNX forms for opsets 8 to 10 of what newer opsets have as one operation.
 
-What has no form here is emitted as the newer operation, and `Conversion.emit` refuses that with
-the opset that has it.
+An operation without a form here is emitted as the newer operation, and `Conversion.emit` refuses it
+with the opset that has it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from irloop.graph.types import ElementType, broadcast_shapes
 
 __all__ = ["chosen", "chosen_integer", "equal_floats", "less_whole"]
 
-#: Halves of a 64-bit integer, each of which f64 holds.
+#: Splits a 64-bit integer into halves that f64 represents exactly.
 HALF = 2**32
 
 
 def chosen_integer(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
-    """Integers of one of two tensors: one of both terms is 0."""
+    """Where for integers: the sum of two terms, one of which is 0."""
     yes = c(convert.Cast6(element_of(then)), condition)
     no = c(convert.Cast6(element_of(then)), c(comparison.Not(), condition))
     left, right = c(elementwise.Mul(), yes, then), c(elementwise.Mul(), no, otherwise)
@@ -32,11 +32,10 @@ def chosen_integer(c: Conversion, condition: Value, then: Value, otherwise: Valu
 
 
 def chosen(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value | None:
-    """Elements of one of two tensors, gathered from both; None where a size is not known.
+    """Where by a Gather from both tensors; None if a size is unknown.
 
     Given three tensors of n elements after broadcasting; result: the elements at 0..n-1 of both
-    joined where the condition is true, at n..2n-1 where it is not. Numbers that are infinite or
-    not a number stay what they are.
+    concatenated where the condition is true, at n..2n-1 elsewhere. Infinities and NaN are kept.
     """
     shape = broadcast_shapes(map(shape_of, (condition, then, otherwise)))
     dims = None if shape is None else shape.static()
@@ -52,9 +51,9 @@ def chosen(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Va
 
 
 def equal_floats(c: Conversion, left: Value, right: Value) -> Value:
-    """left == right before opset 11, where floats are only less or greater.
+    """left == right before opset 11, which only has Less and Greater for floats.
 
-    Neither is less, and both are numbers: what is no number is neither below 1 nor above 0.
+    Neither is less, and both are numbers: NaN is neither below 1 nor above 0.
     """
     less, greater = comparison.Less(), comparison.Greater()
     differ = c(comparison.Or(), c(less, left, right), c(greater, left, right))
@@ -67,7 +66,7 @@ def equal_floats(c: Conversion, left: Value, right: Value) -> Value:
 
 
 def less_whole(c: Conversion, left: Value, right: Value) -> Value:
-    """left < right of i64 before opset 9, where only floats are compared: by halves, in f64."""
+    """left < right of i64 before opset 9, which only compares floats: by halves, in f64."""
     high, low = zip(*(_halves(c, value) for value in (left, right)), strict=True)
     below = c(comparison.Less(), *(_f64(c, value) for value in high))
     same = c(comparison.Equal(), *high)

@@ -1,4 +1,4 @@
-"""The two directions as lists of passes, with the reason for each order."""
+"""The two directions as lists of passes, with the reason for their order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-# The rules of a family register themselves when its module is imported.
+# Importing a module registers the rules of its family.
 from irloop.conversion.classical_ml import (  # noqa: F401
     features,
     linear_models,
@@ -124,7 +124,7 @@ __all__ = [
     "to_openvino",
 ]
 
-#: Read by ONNX Runtime, TensorRT and DirectML of today.
+#: The current ONNX Runtime, TensorRT and DirectML read this opset.
 DEFAULT_ONNX_OPSET = 17
 
 
@@ -135,16 +135,16 @@ def to_onnx(
     prefer: str = "loop",
     shapes: Mapping[str, Shape] | None = None,
 ) -> tuple[Model, list[Diagnostic]]:
-    """The same computation in ONNX operations, and what the user should know about it.
+    """Convert a model to ONNX; return it with notes for the user.
 
-    Without `opset` it is `DEFAULT_ONNX_OPSET`, or the first newer one in which everything can be
-    said. `prefer` "scan" writes a Scan for each Loop that only its slices end. `shapes` fixes the
-    shapes of inputs by name.
+    Without `opset` it is `DEFAULT_ONNX_OPSET`, or the first newer one in which everything converts.
+    `prefer` "scan" writes a Scan for each Loop that only its slices end. `shapes` fixes the shapes
+    of inputs by name.
 
     Raises:
         UsageError: when `model` is not an OpenVINO model, or has no input of a given name.
         InferenceError: when the model contradicts itself.
-        UnsupportedError: naming every operation that cannot be said in ONNX.
+        UnsupportedError: naming every operation that cannot be converted to ONNX.
     """
     if model.dialect != "openvino":
         raise UsageError(f"expected an OpenVINO model, found dialect {model.dialect!r}")
@@ -169,17 +169,17 @@ def to_onnx(
 def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
     names = BorderNames(model, onnx_input_name, onnx_output_name)
     return [
-        # Everything that cannot be said is named here, before any time is spent on the rest.
+        # Refusals come first, before any time is spent on the rest.
         Translate(converter, names, as_it_is),
-        # Dead values need no types, casts or names; weights said in another form go.
+        # Unused values need no types, casts or names; replaced weights go.
         DropUnread(),
-        # A Loop or Scan that replaces another one takes the dimensions of its body over.
+        # A Loop or Scan that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),
-        # ONNX Runtime is wrong about results of branches and Scans that share a value.
+        # ONNX Runtime computes results of branches and Scans wrong that share a value.
         SeparateResults(),
-        # Last of all changes: no other pass has to know what an operation cannot move.
+        # The last change, so that no other pass needs to know which types an operation cannot move.
         CarryNarrowElements(),
-        # Inputs and outputs are as they will be written.
+        # Inputs and outputs have their final form now.
         RequireKnownBorder(),
     ]
 
@@ -192,18 +192,19 @@ def to_openvino(
     lengths: Mapping[str, int] | None = None,
     computed_weights: bool = True,
 ) -> tuple[Model, list[Diagnostic]]:
-    """The same computation in OpenVINO operations up to `opset`, and what to know about it.
+    """Convert a model to OpenVINO operations up to `opset`; return it with notes for the user.
 
-    An If whose condition is computed stays one, whatever the opset.
+    An If whose condition is computed stays an If, whatever the opset.
 
     `shapes` fixes the shapes of inputs by name, which decides branches that depend on them, and
-    `lengths` how many tensors each sequence or optional input holds: those are the new inputs.
-    Without `computed_weights` an LSTM, GRU or RNN whose weights are no constants becomes a loop.
+    `lengths` the number of tensors of each sequence or optional input; each becomes an input.
+    Without
+    `computed_weights` an LSTM, GRU or RNN whose weights are not constant becomes a loop.
 
     Raises:
         UsageError: when `model` is not an ONNX model, or has no input of a given name.
         InferenceError: when the model contradicts itself.
-        UnsupportedError: naming every operation that cannot be said in OpenVINO IR.
+        UnsupportedError: naming every operation that cannot be converted to OpenVINO IR.
     """
     if model.dialect != "onnx":
         raise UsageError(f"expected an ONNX model, found dialect {model.dialect!r}")
@@ -219,51 +220,51 @@ def to_openvino(
 def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
     names = BorderNames(model, lambda node: node.name, lambda node: node.name)
     return [
-        # The rules below know Scans without a batch axis only.
+        # The import rules only know Scans without a batch axis.
         ExpandScan8(),
-        # OpenVINO cannot run all loops that depend on constants only, or on shapes that are known.
+        # OpenVINO cannot run all loops that depend on constants or known shapes only.
         FoldLoopShapes(),
         FoldConstantLoops(),
-        # A slice that nothing needs is dropped by OpenVINO, and with it what counts iterations.
+        # OpenVINO drops an unused slice, and with it the trip count.
         PruneBodies(),
-        # Everything that cannot be said is named here, before any time is spent on the rest.
+        # Refusals come first, before any time is spent on the rest.
         Translate(converter, names, own_producer),
-        # Dead values need no types or names; weights said in another form go.
+        # Unused values need no types or names; replaced weights go.
         DropUnread(),
-        # A loop that replaces another one takes the dimensions of its body over.
+        # A loop that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),
         # OpenVINO cannot compute all values that are known to be empty.
         FoldEmptyValues(),
-        # Where a loop runs once, its body in its place may have such loops.
+        # An inlined body of a loop that runs once may hold such loops.
         FoldConstantLoops(),
-        # Translating folds branches and states: what nobody needs by now goes once more, and
-        # where that took the slices the iterations are counted.
+        # Translation folds branches and states: unused values are removed again, and iterations are
+        # counted where that removed the slices.
         DeadCode(),
         CountIterations(),
         DeadCode(),
-        # Which states are read after their loop is known by now.
+        # The readers of states after their loop are known now.
         OpenGrowingStates(),
-        # Which outputs of an If are read, and by what, is known by now.
+        # The readers of the outputs of each If are known now.
         ReadBranchesBySlices(),
-        # Bodies are as they will be written: what OpenVINO would overwrite in them is copied.
+        # Bodies have their final form now: values that OpenVINO would overwrite are copied.
         BodyBarriers(),
-        # Inputs and outputs are as they will be written.
+        # Inputs and outputs have their final form now.
         RequireKnownBorder(),
     ]
 
 
 def _run(model: Model, passes: Sequence[Pass]) -> Model:
-    """What the passes make of a model, which stays as it is."""
-    # The first pass makes a new graph; that of the model is only read.
+    """Run the passes on a copy of the model."""
+    # The first pass makes a new graph, so the model's own graph is only read.
     work = replace(model)
-    # The rules infer what they make as they make it, and the last passes change no type.
+    # The rules infer the types of new nodes as they emit them, and the last passes change no type.
     Manager(passes, name="convert", validate=False).run_passes(work)
     return work
 
 
 def only_by_function(type_name: str, domain: str) -> bool:
-    """True for ONNX operations that no rule says in OpenVINO's.
+    """True for ONNX operations that no import rule converts.
 
-    Those that the standard defines by a function can be said once the reader writes it out.
+    The reader expands such an operation if the standard defines it by a function.
     """
     return not any(cls in IMPORTS for cls in ONNX.versions(type_name, domain))

@@ -1,4 +1,4 @@
-"""What a named runtime can read (IR version, newest opset, types, shapes), and how to get there."""
+"""The limits of a named runtime (IR version, opset, types, shapes), and how to meet them."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A runtime. `ir_version` is the only one it reads, None where it reads 10 and 11.
+    """A runtime. `ir_version` is the only version it reads; None if it reads 10 and 11.
 
-    `types` are the element types it has no name for, or reads otherwise than they are written.
-    `computed_weights`: its recurrent operations take weights that are no constants.
+    `types` are the element types that it cannot name or that it reads otherwise than written.
+    `computed_weights`: its recurrent operations accept weights that are not constant.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Target:
     computed_weights: bool = True
 
 
-#: OpenVINO 2021.4 has a name for i4 and u4, but takes the halves of a byte in the other order.
+#: OpenVINO 2021.4 names i4 and u4, but reads the halves of a byte in the other order.
 _NOT_IN_2021 = frozenset(STAND_INS) - {ElementType.BF16, ElementType.U1} | {ElementType.STRING}
 
 OLDEST = "openvino-2021.4"
@@ -101,25 +101,25 @@ def find_target(name: str) -> Target:
 
 
 class ImportOptions(TypedDict, total=False):
-    """What `pipelines.to_openvino` has to know of a target."""
+    """The facts about a target that `pipelines.to_openvino` needs."""
 
     opset: int
     computed_weights: bool
 
 
 def import_options(target: Target | None) -> ImportOptions:
-    """How to convert from ONNX so that little is left to adapt; None: to no target of its own."""
+    """Options for a conversion from ONNX that leave little to adapt; None: no particular target."""
     if target is None:
         return {}
     return {"opset": target.opset, "computed_weights": target.computed_weights}
 
 
 def adapt(model: Model, target: Target) -> None:
-    """Rewrite an OpenVINO model so that `target` reads it, as far as that is possible.
+    """Rewrite an OpenVINO model so that `target` reads it, as far as possible.
 
     Raises:
         InferenceError: when the model contradicts itself.
-        UnsupportedError: naming every operation and every dynamic shape that it does not know.
+        UnsupportedError: naming every operation and dynamic shape that the target does not have.
     """
     if target.ir_version is not None:
         model.version = target.ir_version
@@ -131,9 +131,10 @@ def adapt(model: Model, target: Target) -> None:
 
 
 def _separate_names(model: Model) -> None:
-    """Give layers whose outputs leave the model other names than its inputs have.
+    """Give layers that make model outputs other names than the inputs have.
 
-    OpenVINO 2021.4 knows outputs by the layer that makes them, and takes both for one.
+    OpenVINO 2021.4 identifies an output by the layer that makes it, and would confuse it with the
+    input.
     """
     rewriter = Rewriter(model.graph)
     taken = {node.name for node in model.graph.parameters}
@@ -155,14 +156,14 @@ def _separate_names(model: Model) -> None:
 
 
 def compress(model: Model) -> Diagnostic:
-    """Store large constants of a model as f16; what that did."""
+    """Store large constants of a model as f16; return a note with the effect."""
     item = CompressToFp16()
     Manager([item]).run_passes(model)
     return Diagnostic("CNV106", Severity.INFO, item.report.summary())
 
 
 def _passes(target: Target) -> Iterator[Pass]:
-    """What brings a model closer to a target, in the order in which it runs."""
+    """The passes that adapt a model to a target, in order."""
     if target.opset < If.since:
         yield InlineConstantIf()
         yield SelectBranches()
@@ -192,7 +193,7 @@ def require_readable(model: Model, target: Target) -> None:
     """Refuse an OpenVINO model that `target` cannot read.
 
     Raises:
-        UnsupportedError: naming every operation and every dynamic shape that it does not know.
+        UnsupportedError: naming every operation and dynamic shape that the target does not have.
     """
     findings = list(_unreadable(model, target))
     if findings:
@@ -249,7 +250,7 @@ def _unknown_types(node: Node, target: Target) -> list[ElementType]:
 
 
 def _is_empty(node: Node) -> bool:
-    """True for a tensor without elements that something other than a shape is made of."""
+    """True for a tensor without elements that is made of anything but a shape."""
     shapes = [shape_of(value) for value in node.outputs if value.is_used]
     return any(shape.count() == 0 for shape in shapes) and not isinstance(node.op, Constant)
 

@@ -1,4 +1,4 @@
-"""The border of a converted model: names, shapes, element types, what can be there and what not."""
+"""Inputs and outputs of a converted model: names, shapes, element types, and what is refused."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ __all__ = [
     "set_input_shapes",
 ]
 
-#: Model Optimizer ends the name of a Result so.
+#: The suffix that Model Optimizer adds to the name of a Result.
 SINK_SUFFIX = "/sink_port_0"
 
 
 def set_input_shapes(model: Model, shapes: Mapping[str, Shape]) -> None:
-    """Give inputs of a model, named by tensor or by layer, other shapes.
+    """Set new shapes for inputs of a model, named by tensor or by layer.
 
     Raises:
-        UsageError: for a name that no input has, or a shape that contradicts the model's.
+        UsageError: for a name that no input has, or a shape that contradicts the model.
     """
     for name, wanted in shapes.items():
         found = [
@@ -65,9 +65,9 @@ def set_input_shapes(model: Model, shapes: Mapping[str, Shape]) -> None:
 
 
 def onnx_input_name(node: Node) -> str:
-    """The name of a Parameter's value: of its tensor names that of the layer, else the first.
+    """Choose the name of an input: the tensor name that is the layer's name, else the first.
 
-    Where the value is an output as well, OpenVINO gives it that output's tensor names alone.
+    If the value is also an output, OpenVINO gives the tensor names to that output only.
     """
     value = node.outputs[0]
     outputs = {_without_port(user.name) for user, _ in value.uses if isinstance(user.op, Result)}
@@ -76,7 +76,7 @@ def onnx_input_name(node: Node) -> str:
 
 
 def onnx_output_name(node: Node) -> str:
-    """The name of a Result's value: of its tensor names that of the layer, else the first."""
+    """Choose the name of an output: the tensor name that is the layer's name, else the first."""
     value, name = node.inputs[0], _without_port(node.name)
     if value is None or name in value.names or not (value.names and value.producer.inputs):
         return name
@@ -88,7 +88,7 @@ def _without_port(name: str) -> str:
 
 
 class BorderNames:
-    """What the inputs and outputs of the new model are called: exactly as before, but unique."""
+    """Gives inputs and outputs of the new model their old names, made unique."""
 
     def __init__(
         self, model: Model, input_name: Callable[[Node], str], output_name: Callable[[Node], str]
@@ -112,7 +112,7 @@ class BorderNames:
 
 
 def refuse_new_elements(source: Graph, converter: Converter) -> None:
-    """Refuse inputs of element types that the ONNX opset being written does not have."""
+    """Refuse inputs whose element type the target ONNX opset does not have."""
     for node in source.parameters:
         element = element_of(node.outputs[0])
         since = ELEMENT_SINCE.get(element, 1)
@@ -131,7 +131,7 @@ def refuse_new_elements(source: Graph, converter: Converter) -> None:
 
 
 def refuse_unknown_elements(source: Graph, converter: Converter) -> None:
-    """Refuse inputs and outputs of element types that IR has no name for."""
+    """Refuse inputs and outputs whose element type IR cannot name."""
     sides = [("input", node, node.outputs[0]) for node in source.parameters]
     sides += [("output", node, value) for node in source.results if (value := node.inputs[0])]
     for side, node, value in sides:
@@ -154,7 +154,7 @@ def refuse_not_tensors(source: Graph, results: Sequence[Converted], converter: C
 
 
 def outputs_of(c: Conversion, name: str, node: Node, value: Converted) -> list[tuple[str, Value]]:
-    """The tensors that an output of the source becomes, and their names."""
+    """The tensors that an output of the source becomes, with their names."""
     found = sequence_borders.outputs_of(c, name, value)
     type = _source_type(node)
     if not isinstance(type, TensorType):
@@ -166,7 +166,7 @@ def outputs_of(c: Conversion, name: str, node: Node, value: Converted) -> list[t
 
 
 def _source_type(result: Node) -> ValueType:
-    """The type of what a Result gives."""
+    """The type of the value that a Result returns."""
     value = result.inputs[0]
     return UNKNOWN_TYPE if value is None else value.type
 
@@ -183,7 +183,7 @@ def _refused_border(node: Node, type: str, fix: str) -> Diagnostic:
 
 
 def require_known_types(graph: Graph) -> None:
-    """Refuse values of element types that IR has no name for.
+    """Refuse values whose element type IR cannot name.
 
     Raises:
         UnsupportedError: naming each of them.
@@ -210,7 +210,7 @@ def _unknown_element(what: str, node: Node) -> Diagnostic:
 
 
 def require_known_ranks(graph: Graph) -> None:
-    """Refuse inputs and outputs of unknown rank: onnx.checker wants a shape for each.
+    """Refuse inputs and outputs of unknown rank: onnx.checker requires a shape for each.
 
     Raises:
         UnsupportedError: naming each of them.
@@ -233,15 +233,15 @@ def require_known_ranks(graph: Graph) -> None:
 
 
 def as_it_is(c: Conversion, name: str, value: Value) -> Value:
-    """The value itself: the ONNX writer gives every output a name of its own."""
+    """Return the value itself: the ONNX writer gives each output a name of its own."""
     return value
 
 
 def own_producer(c: Conversion, name: str, value: Value) -> Value:
-    """A value that carries `name` and has a layer of its own.
+    """Return a value that carries `name` and has a layer of its own.
 
-    OpenVINO's reader of v10 refuses an input that is directly an output, one value that is two
-    outputs, and a name that stands on two of them.
+    The v10 reader of OpenVINO refuses an input that is directly an output, one value that is two
+    outputs, and one tensor name on two of them.
     """
     producer = value.producer
     is_input = producer in c.graph.parameters

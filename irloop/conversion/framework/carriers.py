@@ -1,9 +1,9 @@
-"""Elements that ONNX's operations do not move as they are, carried in a wider type.
+"""Casts narrow elements to a wider type around ONNX operations that cannot move them.
 
-OpenVINO moves elements of every type. Most ONNX operations that only move elements take no 4-bit
-integers and no 8-bit floats, and ONNX Runtime has no kernels for some that the standard allows:
-such an operation reads casts to a type that holds every number of the narrow one, and its result
-is cast back.
+OpenVINO moves elements of every type. Most ONNX operations that only move elements accept no
+4-bit integers and no 8-bit floats, and ONNX Runtime lacks kernels for some that the standard
+allows. Such an operation gets a Cast before it, to a type that holds every number of the narrow
+one, and a Cast back after it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["carry_narrow_elements"]
 _BF16 = frozenset({ElementType.BF16})
 _TINY = TINY_INTEGERS | TINY_FLOATS - _BF16
 
-#: What each operation does not move, by the standard or in ONNX Runtime.
+#: Element types that each operation cannot move, in the standard or in ONNX Runtime.
 _NOT_MOVED = {
     "Concat": _TINY,
     "DepthToSpace": _TINY | _BF16,
@@ -40,12 +40,12 @@ _NOT_MOVED = {
     "Split": _TINY,
     "Squeeze": _TINY,
     "Tile": _TINY | _BF16,
-    # Opset 21 is the first whose Transpose moves 8-bit floats, two after the first that has them.
+    # Transpose moves 8-bit floats from opset 21 on; the types themselves exist since opset 19.
     "Transpose": TINY_FLOATS - _BF16,
     "Unsqueeze": _TINY,
 }
 
-#: ONNX's unsigned 4-bit numbers do not fit i8, its signed ones do not fit u8.
+#: u4 needs u8 and i4 needs i8: neither fits the other.
 _CARRIERS = {
     ElementType.U2: ElementType.U8,
     ElementType.U4: ElementType.U8,
@@ -57,7 +57,8 @@ _CARRIERS = {
 
 
 def carry_narrow_elements(graph: Graph) -> None:
-    """Cast around what ONNX does not move, in an ONNX graph and its bodies.
+    """Add casts around operations that cannot move narrow elements, in an ONNX graph and its
+    bodies.
 
     Given Gather(i4[8], indices); result: Cast to i8, Gather, Cast to i4.
     """

@@ -1,4 +1,4 @@
-"""What a rule asks of the inputs of a node: numbers that have to be known, a rank."""
+"""Requirements of conversion rules on the inputs of a node: constant values, a known rank."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def ints(c: Conversion, value: Value | None) -> list[int] | None:
 
 
 def needed_ints(c: Conversion, value: Value | None, what: str) -> list[int]:
-    """The elements of an input that the other format takes only as a constant.
+    """The elements of an input that the other format accepts only as a constant.
 
     Raises:
-        RefusedError: when it is computed while the model runs.
+        RefusedError: when the input is computed while the model runs.
     """
     found = ints(c, value)
     if found is None:
@@ -31,10 +31,10 @@ def needed_ints(c: Conversion, value: Value | None, what: str) -> list[int]:
 
 
 def needed_axis(c: Conversion, value: Value) -> int:
-    """The only element of an axis input.
+    """The single element of an axis input.
 
     Raises:
-        RefusedError: when it is computed while the model runs.
+        RefusedError: when the input is computed while the model runs.
     """
     return needed_ints(c, value, "axis")[0]
 
@@ -52,5 +52,5 @@ def needed_rank(c: Conversion, value: Value, what: str = "input") -> int:
 
 
 def length(value: Value) -> int | None:
-    """The number of elements of a list or scalar, or None."""
+    """The number of elements of a list or scalar, or None when it is not known."""
     return shape_of(value).count()

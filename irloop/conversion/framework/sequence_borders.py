@@ -1,6 +1,6 @@
-"""Sequences and optionals at the border of a model, as the tensors that they hold.
+"""Replaces sequences and optionals among a model's inputs and outputs by the tensors they hold.
 
-IR has tensors only. How many of them an input holds has to be said; an output tells by itself.
+IR has tensors only. The user gives the number of tensors of an input; an output shows its own.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _replace(graph: Graph, parameter: Node, length: int) -> None:
 
 
 class _Heads:
-    """Puts inputs in the place of another one, and nodes in front of all others."""
+    """Puts new inputs in the place of an old one, and new nodes before all others."""
 
     def __init__(self, graph: Graph, old: Node) -> None:
         self._graph, self._old = graph, old
@@ -70,7 +70,7 @@ class _Heads:
         self.rewriter = Rewriter(graph)
 
     def sequence(self, type: SequenceType, length: int) -> Value:
-        """A sequence of new inputs."""
+        """Make a sequence of new inputs."""
         name = self._old.name
         items = [self.parameter(f"{name}_{at}", type.item) for at in range(length)]
         if items:
@@ -79,23 +79,23 @@ class _Heads:
         return self.emit(SequenceEmpty() if element is None else SequenceEmpty(element), (), type)
 
     def parameter(self, name: str, type: ValueType) -> Value:
-        """A new input before the old one."""
+        """Add an input before the old one."""
         value = self._graph.add_parameter(name, type, (name,), self._old.location)
         parameters = self._graph.parameters
         parameters.insert(parameters.index(self._old), parameters.pop())
         return value
 
     def emit(self, op: Op, inputs: tuple[Value, ...], type: ValueType) -> Value:
-        """A node in front of all others, behind those emitted before."""
+        """Add a node before all others, after those added earlier."""
         name = f"{self._old.name}/{op.type}"
         return self.rewriter.insert(op, inputs, before=self._first, name=name, types=(type,)).output
 
 
 def outputs_of(c: Conversion, name: str, value: Converted) -> list[tuple[str, Value]]:
-    """The tensors that an output holds and their names.
+    """The tensors that an output holds, with their names.
 
-    A sequence of n tensors gives ``name_0`` to ``name_(n - 1)``, one of tensors of one shape of
-    which only the model knows how many there are a tensor with one axis more.
+    A sequence of n tensors becomes ``name_0`` to ``name_(n - 1)``. A sequence whose length is known
+    only at run time becomes one tensor with one more axis, if its items share a shape.
     """
     if isinstance(value, Maybe):
         return [] if value.item is None else outputs_of(c, name, value.item)

@@ -1,4 +1,4 @@
-"""The steps of a conversion as passes; `pipelines` puts them in order."""
+"""The steps of a conversion as passes; `pipelines` orders them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ExpandScan8(ModelPass):
 
         Scan(lengths, h, x), length n, item h1, item x1:  Scan(h1, x1)
 
-    The graph is a new one where there is a Scan-8; that of the model stays as it is.
+    Copies the graph if it holds a Scan-8, so that the source model stays unchanged.
     """
 
     name = "expand_scan8"
@@ -69,7 +69,7 @@ class ExpandScan8(ModelPass):
 
 
 class PruneBodies(ModelPass):
-    """Takes what nobody needs out of loops and branches, as `DeadCode` does.
+    """Removes unused values from loops and branches, as `DeadCode` does.
 
     Given::
 
@@ -79,7 +79,7 @@ class PruneBodies(ModelPass):
 
         Scan(x):  Loop():  y = x + part -> (read)
 
-    The graph is a new one where anything goes; that of the model stays as it is.
+    Copies the graph if anything is removed, so that the source model stays unchanged.
     """
 
     name = "prune_bodies"
@@ -95,7 +95,7 @@ class PruneBodies(ModelPass):
 
 
 class Translate(ModelPass):
-    """Says every node in operations of the other dialect, by the rules of the families.
+    """Translates every node to operations of the other dialect, by the rules of the families.
 
     Given::
 
@@ -105,8 +105,8 @@ class Translate(ModelPass):
 
         ONNX:     y = Conv(x, w)
 
-    The graph is a new one; that of the model it came from stays as it is. Everything that cannot
-    be said is found first and refused at once.
+    Builds a new graph; the source model stays unchanged. Collects every node that cannot be
+    converted and refuses all of them at once.
     """
 
     name = "translate"
@@ -159,7 +159,7 @@ class Translate(ModelPass):
 
 
 class DropUnread(ModelPass):
-    """Erases what nobody reads: outputs that rules made in vain, constants said in another form.
+    """Erases nodes without readers: unneeded outputs of rules, constants that were replaced.
 
     Given::
 
@@ -184,7 +184,7 @@ class DropUnread(ModelPass):
 
 
 class CountIterations(TensorIteratorToLoop):
-    """Says a TensorIterator as a Loop where nobody reads its slices.
+    """Replaces a TensorIterator whose slices are not read by a Loop.
 
     Given::
 
@@ -194,7 +194,7 @@ class CountIterations(TensorIteratorToLoop):
 
         Loop(5, true, x, h):   p: x[axis 0] (not read)   s: h, s' = s + h   -> last s
 
-    OpenVINO drops the slices, and the TensorIterator would run once.
+    OpenVINO drops unread slices, and the TensorIterator would run only once.
     """
 
     name = "count_iterations"
@@ -205,11 +205,11 @@ class CountIterations(TensorIteratorToLoop):
 
 
 class KeepDeclaredDims(ModelPass):
-    """Lets body values keep dimensions that only their declaration in the source tells.
+    """Restores dimensions of body values that only the source declares.
 
     Given::
 
-        Loop: y declared f32[?,4], found out f32[?,?]
+        Loop: y declared f32[?,4], inferred f32[?,?]
 
     Result::
 
@@ -234,7 +234,7 @@ class KeepDeclaredDims(ModelPass):
 
 
 class CarryNarrowElements(ModelPass):
-    """Casts around operations of ONNX that do not move elements of a narrow type.
+    """Adds casts around ONNX operations that cannot move elements of a narrow type.
 
     Given::
 
@@ -254,7 +254,8 @@ class CarryNarrowElements(ModelPass):
 
 
 class RequireKnownBorder(ModelPass):
-    """Refuses what the other format has no form for: ranks not known, unnamed element types.
+    """Refuses inputs and outputs that the other format cannot declare: unknown ranks, unnamed
+    types.
 
     Given::
 

@@ -1,13 +1,14 @@
-"""Translating one graph into another dialect, node by node, all failures found at once.
+"""Translates a graph to the other dialect node by node, and collects all failures.
 
-A rule says one operation of the source in operations of the target:
+A rule writes one operation of the source in operations of the target:
 
     @exports(ov.Concat)
     def concat(c: Conversion, op: ov.Concat, *inputs: Value) -> Value:
         return c(onnx.Concat(op.axis), *inputs)
 
-`exports` registers OpenVINO -> ONNX, `imports` ONNX -> OpenVINO; `pairs` registers operations
-that are the same in both, read both ways. Rules return the target value of each source output.
+`exports` registers a rule for OpenVINO -> ONNX, `imports` one for ONNX -> OpenVINO, and `pairs`
+registers operations that are the same in both dialects. A rule returns the target value of each
+source output.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ __all__ = [
     "pairs",
 ]
 
-#: What a source value has become: a target value, or something the target has no type for.
+#: The translation of a source value: a target value, or a `Virtual` without a target type.
 Converted = Value | Virtual
 Outputs = Converted | Sequence[Converted | None]
 Rule = Callable[..., Outputs]
@@ -45,17 +46,17 @@ RuleT = TypeVar("RuleT", bound=Rule)
 EXPORTS: dict[type[Op], Rule] = {}
 IMPORTS: dict[type[Op], Rule] = {}
 
-#: Operations that the other dialect has nothing for, and why.
+#: Operations without a counterpart in the other dialect, with the reason.
 NO_COUNTERPART: dict[type[Op], str] = {}
 
-#: Rules that understand virtual inputs.
+#: Rules that accept virtual inputs.
 _TAKES_VIRTUAL: set[Rule] = set()
 
 
 class RefusedError(Exception):
-    """Raised by a rule: this node cannot be said in the other dialect, and why.
+    """Raised by a rule: this node cannot be converted, with the reason.
 
-    `opset` is the first one in which it can, 0 where no opset helps.
+    `opset` is the first opset in which it could be converted; 0 if there is none.
     """
 
     def __init__(self, reason: str, fix: str = "", opset: int = 0) -> None:
@@ -79,17 +80,19 @@ def _register(
 
 
 def exports(*classes: type[Op]) -> Callable[[RuleT], RuleT]:
-    """Register a rule from OpenVINO operations to ONNX."""
+    """Register a rule that converts OpenVINO operations to ONNX."""
     return _register(EXPORTS, classes)
 
 
 def imports(*classes: type[Op]) -> Callable[[RuleT], RuleT]:
-    """Register a rule from ONNX operations to OpenVINO."""
+    """Register a rule that converts ONNX operations to OpenVINO."""
     return _register(IMPORTS, classes)
 
 
 def no_counterpart(table: dict[type[Op], Rule], *classes: type[Op], reason: str, fix: str) -> None:
-    """Register operations of a direction (EXPORTS, IMPORTS) that are always refused, and why."""
+    """Register operations of a direction (EXPORTS, IMPORTS) that are always refused, with the
+    reason.
+    """
 
     def rule(c: Conversion, op: Op, *inputs: Converted | None) -> Outputs:
         raise RefusedError(reason, fix)
@@ -99,13 +102,13 @@ def no_counterpart(table: dict[type[Op], Rule], *classes: type[Op], reason: str,
 
 
 def takes_virtual(rule: RuleT) -> RuleT:
-    """Mark a rule that may be given sequences and optionals that exist only while converting."""
+    """Mark a rule that accepts sequences and optionals, which exist only during conversion."""
     _TAKES_VIRTUAL.add(rule)
     return rule
 
 
 def pairs(*couples: tuple[type[Op], type[Op]]) -> None:
-    """Register (OpenVINO, ONNX) classes without attributes that mean the same."""
+    """Register pairs of an OpenVINO and an ONNX class without attributes that mean the same."""
     for openvino, onnx in couples:
         exports(openvino)(_same(onnx))
         imports(onnx)(_same(openvino))
@@ -120,10 +123,10 @@ def _same(target: type[Op]) -> Rule:
 
 @dataclass
 class Converter:
-    """What is shared by all graphs of one conversion.
+    """State shared by all graphs of one conversion.
 
     `opset` is the ai.onnx opset to write (to ONNX) or the newest OpenVINO opset allowed (to
-    OpenVINO). `refusals` collects every node that cannot be said; `notes` collects warnings.
+    OpenVINO). `refusals` collects every node that cannot be converted; `notes` collects warnings.
     """
 
     rules: dict[type[Op], Rule]
@@ -131,16 +134,16 @@ class Converter:
     options: dict[str, Any] = field(default_factory=dict)
     refusals: list[Diagnostic] = field(default_factory=list)
     notes: list[Diagnostic] = field(default_factory=list)
-    #: Values of bodies: in the source, and what they have become.
+    #: The translations of values that bodies capture, by source value.
     in_bodies: list[tuple[Value, Value]] = field(default_factory=list)
-    #: For each refusal the opset in which it would not have been one, 0 for none.
+    #: For each refusal the opset that would avoid it, 0 if there is none.
     cures: list[int] = field(default_factory=list)
-    #: What is known about the source graph (constants, partly known shapes).
+    #: Known constants and partly known shapes of the source graph.
     source: Inference = field(default_factory=Inference)
 
 
 class Conversion(Builder):
-    """A builder of the target graph that knows the source node it is translating (`node`)."""
+    """A builder of the target graph that knows the source node being translated (`node`)."""
 
     def __init__(
         self,
@@ -152,19 +155,19 @@ class Conversion(Builder):
     ) -> None:
         super().__init__(graph, names=names, inference=inference)
         self.converter = converter
-        #: True directly in the body of a TensorIterator, where OpenVINO allows no second one.
+        #: True directly in the body of a TensorIterator: OpenVINO allows no TensorIterator there.
         self.in_tensor_iterator = False
         self._node: Node | None = None
 
     @property
     def node(self) -> Node:
-        """The source node that is being translated."""
+        """The source node being translated."""
         assert self._node is not None, "no node is being translated"
         return self._node
 
     @property
     def opset(self) -> int:
-        """The opset that is being written."""
+        """The opset being written."""
         return self.converter.opset
 
     def emit(
@@ -179,14 +182,14 @@ class Conversion(Builder):
         """Append a node.
 
         Raises:
-            RefusedError: for an operation of ONNX that the opset being written does not have.
+            RefusedError: for an ONNX operation that the target opset does not have.
             InferenceError: when the inputs contradict the operation's specification.
         """
         self.require(op)
         return super().emit(op, *inputs, n_outputs=n_outputs, name=name, bodies=bodies, types=types)
 
     def require(self, op: Op) -> None:
-        """Refuse an operation of ai.onnx that the opset being written does not have.
+        """Refuse an ai.onnx operation that the target opset does not have.
 
         Raises:
             RefusedError: naming the opset that has it.
@@ -202,16 +205,17 @@ class Conversion(Builder):
         return inner
 
     def refuse(self, reason: str, fix: str = "", *, opset: int = 0) -> RefusedError:
-        """An exception that says why this node cannot be said; raise it.
+        """Make an exception with the reason why this node cannot be converted; the caller raises
+        it.
 
-        `opset` is the first one in which it can be said.
+        `opset` is the first opset in which it could be converted.
         """
         return RefusedError(
             reason, fix or (f"write opset {opset} or newer" if opset else ""), opset
         )
 
     def warn(self, code: str, message: str, fix: str = "") -> None:
-        """Note something about this node that the user should know."""
+        """Add a warning about this node for the user."""
         location = Location(line=self.node.location.line, path=node_path(self.node))
         self.converter.notes.append(
             Diagnostic(code, Severity.WARNING, message, location=location, fix=fix)
@@ -220,8 +224,9 @@ class Conversion(Builder):
     def convert_graph(self, source: Graph, parameters: Sequence[Value]) -> list[Value]:
         """Translate the nodes of `source` into this graph.
 
-        `parameters` are the target values of its parameters; the target values of its
-        results are returned. Parameters and results themselves are the caller's to make.
+        `parameters` are the target values of the parameters of `source`; returns the target values
+        of
+        its results. The caller makes the parameters and results themselves.
 
         Raises:
             RefusedError: when a result is a sequence or an optional.
@@ -233,7 +238,7 @@ class Conversion(Builder):
         return [value for value in results if isinstance(value, Value)]
 
     def convert_any(self, source: Graph, parameters: Sequence[Converted]) -> list[Converted]:
-        """As `convert_graph`, with sequences and optionals in and out allowed."""
+        """Like `convert_graph`; parameters and results may be sequences and optionals."""
         values: dict[Value, Converted] = dict(zip(source.inputs, parameters, strict=True))
         outer = (self._node, self.location, self.prefix)
         for node in source.nodes:
@@ -294,7 +299,7 @@ class Conversion(Builder):
         )
 
     def _placeholder(self, node: Node) -> Sequence[Value]:
-        # Stands for what could not be said, so that everything behind it is looked at too.
+        # A placeholder for the refused node, so that the nodes after it are checked as well.
         placeholder = self.graph.add_node(
             UnknownOp(node.op.type or node.op.label, "0"),
             self.names.fresh(node.name),
@@ -312,7 +317,7 @@ class Conversion(Builder):
     def _take_type(self, old: Value, new: Converted) -> None:
         if isinstance(new, Value) and old.producer.graph is not None and old.producer.graph.owner:
             self.converter.in_bodies.append((old, new))
-        # What the source declares still holds where the target's inference finds nothing.
+        # Keep the declared type of the source where inference of the target finds none.
         if isinstance(new, Value) and isinstance(new.type, TensorType):
             unknown = new.type.element is ElementType.DYNAMIC or new.type.shape.dims is None
             if unknown and new.producer.graph is self.graph:

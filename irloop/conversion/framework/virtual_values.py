@@ -1,8 +1,8 @@
-"""Sequences and optionals while they are converted: IR has tensors only.
+"""Sequences and optionals during conversion: IR has tensors only.
 
-A sequence whose length is known is a list of tensors; one that a loop appends to becomes a tensor
-whose first axis counts the items; an optional is its item or nothing. None of them is ever
-written: operations that take them turn them into operations on tensors.
+A sequence of known length is a list of tensors; a sequence that a loop appends to becomes a tensor
+whose first axis counts the items; an optional is its item or nothing. None of them is written:
+the operations that read them become operations on tensors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Growing", "Items", "Maybe", "Stacked", "Virtual"]
 
 
 class Virtual:
-    """A value of the source that the target has no type for."""
+    """A value of the source for which the target has no type."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,9 @@ class Stacked(Virtual):
 
 @dataclass(frozen=True)
 class Growing(Virtual):
-    """A sequence inside a loop body that only appends to it; `appended` once it was done."""
+    """A sequence in a loop body that only appends to it; `appended` is the item once it is
+    appended.
+    """
 
     appended: Value | None = None
 
@@ -50,7 +52,7 @@ class Growing(Virtual):
 
 @dataclass(frozen=True)
 class Maybe(Virtual):
-    """An optional that is known to hold something, or nothing."""
+    """An optional that is known to hold a value, or known to be empty."""
 
     item: Value | Items | Stacked | None
 

@@ -1,4 +1,4 @@
-"""Weights in another shape or with their axes regrouped, constant ones without a copy."""
+"""Reshapes and regroups weights; constant weights are not copied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Reshape = Callable[[Conversion, Value, Sequence[int]], Value]
 
 
 def reshaped(c: Conversion, value: Value, dims: Sequence[int], reshape: Reshape) -> Value:
-    """`value` in another shape: a constant is the same bytes, anything else a Reshape."""
+    """Reshape `value`: a constant keeps its bytes, any other value gets a Reshape."""
     op = value.producer.op
     if not isinstance(op, Constant):
         return reshape(c, value, list(dims))

@@ -1,4 +1,4 @@
-"""If in the other dialect."""
+"""Converts If."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from irloop.graph.types import ElementType, OptionalType, ValueType, differ_in_s
 
 __all__ = ["export_if", "import_if"]
 
-#: The opset of ONNX from which the branches of an If may give different shapes.
+#: From this ONNX opset on, the branches of an If may give different shapes.
 SHAPES_DIFFER = 11
 
 
 @exports(ov.If)
 def export_if(c: Conversion, op: ov.If, *inputs: Converted | None) -> Sequence[Converted | None]:
-    """If -> If; mapped inputs become captures."""
+    """If -> If; mapped inputs become captured values."""
     condition = inputs[0]
     if not isinstance(condition, Value):
         raise c.refuse("its condition is not a tensor, or not connected")
@@ -45,9 +45,9 @@ def export_if(c: Conversion, op: ov.If, *inputs: Converted | None) -> Sequence[C
 @takes_virtual
 @imports(onnx.If)
 def import_if(c: Conversion, op: onnx.If, *inputs: Converted | None) -> Sequence[Converted | None]:
-    """If -> If-8; captures become mapped inputs.
+    """If -> If-8; captured values become mapped inputs.
 
-    Older opsets have none: what adapts a model to a runtime selects between the branches.
+    Older OpenVINO opsets have no If: `--target` replaces it by a Select between both branches.
     """
     condition = inputs[0]
     if not isinstance(condition, Value):
@@ -68,7 +68,7 @@ def _taken(c: Conversion, condition: Value) -> str | None:
 def _inline(
     c: Conversion, label: str, inputs: tuple[Converted | None, ...]
 ) -> list[Converted | None]:
-    """The branch that a constant condition takes, in place of the If."""
+    """Inline the branch that a constant condition selects."""
     body = c.node.body(label)
     outputs: list[Converted | None] = [None] * len(c.node.outputs)
     parameters = [_given(c, inputs, body, index) for index in range(len(body.graph.parameters))]
@@ -90,7 +90,7 @@ def _given(
 
 
 class _Branch:
-    """One body of the new If: the values it captures and those it gives."""
+    """One body of the new If: the values it captures and the values it returns."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class _Branch:
         parameters: list[Converted] = []
         for index, source in enumerate(body.graph.parameters):
             value = _given(c, inputs, body, index)
-            # OpenVINO 2021 and ONNX Runtime both dislike parameters that nobody reads.
+            # OpenVINO 2021 and ONNX Runtime both reject parameters without readers.
             parameters.append(self._enter(value) if source.outputs[0].is_used else value)
         results = self.inner.convert_any(body.graph, parameters)
         given = {port.external: results[port.result] for port in body.ports.outputs}
@@ -127,7 +127,7 @@ class _Branch:
         return _mapped(value, self._enter)
 
     def finish(self) -> Body:
-        """The body, its results one tensor each."""
+        """Return the body, with one tensor per result."""
         values = [value for given in self.gives for value in _tensors(given)]
         for value in values:
             self.inner.result(value, self.inner.names.fresh(f"{value.producer.name}/out"))
@@ -136,7 +136,7 @@ class _Branch:
 
 
 def _mapped(value: Converted, change: Callable[[Converted], Converted]) -> Converted:
-    """A virtual value with every tensor in it changed."""
+    """Apply `change` to every tensor in a virtual value."""
     if isinstance(value, Items):
         return Items(tuple(_only_tensor(change(item)) for item in value.values))
     if isinstance(value, Stacked):
@@ -167,7 +167,9 @@ def _tensors(value: Converted) -> list[Value]:
 
 
 def _shape(value: Converted) -> str:
-    """What a branch gives, to be the same in both: a tensor, or which virtual value."""
+    """The form of a branch output: a tensor, or which kind of virtual value. Both branches must
+    agree.
+    """
     if isinstance(value, Value):
         return "a tensor"
     inside = f" of {_shape(value.item)}" if isinstance(value, Maybe) and value.item else ""
@@ -187,7 +189,7 @@ def _require_one_shape(c: Conversion, left: _Branch, right: _Branch) -> None:
 
 
 def _agree(c: Conversion, branches: list[_Branch], index: int, type: ValueType) -> None:
-    """Let both branches give an output in the same form: sequences of any lengths as tensors."""
+    """Give an output the same form in both branches: sequences of any length become tensors."""
     left, right = (_shape(branch.gives[index]) for branch in branches)
     if left == right:
         return
@@ -199,7 +201,7 @@ def _agree(c: Conversion, branches: list[_Branch], index: int, type: ValueType) 
 
 
 def _stack(inner: Conversion, value: Converted, type: ValueType) -> Converted:
-    """A value of a branch with the items of a sequence in one tensor."""
+    """Stack the items of a sequence that a branch returns in one tensor."""
     if isinstance(value, Items):
         return as_stack(inner, value, type)
     if isinstance(value, Maybe) and isinstance(value.item, Items):

@@ -1,4 +1,4 @@
-"""What an If gives in OpenVINO's CPU plugin, when its size is known only while the model runs."""
+"""Protects outputs of If from OpenVINO's CPU plugin when their size is known only at run time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from irloop.passes.session import Session
 
 __all__ = ["ReadBranchesBySlices"]
 
-#: The element types that the plugin computes in: outputs of the model are not converted from them.
+#: Element types that the plugin computes in: it does not convert model outputs of these types.
 COMPUTED_IN = frozenset(
     {ElementType.F32, ElementType.I32, ElementType.U8, ElementType.I8, ElementType.BOOLEAN}
 )
@@ -61,7 +61,7 @@ class ReadBranchesBySlices(ModelPass):
 
 
 def _read_by_slice(value: Value, rewriter: MatchRewriter) -> None:
-    """Let what computes with an output of an If read a Slice of it."""
+    """Put a Slice between an output of an If and the operations that compute with it."""
     rank = shape_of(value).rank
     if not rank or shape_of(value).is_static or element_of(value) is ElementType.STRING:
         return
@@ -83,7 +83,7 @@ def _read_by_slice(value: Value, rewriter: MatchRewriter) -> None:
 
 
 def _needs_slice(user: Node, element: ElementType) -> bool:
-    """False for what reads the shape only, and for an output of the model as it is computed."""
+    """False for a reader of the shape only, and for a model output that needs no conversion."""
     if isinstance(user.op, Result):
         inner = user.graph is not None and user.graph.owner is not None
         return inner or element not in COMPUTED_IN

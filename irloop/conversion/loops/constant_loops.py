@@ -1,4 +1,4 @@
-"""Loops that depend on constants only, which OpenVINO's constant folding cannot always run."""
+"""Folds loops that depend on constants only: OpenVINO's constant folding cannot run all of them."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ __all__ = ["FoldConstantLoops", "FoldLoopShapes"]
 
 LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
 
-#: What one loop may take: many iterations are left to the engine.
+#: The budget of one loop: longer loops are left to the engine.
 LIMITS = Limits(iterations=1000, memory_bytes=1 << 28)
 
-#: What all loops of a model may take together.
+#: The budget of all loops of a model together.
 SECONDS = 10.0
 
 
 class FoldLoopShapes(FoldShapes):
-    """Stores what is known from shapes alone as constants, in models that have loops.
+    """Folds values that depend on known shapes only, in models with loops.
 
     Given::
 
@@ -44,8 +44,8 @@ class FoldLoopShapes(FoldShapes):
 
         n = Const 3    Loop(4, true, n):  s: n, s' = s + s   -> last s
 
-    OpenVINO finds these constants, too, and with them loops that depend on constants only. The
-    graph is a new one where anything is folded.
+    OpenVINO folds these values too, and then finds loops that depend on constants only. Copies the
+    graph if anything is folded.
     """
 
     name = "fold_loop_shapes"
@@ -62,7 +62,7 @@ class FoldLoopShapes(FoldShapes):
 
 
 class FoldConstantLoops(ModelPass):
-    """Runs loops whose inputs are all constant.
+    """Runs loops whose inputs are all constant and stores their results.
 
     Given::
 
@@ -72,9 +72,9 @@ class FoldConstantLoops(ModelPass):
 
         Const [8, 16]
 
-    OpenVINO folds such a Loop too, but fails where it, or a Loop in it, runs zero times. What takes
-    more than a thousand iterations, 256 MB or ten seconds stays. The graph is a new one where
-    anything is folded.
+    OpenVINO folds such a Loop too, but fails if it, or a Loop in it, runs zero times. A loop that
+    needs more than a thousand iterations, 256 MB or ten seconds is left as it is. Copies the graph
+    if anything is folded.
     """
 
     name = "fold_constant_loops"
@@ -91,7 +91,7 @@ class FoldConstantLoops(ModelPass):
 
 
 def _fold(model: Model, graph: Graph, end: float) -> bool:
-    """Fold the loops of one graph, then those of the bodies that are left."""
+    """Fold the loops of one graph, then those of the remaining bodies."""
     rewriter = Rewriter(graph)
     for node in _constant_loops(graph):
         tensors = _outputs(model, node, end - time.monotonic())
@@ -126,14 +126,16 @@ def _is_pure(node: Node) -> bool:
 
 
 def _outputs(model: Model, node: Node, seconds: float) -> list[Tensor] | None:
-    """What a loop that depends on constants gives; None where that takes too much."""
+    """Run a loop that depends on constants; None if it exceeds the budget."""
     types = [value.type for value in node.outputs]
     if seconds <= 0 or not all(isinstance(type, TensorType) for type in types):
         return None
     try:
         session = Session(replace(model, graph=clone_upstream(node)))
         found = session.run((), limits=replace(LIMITS, seconds=seconds)).values()
-    except IrloopError:  # what cannot be run stays; whoever runs the model is told
+    except (
+        IrloopError
+    ):  # A loop that cannot be run is left as it is; the engine reports the reason.
         return None
     tensors: list[Tensor] = []
     for array, type in zip(found, types, strict=True):

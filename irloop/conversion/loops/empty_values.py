@@ -1,4 +1,4 @@
-"""Values without elements, which OpenVINO's CPU plugin cannot always compute."""
+"""Folds values without elements, which OpenVINO's CPU plugin cannot always compute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""States of Loops that grow and that nobody reads after the Loop."""
+"""Protects states of Loops that grow and have no reader after the Loop."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class OpenGrowingStates(LoopPass):
         wires.replace(node.op, rewriter)
 
     def _unknown(self, wires: LoopWires, emitter: Emitter) -> Value | None:
-        """An i64 list of one number that is known only when the model runs."""
+        """An i64 list of one number that OpenVINO knows only at run time."""
         graph = wires.node.graph
         assert graph is not None
         outer = [item.outer for item in wires.inputs]
@@ -71,7 +71,7 @@ class OpenGrowingStates(LoopPass):
 
 
 def _growing_axes(item: Entering) -> list[int]:
-    """The axes of a state whose size is not that of the initial value."""
+    """The axes whose size changes between iterations."""
     given = shape_of(item.outer).dims or ()
     held, made = shape_of(item.parameter), shape_of(item.result or item.parameter)
     later = (held.dims or given, made.dims or given)
@@ -83,7 +83,9 @@ def _growing_axes(item: Entering) -> list[int]:
 
 
 def _number_of(value: Value, emitter: Emitter) -> Value | None:
-    """A number computed from a value that is not constant; None for strings and for nothing."""
+    """A number computed from a value that is not constant; None for strings and for a missing
+    value.
+    """
     shape, element = shape_of(value), element_of(value)
     if isinstance(value.producer.op, Constant) or shape.rank is None:
         return None

@@ -1,4 +1,4 @@
-"""Loop in the other dialect."""
+"""Converts Loop."""
 
 from __future__ import annotations
 
@@ -34,16 +34,18 @@ from irloop.graph.types import ElementType, Shape, TensorType
 
 __all__ = ["export_loop", "import_loop", "part_of", "without_iterations"]
 
-#: What an ONNX Loop takes for "no limit" where M cannot be left out.
+#: The ONNX trip count for "no limit" where M cannot be omitted.
 NO_LIMIT = 2**63 - 1
 
-#: The trip counts from here on mean no limit in OpenVINO, which counts in 32 bits.
+#: OpenVINO counts in 32 bits: trip counts from here on mean no limit.
 COUNTABLE = 2**31 - 1
 
 
 @exports(ov.Loop)
 def export_loop(c: Conversion, op: ov.Loop, *inputs: Value | None) -> list[Value | None]:
-    """Loop -> Loop: -1 trips become an omitted M, invariants become captures."""
+    """Loop -> Loop: a trip count of -1 becomes an omitted M, invariant inputs become captured
+    values.
+    """
     trip, condition = inputs[0], inputs[1]
     assert trip is not None
     assert condition is not None
@@ -54,7 +56,7 @@ def export_loop(c: Conversion, op: ov.Loop, *inputs: Value | None) -> list[Value
 
 
 def _is_pure_scan(c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
-    """True when nothing but the slices decides how often the body runs."""
+    """True when the slices alone decide how often the body runs."""
     body = plan.body
     trip, starts = c.constant_of(given(c, inputs, 0)), c.constant_of(given(c, inputs, 1))
     if trip is None or starts is None or not bool(starts.reshape(-1)[0]):
@@ -76,7 +78,7 @@ def _is_pure_scan(c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...
 
 
 def _limit(c: Conversion, trip: Value) -> Value | None:
-    """OpenVINO's trip count as ONNX's M: a negative one means there is no limit."""
+    """Convert OpenVINO's trip count to ONNX's M: a negative trip count means no limit."""
     known = c.constant_of(trip)
     if known is not None:
         count = int(known.reshape(-1)[0])
@@ -91,7 +93,9 @@ def _limit(c: Conversion, trip: Value) -> Value | None:
 def import_loop(
     c: Conversion, op: onnx.Loop, *inputs: Converted | None
 ) -> Sequence[Converted | None]:
-    """Loop -> Loop-5: an omitted M is -1, captures become inputs, scans keep an axis."""
+    """Loop -> Loop-5: an omitted M becomes -1, captured values become inputs, scan outputs keep an
+    axis.
+    """
     body = c.node.body()
     limit, starts = (_tensor(inputs[at]) if at < len(inputs) else None for at in (0, 1))
     if _never_runs(c, limit, starts):
@@ -117,7 +121,7 @@ def import_loop(
         if index == body.ports.iteration:
             bound.append(loop.iteration(_one_element(node)))
         elif port is None or port.parameter == 1:
-            # Whenever the body runs, the condition was true.
+            # The condition is true in every iteration that runs.
             truth = [True] if _one_element(node).dims else True
             bound.append(inner.constant(truth, ElementType.BOOLEAN))
         elif isinstance(port, Carried):
@@ -147,7 +151,9 @@ def import_loop(
 
 
 def _one_element(parameter: Node) -> Shape:
-    """[1] where the body declares it so, as engines let it; the specification says a scalar."""
+    """Reshape to [1] if the body declares that: engines allow it, though the specification requires
+    a scalar.
+    """
     declared = shape_of(parameter.outputs[0])
     return Shape.of(1) if declared.rank == 1 else Shape(())
 
@@ -157,7 +163,7 @@ def _tensor(value: Converted | None) -> Value | None:
 
 
 def part_of(c: Conversion, value: Converted) -> Value:
-    """A body result that has to be a tensor."""
+    """Return a body result that must be a tensor."""
     if not isinstance(value, Value):
         raise c.refuse(f"the body returns {value}, which cannot be joined")
     return value
@@ -174,7 +180,7 @@ def _never_runs(c: Conversion, limit: Value | None, starts: Value | None) -> boo
 def without_iterations(
     c: Conversion, body: Body, inputs: Sequence[Converted | None]
 ) -> list[Converted | None]:
-    """The outputs of a loop that never runs: initial states, and scans of length 0."""
+    """The outputs of a loop that never runs: initial states, and scan outputs of length 0."""
     initial = {port.result: inputs[port.external] for port in body.ports.carried}
     outputs: list[Converted | None] = []
     for out, value in zip(body.ports.outputs, c.node.outputs, strict=True):
@@ -205,9 +211,9 @@ def _runs_once(c: Conversion, body: Body, limit: Value | None, starts: Value | N
 def _inlined(
     c: Conversion, body: Body, inputs: Sequence[Converted | None]
 ) -> list[Converted | None]:
-    """The body of a loop that runs exactly once, in place of the loop.
+    """Inline the body of a loop that runs exactly once.
 
-    OpenVINO could not carry a state whose rank changes, which is legal here.
+    OpenVINO could not carry a state whose rank changes, which ONNX allows here.
     """
     bound: list[Converted] = []
     for index, node in enumerate(body.graph.parameters):
@@ -234,10 +240,11 @@ def _condition_is_trivial(c: Conversion, body: Body) -> bool:
 
 
 def _trip(c: Conversion, limit: Value | None) -> Value:
-    """ONNX's M as OpenVINO's trip count: no M is -1, a negative M is no iteration.
+    """Convert ONNX's M to OpenVINO's trip count: an omitted M is -1, a negative M means no
+    iteration.
 
-    OpenVINO counts in 32 bits and keeps the low ones of an input: 2^63 - 1 becomes -1. An M of
-    2^31 or more, which f32 still tells apart, therefore counts as no limit.
+    OpenVINO reads the low 32 bits of an input, so 2^63 - 1 becomes -1. An M of 2^31 or more, a
+    bound that f32 represents exactly, therefore means no limit.
     """
     if limit is None:
         return c.i64(-1)

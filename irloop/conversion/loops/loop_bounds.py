@@ -1,8 +1,8 @@
-"""What the last values of an OpenVINO Loop measure where the Loop may not run at all.
+"""Widens the shape bounds of last values of an OpenVINO Loop that may run zero times.
 
-OpenVINO takes the shape of a last value from the result of the body. Where a state grows, that
-result has at least one element, and OpenVINO 2026.4 compiles what reads the last value for one
-element or more: it throws where the Loop does not run and the state stays empty.
+OpenVINO takes the shape of a last value from the result of the body. If a state grows, that
+result has at least one element, and OpenVINO 2026.4 compiles the readers of the last value for one
+element or more: it throws if the Loop does not run and the state stays empty.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["runs_at_all", "with_bounds_of"]
 
 
 def runs_at_all(c: Conversion, trip: Value, starts: Value) -> Value:
-    """Whether a Loop has any iteration: a boolean list of one element."""
+    """Compute whether a Loop has any iteration: a boolean list of one element."""
     runs = shape_forms.reshape(c, starts, [1])
     if c.constant_of(trip) is not None:
         return runs
@@ -28,15 +28,15 @@ def runs_at_all(c: Conversion, trip: Value, starts: Value) -> Value:
 
 
 def with_bounds_of(c: Conversion, last: Value, initial: Value, runs: Value) -> Value:
-    """`last` if `runs`, else what of it has the dimensions of `initial`.
+    """Return `last` if `runs`, else its part with the dimensions of `initial`.
 
-    Given `last` [1.., 2] of a Loop that starts from `initial` [0, 2]; result: a Slice of `last`,
-    which OpenVINO takes for [0.., 2].
+    Given `last` [1.., 2] of a Loop that starts from `initial` [0, 2]; result: a Slice of `last`
+    whose bounds OpenVINO reads as [0.., 2].
     """
     rank = shape_of(last).rank
     if rank is None or shape_of(last).is_static or shape_of(initial).rank != rank:
         return last
-    # By a Slice, since OpenVINO drops the Reshape of a list to a list.
+    # A Slice, because OpenVINO removes a Reshape from a list to a list.
     own, before = shape_forms.shape_of(c, last), shape_forms.shape_of(c, initial)
     ends, axes = forms.select(c, runs, own, before), list(range(rank))
     made = shape_forms.slice_by(c, last, c.i64([0] * rank), ends, axes, c.i64([1] * rank))

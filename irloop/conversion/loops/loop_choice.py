@@ -1,4 +1,4 @@
-"""In which form the loops of a converted model are written: asked for, done, and told."""
+"""Writes loops in the form that the user requests, and reports the form of each."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from irloop.passes.trips import trip_count
 
 __all__ = ["Loops", "SourceLoop", "describe", "loops_of", "rewrite"]
 
-#: keep: the nearest form; the others: that form wherever it can be had.
+#: keep: the nearest form; any other word: that form where it is possible.
 Loops = Literal["keep", "scan", "loop", "unroll", "sequence"]
 
-#: The passes that write loops in a form, by dialect. OpenVINO's scan is the TensorIterator.
+#: The passes that produce each form, by dialect. OpenVINO's form of a scan is the TensorIterator.
 PASSES: dict[tuple[str, Loops], type[Pass]] = {
     ("openvino", "scan"): LoopToTensorIterator,
     ("openvino", "loop"): TensorIteratorToLoop,
@@ -40,7 +40,7 @@ PASSES: dict[tuple[str, Loops], type[Pass]] = {
     ("onnx", "unroll"): Unroll,
 }
 
-#: The operations that count as the form that was asked for.
+#: The operations that count as the requested form.
 FORMS: dict[Loops, frozenset[str]] = {
     "keep": frozenset(),
     "scan": frozenset({"Scan", "TensorIterator"}),
@@ -49,7 +49,7 @@ FORMS: dict[Loops, frozenset[str]] = {
     "unroll": frozenset(),
 }
 
-#: Why a loop stays what it is, where its number of iterations is known.
+#: Reasons why a loop keeps its form although its trip count is known.
 STAYS: dict[Loops, str] = {
     "keep": "",
     "scan": "a state may change its shape, or a TensorIterator stands directly around or in it",
@@ -58,7 +58,7 @@ STAYS: dict[Loops, str] = {
     "unroll": f"it runs more than {Unroll.trips} times, or would become too many nodes",
 }
 
-#: Why the nearest form of one loop is another one.
+#: Reasons why the nearest form of a loop is another operation.
 NEAREST = {
     ("TensorIterator", "Scan"): "its slices are all of an axis",
     ("TensorIterator", "Loop"): "a Scan cannot slice as it does, or its states change their shape",
@@ -70,7 +70,7 @@ NEAREST = {
 
 @dataclass(frozen=True, slots=True)
 class SourceLoop:
-    """A loop of the model that is converted."""
+    """A loop of the model being converted."""
 
     name: str
     path: str
@@ -99,10 +99,10 @@ def loops_of(model: Model) -> list[SourceLoop]:
 
 
 def rewrite(model: Model, loops: Loops) -> None:
-    """Write the loops of `model` in the form that is asked for, where it can be had.
+    """Write the loops of `model` in the requested form where it is possible.
 
     Raises:
-        UsageError: for a form that there is not.
+        UsageError: for an unknown form.
     """
     if loops not in get_args(Loops):
         raise UsageError(f"loops cannot be {loops!r}", expected=", ".join(get_args(Loops)))
@@ -112,7 +112,7 @@ def rewrite(model: Model, loops: Loops) -> None:
 
 
 def describe(before: list[SourceLoop], result: Model, loops: Loops) -> list[Diagnostic]:
-    """What became of each loop, and why: one note each."""
+    """Make one note per loop: its new form and the reason."""
     nodes = [
         node
         for node in all_nodes(result.graph)
@@ -131,7 +131,9 @@ def describe(before: list[SourceLoop], result: Model, loops: Loops) -> list[Diag
 
 
 def _made_of(loop: SourceLoop, nodes: list[Node]) -> Node | None:
-    """The node a loop became: it has its name, or one below it where others stand around it."""
+    """Find the node that a loop became: it has the same name, or a name below it if nodes were
+    added around it.
+    """
     named = [node for node in nodes if node.name == loop.name]
     below = [node for node in nodes if node.name.startswith(f"{loop.name}/")]
     return next(iter([*named, *below]), None)

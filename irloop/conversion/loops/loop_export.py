@@ -1,4 +1,4 @@
-"""An IR body as the body of an ONNX Loop."""
+"""Writes an IR body as the body of an ONNX Loop."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def export_as_loop(
     limit: Value | None,
     starts: Value,
 ) -> list[Value | None]:
-    """An ONNX Loop that does what the IR body in `plan` does; the values of its outputs."""
+    """Write the IR body in `plan` as an ONNX Loop and return its outputs."""
     for port in plan.sliced:
         if not is_consistent(port):
             raise c.refuse(
@@ -79,7 +79,7 @@ def export_as_loop(
 
 
 def _start_from_end(c: Conversion, value: Value, port: Sliced) -> Value | None:
-    """A start that counts from the end as a number (one element), None for any other."""
+    """A start that counts from the end, as a number (one element); None for any other start."""
     if port.start >= 0:
         return None
     size = shape_of(value).dim(port.axis)
@@ -96,7 +96,7 @@ def _slice_of_iteration(
     step = port.stride
     offset = list(range(port.part_size))
     if step < 0:
-        # Slice i of a reversed range ends i steps before the range's upper bound.
+        # Slice i of a reversed range starts i steps before the upper bound of the range.
         offset = [item + step for item in offset]
     base = inner.i64([port.start]) if first is None else first
     moved = forms.mul(inner, iteration, inner.i64([step]))
@@ -105,7 +105,7 @@ def _slice_of_iteration(
 
 
 def _part(inner: Conversion, result: Value, port: Concatenated) -> Value:
-    """What one iteration adds to a concatenated output, its axis dropped where it has size 1."""
+    """The part that one iteration adds to a concatenated output; an axis of size 1 is dropped."""
     shape = shape_of(result)
     if shape.rank == 0 or not is_single(shape.dim(port.axis), port):
         return result

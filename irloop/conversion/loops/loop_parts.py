@@ -1,7 +1,8 @@
-"""What the conversions of Loop, TensorIterator and Scan share.
+"""Shared parts of the conversions of Loop, TensorIterator and Scan.
 
-`LoopPlan` sorts the wires of an OpenVINO body into what ONNX knows: states, captures, slices,
-last values without a state, joined outputs. `onnx_loops` assembles the target node.
+`LoopPlan` sorts the wires of an OpenVINO body into the kinds that ONNX has: states, captured
+values, slices, last values without a state, concatenated outputs. `onnx_loops` assembles the
+target node.
 """
 
 from __future__ import annotations
@@ -41,21 +42,21 @@ __all__ = [
 
 
 def scalar(c: Conversion, value: Value) -> Value:
-    """`value`, which has one element, as a scalar: ONNX wants rank 0 where IR allows [1]."""
+    """Return a value of one element as a scalar: ONNX requires rank 0 where IR allows [1]."""
     return value if shape_of(value).rank == 0 else shape_forms.reshape(c, value, [])
 
 
 def as_type(c: Conversion, value: Value, type: ValueType) -> Value:
-    """`value` cast to the element type of `type` where they differ."""
+    """Cast `value` to the element type of `type` if they differ."""
     if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
         return value
     return value if element_of(value) is type.element else forms.cast(c, value, type.element)
 
 
 def zeros_like_type(c: Conversion, type: ValueType) -> Value:
-    """Zeros of a tensor type, a dimension that is not known being 0.
+    """Zeros of a tensor type; unknown dimensions are 0.
 
-    The value that a last output without a back edge has when there is no iteration: the
+    This is the value of a last output without a back edge if there is no iteration: the
     specification defines none.
     """
     if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
@@ -92,16 +93,16 @@ def is_single(dim: object, port: Concatenated) -> bool:
 
 @dataclass(slots=True)
 class LoopPlan:
-    """The wires of an OpenVINO loop body by what they become in ONNX."""
+    """The wires of an OpenVINO loop body, sorted by their ONNX counterpart."""
 
     body: Body
     c: Conversion
     carried: list[Carried] = field(default_factory=list)
     invariant: list[Invariant] = field(default_factory=list)
     sliced: list[Sliced] = field(default_factory=list)
-    #: Last values that no state carries (or carries in another element type).
+    #: Last values without a state, or whose state has another element type.
     extra: list[LastValue] = field(default_factory=list)
-    #: Position in `carried` for each other last value.
+    #: The position in `carried` of each other last value.
     last: dict[int, int] = field(default_factory=dict)
     joined: list[Concatenated] = field(default_factory=list)
     #: Parameters that hold the condition, which is true in every iteration that runs.
@@ -149,7 +150,7 @@ class LoopPlan:
         port = self._counted(port, shape_of(value).rank)
         if not is_loop:
             return port
-        # A Loop begins at an end of the axis, whatever start and end are.
+        # A Loop starts at an end of the axis, whatever start and end are.
         whole = (0, -1) if port.stride > 0 else (-1, 0)
         return replace(port, start=whole[0], end=whole[1])
 
@@ -190,10 +191,11 @@ def _element(type: ValueType) -> ElementType:
 def bind_constant_parameters(
     inner: Conversion, plan: LoopPlan, bound: dict[int, Value], iteration: Value | None
 ) -> list[Value]:
-    """All body parameters in order: the iteration number, the condition and what `bound` has.
+    """Bind all body parameters in order: the iteration number, the condition and the values in
+    `bound`.
 
     Raises:
-        RefusedError: for a parameter that is used and gets no value.
+        RefusedError: for a parameter that is read and has no value.
     """
     if iteration is not None and plan.body.ports.iteration is not None:
         index = plan.body.ports.iteration
@@ -220,9 +222,9 @@ def _shaped(inner: Conversion, value: Value, type: ValueType) -> Value:
 
 
 def join_parts(c: Conversion, stacked: Value, axis: int, *, merge: bool) -> Value:
-    """Stacked parts [n, ...] as OpenVINO concatenates them along `axis`.
+    """Turn stacked parts [n, ...] into a concatenation along `axis`, as OpenVINO gives it.
 
-    With `merge` the parts still have the axis, else it was squeezed in the body.
+    With `merge` the parts still have the axis; otherwise the body squeezed it.
     """
     if axis == 0 and not merge:
         return stacked

@@ -1,9 +1,8 @@
-"""The states of an ONNX loop as states of an OpenVINO loop, sequences included.
+"""Maps states of an ONNX loop, sequences included, to states of an OpenVINO loop.
 
-A sequence of a length that no iteration changes becomes one state an item. One that the body only
-appends to becomes a concatenated output, and after the loop a tensor whose first axis counts the
-items; any other one is such a tensor from the start, which grows and shrinks. An optional is what
-it holds.
+A sequence of constant length becomes one state per item. A sequence that the body only appends to
+becomes a concatenated output, and after the loop a tensor whose first axis counts the items. Any
+other sequence is such a tensor from the start, and grows and shrinks. An optional is its item.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ __all__ = ["LoopStates", "enter"]
 
 
 def enter(loop: OpenVinoLoopBuilder, value: Converted) -> Converted:
-    """The body's view of an outer value that does not change."""
+    """Return the body's view of an invariant outer value."""
     if isinstance(value, Value):
         return loop.invariant(value)
     if isinstance(value, Items):
@@ -45,12 +44,12 @@ def enter(loop: OpenVinoLoopBuilder, value: Converted) -> Converted:
 
 @dataclass(slots=True)
 class _State:
-    """What one state of the source was before the loop, and what its body sees of it."""
+    """One state of the source: its value before the loop, and its form in the body."""
 
     before: Converted
     view: Converted
     type: ValueType
-    #: The body returns it as it came: no state at all.
+    #: True when the body returns it unchanged, so that it is no state.
     stays: bool = False
 
 
@@ -64,11 +63,11 @@ class LoopStates:
         self.appended: list[Scanned] = []
 
     def enter(self, before: Converted, body: Body, port: Carried) -> Converted:
-        """The body's view of a state that starts from `before`."""
+        """Add a state that starts from `before`; return the body's view of it."""
         parameter = body.graph.parameters[port.parameter]
         type = parameter.outputs[0].type
         if source_parameter(body, port.result) == port.parameter:
-            # OpenVINO would take the loop apart and give the output the name of the input.
+            # OpenVINO would remove the state from the loop and name the output after the input.
             view = enter(self._loop, before)
             self._states.append(_State(before, view, type, stays=True))
             return view
@@ -101,7 +100,7 @@ class LoopStates:
         return Stacked(loop.state(before.tensor, wanted, name))
 
     def leave(self, results: Sequence[Converted]) -> None:
-        """Take the body's results, one for each state, in order."""
+        """Accept the results of the body, one per state, in order."""
         for state, result in zip(self._states, results, strict=True):
             if state.stays:
                 continue
@@ -139,7 +138,7 @@ class LoopStates:
         self.appended.append(Scanned(shape_forms.unsqueeze(inner, item, [0]), 0))
 
     def after(self, lasts: Sequence[Value], joined: Sequence[Value]) -> list[Converted]:
-        """What the states are after the loop, from its outputs."""
+        """The values of the states after the loop, made from its outputs."""
         last, join = iter(lasts), iter(joined)
         found: list[Converted] = []
         for state in self._states:
@@ -152,10 +151,11 @@ class LoopStates:
         return found
 
     def _behind(self, state: _State, appended: Value) -> Value:
-        """What the loop appended, behind what was there before."""
+        """Concatenate the items from before the loop and those it appended."""
         c, before, shape = self._loop.c, state.before, shape_of(appended)
         if self._loop.ran is not None and shape.dims and not Shape(shape.dims[1:]).is_static:
-            # What OpenVINO joins without an iteration has dimensions of another inference.
+            # Without an iteration, OpenVINO's concatenated output has the dimensions of an earlier
+            # inference.
             nothing = c.constant(np.zeros((0,) * len(shape.dims)), element_of(appended))
             appended = with_bounds_of(c, appended, nothing, self._loop.ran)
         if isinstance(before, Stacked):
@@ -165,7 +165,7 @@ class LoopStates:
 
 
 def _filled(view: Converted, values: Iterator[Value]) -> Converted:
-    """The view of a state with the next values in place of its tensors."""
+    """Replace the tensors in the view of a state by the next values."""
     if isinstance(view, Items):
         return Items(tuple(next(values) for _ in view.values))
     if isinstance(view, Stacked):
@@ -182,15 +182,15 @@ def _inside(type: ValueType) -> ValueType:
 
 
 def _item_type(item: Value, type: ValueType) -> ValueType:
-    """The type of an item that each iteration may replace by one of another shape."""
+    """The type of an item whose shape may change in each iteration."""
     return widen_types(item.type, type.item) if isinstance(type, SequenceType) else item.type
 
 
 def _can_be_joined(type: ValueType) -> bool:
-    """True where a concatenated output is as good as a state that grows.
+    """True when a concatenated output can replace a state that grows.
 
-    OpenVINO 2026.4 joins parts of different shapes to arbitrary values, while its Concat refuses
-    them. Without a known rank there is no state to choose.
+    OpenVINO 2026.4 concatenates parts of different shapes to arbitrary values, while its Concat
+    rejects them. Without a known rank, no such state is possible.
     """
     mixed = isinstance(type, SequenceType) and type.mixed
     item = type.item if isinstance(type, SequenceType) else type
@@ -199,14 +199,14 @@ def _can_be_joined(type: ValueType) -> bool:
 
 
 def _share_a_shape(type: ValueType) -> bool:
-    """True when all items are known to have one shape, by numbers or by names of dimensions."""
+    """True when all items are known to have one shape, by numbers or by dimension names."""
     item = type.item if isinstance(type, SequenceType) and not type.mixed else None
     dims = item.shape.dims if isinstance(item, TensorType) else None
     return dims is not None and all(isinstance(dim, int) or dim.symbol is not None for dim in dims)
 
 
 def _only_appends(body: Body, port: Carried) -> bool:
-    """True when the body does nothing with a sequence but append one item to it."""
+    """True when the body only appends one item to a sequence."""
     uses = body.graph.inputs[port.parameter].uses
     if len(uses) != 1:
         return False

@@ -1,7 +1,6 @@
-"""Loops over sequences, written out: items may differ in shape, which no state of a loop can.
+"""Unrolls loops over sequences, whose items may differ in shape: no loop state can hold them.
 
-Only a loop whose number of iterations is known is written out, and only one that reads or
-carries a sequence of known length.
+Only loops with a known trip count that read or carry a sequence of known length are unrolled.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from irloop.graph.types import ElementType
 
 __all__ = ["trips_over_sequences", "unrolled"]
 
-#: Loops of more iterations stay loops, or are refused.
+#: Loops of more iterations are not unrolled.
 LIMIT = 256
 
 
 def trips_over_sequences(
     c: Conversion, body: Body, inputs: Sequence[Converted | None]
 ) -> int | None:
-    """How often a loop over sequences runs, or None where that is not known or there are none."""
+    """The trip count of a loop over sequences; None if it is unknown or has no sequences."""
     count, starts = (_constant(c, inputs, at) for at in (0, 1))
     if not any(isinstance(value, Items) for value in inputs) or count is None:
         return None
@@ -49,7 +48,7 @@ def _constant(
 def unrolled(
     c: Conversion, body: Body, inputs: Sequence[Converted | None], trips: int
 ) -> list[Converted | None]:
-    """The body `trips` times, one after the other."""
+    """Write the body `trips` times in a row."""
     states = {port.result: inputs[port.external] for port in body.ports.carried}
     scans: dict[int, list[Value]] = {
         out.result: [] for out in body.ports.outputs if isinstance(out, ScanOutput)
@@ -77,7 +76,7 @@ def _bound(
     states: dict[int, Converted | None],
     number: int,
 ) -> list[Converted]:
-    """What the parameters of the body are in one iteration."""
+    """The values of the body's parameters in one iteration."""
     bound: list[Converted] = []
     for index, node in enumerate(body.graph.parameters):
         port = body.ports.by_parameter.get(index)
@@ -86,7 +85,7 @@ def _bound(
             bound.append(c.i64(np.full(shape, number)))
             continue
         if port is None or port.parameter == 1:
-            # Whenever the body runs, the condition was true.
+            # The condition is true in every iteration that runs.
             bound.append(c.constant(np.ones(shape), ElementType.BOOLEAN))
             continue
         value = states[port.result] if isinstance(port, Carried) else inputs[port.external]

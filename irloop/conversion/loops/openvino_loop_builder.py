@@ -1,17 +1,19 @@
-"""Assembling OpenVINO Loops and TensorIterators that its CPU plugin computes right.
+"""Builds OpenVINO Loops and TensorIterators that its CPU plugin computes correctly.
 
-What is written around here:
+It writes around these faults:
 
-- Back edges are carried out one after another: a state that continues with another one is copied.
-- A Loop that does not run leaves its joined outputs as they were when it last ran, in another
-  inference or another iteration of a loop around: they are cut to nothing.
-- A state that the body does not read has no initial value after no iteration: it is read.
-- A last value has the bounds of what the body makes, which the initial value may be out of: a state
-  whose size may change gets a size that the plugin does not know.
-- OpenVINO 2021 cannot read parameters that nobody reads: they are left out.
+- The plugin executes back edges one after another: a state that continues with another state is
+  copied.
+- A Loop that does not run keeps its concatenated outputs from its last run, in another inference
+  or another iteration of an outer loop: they are sliced to zero length.
+- A state that the body does not read loses its initial value if there is no iteration: the body is
+  made to read it.
+- A last value gets the shape bounds of the body result, which the initial value may violate: a
+  state whose size may change gets a size that the plugin does not know.
+- OpenVINO 2021 cannot read parameters without readers: they are left out.
 
 The passes at the end of the conversion copy captured values (`body_barriers`), fold loops of
-constants (`constant_loops`) and let states grow that no output shows (`growing_states`).
+constants (`constant_loops`) and protect growing states without an output (`growing_states`).
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from irloop.passes.common.body_barriers import copying
 
 __all__ = ["OpenVinoLoopBuilder", "Scanned", "copied"]
 
-#: Bounds of a slice from the last element past the first.
+#: Bounds of a slice from the last element to before the first.
 BACKWARDS = ([-1], [-(2**31 - 1)], [-1])
 
 SCALAR = Shape(())
@@ -51,7 +53,7 @@ SCALAR = Shape(())
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """A body value whose values of all iterations are joined along `axis`, which it has."""
+    """A body value whose values of all iterations are concatenated along `axis`, an axis it has."""
 
     value: Value
     axis: int
@@ -60,7 +62,7 @@ class Scanned:
 
 @dataclass(frozen=True, slots=True)
 class _Input:
-    """An outer value, the body parameter that receives it, and how."""
+    """An outer value, the body parameter that receives it, and the kind of wire."""
 
     external: Value
     parameter: Value
@@ -79,25 +81,25 @@ class OpenVinoLoopBuilder:
         self._invariants: dict[Value, Value] = {}
         self._states = 0
         self._iteration: Value | None = None
-        #: Whether the Loop had any iteration, a list of one boolean; None where that is certain.
+        #: Whether the Loop had any iteration, a list of one boolean; None if it certainly had one.
         self.ran: Value | None = None
 
     def iteration(self, shape: Shape = SCALAR) -> Value:
-        """The iteration number as i64, a scalar or of shape [1]; only a Loop has one."""
+        """The iteration number as i64, a scalar or of shape [1]; only a Loop has it."""
         if self._iteration is None:
             type = TensorType(ElementType.I64, shape)
             self._iteration = self.inner.parameter("iteration", type)
         return self._iteration
 
     def state(self, initial: Value, type: ValueType, name: str) -> Value:
-        """A new state; the body's view of it."""
+        """Add a state; return the body's view of it."""
         value = self.inner.parameter(name, type)
         self._inputs.append(_Input(initial, value, state=self._states))
         self._states += 1
         return value
 
     def invariant(self, value: Value) -> Value:
-        """The body's view of an outer value that does not change; constants move in."""
+        """Return the body's view of an invariant outer value; constants move into the body."""
         if value not in self._invariants and isinstance(value.producer.op, Constant):
             constant = self.inner.tensor(value.producer.op.tensor, value.producer.name)
             self._invariants[value] = constant
@@ -108,7 +110,7 @@ class OpenVinoLoopBuilder:
         return self._invariants[value]
 
     def sliced(self, value: Value, axis: int, reverse: bool, name: str) -> Value:
-        """The body's view of one slice of `value`; the axis stays, of size 1."""
+        """Return the body's view of one slice of `value`; the axis remains, with size 1."""
         shape = shape_of(value).with_dim(axis, 1)
         parameter = self.inner.parameter(name, TensorType(element_of(value), shape))
         self._inputs.append(_Input(value, parameter, axis, reverse))
@@ -122,7 +124,7 @@ class OpenVinoLoopBuilder:
         states: list[Value],
         scans: list[Scanned],
     ) -> list[Value]:
-        """A Loop: the last values of the states, then the joined scans."""
+        """Make a Loop; return the last values of the states, then the concatenated outputs."""
         self._drop_dead([condition, *states, *(scan.value for scan in scans)])
         scans = self._safe_scans(scans)
         runs = self._runs(trip, starts)
@@ -143,9 +145,9 @@ class OpenVinoLoopBuilder:
         return [*last, *turned]
 
     def _cut(self, value: Value, scan: Scanned) -> Value:
-        """`value`, or nothing of it if no iteration ran.
+        """Return `value`, sliced to zero length if no iteration ran.
 
-        OpenVINO 2026.4 gives the values of the iterations that ran before when none runs.
+        If no iteration runs, OpenVINO 2026.4 returns the values of earlier iterations.
         """
         c = self.c
         assert self.ran is not None
@@ -154,14 +156,16 @@ class OpenVinoLoopBuilder:
         return shape_forms.slice_by(c, value, c.i64([0]), end, [scan.axis], c.i64([1]))
 
     def _forward(self, item: _Input) -> _Input:
-        # OpenVINO's own rewriting of Loops knows forward slices only.
+        # OpenVINO's own transformations of Loops handle forward slices only.
         if item.axis is None or not item.reverse:
             return item
         turned = _backwards(self.c, item.external, item.axis, True)
         return replace(item, external=turned, reverse=False)
 
     def tensor_iterator(self, states: list[Value], scans: list[Scanned]) -> list[Value]:
-        """A TensorIterator: the last values of the states, then the joined scans."""
+        """Make a TensorIterator; return the last values of the states, then the concatenated
+        outputs.
+        """
         self._drop_dead([*states, *(scan.value for scan in scans)])
         scans = self._safe_scans(scans)
         states = self._safe_states(states, may_be_empty=False)
@@ -170,8 +174,7 @@ class OpenVinoLoopBuilder:
     def reads_slices(self, values: list[Value]) -> bool:
         """True when one of these body values depends on a slice.
 
-        A slice that nobody reads is left out, and with it what counts the iterations of a
-        TensorIterator.
+        OpenVINO drops a slice without readers, and with it the trip count of a TensorIterator.
         """
         live = _live_values(values)
         return any(item.axis is not None and item.parameter in live for item in self._inputs)
@@ -185,7 +188,7 @@ class OpenVinoLoopBuilder:
                 rewriter.erase(node)
 
     def _runs(self, trip: Value, starts: Value) -> bool:
-        """True when at least one iteration is certain."""
+        """True when at least one iteration certainly runs."""
         count, start = self.c.constant_of(trip), self.c.constant_of(starts)
         if count is None or start is None:
             return False
@@ -201,7 +204,7 @@ class OpenVinoLoopBuilder:
         return moving if self._iteration is None else moving | {self._iteration}
 
     def _safe_scans(self, scans: list[Scanned]) -> list[Scanned]:
-        """Scans that do not share memory with parameters."""
+        """Copy scan outputs that share memory with parameters."""
         parameters = set(self.inner.graph.inputs)
         return [
             replace(scan, value=copied(self.inner, scan.value))
@@ -221,16 +224,16 @@ class OpenVinoLoopBuilder:
         ]
 
     def _safe_state(self, value: Value, own: Value, moving: set[Value]) -> Value:
-        # A state that stays OpenVINO takes out of the loop, and an output loses its name.
+        # OpenVINO removes an unchanged state from the loop, and its output loses its name.
         if value is own or needs_barrier(value, own, set(self.inner.graph.inputs), moving):
             value = copied(self.inner, value)
         return value
 
     def _as_open(self, value: Value, item: _Input) -> Value:
-        """`value` with dimensions that OpenVINO does not know where its state may change its size.
+        """Hide dimensions of `value` from OpenVINO where its state may change its size.
 
-        OpenVINO bounds the dimensions of a last value by what the body makes, and fails where the
-        initial value, which is given without an iteration, is out of these bounds.
+        OpenVINO bounds the dimensions of a last value by those of the body result, and fails if the
+        initial value, which it returns without an iteration, is outside these bounds.
         """
         made, initial = shape_of(value).dims, shape_of(item.external).dims
         if made is None or initial is None or len(made) != len(initial):
@@ -239,11 +242,11 @@ class OpenVinoLoopBuilder:
         return self._opened(value, marks)
 
     def _opened(self, value: Value, marks: list[int]) -> Value:
-        """`value`, of whose marked dimensions OpenVINO knows nothing."""
+        """Hide the marked dimensions of `value` from OpenVINO."""
         inner = self.inner
         if not any(marks):
             return value
-        # Repeated once, but the plugin cannot know that a number less itself is 0.
+        # Tile by 1 + (n - n): the plugin cannot know that n - n is 0.
         number = shape_forms.as_list(inner, self.iteration())
         nothing = forms.subtract(inner, number, number)
         more = forms.multiply(inner, inner.i64(marks), nothing)
@@ -254,25 +257,25 @@ class OpenVinoLoopBuilder:
         return opened
 
     def _open_scan(self, scan: Scanned) -> Scanned:
-        """A scan with dimensions that may be 0: OpenVINO fails where their bounds forbid it."""
+        """Hide dimensions of a scan output that may be 0 but whose bounds forbid it."""
         dims = shape_of(scan.value).dims or ()
         marks = [int(at != scan.axis and dim == UNKNOWN_DIM) for at, dim in enumerate(dims)]
         return replace(scan, value=self._opened(scan.value, marks))
 
     def _as_read(self, value: Value, item: _Input) -> Value:
-        """`value`, computed so that the body reads its state."""
+        """Compute `value` in a way that reads its state in the body."""
         if item.parameter.is_used or value is item.parameter:
             return value
         return self._with_read(value, item.parameter)
 
     def _with_read(self, value: Value, state: Value) -> Value:
-        """`value`, computed so that the body reads `state`.
+        """Compute `value` in a way that reads `state` in the body.
 
-        OpenVINO takes a state that the body does not read for none, and has no initial value to
-        give where there is no iteration.
+        OpenVINO does not treat a state without a reader in the body as a state, and then has no
+        initial value to return if there is no iteration.
         """
         inner = self.inner
-        # The condition is true whenever the body runs, but the plugin cannot know it.
+        # The condition is true whenever the body runs, but the plugin cannot know that.
         truth = TensorType(ElementType.BOOLEAN, Shape(()))
         one = self.c.constant(True, ElementType.BOOLEAN)
         goes = inner.parameter("running", truth)
@@ -282,7 +285,7 @@ class OpenVinoLoopBuilder:
         return forms.select(inner, goes, value, state)
 
     def _one_of(self, state: Value) -> Value:
-        """A scalar that takes all elements of `state` to compute."""
+        """Compute a scalar that depends on all elements of `state`."""
         rank = shape_of(state).rank
         if rank is None:
             raise self.c.refuse("the rank of a state is not known", "give it a rank")
@@ -337,9 +340,10 @@ class OpenVinoLoopBuilder:
         return node
 
     def _drop_unread(self, runs: bool) -> None:
-        """Leave parameters out that nobody reads; a state's, too, where an iteration is certain.
+        """Leave out parameters without readers, and such states if an iteration is certain.
 
-        Where it starts would hold a slice of a loop around, which OpenVINO drops.
+        Otherwise an initial value that is a slice of an outer loop would keep that slice, which
+        OpenVINO drops.
         """
         rewriter = Rewriter(self.inner.graph)
         kept = []
@@ -364,7 +368,7 @@ def _port(item: _Input, external: int, parameter: int, first_state: int) -> Inpu
 
 
 def _live_values(values: list[Value]) -> set[Value]:
-    """The values and everything they are computed from."""
+    """The values and everything that they are computed from."""
     live: set[Value] = set()
     pending = list(values)
     while pending:
@@ -383,5 +387,5 @@ def _backwards(c: Conversion, value: Value, axis: int, reverse: bool) -> Value:
 
 
 def copied(inner: Conversion, value: Value) -> Value:
-    """`value` in memory of its own (see the pass body_barriers)."""
+    """Copy `value` to memory of its own (see the pass body_barriers)."""
     return inner(copying(value), value, value)

@@ -1,7 +1,7 @@
-"""OpenVINO's recurrent sequences and cells in ONNX.
+"""Converts OpenVINO's recurrent sequences and cells to ONNX.
 
-A sequence becomes LSTM, GRU or RNN. A cell, which mostly stands in the body of a loop, becomes
-its gates: two Gemm and the activations, cheaper there than an operation over one step.
+A sequence becomes LSTM, GRU or RNN. A cell, usually in the body of a loop, becomes its gates: two
+Gemm and the activations, which is cheaper there than a recurrent operation over one step.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from irloop.graph.types import ElementType
 
 __all__: list[str] = []
 
-#: Where ONNX's gates i o f c stand among OpenVINO's, which are f i c o.
+#: The positions of ONNX's gates i o f c in OpenVINO's order f i c o.
 ONNX_ORDER = "iofc"
 
 
 def _size(c: Conversion, weights: Value, hidden_size: int) -> int:
-    """The state size: that of R, else what the attribute says."""
+    """The state size: from the shape of R, else from the attribute."""
     dims = shape_of(weights).dims
     return dims[-1] if dims is not None and isinstance(dims[-1], int) else hidden_size
 
@@ -38,8 +38,8 @@ def _attributes(
 ) -> dict[str, Any]:
     """The attributes that LSTM, GRU and RNN share.
 
-    Default activations are left out, but not of an RNN: its schema lists two of them, which is
-    wrong for one direction and right for two, and ONNX Runtime wants the exact number.
+    Default activations are omitted, except for RNN: its schema defaults to two of them, which is
+    wrong for one direction, and ONNX Runtime requires the exact number.
     """
     listed = [*functions, *functions] if direction == "bidirectional" else list(functions)
     attributes: dict[str, Any] = {"direction": direction, "hidden_size": size}
@@ -55,7 +55,7 @@ def _attributes(
 
 
 def _lengths(c: Conversion, lengths: Value, x: Value) -> Value | None:
-    """sequence_lens as i32; None where every item has all steps."""
+    """sequence_lens as i32; None if every item has all steps."""
     known = parts.array_of(lengths)
     if known is None:
         known = c.constant_of(lengths)
@@ -101,7 +101,7 @@ def _linear_bias(c: Conversion, bias: Value, size: int) -> Value:
 def _emit(
     c: Conversion, op: onnx.Recurrent, inputs: Sequence[Value | None], states: int
 ) -> list[Value]:
-    """The ONNX node around which layouts are exchanged: batch first outside, second inside."""
+    """Emit the ONNX node and transpose around it: batch first outside, time first inside."""
     element = element_of(inputs[0]) if inputs[0] is not None else ElementType.DYNAMIC
     narrow = element is ElementType.BF16 and c.opset < 22
     wide = [
@@ -212,7 +212,7 @@ def export_rnn(
 
 @dataclass(frozen=True, slots=True)
 class _Gates:
-    """Emission of one step; everything narrower than the opset's Gemm knows is computed wide."""
+    """Emits the gates of one step; element types that Gemm lacks are computed wider."""
 
     c: Conversion
     clip: float
@@ -225,7 +225,7 @@ class _Gates:
         return forms.numeric(self.c, matmul.Gemm(trans_b=1), *given)
 
     def activated(self, function: Activation, x: Value) -> Value:
-        """The activation of `x`, which is bounded before."""
+        """Apply an activation to `x` after clipping it."""
         if self.clip > 0:
             x = forms.clip(self.c, x, -self.clip, self.clip)
         return parts.onnx_activation(self.c, function, x)
@@ -272,7 +272,7 @@ def export_lstm_cell(
     at_gate, at_candidate, at_output = op.functions()
     total = gates.projected(h, r, gates.projected(x, w, bias))
     if op.clip > 0:
-        # One bound over all gates instead of four.
+        # One Clip for all gates instead of four.
         total = forms.clip(c, total, -op.clip, op.clip)
     gates = _Gates(c, 0.0)
     f, i, candidate, o = forms.split(c, total, 1, [size] * 4)

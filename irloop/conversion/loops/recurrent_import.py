@@ -1,8 +1,8 @@
-"""LSTM, GRU and RNN of ONNX in OpenVINO.
+"""Converts LSTM, GRU and RNN of ONNX to OpenVINO.
 
-What OpenVINO's runtimes compute right becomes a Sequence of opset5. Peepholes, coupled gates
-and other activations than sigmoid, tanh and relu become a TensorIterator whose body holds the
-gates; a bidirectional operation with two sets of activations becomes two of either.
+Whatever OpenVINO's runtimes compute correctly becomes a Sequence of opset5. Peepholes, coupled
+gates and activations other than sigmoid, tanh and relu become a TensorIterator whose body holds
+the gates. A bidirectional operation with different activations per direction is split in two.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__: list[str] = []
 #: Activations that OpenVINO's CPU plugin runs inside a Sequence.
 EXECUTABLE = frozenset({"sigmoid", "tanh", "relu"})
 
-#: OpenVINO's gates f i c o among ONNX's, which are i o f c.
+#: The positions of OpenVINO's gates f i c o in ONNX's order i o f c.
 OPENVINO_ORDER = ("iofc".index("f"), "iofc".index("i"), "iofc".index("c"), "iofc".index("o"))
 
 
@@ -70,7 +70,7 @@ def _zero_state(c: Conversion, x: Value, directions: int, size: int) -> Value:
 
 
 def _all_steps(c: Conversion, x: Value) -> Value:
-    """The number of steps for each item: what sequence_lens means when it is left out."""
+    """The full number of steps for each item: the meaning of an omitted sequence_lens."""
     dims = shape_of(x).dims
     if dims is not None and isinstance(dims[0], int) and isinstance(dims[1], int):
         return c.constant([dims[1]] * dims[0], ElementType.I32)
@@ -79,7 +79,7 @@ def _all_steps(c: Conversion, x: Value) -> Value:
 
 
 def _restored(c: Conversion, op: onnx.Recurrent, results: list[Value]) -> list[Value]:
-    """Y [B, D, T, S] and states [B, D, S] in the layout of the operation."""
+    """Transpose Y [B, D, T, S] and states [B, D, S] to the layout of the operation."""
     y, *ends = results
     if op.batch_first():
         return [forms.transpose(c, y, [0, 2, 1, 3]), *ends]
@@ -116,9 +116,9 @@ def import_recurrent(c: Conversion, op: onnx.Recurrent, *inputs: Value | None) -
 
 
 def _loses_lengths(layer: Layer) -> bool:
-    """True where OpenVINO's CPU plugin would run every item over all steps.
+    """True when OpenVINO's CPU plugin would run every item over all steps.
 
-    It forgets sequence_lengths as soon as one dimension of X is not static (2026.4).
+    Version 2026.4 ignores sequence_lengths as soon as one dimension of X is dynamic.
     """
     return layer.lengths is not None and shape_of(layer.x).static() is None
 

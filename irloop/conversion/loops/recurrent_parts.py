@@ -1,4 +1,4 @@
-"""What the conversions of recurrent operations share: weights, activations, zero states."""
+"""Shared parts of the conversions of recurrent operations: weights, activations, zero states."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 
 Gather = Callable[[Conversion, Value, Value, int], Value]
 
-#: By name in lower case.
+#: Activation functions by name in lower case.
 ONNX_NAMES = {
     "sigmoid": "Sigmoid",
     "tanh": "Tanh",
@@ -69,7 +69,7 @@ def constant(c: Conversion, array: Array, like: Value, name: str) -> Value:
 def taken(
     c: Conversion, value: Value, places: Sequence[int], axis: int, name: str, gather: Gather
 ) -> Value:
-    """The entries of `value` at `places` of an axis: a new constant, or a Gather at run time."""
+    """Take entries of `value` along an axis: a new constant, or a Gather at run time."""
     array = array_of(value)
     if array is not None:
         return constant(c, array.take(places, axis=axis), value, f"{c.prefix}/{name}")
@@ -77,7 +77,7 @@ def taken(
 
 
 def gate_rows(order: Sequence[int], size: int) -> list[int]:
-    """The rows of gates of `size` rows each, put into `order`."""
+    """The row numbers of gates of `size` rows each, arranged in `order`."""
     return [gate * size + row for gate in order for row in range(size)]
 
 
@@ -95,14 +95,14 @@ def static_dim(c: Conversion, value: Value, axis: int, what: str) -> int:
 
 
 def in_order(functions: Sequence[Activation]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Alphas and betas as ONNX lists them: only for activations that take one."""
+    """Alphas and betas in ONNX's form: listed only for activations that take one."""
     alphas = tuple(alpha for name, alpha, _ in functions if ACTIVATIONS[name][0] > 0)
     betas = tuple(beta for name, _, beta in functions if ACTIVATIONS[name][0] > 1)
     return alphas, betas
 
 
 def by_position(functions: Sequence[Activation]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Alphas and betas as OpenVINO lists them: one for each activation, or none at all."""
+    """Alphas and betas in OpenVINO's form: one per activation, or none at all."""
     if not any(ACTIVATIONS[name][0] for name, _, _ in functions):
         return (), ()
     return tuple(alpha for _, alpha, _ in functions), tuple(beta for *_, beta in functions)
@@ -136,7 +136,7 @@ def onnx_activation(c: Conversion, function: Activation, x: Value) -> Value:
             return onnx_forms.mul(
                 c, c(onnx_elementwise.Tanh(), inner), onnx_forms.scalar(c, alpha, x)
             )
-    # ThresholdedRelu of ONNX is strict where a recurrent activation keeps x equal to alpha.
+    # ONNX's ThresholdedRelu is strict, but a recurrent activation keeps x equal to alpha.
     below = onnx_forms.less(c, x, onnx_forms.scalar(c, alpha, x))
     return onnx_forms.where(c, below, onnx_forms.scalar(c, 0.0, x), x)
 

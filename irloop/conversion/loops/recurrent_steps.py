@@ -1,6 +1,6 @@
-"""A recurrent operation of ONNX as an OpenVINO loop whose body holds the gates.
+"""Writes a recurrent ONNX operation as an OpenVINO loop whose body holds the gates.
 
-For what no runtime of OpenVINO computes in a Sequence: peepholes, coupled gates and further
+This covers what no OpenVINO runtime computes in a Sequence: peepholes, coupled gates and further
 activations. The inputs of all steps are projected before the loop.
 """
 
@@ -26,7 +26,7 @@ __all__ = ["Layer", "is_coupled", "is_linear", "iterated", "summed_bias"]
 class Layer:
     """An ONNX recurrent operation with its inputs in batch-first layout.
 
-    x [B, T, I], weights as ONNX has them, bias [D, 2*G*S] or None, lengths [B] or None, states
+    x [B, T, I], weights in ONNX's layout, bias [D, 2*G*S] or None, lengths [B] or None, states
     [B, D, S], peepholes [D, 3*S] or None.
     """
 
@@ -48,12 +48,14 @@ def is_linear(op: onnx.Recurrent) -> bool:
 
 
 def is_coupled(op: onnx.Recurrent) -> bool:
-    """True for an LSTM whose forget gate is one less the input gate."""
+    """True for an LSTM whose forget gate is 1 - input gate."""
     return isinstance(op, onnx.LSTM | onnx.LSTM1) and op.input_forget != 0
 
 
 def summed_bias(c: Conversion, layer: Layer) -> Value:
-    """B as OpenVINO has it: [D, G*S], or [D, 4*S] with linear_before_reset; zeros if missing."""
+    """The bias in OpenVINO's form: [D, G*S], or [D, 4*S] with linear_before_reset; zeros if
+    omitted.
+    """
     import numpy as np
 
     width, gates = layer.op.GATES * layer.size, 2 * layer.size
@@ -79,7 +81,7 @@ def summed_bias(c: Conversion, layer: Layer) -> Value:
 def iterated(
     c: Conversion, layer: Layer, functions: tuple[Activation, ...], *, reverse: bool
 ) -> list[Value]:
-    """One direction as a loop over steps: Y [B, 1, T, S] and the last states [B, 1, S]."""
+    """Write one direction as a loop over steps: Y [B, 1, T, S] and the last states [B, 1, S]."""
     projected, own_bias = _projected(c, layer)
     lengths = None if layer.lengths is None else _column(c, layer.lengths)
     states = [forms.squeeze(c, state, [1]) for state in layer.states]
@@ -124,7 +126,9 @@ def _loop(
 
 
 def _projected(c: Conversion, layer: Layer) -> tuple[Value, Value | None]:
-    """The inputs of all gates [B, T, G*S], and the candidate's own bias [S] of a linear GRU."""
+    """Project the inputs of all gates: [B, T, G*S], and the candidate's own bias [S] of a linear
+    GRU.
+    """
     bias = forms.squeeze(c, summed_bias(c, layer), [0])
     own = None
     if is_linear(layer.op):
@@ -139,7 +143,7 @@ def _column(c: Conversion, lengths: Value) -> Value:
 
 
 def _started(c: Conversion, lengths: Value, state: Value) -> Value:
-    """The initial state, 0 for an item that has no step."""
+    """The initial state, set to 0 for an item without steps."""
     runs = forms.less(c, c.constant([[0]], ElementType.I32), lengths)
     return forms.select(c, runs, state, forms.scalar(c, 0.0, state))
 
@@ -147,7 +151,7 @@ def _started(c: Conversion, lengths: Value, state: Value) -> Value:
 def _reversed(c: Conversion, value: Value, lengths: Value) -> Value:
     """[B, T, ...] with the valid steps of each item in reverse order."""
     whole = forms.converted(c, lengths, ElementType.I32)
-    # One step reversed is itself; not every runtime takes a length of 0.
+    # A single step needs no reversal, and not every runtime accepts a length of 0.
     bounded = forms.maximum(c, whole, c.constant([1], ElementType.I32))
     return c(reorder.ReverseSequence(batch_axis=0, seq_axis=1), value, bounded)
 
@@ -155,7 +159,7 @@ def _reversed(c: Conversion, value: Value, lengths: Value) -> Value:
 def _masked(
     loop: OpenVinoLoopBuilder, c: Conversion, lengths: Value, new: list[Value], held: list[Value]
 ) -> tuple[Value, list[Value]]:
-    """What a step shows and keeps where items may have ended; the step is counted by a state."""
+    """The output and the state of a step when items may have ended; a state counts the steps."""
     inner = loop.inner
     zero = c.constant([0], ElementType.I32)
     count = loop.state(zero, zero.type, "count")
@@ -176,7 +180,7 @@ class _Step:
     own_bias: Value | None
 
     def run(self, x: Value, states: list[Value]) -> list[Value]:
-        """The new states from the projected input [B, G*S] and the states [B, S]."""
+        """Compute the new states from the projected input [B, G*S] and the states [B, S]."""
         op = self.layer.op
         if isinstance(op, onnx.LSTM | onnx.LSTM1):
             return self._lstm(x, *states)
@@ -192,7 +196,7 @@ class _Step:
         return self.loop.inner
 
     def _weights(self, name: str, rows: range | None = None) -> Value:
-        """Recurrent weights [G*S, S] (or some rows) as the body sees them."""
+        """Recurrent weights [G*S, S], or some rows of them, as an invariant of the body."""
         outer = self.loop.c
         weights = forms.squeeze(outer, self.layer.r, [0])
         if rows is not None:
@@ -227,7 +231,7 @@ class _Step:
         added = forms.multiply(c, opened, self._activated(1, candidate))
         memory = forms.add(c, forms.multiply(c, kept, memory), added)
         shown = self._activated(0, self._peeking(o, memory, peep_o))
-        # What leaves the memory is not bounded by clip.
+        # Clip does not apply to the output of the memory cell.
         output = parts.openvino_activation(c, self.functions[2], memory)
         return [forms.multiply(c, shown, output), memory]
 

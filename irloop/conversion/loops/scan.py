@@ -1,4 +1,4 @@
-"""TensorIterator to ONNX Scan or Loop, and ONNX Scan to TensorIterator or Loop."""
+"""Converts TensorIterator to ONNX Scan or Loop, and ONNX Scan to TensorIterator or Loop."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["export_tensor_iterator", "import_scan"]
 def export_tensor_iterator(
     c: Conversion, op: ov.TensorIterator, *inputs: Value | None
 ) -> list[Value | None]:
-    """TensorIterator -> Scan over its slices; Loop where there is nothing to scan."""
+    """TensorIterator -> Scan over its slices, or a Loop if it has no slices."""
     plan = LoopPlan.of(c, has_condition=False)
     if not plan.sliced or not can_scan(plan, inputs):
         return export_as_loop(
@@ -69,9 +69,9 @@ def _trip_count(c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...])
 def import_scan(
     c: Conversion, op: onnx.Scan, *inputs: Converted | None
 ) -> Sequence[Converted | None]:
-    """Scan -> TensorIterator; -> Loop where the length may be 0 or a TensorIterator is around.
+    """Scan -> TensorIterator, or a Loop if the length may be 0 or it is inside a TensorIterator.
 
-    Its states and what it scans are tensors; what its body captures may be a sequence.
+    States and scanned inputs are tensors; a captured value may be a sequence.
     """
     body = c.node.body()
     length = _length(c, body, inputs)
@@ -107,9 +107,9 @@ def import_scan(
 
 
 def _grows(c: Conversion, body: Body, inputs: tuple[Converted | None, ...]) -> bool:
-    """True when a state has another size than its initial value, which only a Loop may.
+    """True when a state changes its size, which only a Loop may do.
 
-    The specification allows none in a Scan, but a Loop said as one may have such a state.
+    The specification of Scan forbids it, but a Loop written as a Scan may have such a state.
     """
     for port in body.ports.carried:
         first = shape_of(_tensor(c, inputs, port.external)).dims or ()

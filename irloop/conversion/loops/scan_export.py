@@ -1,4 +1,4 @@
-"""An IR body as the body of an ONNX Scan."""
+"""Writes an IR body as the body of an ONNX Scan."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from irloop.graph.types import Shape, TensorType, ValueType
 
 __all__ = ["can_scan", "export_as_scan"]
 
-#: A slice bound past every end, as ONNX writes it.
+#: A slice bound beyond every end, as ONNX writes it.
 TO_THE_END = 2**63 - 1
 
-#: A dimension that no model is likely to have.
+#: A dimension that models hardly ever have.
 SOME_LENGTH = 7919
 
 
 def can_scan(plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
-    """Scan wants slices without gaps or overlap and states that keep their shape."""
+    """True when slices have no gaps or overlap and states keep their shape, as Scan requires."""
     for port in plan.sliced:
         value = inputs[port.external]
         known_rank = value is not None and shape_of(value).rank is not None
@@ -49,7 +49,7 @@ def can_scan(plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
 
 
 def _some_state_widens(plan: LoopPlan) -> bool:
-    """True when a dimension is known of an initial state, and not of the state later on."""
+    """True when a dimension is known in the initial state, but not in the later state."""
     node = plan.body.graph.owner
     assert node is not None
     for port in plan.carried:
@@ -63,10 +63,10 @@ def _some_state_widens(plan: LoopPlan) -> bool:
 
 
 def _some_state_grows(plan: LoopPlan) -> bool:
-    """True when a state of unknown dimensions leaves an iteration with others.
+    """True when a state with unknown dimensions leaves an iteration with other dimensions.
 
-    The body is inferred as if every unknown dimension were `SOME_LENGTH`. A state that then has
-    another known dimension is one that grows or shrinks.
+    The body is inferred with `SOME_LENGTH` for every unknown dimension. A state whose known
+    dimension then changes is one that grows or shrinks.
     """
     types = [_of_some_length(value.type) for value in plan.body.graph.inputs]
     states = [types[port.parameter] for port in plan.carried]
@@ -93,7 +93,7 @@ def _of_some_length(type: ValueType) -> ValueType:
 def export_as_scan(
     c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...]
 ) -> list[Value | None]:
-    """An ONNX Scan that does what the IR body in `plan` does; the values of its outputs."""
+    """Write the IR body in `plan` as an ONNX Scan and return its outputs."""
     scan = OnnxScan(c, "body")
     inner = scan.inner
     bound: dict[int, Value] = {}
@@ -137,7 +137,7 @@ def _is_static(plan: LoopPlan, out: LastValue) -> bool:
 
 
 def _in_parts(c: Conversion, value: Value, port: Sliced) -> Value:
-    """`value` cut to the port's range; parts of several elements get an axis of their own."""
+    """Slice `value` to the range of the port; longer parts get an axis of their own."""
     low, high = (port.start, port.end) if port.stride > 0 else (port.end, port.start)
     if (low, high) != (0, -1):
         ends = TO_THE_END if high == -1 else high if high >= 0 else high + 1
@@ -149,7 +149,7 @@ def _in_parts(c: Conversion, value: Value, port: Sliced) -> Value:
 
 
 def _part(inner: Conversion, result: Value, port: Concatenated) -> tuple[Value, int, bool]:
-    """What one iteration adds to a concatenated output, where its axis goes, and the order."""
+    """The part that one iteration adds to a concatenated output, its axis, and the direction."""
     shape = shape_of(result)
     if shape.rank == 0:
         return result, 0, port.stride < 0

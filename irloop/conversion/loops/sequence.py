@@ -1,4 +1,4 @@
-"""ONNX sequences and optionals, lowered to tensors where their length or shape is known."""
+"""Lowers ONNX sequences and optionals to tensors if their length or shape is known."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ DYNAMIC = "a sequence whose length or shape is known only when the model runs"
 
 
 def _index(c: Conversion, position: Converted | None) -> int | None:
-    """A constant position, None for one that is computed."""
+    """A constant position; None for a computed one."""
     known = c.constant_of(position) if isinstance(position, Value) else None
     return None if known is None else int(known.reshape(-1)[0])
 
 
 def _type_of_sequence(c: Conversion) -> ValueType:
-    """The type in the source of the sequence that is read."""
+    """The source type of the sequence being read."""
     sequence = c.node.inputs[0]
     return UNKNOWN_TYPE if sequence is None else sequence.type
 
@@ -46,7 +46,7 @@ def _items(value: Converted | None, action: str) -> Items:
 @takes_virtual
 @imports(onnx.SequenceConstruct)
 def construct(c: Conversion, op: onnx.SequenceConstruct, *inputs: Converted | None) -> Items:
-    """Its inputs, held in a list."""
+    """SequenceConstruct: the inputs as a list."""
     values = [value for value in inputs if isinstance(value, Value)]
     if len(values) != len(inputs):
         raise c.refuse("a sequence of sequences has no form in tensors")
@@ -55,7 +55,7 @@ def construct(c: Conversion, op: onnx.SequenceConstruct, *inputs: Converted | No
 
 @imports(onnx.SequenceEmpty)
 def empty(c: Conversion, op: onnx.SequenceEmpty) -> Items:
-    """A list of nothing."""
+    """SequenceEmpty: an empty list."""
     return Items(())
 
 
@@ -68,7 +68,7 @@ def insert(
     item: Converted,
     position: Value | None = None,
 ) -> Converted:
-    """One item more, in the list or as what a loop appends."""
+    """SequenceInsert: add an item to the list, or to the items that a loop appends."""
     if not isinstance(item, Value):
         raise c.refuse("a sequence of sequences has no form in tensors")
     if isinstance(sequence, Growing) and position is None and sequence.appended is None:
@@ -93,7 +93,7 @@ def _inserted(c: Conversion, sequence: Items, item: Value, at: int) -> Items:
 def erase(
     c: Conversion, op: onnx.SequenceErase, sequence: Converted, position: Value | None = None
 ) -> Items | Stacked:
-    """One item less."""
+    """SequenceErase: remove an item."""
     at = -1 if position is None else _index(c, position)
     if not isinstance(sequence, Items) or at is None:
         stack = as_stack(c, sequence, c.node.outputs[0].type)
@@ -108,7 +108,7 @@ def erase(
 @takes_virtual
 @imports(onnx.SequenceAt)
 def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: Value) -> Value:
-    """An item of the list, or a slice of the stacked items."""
+    """SequenceAt: an item of the list, or a slice of the stacked items."""
     index = _index(c, position)
     if isinstance(sequence, Items) and index is not None:
         values = sequence.values
@@ -122,7 +122,7 @@ def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: V
 @takes_virtual
 @imports(onnx.SequenceLength)
 def length(c: Conversion, op: onnx.SequenceLength, sequence: Converted) -> Value:
-    """The number of items, a constant for a list."""
+    """SequenceLength: the number of items, a constant for a list."""
     if isinstance(sequence, Stacked):
         return shape_forms.size_of(c, sequence.tensor, 0)
     return c.i64(len(_items(sequence, "counting").values))
@@ -132,7 +132,7 @@ def length(c: Conversion, op: onnx.SequenceLength, sequence: Converted) -> Value
 def split(
     c: Conversion, op: onnx.SplitToSequence, value: Value, sizes: Value | None = None
 ) -> Items | Stacked:
-    """Parts of known sizes as a list; single elements of any number stacked."""
+    """SplitToSequence: parts of known sizes as a list; parts of one element stacked."""
     shape = shape_of(value)
     if shape.rank is None:
         raise c.refuse("the rank of what is split is not known")
@@ -158,7 +158,7 @@ def split(
 
 
 def _are_ones(c: Conversion) -> bool:
-    """True when the sizes are as many ones as there are elements."""
+    """True when every part is known to have one element."""
     sizes = c.node.inputs[1]
     op = None if sizes is None else sizes.producer.op
     if not isinstance(op, ConstantOfShape) or op.value is None:
@@ -169,7 +169,7 @@ def _are_ones(c: Conversion) -> bool:
 @takes_virtual
 @imports(onnx.ConcatFromSequence)
 def concat(c: Conversion, op: onnx.ConcatFromSequence, sequence: Converted) -> Value:
-    """The items joined along an axis they have, or stacked along a new one."""
+    """ConcatFromSequence: join the items along an axis they have, or stack them along a new one."""
     if isinstance(sequence, Stacked):
         rank = shape_of(sequence.tensor).rank
         if rank is None:
@@ -227,7 +227,7 @@ def _merged(c: Conversion, value: Value, axis: int) -> Value:
 @takes_virtual
 @imports(onnx.Optional)
 def optional(c: Conversion, op: onnx.Optional, item: Converted | None = None) -> Maybe:
-    """What it holds, if anything."""
+    """Optional: the value it holds, if any."""
     if item is not None and not isinstance(item, Value | Items | Stacked):
         raise c.refuse(f"an optional of {item}")
     return Maybe(item)
@@ -238,7 +238,7 @@ def optional(c: Conversion, op: onnx.Optional, item: Converted | None = None) ->
 def has_element(
     c: Conversion, op: onnx.OptionalHasElement, value: Converted | None = None
 ) -> Value:
-    """A constant: whether there is something is known while converting."""
+    """OptionalHasElement: a constant, known during conversion."""
     held = value.item if isinstance(value, Maybe) else value
     return c.constant(held is not None, ElementType.BOOLEAN)
 
@@ -246,7 +246,7 @@ def has_element(
 @takes_virtual
 @imports(onnx.OptionalGetElement)
 def get_element(c: Conversion, op: onnx.OptionalGetElement, value: Converted) -> Converted:
-    """What the optional holds."""
+    """OptionalGetElement: the value that the optional holds."""
     held: Value | Virtual | None = value.item if isinstance(value, Maybe) else value
     if held is None:
         raise c.refuse("the optional is empty")

@@ -1,4 +1,4 @@
-"""Sequences of tensors of one shape as one tensor, whose first axis counts the items."""
+"""Represents a sequence of tensors of one shape as one tensor whose first axis counts the items."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from irloop.graph.types import ElementType, SequenceType, Shape, TensorType, Val
 
 __all__ = ["as_items", "as_stack", "erased", "inserted", "joined", "stack_type", "stacked"]
 
-#: The end of a slice that goes to the last item.
+#: The end of a slice up to the last item.
 TO_THE_END = 2**63 - 1
 
 COUNTED_LATE = "only running the model tells how many items its sequence has"
 
 
 def stacked(c: Conversion, items: Sequence[Value]) -> Value:
-    """Tensors of one shape along a new first axis."""
+    """Stack tensors of one shape along a new first axis."""
     return shape_forms.concat(c, [shape_forms.unsqueeze(c, item, [0]) for item in items], 0)
 
 
@@ -32,7 +32,7 @@ def stack_type(type: ValueType) -> TensorType:
     """The type of the tensor that holds any number of items of a sequence.
 
     Raises:
-        RefusedError: when the items differ in shape, or their rank or element type is not known.
+        RefusedError: when the items differ in shape, or their rank or element type is unknown.
     """
     item = type.item if isinstance(type, SequenceType) else None
     if isinstance(type, SequenceType) and type.mixed:
@@ -47,16 +47,16 @@ def stack_type(type: ValueType) -> TensorType:
             f"{COUNTED_LATE}, and the rank of the items is not known",
             "declare the shapes of the tensors that are inserted",
         )
-    # A name of a dimension could mean another size in the body of a loop.
+    # In the body of a loop the same dimension name could mean another size.
     dims = [dim if isinstance(dim, int) else None for dim in item.shape.dims]
     return TensorType(item.element, Shape.of(None, *dims))
 
 
 def as_stack(c: Conversion, value: Converted, type: ValueType) -> Stacked:
-    """A sequence of `type`, its items along the first axis of one tensor.
+    """Stack a sequence of `type` along the first axis of one tensor.
 
     Raises:
-        RefusedError: when the items have no common shape, or nothing tells their shape.
+        RefusedError: when the items have no common shape, or their shape is unknown.
     """
     if isinstance(value, Stacked):
         return value
@@ -87,7 +87,7 @@ def _require_one_shape(items: Sequence[Value]) -> None:
 
 
 def as_items(c: Conversion, value: Converted, count: int) -> list[Value]:
-    """The tensors of a sequence of `count` items.
+    """Split a sequence of `count` items into its tensors.
 
     Raises:
         RefusedError: when it is known to have another number of items.
@@ -101,7 +101,7 @@ def as_items(c: Conversion, value: Converted, count: int) -> list[Value]:
 
 
 def inserted(c: Conversion, stack: Value, item: Value, position: Value | None) -> Value:
-    """The stack with an item before `position`, behind the last one when that is omitted.
+    """Insert an item before `position`, or at the end if that is omitted.
 
     Raises:
         RefusedError: when the shape of the item contradicts that of the others.
@@ -123,7 +123,7 @@ def inserted(c: Conversion, stack: Value, item: Value, position: Value | None) -
 
 
 def erased(c: Conversion, stack: Value, position: Value | None) -> Value:
-    """The stack without the item at `position`, without the last one when that is omitted."""
+    """Remove the item at `position`, or the last one if that is omitted."""
     if position is None:
         return _before(c, stack, c.i64([-1]))
     at = shape_forms.as_list(c, shape_forms.as_i64(c, position))
@@ -145,9 +145,9 @@ def _from(c: Conversion, stack: Value, start: Value) -> Value:
 
 
 def joined(c: Conversion, stacks: Sequence[Value]) -> Value:
-    """Stacks one behind the other; one without items takes the shape of the items of another.
+    """Concatenate stacks; an empty one takes the item shape of another.
 
-    Where that shape is known only when the model runs, an empty stack was made without knowing it.
+    If the item shape is known only at run time, an empty stack was made without it.
     """
     filled = [stack for stack in stacks if _never_empty(stack)]
     fitted = []
@@ -165,17 +165,17 @@ def _never_empty(stack: Value) -> bool:
 
 
 def _items_known(stack: Value) -> bool:
-    """True for items of known dimensions, or of a rank so unknown that nothing can be fitted."""
+    """True for items of known dimensions, or of unknown rank, to which nothing can be fitted."""
     dims = shape_of(stack).dims
     return dims is None or all(isinstance(dim, int) for dim in dims[1:])
 
 
 def _fitted(c: Conversion, stack: Value, other: Value) -> Value:
-    """The stack itself; without items, with the dimensions that the items of `other` have."""
+    """Return the stack; if it is empty, with the item dimensions of `other`."""
     rank = shape_of(stack).rank
     own, dims = shape_forms.shape_of(c, stack), shape_forms.shape_of(c, other)
     empty = forms.equal(c, shape_forms.gather(c, own, c.i64([0]), 0), c.i64([0]))
-    # OpenVINO 2026.4 goes wrong in a Concat of two numbers gathered from shapes.
+    # OpenVINO 2026.4 computes a Concat of two numbers gathered from shapes wrong.
     no_items = forms.multiply(c, dims, c.i64([0, *[1] * ((rank or 1) - 1)]))
     pattern = forms.select(c, empty, no_items, own)
     value = shape_forms.reshape_to(c, stack, pattern, special_zero=False)
