@@ -1,1 +1,1 @@
-"""Decision trees, linear models and features of ai.onnx.ml in the other dialect."""
+"""Decision trees, linear models and features of ai.onnx.ml in OpenVINO."""

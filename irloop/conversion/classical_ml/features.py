@@ -1,4 +1,4 @@
-"""Features of classical machine learning in OpenVINO, as far as they are numbers."""
+"""Converts feature operations of ai.onnx.ml on numbers to OpenVINO."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def import_label_encoder(c: Conversion, op: labels.LabelEncoder2, data: Value) -
             "one of its sides is strings, and OpenVINO computes nothing on them",
             "encode and decode labels outside of the model",
         )
-    # Of equal keys the last one counts: from behind it is the first.
+    # The last of equal keys wins: in reverse order it is the first.
     _, first = np.unique(keys[::-1], return_index=True)
     keys, values = keys[::-1][first], values[::-1][first]
     element = element_type_of(values.dtype)
@@ -57,7 +57,7 @@ def import_label_encoder(c: Conversion, op: labels.LabelEncoder2, data: Value) -
 
 
 def _wide(c: Conversion, value: Value) -> Value:
-    """Doubles as they are, everything else in f32, as the operations compute."""
+    """Keep f64; convert everything else to f32, in which the operations compute."""
     return value if element_of(value) is F64 else forms.converted(c, value, F32)
 
 
@@ -77,7 +77,7 @@ def import_extractor(
 
 @imports(onnx.Binarizer)
 def import_binarizer(c: Conversion, op: onnx.Binarizer, data: Value) -> Value:
-    """Binarizer -> Greater and Convert; integers are compared as the largest one not above."""
+    """Binarizer -> Greater and Convert; the threshold for integers is rounded down."""
     element = element_of(data)
     threshold = op.threshold if element.is_float else math.floor(op.threshold)
     above = c(comparison.Greater(), data, forms.scalar(c, threshold, data))
@@ -86,7 +86,7 @@ def import_binarizer(c: Conversion, op: onnx.Binarizer, data: Value) -> Value:
 
 @imports(onnx.Imputer)
 def import_imputer(c: Conversion, op: onnx.Imputer, data: Value) -> Value:
-    """Imputer -> a comparison and Select; NaN is what does not equal itself."""
+    """Imputer -> a comparison and Select; NaN is the value that does not equal itself."""
     floats = element_of(data).is_float
     replaced = op.replaced_value_float if floats else op.replaced_value_int64
     if math.isnan(replaced):

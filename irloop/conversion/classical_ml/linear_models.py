@@ -1,4 +1,4 @@
-"""Linear models and support vectors in OpenVINO: MatMul, Add and what becomes of the scores."""
+"""Converts linear models and support vectors to OpenVINO: MatMul, Add and a post-transform."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ F32 = ElementType.F32
 
 
 def _scores(c: Conversion, op: onnx.LinearRegressor | onnx.LinearClassifier, x: Value) -> Value:
-    """One column for each row of coefficients."""
+    """The scores: one column for each row of coefficients."""
     rows = op.targets if isinstance(op, onnx.LinearRegressor) else op.rows
     if needed_rank(c, x) == 1:
         x = forms.unsqueeze(c, x, [0])
@@ -32,7 +32,7 @@ def _scores(c: Conversion, op: onnx.LinearRegressor | onnx.LinearClassifier, x: 
 
 
 def transformed(c: Conversion, scores: Value, how: str) -> Value:
-    """Rows of scores after a post_transform.
+    """Apply a post_transform to rows of scores.
 
     Raises:
         RefusedError: for SOFTMAX_ZERO and PROBIT.
@@ -53,7 +53,7 @@ def labelled(c: Conversion, scores: Value, labels: Sequence[int]) -> Value:
 
 
 def of_two(c: Conversion, score: Value, labels: Sequence[int], threshold: float) -> Value:
-    """The label of each row by the score [N, 1] of the second one."""
+    """Choose one of two labels per row, from the score [N, 1] of the second one."""
     above = c(comparison.Greater(), score, forms.scalar(c, threshold, score))
     place = forms.squeeze(c, forms.convert(c, above, ElementType.I64), [1])
     return forms.gather(c, c.i64(list(labels)), place, 0)
@@ -67,7 +67,9 @@ def import_regressor(c: Conversion, op: onnx.LinearRegressor, x: Value) -> Value
 
 @imports(onnx.LinearClassifier)
 def import_classifier(c: Conversion, op: onnx.LinearClassifier, x: Value) -> list[Value]:
-    """LinearClassifier of integers -> scores, TopK, Gather; of one row a comparison."""
+    """LinearClassifier of integers -> scores, TopK, Gather; a comparison for a single row of
+    scores.
+    """
     if op.classlabels_strings:
         raise c.refuse("its labels are strings", "give it integers and look the names up outside")
     scores = _scores(c, op, x)
@@ -84,7 +86,7 @@ def import_classifier(c: Conversion, op: onnx.LinearClassifier, x: Value) -> lis
 
 @imports(onnx.SVMRegressor)
 def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Value:
-    """SVMRegressor -> likeness to each vector, MatMul, Add; of one class a comparison."""
+    """SVMRegressor -> kernel values, MatMul, Add; a comparison for one class."""
     if needed_rank(c, x) == 1:
         x = forms.unsqueeze(c, x, [0])
     rows = forms.converted(c, x, F32)
@@ -99,7 +101,7 @@ def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Va
 
 
 def _likeness(c: Conversion, op: onnx.SVMRegressor, rows: Value) -> Value:
-    """[N, F] and the vectors [S, F] -> [N, S]."""
+    """Kernel values of rows [N, F] and support vectors [S, F]: [N, S]."""
     vectors = c.constant(np.array(op.support_vectors, np.float32).reshape(op.n_supports, -1), F32)
     gamma, shift, degree = (
         forms.scalar(c, item, rows) for item in (*op.kernel_params, 0.0, 0.0, 0.0)[:3]

@@ -1,4 +1,4 @@
-"""Decision trees in OpenVINO: all rows go down one level of all trees at a time."""
+"""Converts decision trees to OpenVINO: all rows descend one level of all trees at a time."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__: list[str] = []
 
 LEAF, MEMBER = MODES.index("LEAF"), MODES.index("BRANCH_MEMBER")
 
-#: Levels beyond which a graph of them would be larger than it is of use.
+#: Deeper trees are refused: their graph would be too large to be useful.
 DEEPEST = 64
 
-#: What a node compares, by its number.
+#: The comparisons of a node, by number.
 _COMPARISONS: tuple[Callable[[], Op], ...] = (
     comparison.LessEqual,
     comparison.Less,
@@ -38,7 +38,7 @@ _COMPARISONS: tuple[Callable[[], Op], ...] = (
 
 
 class _Descent:
-    """The tables of a forest as constants, and the way down."""
+    """The tables of a forest as constants, and the descent through them."""
 
     def __init__(self, c: Conversion, build: Callable[[], Forest], x: Value) -> None:
         try:
@@ -56,7 +56,7 @@ class _Descent:
         self.modes: list[int] = sorted({int(mode) for mode in inner})
 
     def table(self, items: Any, at: Value, like: Value | None = None) -> Value:
-        """The entry of a table for each node that `at` names."""
+        """Look up the table entry of each node in `at`."""
         element = ElementType.I64 if like is None else element_of(like)
         return forms.gather(self.c, self.c.constant(np.asarray(items), element), at, 0)
 
@@ -64,7 +64,7 @@ class _Descent:
         """The number of levels.
 
         Raises:
-            RefusedError: when a tree has no end, or is too deep.
+            RefusedError: when a tree has a cycle, or is too deep.
         """
         forest, level, steps = self.forest, self.forest.roots, 0
         while len(level := level[forest.modes[level] != LEAF]):
@@ -104,13 +104,13 @@ class _Descent:
         return holds
 
     def _compared(self, mode: int, at: Value, value: Value) -> Value:
-        """How each value compares with the split, or the set, of its node."""
+        """Compare each value with the split value, or the set, of its node."""
         if mode != MEMBER:
             split = self.table(self.forest.splits, at, value)
             return self.c(_COMPARISONS[mode](), value, split)
         nodes, members = self.forest.members
         widest = int(np.bincount(nodes, minlength=1).max())
-        # NaN equals nothing, so it fills up the smaller sets.
+        # NaN equals nothing, so it pads the smaller sets.
         sets = np.full((len(self.forest.modes), max(widest, 1)), np.nan, members.dtype)
         for node in np.unique(nodes):
             own = members[nodes == node]
@@ -119,7 +119,7 @@ class _Descent:
         return forms.reduce(self.c, "Or", hits, [2], keep=False)
 
     def scores(self, how: str, base: Any) -> Value:
-        """What the leaves of each row come to, and `base`: [N, targets]."""
+        """Combine the leaves of each row and add `base`: [N, targets]."""
         c, forest, at = self.c, self.forest, self.leaves()
         if how in ("SUM", "AVERAGE"):
             votes = self.table(forest.weights, at, self.x)
@@ -173,7 +173,7 @@ def import_classifier(c: Conversion, op: onnx.TreeEnsembleClassifier1, x: Value)
 
 
 def _both(c: Conversion, score: Value, *, share: bool, how: str) -> Value:
-    """Scores of both labels from that of the second one."""
+    """Compute the scores of both labels from the score of the second one."""
     if share:
         other = forms.subtract(c, forms.scalar(c, 1.0, score), score)
     else:

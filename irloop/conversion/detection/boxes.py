@@ -1,6 +1,6 @@
-"""Boxes (x1, y1, x2, y2) along the last axis, in ONNX: moved, clipped, measured.
+"""Moves, clips and measures boxes (x1, y1, x2, y2) along the last axis, in ONNX.
 
-`border` is what a side counts beyond the difference of its ends: 1 where ends are elements.
+`border` is added to each side length: 1 if the corners name the first and last element.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def refined(
     ends: bool,
     limit: float | None = None,
 ) -> Value:
-    """Boxes moved by shares of their size and grown by logarithms of at most `limit`.
+    """Shift boxes by fractions of their size and scale them by exponentials, bounded by `limit`.
 
-    With `ends` the border is taken off the high corner again.
+    With `ends` the border is subtracted from the high corner again.
     """
     low, _ = halves(c, boxes)
     shift, growth = halves(c, moves)
@@ -75,25 +75,25 @@ def refined(
 
 
 def centred_moves(c: Conversion, boxes: Value, moves: Value) -> Value:
-    """`refined` without a border: SSD's boxes from priors."""
+    """`refined` without a border: SSD's decoding of boxes from priors."""
     return refined(c, boxes, moves, 0.0, ends=False)
 
 
 def clipped(c: Conversion, boxes: Value, height: Value, width: Value) -> Value:
-    """Boxes between 0 and the bounds, which are [..., 1]."""
+    """Clip boxes to 0 and the bounds, which are [..., 1]."""
     high = forms.concat(c, [width, height, width, height], -1)
     return forms.maximum(c, forms.minimum(c, boxes, high), forms.scalar(c, 0.0, boxes))
 
 
 def with_border(c: Conversion, boxes: Value, border: float) -> Value:
-    """Boxes whose plain size is the size with a border."""
+    """Grow boxes so that their plain size equals their size with a border."""
     if not border:
         return boxes
     return forms.add(c, boxes, c.constant([0.0, 0.0, border, border], element_of(boxes)))
 
 
 def unfolded(c: Conversion, boxes: Value) -> Value:
-    """Boxes whose corners are in the wrong order made empty, as ONNX would swap the corners."""
+    """Make boxes empty whose corners are in the wrong order: ONNX would swap the corners."""
     low, high = halves(c, boxes)
     return forms.concat(c, [low, forms.maximum(c, low, high)], -1)
 
@@ -118,7 +118,7 @@ def _corners(c: Conversion, boxes: Value) -> list[Value]:
 
 
 def _sides(c: Conversion, boxes: list[Value], others: list[Value], border: float) -> list[Value]:
-    """Width and height of what boxes have in common, negative where they are apart."""
+    """Width and height of the intersection; negative if the boxes do not touch."""
     sides = []
     for at in range(2):
         low = forms.maximum(c, boxes[at], others[at])
@@ -128,7 +128,7 @@ def _sides(c: Conversion, boxes: list[Value], others: list[Value], border: float
 
 
 def overlap(c: Conversion, boxes: Value, others: Value, border: float) -> Value:
-    """The intersection over union of boxes that broadcast; 0 where one of them is empty."""
+    """The intersection over union of boxes that broadcast; 0 if one of them is empty."""
     zero, one = c.constant(0.0, element_of(boxes)), c.constant(1.0, element_of(boxes))
     corners = [_corners(c, item) for item in (boxes, others)]
     sides = _sides(c, corners[0], corners[1], border)
@@ -148,18 +148,18 @@ def touching(c: Conversion, boxes: Value, others: Value) -> Value:
 
 
 def both(c: Conversion, marks: Value) -> Value:
-    """True where both elements of the last axis are."""
+    """True where both elements of the last axis are true."""
     return c(comparison.And(), *(forms.gather(c, marks, c.i64(at), -1) for at in range(2)))
 
 
 def shifts(c: Conversion, x: Value, y: Value) -> Value:
-    """Places x [.., W, 1, 1] and y [H, 1, 1, 1] as what both corners move by, [H, W, 1, 4]."""
+    """Offsets of both corners, [H, W, 1, 4], from places x [.., W, 1, 1] and y [H, 1, 1, 1]."""
     along, down = c.constant([1.0, 0, 1, 0], F32), c.constant([0.0, 1, 0, 1], F32)
     return forms.add(c, forms.mul(c, x, along), forms.mul(c, y, down))
 
 
 def places(c: Conversion, count: Size, element: ElementType = I64) -> Value:
-    """0, 1, ... before `count`."""
+    """0, 1, ... count - 1."""
     if isinstance(count, int):
         return c.constant(list(range(count)), element)
     limit = forms.squeeze(c, count, [0])

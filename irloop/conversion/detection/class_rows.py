@@ -1,4 +1,4 @@
-"""What MulticlassNms and MatrixNms give in ONNX: rows of all classes in OpenVINO's orders."""
+"""Outputs of MulticlassNms and MatrixNms in ONNX: rows of all classes in OpenVINO's orders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ F32, I64 = ElementType.F32, ElementType.I64
 
 
 class _OfClasses(Protocol):
-    """What both operations say about their output."""
+    """The attributes that both operations share for their output."""
 
     @property
     def sort_result_type(self) -> str: ...
@@ -32,23 +32,23 @@ class _OfClasses(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What is kept: rows (item, class, box) [M, 3], by item and class, and their scores [M]."""
+    """The kept rows (item, class, box) [M, 3], sorted by item and class, and their scores [M]."""
 
     found: Value
     values: Value
     items: Size
 
     def taken(self, c: Conversion, order: Value) -> Rows:
-        """These rows in another order."""
+        """Reorder the rows."""
         found, values = (forms.gather(c, item, order, 0) for item in (self.found, self.values))
         return Rows(found, values, self.items)
 
 
 def sorted_rows(c: Conversion, op: _OfClasses, rows: Rows, *, by_class: bool) -> Rows:
-    """The best `keep_top_k` of each item, in the order that is asked for.
+    """The best `keep_top_k` rows of each item, in the requested order.
 
-    Equal scores are in the order of class and box. With `by_class` the order classid counts
-    for each item, too.
+    Rows of equal scores are sorted by class and box. With `by_class` the order classid applies
+    within each item as well.
     """
     item, label, box = (suppression.column(c, rows.found, at) for at in range(3))
     keys = [box, label, rows.values]
@@ -59,7 +59,7 @@ def sorted_rows(c: Conversion, op: _OfClasses, rows: Rows, *, by_class: bool) ->
     kind, across = op.sort_result_type.lower(), op.sort_result_across_batch
     item, label = (suppression.column(c, rows.found, at) for at in (0, 1))
     if across and kind == "score":
-        # Rows of equal scores stay in the order of their items.
+        # Rows of equal scores keep the order of their items.
         return rows.taken(c, suppression.ordered(c, rows.values))
     if kind == "classid" and across:
         return rows.taken(c, suppression.ordered(c, label))
@@ -76,7 +76,9 @@ def outputs(
     flat: Value,
     element: ElementType,
 ) -> list[Value]:
-    """Rows (class, score, box) [M, 6], their places in the list of `boxes` [P, 4], and counts."""
+    """Rows (class, score, box) [M, 6], their indices in the list of `boxes` [P, 4], and the
+    counts.
+    """
     label = forms.cast(c, forms.slice_(c, rows.found, [1], [2], [1]), F32)
     listed = forms.gather(c, boxes, flat, 0)
     table = forms.concat(c, [label, forms.unsqueeze(c, rows.values, [1]), listed], 1)
@@ -89,7 +91,7 @@ def outputs(
 
 
 def flat_places(c: Conversion, rows: Rows, boxes: Value) -> Value:
-    """Where the rows' boxes stand in the list of all items' boxes [N, P, 4]."""
+    """The indices of the rows' boxes in the list of all boxes [N, P, 4]."""
     count = OnnxSizes(c).list([OnnxSizes(c).of(boxes, 3)[1]])
     item, box = (suppression.column(c, rows.found, at) for at in (0, 2))
     return forms.add(c, forms.mul(c, item, count), box)

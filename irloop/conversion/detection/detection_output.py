@@ -1,4 +1,6 @@
-"""DetectionOutput in ONNX: boxes decoded from priors, NonMaxSuppression, the best of each item."""
+"""Converts DetectionOutput to ONNX: decode boxes from priors, suppress, keep the best of each
+item.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def export_detections(
     first_scores: Value | None = None,
     first_moves: Value | None = None,
 ) -> Value:
-    """DetectionOutput -> decoding, TopK, NonMaxSuppression, and rows up to the first of -1."""
+    """DetectionOutput -> decoding, TopK, NonMaxSuppression; the list ends at the first item of
+    -1.
+    """
     suppression.require_opset(c)
     case = _Case(c, op, moves, scores, priors)
     boxes = case.boxes(moves, priors, first_moves)
@@ -67,7 +71,7 @@ class _Case:
         self.classes = op.classes() or self.sizes.by(all_scores, self.priors)
 
     def _moves(self, moves: Value) -> Value:
-        """[N, L, P, 4]: a list of moves for each class, or one for all."""
+        """Offsets [N, L, P, 4]: one list for each class, or one for all."""
         wide = forms.cast(self.c, moves, F32)
         if self.op.share_location:
             return self.sizes.reshape(wide, [self.items, 1, self.priors, 4])
@@ -92,7 +96,7 @@ class _Case:
         return boxes, self.sizes.reshape(own, [self.lists, 1, self.priors, 4])
 
     def boxes(self, moves: Value, priors: Value, first: Value | None) -> Value:
-        """[N, L, P, 4]."""
+        """The decoded boxes [N, L, P, 4]."""
         boxes, variances = self._priors(priors)
         for given in (first, moves):
             if given is None:
@@ -108,7 +112,7 @@ class _Case:
         return boxes
 
     def worth(self, scores: Value, first: Value | None) -> Value:
-        """Scores [N, C, P]; priors that show nothing are background."""
+        """Scores [N, C, P]; priors without an object count as background."""
         c = self.c
         wide = forms.cast(c, scores, F32)
         split = self.sizes.reshape(wide, [self.items, self.priors, self.classes])
@@ -124,7 +128,7 @@ class _Case:
 
 
 def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: Value) -> Value:
-    """Rows where each box is of its best class only; class 0 is never one."""
+    """Rows in which each box belongs to its best class only; class 0 never wins."""
     low = c.constant(-1.0, F32)
     allowed = worth
     label = forms.unsqueeze(c, geometry.places(c, case.classes), [1])
@@ -149,7 +153,7 @@ def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: V
     )
     if found.index is None:
         return rows
-    # The index is of the item: all classes have one list of boxes.
+    # The index is per item: all classes share one list of boxes.
     return suppression.Candidates(boxes, worth, _spread(c, case, found.index)).origin(c, rows)
 
 
@@ -160,21 +164,21 @@ def _elements(c: Conversion, data: Value, index: Value) -> Value:
 
 
 def _spread(c: Conversion, case: _Case, index: Value) -> Value:
-    """[N, 1, K] for every class."""
+    """Repeat an index [N, 1, K] for every class."""
     one = c.i64([1])
     shape = forms.concat(c, [one, case.sizes.list([case.classes]), one], 0)
     return forms.expand(c, index, shape)
 
 
 def _of_class(c: Conversion, boxes: Value, label: Value) -> Value:
-    """The boxes [N, 1, P, 4] of the class [N, 1, P] that each prior shows."""
+    """The boxes [N, 1, P, 4] of the class [N, 1, P] of each prior."""
     by_prior = forms.transpose(c, boxes, [0, 2, 1, 3])
     index = forms.transpose(c, label, [0, 2, 1])
     return forms.transpose(c, suppression.members(c, by_prior, index), [0, 2, 1, 3])
 
 
 def _limited(c: Conversion, rows: Value, values: Value, items: Size, limit: int) -> Value:
-    """Which rows are among the best of their item, in the order that they have."""
+    """Select the rows that are among the best of their item; keep their order."""
     item = suppression.column(c, rows, 0)
     keys = [suppression.column(c, rows, 2), values]
     if items != 1:
@@ -187,7 +191,7 @@ def _limited(c: Conversion, rows: Value, values: Value, items: Size, limit: int)
 def _listed(
     c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, rows: Value, values: Value
 ) -> Value:
-    """[1, 1, rows, 7]: item, class, score and box; an item of -1 behind the last."""
+    """[1, 1, rows, 7]: item, class, score and box; an item of -1 after the last row."""
     label = forms.slice_(c, rows, [1], [2], [1])
     place = rows
     if op.share_location:

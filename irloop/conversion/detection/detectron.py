@@ -1,4 +1,4 @@
-"""What Detectron's models do around their proposals, in ONNX."""
+"""Converts Detectron's operations around its proposals to ONNX."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def export_grid(
     features: Value,
     image: Value,
 ) -> Value:
-    """ExperimentalDetectronPriorGridGenerator -> Add of a grid, zeros where it is too small."""
+    """ExperimentalDetectronPriorGridGenerator -> Add of a grid; zeros where the grid is too
+    small.
+    """
     sizes = OnnxSizes(c)
     (height, width), (rows, columns) = (sizes.of(value, 4)[2:] for value in (features, image))
     own = (op.h or height, op.w or width)
@@ -48,7 +50,7 @@ def export_grid(
 
 
 def _centres(c: Conversion, count: Size, length: Size, stride: float) -> Value:
-    """The middles of `count` elements of an axis of an image."""
+    """The centres of `count` elements along an axis of an image."""
     middle = forms.add(c, geometry.places(c, count, F32), c.constant(0.5, F32))
     if stride:
         return forms.mul(c, middle, c.constant(stride, F32))
@@ -60,7 +62,7 @@ def _centres(c: Conversion, count: Size, length: Size, stride: float) -> Value:
 
 
 def _filled_up(c: Conversion, sizes: OnnxSizes, rows: Value, total: Size) -> Value:
-    """The first `total` rows [.., 4], zeros behind the last."""
+    """The first `total` rows [.., 4], padded with zeros."""
     zeros = forms.constant_of_shape(c, sizes.list([total, 4]), 0.0, F32)
     whole = forms.concat(c, [rows, zeros], 0)
     return forms.slice_by(c, whole, c.i64([0]), sizes.list([total]), c.i64([0]))
@@ -70,7 +72,7 @@ def _filled_up(c: Conversion, sizes: OnnxSizes, rows: Value, total: Size) -> Val
 def export_best(
     c: Conversion, op: ov.ExperimentalDetectronTopKROIs, rois: Value, scores: Value
 ) -> Value:
-    """ExperimentalDetectronTopKROIs -> TopK and Gather, zeros behind too few regions."""
+    """ExperimentalDetectronTopKROIs -> TopK and Gather, padded with zeros."""
     import numpy as np
 
     dims = shape_of(scores).dims
@@ -88,7 +90,7 @@ def export_best(
 def export_pyramid(
     c: Conversion, op: ov.ExperimentalDetectronROIFeatureExtractor, rois: Value, *maps: Value
 ) -> list[Value]:
-    """ExperimentalDetectronROIFeatureExtractor -> RoiAlign of each map, the fitting one chosen."""
+    """ExperimentalDetectronROIFeatureExtractor -> RoiAlign of each map, then a choice by level."""
     if op.aligned and c.opset < 16:
         raise c.refuse("RoiAlign knows half pixels since opset 16", opset=16)
     if c.opset < 10:
@@ -124,14 +126,16 @@ def _align(
 
 
 def _one_element_large(c: Conversion, rois: Value, scale: float) -> Value:
-    """Regions of at least one element of a map: RoiAlign with half pixels takes smaller ones."""
+    """Grow regions to at least one element of a map: RoiAlign with half pixels accepts smaller
+    ones.
+    """
     low, high = geometry.halves(c, rois)
     least = forms.add(c, low, forms.scalar(c, scale, rois))
     return forms.concat(c, [low, forms.maximum(c, high, least)], 1)
 
 
 def _level(c: Conversion, rois: Value, count: int) -> Value:
-    """The map each region is read from, [R, 1, 1, 1] of f32; -1 for an empty region."""
+    """The pyramid level of each region, [R, 1, 1, 1] of f32; -1 for an empty region."""
     wide = forms.cast(c, rois, ElementType.F32)
     size = forms.sub(c, forms.slice_(c, wide, [2], [4], [1]), forms.slice_(c, wide, [0], [2], [1]))
     area = forms.reduce(c, "Prod", size, [1])
@@ -160,7 +164,7 @@ def export_detections(
     """ExperimentalDetectronDetectionOutput -> NonMaxSuppression of each class, TopK."""
     suppression.require_opset(c)
     regions = forms.cast(c, rois, F32)
-    # One item [1, C, R] whose classes have boxes of their own.
+    # One item [1, C, R]; each class has its own boxes.
     boxes = _decoded(c, op, regions, forms.cast(c, moves, F32))
     low, high = geometry.halves(c, regions)
     solid = geometry.both(c, forms.less(c, low, high))
@@ -206,7 +210,7 @@ def _decoded(
 
 
 def _best_if_too_many(c: Conversion, values: Value, limit: int) -> Value:
-    """The order of rows: by score where there are more than `limit`, else as they are."""
+    """The order of rows: by score if there are more than `limit`, else unchanged."""
     order = suppression.ordered(c, values)
     count = suppression.number(c, order)
     place = forms.range_(c, c.i64(0), forms.squeeze(c, count, [0]), c.i64(1))

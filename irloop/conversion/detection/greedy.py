@@ -1,6 +1,6 @@
-"""Suppression as a Loop in ONNX, for overlaps and rules that NonMaxSuppression does not have.
+"""Greedy suppression as an ONNX Loop, for overlaps and rules that NonMaxSuppression lacks.
 
-Each iteration takes the best box that is left of every class of every item at once.
+Each iteration takes the best remaining box of every class of every item at once.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ F32 = ElementType.F32
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a box that is taken does to the others.
+    """How a taken box affects the others.
 
-    `share` of boxes [N, L, P, F] and those taken, [N, C, 1, F], is their overlap [N, C, P].
-    `update` of the scores that are left [N, C, P], the overlap and the `states` gives the scores
-    (minus infinity for what is suppressed) and the states of the next iteration.
+    `share` of boxes [N, L, P, F] and the taken ones, [N, C, 1, F], is their overlap [N, C, P].
+    `update` of the remaining scores [N, C, P], the overlap and the `states` gives the scores (minus
+    infinity for a suppressed box) and the states of the next iteration.
     """
 
     share: Callable[[Conversion, Value, Value], Value]
@@ -41,14 +41,15 @@ class Rule:
 def greedy(
     c: Conversion, boxes: Value, scores: Value, limit: Value | None, rule: Rule
 ) -> tuple[Value, Value]:
-    """Rows (item, class, box) [M, 3] of what is kept, best first in a class; and their scores.
+    """The kept rows (item, class, box) [M, 3], best first within a class, and their scores.
 
-    Boxes are features [N, L, P, F] of any kind, L being 1 or C; scores [N, C, P] are f32, minus
-    infinity for what is no candidate. At most `limit` (an i64 list of one) of a class are kept.
+    Boxes are features [N, L, P, F] of any kind, with L 1 or C; scores [N, C, P] are f32, minus
+    infinity for boxes that are no candidates. At most `limit` (an i64 list of one) per class are
+    kept.
     """
     trips = OnnxSizes(c).list([OnnxSizes(c).of(boxes, 4)[2]])
     trips = trips if limit is None else forms.minimum(c, trips, limit)
-    # One iteration at least: the shapes of what none has stacked are not known everywhere.
+    # At least one iteration: not every runtime knows the shape of a stack of zero parts.
     trips = forms.maximum(c, trips, c.i64([1]))
     chosen, worth = (_by_class(c, scan) for scan in _stacked(c, boxes, scores, trips, rule))
     kept = forms.less(c, c.constant(suppression.LOWEST, F32), worth)
@@ -62,7 +63,7 @@ def greedy(
 def _stacked(
     c: Conversion, boxes: Value, scores: Value, trips: Value, rule: Rule
 ) -> tuple[Value, ...]:
-    """The box that each iteration takes of each class, [T, N, C, 1], and its score."""
+    """The box taken from each class in each iteration, [T, N, C, 1], and its score."""
     flat, first = suppression.one_list(c, boxes), suppression.first_places(c, boxes)
     place = places(c, OnnxSizes(c).of(boxes, 4)[2])
     loop = OnnxLoop(c, "suppression")
@@ -78,7 +79,7 @@ def _stacked(
     own = forms.equal(inner, loop.capture(place), best)
     left = forms.where(inner, own, inner.constant(suppression.OUT, F32), left)
     most = forms.reduce(inner, "Max", left, [0, 1, 2], keep=False)
-    # Runtimes give the lowest number for the maximum of nothing but minus infinity.
+    # Runtimes return the lowest finite number as the maximum of only minus infinity.
     more = forms.less(inner, inner.constant(suppression.LOWEST, F32), most)
     start = c.constant(True, ElementType.BOOLEAN)
     trip = forms.squeeze(c, trips, [0])
@@ -87,5 +88,5 @@ def _stacked(
 
 
 def _by_class(c: Conversion, scan: Value) -> Value:
-    """[T, N, C, 1] as [N, C, T]."""
+    """Transpose [T, N, C, 1] to [N, C, T]."""
     return forms.transpose(c, forms.squeeze(c, scan, [3]), [1, 2, 0])

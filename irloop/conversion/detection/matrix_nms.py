@@ -1,4 +1,4 @@
-"""MatrixNms in ONNX: all pairs of boxes of a class compared, no box waiting for another."""
+"""Converts MatrixNms to ONNX: all pairs of boxes of a class are compared at once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def export_matrix_nms(c: Conversion, op: ov.MatrixNms, boxes: Value, scores: Val
 
 
 def _most(c: Conversion, worth: Value, best: int) -> Value:
-    """The largest number of candidates of a class, and at most `best`; 1 where there is none."""
+    """The largest number of candidates of any class, at most `best` and at least 1."""
     candidate = forms.less(c, c.constant(suppression.LOWEST, F32), worth)
     counts = forms.reduce(c, "Sum", forms.cast(c, candidate, I64), [2])
     most = forms.reshape(c, forms.reduce(c, "Max", counts, [0, 1]), [1])
@@ -52,7 +52,7 @@ def _most(c: Conversion, worth: Value, best: int) -> Value:
 
 
 def _decay(c: Conversion, op: ov.MatrixNms, boxes: Value) -> Value:
-    """By what the better boxes lower the score of each of [N, C, K, 4], best first."""
+    """The factor by which better boxes lower the score of each of [N, C, K, 4], best first."""
     border = 0.0 if op.normalized else 1.0
     own, others = forms.unsqueeze(c, boxes, [3]), forms.unsqueeze(c, boxes, [2])
     share = geometry.overlap(c, own, others, border)

@@ -1,6 +1,6 @@
-"""MulticlassNms in ONNX: NonMaxSuppression, then the orders that OpenVINO has.
+"""Converts MulticlassNms to ONNX: NonMaxSuppression, then OpenVINO's orders.
 
-A threshold that shrinks with each box that is kept (nms_eta) is a Loop.
+A threshold that shrinks with each kept box (nms_eta) needs a Loop.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Regions of interest in the other dialect."""
+"""Converts regions of interest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ F32 = ElementType.F32
 
 @exports(ov.ROIPooling)
 def export_roi_pooling(c: Conversion, op: ov.ROIPooling, data: Value, rois: Value) -> Value:
-    """ROIPooling -> MaxRoiPool, or GridSample where it is bilinear."""
+    """ROIPooling -> MaxRoiPool, or GridSample for the bilinear method."""
     if op.method.lower() == "bilinear":
         return _bilinear(c, op.size(), data, rois)
     item, *box = _columns(c, rois)
@@ -42,7 +42,7 @@ def _columns(c: Conversion, rois: Value) -> list[Value]:
 
 
 def up_to_the_end(c: Conversion, item: Value, result: Value) -> Value:
-    """[R, ., ., .] where zeros stand from the first negative item [R, 1] on: the list ends there.
+    """[R, ., ., .] with zeros from the first negative item [R, 1] on, where the list ends.
 
     Raises:
         RefusedError: before opset 11.
@@ -61,13 +61,13 @@ def _items(c: Conversion, data: Value, item: Value) -> Value:
 
 
 def _bilinear(c: Conversion, size: tuple[int, int], data: Value, rois: Value) -> Value:
-    """The item of each region sampled at a grid from corner to corner; nothing outside."""
+    """Sample the item of each region at a grid from corner to corner; 0 outside."""
     item, *box = _columns(c, rois)
     return up_to_the_end(c, item, _sampled(c, size, _items(c, data, item), box))
 
 
 def _sampled(c: Conversion, size: tuple[int, int], items: Value, box: list[Value]) -> Value:
-    """Maps [R, C, H, W] at a grid of places in boxes x1, y1, x2, y2 of 0..1; 0 outside."""
+    """Sample maps [R, C, H, W] at a grid in boxes x1, y1, x2, y2 of 0..1; 0 outside."""
     x1, y1, x2, y2 = box
     across, down = _axis(c, x1, x2, size[1]), _axis(c, y1, y2, size[0])
     # [R, h, w] of both coordinates
@@ -81,7 +81,9 @@ def _sampled(c: Conversion, size: tuple[int, int], items: Value, box: list[Value
 
 
 def _axis(c: Conversion, low: Value, high: Value, count: int) -> Value:
-    """Places [R, count] in -1..1 between two bounds [R, 1] in 0..1; the middle for one place."""
+    """Places [R, count] in -1..1 between two bounds [R, 1] in 0..1; a single place is the
+    middle.
+    """
     import numpy as np
 
     shares = np.full((1, 1), 0.5) if count == 1 else np.linspace(0.0, 1.0, count)[None]
@@ -104,7 +106,7 @@ def _inside(c: Conversion, x: Value, y: Value) -> Value:
 def export_roi_align(
     c: Conversion, op: ov.ROIAlign | ov.ROIAlign9, data: Value, rois: Value, items: Value
 ) -> Value:
-    """ROIAlign -> RoiAlign; the largest sample by sampling finer and MaxPool."""
+    """ROIAlign -> RoiAlign; the maximum by finer sampling and MaxPool."""
     aligned = op.alignment()
     finest = op.mode.lower() == "max"
     ratio = op.sampling_ratio
@@ -135,14 +137,16 @@ def export_roi_align(
         window = (factor, factor)
         pool = onnx_pooling.MaxPool(kernel_shape=window, strides=window)
         result = c.emit(pool, result, n_outputs=1).outputs[0]
-    # OpenVINO starts from 0 when it looks for the largest sample.
+    # OpenVINO starts its search for the largest sample from 0.
     return forms.maximum(c, result, forms.scalar(c, 0.0, result))
 
 
 def _largest(
     c: Conversion, op: ov.ROIAlign | ov.ROIAlign9, data: Value, rois: Value, items: Value
 ) -> Value:
-    """The largest of samples whose number depends on the region, or 0, each gathered."""
+    """The largest sample, or 0, by a Gather of each; the number of samples depends on the
+    region.
+    """
     aligned = op.alignment()
     maps = roi_samples.maps_of(c, data, items)
     before = c.constant(0.5 if aligned == "half_pixel" else 0.0, F32)
@@ -200,7 +204,7 @@ def _part(c: Conversion, low: Value, high: Value, at: int, count: int) -> tuple[
 
 
 def _average(c: Conversion, op: ov.PSROIPooling, items: Value, box: list[Value]) -> Value:
-    """The mean of each bin: products of the maps with a mask of its rows and of its columns."""
+    """The mean of each bin: the maps times a mask of its rows and a mask of its columns."""
     sizes, group = OnnxSizes(c), op.group_size
     height, width = sizes.of(items, 4)[2:]
     x1, y1, x2, y2 = box

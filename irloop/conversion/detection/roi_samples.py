@@ -1,6 +1,6 @@
-"""Samples of regions in ONNX: the four elements around each place gathered and weighed.
+"""Samples regions in ONNX: gathers and weighs the four elements around each place.
 
-Samples of regions are [R, bins down, samples down, bins along, samples along].
+Samples of regions are [R, bins y, samples y, bins x, samples x].
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ F32, I64 = ElementType.F32, ElementType.I64
 
 @dataclass(frozen=True, slots=True)
 class Maps:
-    """Feature maps as a list of elements, [P] or with channels at its end, [P, C].
+    """Feature maps as a list of elements, [P], or [P, C] with channels last.
 
-    `first` is where the map of each sample starts.
+    `first` is the start of the map of each sample.
     """
 
     table: Value
@@ -35,9 +35,9 @@ class Maps:
     width: Size
 
     def read(self, c: Conversion, y: Value, x: Value, margin: float) -> tuple[Value, Value]:
-        """Values at places that broadcast, 0 where they are more than `margin` outside.
+        """Values at places that broadcast; 0 for places more than `margin` outside.
 
-        Also 1 for each sample that is inside, else 0.
+        Also returns 1 for each sample inside, else 0.
         """
         inside = c(
             comparison.And(),
@@ -70,14 +70,14 @@ def _number(c: Conversion, size: Size) -> Value:
 
 
 def _inside(c: Conversion, place: Value, size: Size, margin: float) -> Value:
-    """True from `margin` before the first element to as much behind the last."""
+    """True from `margin` before the first element to `margin` after the last."""
     last = forms.add(c, _number(c, size), c.constant(margin - 1.0, F32))
     low = at_least(c, place, c.constant(-margin, F32))
     return c(comparison.And(), low, at_least(c, last, place))
 
 
 def _corners(c: Conversion, place: Value, size: Size) -> list[tuple[Value, Value]]:
-    """The two elements around each place moved inside, and their weights."""
+    """The two elements around each place, clamped to the map, and their weights."""
     last = forms.sub(c, _number(c, size), c.constant(1.0, F32))
     bounded = forms.minimum(c, forms.maximum(c, place, c.constant(0.0, F32)), last)
     low = c(elementwise.Floor(), bounded)
@@ -88,7 +88,7 @@ def _corners(c: Conversion, place: Value, size: Size) -> list[tuple[Value, Value
 
 
 def maps_of(c: Conversion, data: Value, items: Value) -> Maps:
-    """The maps [N, C, H, W] of the items [R], all channels of a place read at once.
+    """The maps [N, C, H, W] of the items [R]; all channels of a place are read at once.
 
     Raises:
         RefusedError: before opset 11.
@@ -104,16 +104,16 @@ def maps_of(c: Conversion, data: Value, items: Value) -> Maps:
 
 
 def number_of(c: Conversion, rois: Value, at: int) -> Value:
-    """One of the numbers of each region, [R, 1, 1, 1, 1] of f32."""
+    """One column of the regions, [R, 1, 1, 1, 1] of f32."""
     own = forms.gather(c, forms.cast(c, rois, F32), c.i64(at), 1)
     return forms.reshape(c, own, [-1, 1, 1, 1, 1])
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The samples of one side: their places from its middle, and how many each bin has.
+    """The samples along one side: their distance from its middle, and the number in each bin.
 
-    `own` is true for each sample that its region has; that with most of them counts for all.
+    `own` is true for each sample that its region has; the region with most samples sets the size.
     """
 
     place: Value
@@ -124,9 +124,9 @@ class Side:
 def side(
     c: Conversion, length: Value, bins: int, ratio: int, axes: Sequence[int], least: float
 ) -> Side:
-    """Samples of sides [R, 1, 1, 1, 1], the bins and their samples along two axes.
+    """Samples of sides [R, 1, 1, 1, 1]: the bins and their samples along two axes.
 
-    Without a ratio there is about one an element, and at least `least` of them.
+    Without a ratio there is about one sample per element, and at least `least`.
     """
     if ratio > 0:
         count = c.constant([[[[[float(ratio)]]]]], F32)

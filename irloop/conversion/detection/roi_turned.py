@@ -1,4 +1,4 @@
-"""Regions in ONNX that are turned or whose bins move."""
+"""Converts rotated regions, and regions whose bins move, to ONNX."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _channels(outputs: int, group: int) -> object:
 
 
 def _bound(c: Conversion, op: ov.DeformablePSROIPooling, number: Value, at: int) -> Value:
-    """A bound of the region in elements of the map; the last element counts."""
+    """A bound of the region in elements of the map; the last element is included."""
     half = c.constant(0.5, F32)
     size = c(elementwise.Floor(), forms.add(c, c(elementwise.Abs(), number), half))
     whole = forms.mul(c, c(elementwise.Sign(), number), size)
@@ -106,7 +106,7 @@ def _bound(c: Conversion, op: ov.DeformablePSROIPooling, number: Value, at: int)
 def _shifts(
     c: Conversion, op: ov.DeformablePSROIPooling, offsets: Value | None
 ) -> tuple[Value | None, Value | None]:
-    """How far each bin moves along and down, as a share of the region."""
+    """The horizontal and vertical offset of each bin, as a fraction of the region."""
     import numpy as np
 
     if offsets is None:
@@ -135,7 +135,7 @@ def _samples(
     shift: Value | None,
     axis: int,
 ) -> Value:
-    """Places on one axis, bins along `axis`, samples along the second axis behind it."""
+    """Places on one axis: bins along `axis`, samples along the second axis after it."""
     import numpy as np
 
     shapes = np.ones((2, 6), np.int64)

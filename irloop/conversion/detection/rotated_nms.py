@@ -1,4 +1,4 @@
-"""NMSRotated in ONNX: a Loop that measures what turned boxes have in common with the one taken.
+"""Converts NMSRotated to ONNX: a Loop that intersects rotated boxes with the taken one.
 
 A box is nine numbers of f64: the x of its corners in order, their y, and its area.
 """
@@ -24,10 +24,10 @@ __all__: list[str] = []
 
 F32, F64, I64 = ElementType.F32, ElementType.F64, ElementType.I64
 
-#: Corners of both boxes and crossings of their sides.
+#: The corners of both boxes and the crossings of their sides.
 _POINTS = 4 + 4 + 16
 
-#: Both coordinates of points or directions; they broadcast.
+#: Both coordinates of points or directions, which broadcast.
 Pair = tuple[Value, Value]
 
 
@@ -61,7 +61,7 @@ def export_rotated(
 
 def _turned(c: Conversion, boxes: Value, *, clockwise: bool) -> Value:
     """Boxes [N, P, 5] (centre x, centre y, width, height, angle) as [N, P, 9]."""
-    # The angle is of f32, and runtimes know the cosine of nothing wider.
+    # The angle is f32: runtimes have no cosine of a wider type.
     narrow = forms.slice_(c, forms.cast(c, boxes, F32), [4], [5], [2])
     x, y, width, height = (
         forms.slice_(c, forms.cast(c, forms.cast(c, boxes, F32), F64), [at], [at + 1], [2])
@@ -90,7 +90,7 @@ def _polygon(c: Conversion, boxes: Value) -> Pair:
 
 
 def _rolled(c: Conversion, values: Value) -> Value:
-    """Each element replaced by the one behind it, around the last axis."""
+    """Rotate the last axis by one element."""
     ends = [_part(c, values, 1, _POINTS), _part(c, values, 0, 1)]
     return forms.concat(c, ends, -1)
 
@@ -123,7 +123,7 @@ def _within(c: Conversion, points: Pair, polygon: Pair) -> Value:
 
 
 def _crossings(c: Conversion, left: Pair, right: Pair) -> tuple[Pair, Value]:
-    """Where sides of two polygons cross, [N, C, P, 16], and which of them do."""
+    """The crossings of the sides of two polygons, [N, C, P, 16], and which of them exist."""
     first, second = _outer(c, _sides(c, left), 4), _outer(c, _sides(c, right), 3)
     start = _outer(c, left, 4)
     between = _minus(c, _outer(c, right, 3), start)
@@ -154,7 +154,7 @@ def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
 
 
 def _shared(c: Conversion, left: Pair, right: Pair) -> Value:
-    """The area that pairs of turned boxes have in common, [N, C, P, 1]."""
+    """The intersection area of pairs of rotated boxes, [N, C, P, 1]."""
     crossing, crosses = _crossings(c, left, right)
     whole = forms.shape(c, _part(c, crossing[0], 0, 4))
     zero = c.constant(0.0, F64)
@@ -167,7 +167,7 @@ def _shared(c: Conversion, left: Pair, right: Pair) -> Value:
         points = forms.concat(c, [*ends, crossing[axis]], 3)
         total = forms.reduce(c, "Sum", forms.where(c, known, points, zero), [3])
         away = forms.sub(c, points, forms.div(c, total, number))
-        # Points that are none stand in the middle and add no area.
+        # Points that do not exist move to the middle and add no area.
         around.append(forms.where(c, known, away, zero))
     turn = forms.where(c, known, _turn(c, (around[0], around[1])), c.constant(9.0, F64))
     _, order = forms.topk(c, turn, c.i64([_POINTS]), 3, largest=False)

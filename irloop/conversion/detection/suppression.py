@@ -1,7 +1,7 @@
-"""What operations that choose among boxes share in ONNX: suppression, limits, orders, filling up.
+"""Shared parts of operations that select boxes in ONNX: suppression, limits, orders, padding.
 
-Boxes are [N, L, P, 4], f32, L being 1 where all classes have the same; scores are [N, C, P].
-What is chosen is a list of rows (item, class, box), [M, 3].
+Boxes are [N, L, P, 4] of f32, with L 1 if all classes share them; scores are [N, C, P]. The
+selection is a list of rows (item, class, box), [M, 3].
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ __all__ = [
 
 F32, I64 = ElementType.F32, ElementType.I64
 
-#: The score of what is no candidate, and the threshold that only such a score is below.
+#: The score of a box that is no candidate, and a threshold above that score only.
 OUT, LOWEST = float("-inf"), -3.4028234663852886e38
 
 
 def require_opset(c: Conversion) -> None:
-    """Refuse opsets that lack what all of this is made of (GatherND, Range, CumSum, TopK).
+    """Refuse opsets without GatherND, Range, CumSum and TopK.
 
     Raises:
         RefusedError: before opset 11.
@@ -58,7 +58,7 @@ def require_opset(c: Conversion) -> None:
 
 
 def number(c: Conversion, values: Value) -> Value:
-    """How many rows there are, an i64 list of one element."""
+    """The number of rows, an i64 list of one element."""
     return forms.gather(c, forms.shape(c, values), c.i64([0]), 0)
 
 
@@ -73,12 +73,12 @@ def read(c: Conversion, data: Value, rows: Value) -> Value:
 
 
 def dropped(c: Conversion, scores: Value, kept: Value) -> Value:
-    """Scores of candidates only; what is not `kept` is none."""
+    """Set the scores of boxes that are not `kept` to that of no candidate."""
     return forms.where(c, kept, scores, c.constant(OUT, F32))
 
 
 def without_class(c: Conversion, scores: Value, classes: Size, background: int) -> Value:
-    """Scores [N, C, P] in which the background is no candidate; -1 is none."""
+    """Scores [N, C, P] without candidates in the background class; -1 means no background class."""
     if background < 0:
         return scores
     label = forms.unsqueeze(c, places(c, classes), [1])
@@ -87,7 +87,7 @@ def without_class(c: Conversion, scores: Value, classes: Size, background: int) 
 
 
 def just_below(number: float) -> float:
-    """The next smaller f32: "more than" it is "at least" the number itself."""
+    """The next smaller f32: "more than" it is the same as "at least" the number."""
     import numpy as np
 
     return float(np.nextafter(np.float32(number), np.float32(-np.inf)))
@@ -97,7 +97,7 @@ def just_below(number: float) -> float:
 class Candidates:
     """The best boxes of each class: boxes [N, C, K, 4] (or [N, 1, P, 4]), scores [N, C, K].
 
-    `index` [N, C, K] is where they stood; None where nothing was left out.
+    `index` [N, C, K] holds their original positions; None if no box was left out.
     """
 
     boxes: Value
@@ -105,7 +105,7 @@ class Candidates:
     index: Value | None
 
     def origin(self, c: Conversion, rows: Value) -> Value:
-        """Rows with the places that boxes had at first."""
+        """Rows with the original positions of the boxes."""
         if self.index is None:
             return rows
         box = forms.unsqueeze(c, read(c, self.index, rows), [1])
@@ -113,7 +113,7 @@ class Candidates:
 
 
 def first_places(c: Conversion, boxes: Value) -> Value:
-    """Where each list of boxes [N, L, P, F] starts when all are one list, [N, L, 1]."""
+    """The start of each list of boxes [N, L, P, F] in one joined list, [N, L, 1]."""
     sizes = OnnxSizes(c)
     items, lists, count, _ = sizes.of(boxes, 4)
     item = forms.reshape(c, places(c, items), [-1, 1, 1])
@@ -125,18 +125,18 @@ def first_places(c: Conversion, boxes: Value) -> Value:
 
 
 def members(c: Conversion, boxes: Value, index: Value) -> Value:
-    """Boxes [N, L, P, F] at an index [N, C, K] of axis 2: [N, C, K, F]; L is 1 or C."""
+    """Select boxes [N, L, P, F] by an index [N, C, K] of axis 2: [N, C, K, F]; L is 1 or C."""
     return forms.gather(c, one_list(c, boxes), forms.add(c, index, first_places(c, boxes)), 0)
 
 
 def one_list(c: Conversion, boxes: Value) -> Value:
-    """Boxes [N, L, P, F] as [N * L * P, F]."""
+    """Reshape boxes [N, L, P, F] to [N * L * P, F]."""
     sizes = OnnxSizes(c)
     return forms.reshape_to(c, boxes, sizes.list([-1, sizes.of(boxes, 4)[3]]))
 
 
 def candidates(c: Conversion, boxes: Value, scores: Value, best: int) -> Candidates:
-    """The `best` boxes of each class, best first; -1 is no limit."""
+    """The `best` boxes of each class, best first; -1 means no limit."""
     count = OnnxSizes(c).of(scores, 3)[2]
     if best < 0 or (isinstance(count, int) and count <= best):
         return Candidates(boxes, scores, None)
@@ -161,9 +161,11 @@ def suppressed(
     best: int = -1,
     limit: int = -1,
 ) -> Value:
-    """NonMaxSuppression: rows of what overlaps no better box of its class by more than `overlap`.
+    """NonMaxSuppression: rows of boxes that overlap no better box of their class by more than
+    `overlap`.
 
-    Scores have to be above `least` (None: candidates at all); `best` of a class are looked at,
+    Only scores above `least` count (None: all candidates); the `best` boxes of a class take part,
+    and
     `limit` of a class are kept. The order is by item, class and score.
     """
     sizes = OnnxSizes(c)
@@ -175,7 +177,8 @@ def suppressed(
         own = sizes.reshape(found.boxes, [items, count, 4])
         rows = c(nms.NonMaxSuppression(), own, found.scores, most, *thresholds)
         return found.origin(c, rows)
-    # NonMaxSuppression has one list of boxes for all classes of an item: each class is an item.
+    # NonMaxSuppression has one list of boxes for all classes of an item, so each class becomes an
+    # item.
     groups = sizes.times(items, lists)
     own = sizes.reshape(found.boxes, [groups, count, 4])
     worth = sizes.reshape(found.scores, [groups, 1, count])
@@ -187,9 +190,9 @@ def suppressed(
 
 
 def ordered(c: Conversion, *keys: Value) -> Value:
-    """The order [M] by several keys [M], the last of them the first.
+    """The order [M] by several keys [M]; the last key is the most significant.
 
-    Whole numbers are in ascending order, scores in descending order.
+    Integers are sorted in ascending order, scores in descending order.
     """
     order: Value | None = None
     for key in keys:
@@ -197,7 +200,7 @@ def ordered(c: Conversion, *keys: Value) -> Value:
         count = number(c, given)
         whole = element_of(given).is_integer
         if whole:
-            # No two are equal: not every runtime keeps the order of equals.
+            # All keys are distinct: not every runtime has a stable TopK.
             place = forms.range_(c, c.i64(0), forms.squeeze(c, count, [0]), c.i64(1))
             given = forms.add(c, forms.mul(c, given, count), place)
         _, own = forms.topk(c, given, count, 0, largest=not whole)
@@ -207,7 +210,7 @@ def ordered(c: Conversion, *keys: Value) -> Value:
 
 
 def counted(c: Conversion, item: Value, items: Size) -> Value:
-    """How many of the rows each item has, [N] of i64."""
+    """The number of rows of each item, [N] of i64."""
     own = forms.equal(c, forms.unsqueeze(c, item, [1]), forms.unsqueeze(c, places(c, items), [0]))
     return forms.reduce(c, "Sum", forms.cast(c, own, I64), [0], keep=False)
 
@@ -218,7 +221,7 @@ def starts(c: Conversion, counts: Value) -> Value:
 
 
 def best_of_items(c: Conversion, order: Value, item: Value, items: Size, limit: int) -> Value:
-    """The first `limit` of each item of an `order` [M] that is sorted by item."""
+    """The first `limit` rows of each item of an `order` [M] that is sorted by item."""
     if limit < 0:
         return order
     if items == 1:
@@ -234,9 +237,9 @@ def best_of_items(c: Conversion, order: Value, item: Value, items: Size, limit: 
 def dense(
     c: Conversion, table: Value, counts: Value, length: int, *, width: int | None = None
 ) -> Value:
-    """Rows sorted by item, [M] or [M, width], as [N, length, ...].
+    """Arrange rows sorted by item, [M] or [M, width], as [N, length, ...].
 
-    Zeros stand behind the last of an item.
+    Zeros pad each item.
     """
     place = c.i64([list(range(length))])
     index = forms.add(c, forms.unsqueeze(c, starts(c, counts), [1]), place)

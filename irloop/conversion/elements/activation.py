@@ -1,4 +1,4 @@
-"""Activation functions in the other dialect."""
+"""Converts activation functions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from irloop.graph.types import ElementType
 
 
 def unary(target: type[Op]) -> Callable[..., Value]:
-    """The same operation of OpenVINO."""
+    """A rule that emits the same operation of OpenVINO."""
 
     def rule(c: Conversion, op: Op, x: Value) -> Value:
         return c(target(), x)
@@ -29,7 +29,7 @@ def unary(target: type[Op]) -> Callable[..., Value]:
 
 
 def floating(c: Conversion, x: Value, build: Callable[[Value], Value]) -> Value:
-    """`build` in a float type that ONNX knows; integers are computed in f32."""
+    """Emit `build` in a float type that ONNX has; integers are computed in f32."""
     element = element_of(x)
     chosen = ElementType.F32 if element.is_integer else forms.stand_in(c, element)
     return forms.computed_in(c, chosen, build, x)
@@ -45,7 +45,9 @@ imports(onnx.Sigmoid)(unary(ov.Sigmoid))
 
 @exports(ov.ReLU)
 def export_relu(c: Conversion, op: ov.ReLU, x: Value) -> Value:
-    """Integers by the maximum with 0: Relu takes signed ones since 14, ONNX Runtime two."""
+    """Relu; integers use the maximum with 0: Relu has signed integers since 14, ONNX Runtime two
+    of them.
+    """
     if element_of(x).is_integer:
         return forms.maximum(c, x, forms.scalar(c, 0, x))
     return forms.numeric(c, onnx.Relu(), x)
@@ -76,7 +78,7 @@ def export_hsigmoid(c: Conversion, op: ov.HSigmoid, x: Value) -> Value:
 def export_hard_sigmoid(
     c: Conversion, op: ov.HardSigmoid, x: Value, alpha: Value, beta: Value
 ) -> Value:
-    """HardSigmoid takes numbers; values that are computed are clipped."""
+    """HardSigmoid if alpha and beta are constant; else multiply, add and clip."""
     slope, offset = number_of(c, alpha), number_of(c, beta)
     if slope is not None and offset is not None:
         return floating(c, x, lambda value: c(onnx.HardSigmoid(alpha=slope, beta=offset), value))
@@ -97,14 +99,14 @@ def number_of(c: Conversion, value: Value) -> float | None:
 
 
 def as_scalar(c: Conversion, value: Value) -> Value:
-    """`value`, which has one element, without dimensions."""
+    """Reshape a value of one element to a scalar."""
     return value if shape_of(value).rank == 0 else forms.reshape(c, value, [])
 
 
 @exports(ov.Swish)
 def export_swish(c: Conversion, op: ov.Swish, x: Value, beta: Value | None = None) -> Value:
     factor = 1.0 if beta is None else number_of(c, beta)
-    # ONNX has Swish since 24, and ONNX Runtime no kernel for it.
+    # ONNX has Swish since 24, but ONNX Runtime has no kernel for it.
     scaled = x
     if factor is None and beta is not None:
         scaled = forms.mul(c, as_scalar(c, beta), x)
@@ -138,7 +140,7 @@ def import_elu(c: Conversion, op: onnx.Elu, x: Value) -> Value:
 
 @exports(ov.Selu)
 def export_selu(c: Conversion, op: ov.Selu, x: Value, alpha: Value, gain: Value) -> Value:
-    """Selu takes numbers; values that are computed are multiplied."""
+    """Selu if alpha and gain are constant; else a product."""
     inner, outer = number_of(c, alpha), number_of(c, gain)
     if inner is not None and outer is not None:
         return floating(c, x, lambda value: c(onnx.Selu(alpha=inner, gamma=outer), value))
@@ -254,14 +256,14 @@ def import_gelu(c: Conversion, op: onnx.Gelu, x: Value) -> Value:
 
 @exports(ov.PReLU)
 def export_prelu(c: Conversion, op: ov.PReLU, x: Value, slope: Value) -> Value:
-    """A slope of one dimension belongs to axis 1, where ONNX aligns it at the last."""
+    """PRelu; a slope of one dimension belongs to axis 1, but ONNX aligns it with the last axis."""
     rank, size = shape_of(x).rank, shape_of(slope).count()
     if shape_of(slope).rank is None:
         raise c.refuse("the rank of its slope is not known", "give the inputs shapes")
     if shape_of(slope).rank == 1 and size != 1:
         if rank is None:
             raise c.refuse("the rank of the data is not known, which a slope for axis 1 needs")
-        # A slope of another size is broadcast as numpy does, which ends at the last axis, too.
+        # A slope of another size broadcasts as in NumPy, which ends at the last axis too.
         channels = shape_of(x).dim(1) if rank > 1 else size
         if rank > 2 and (channels == size or not isinstance(channels, int)):
             slope = forms.unsqueeze(c, slope, list(range(1, rank - 1)))
@@ -269,7 +271,7 @@ def export_prelu(c: Conversion, op: ov.PReLU, x: Value, slope: Value) -> Value:
 
 
 def _rectified(c: Conversion, x: Value, slope: Value) -> Value:
-    """PRelu of floats; ONNX Runtime has it for no integers."""
+    """PRelu of floats: ONNX Runtime has no integer kernel for it."""
     element = element_of(x)
     if not element.is_integer:
         return forms.numeric(c, onnx.PRelu(), x, slope)
@@ -279,7 +281,7 @@ def _rectified(c: Conversion, x: Value, slope: Value) -> Value:
 
 @imports(onnx.PRelu)
 def import_prelu(c: Conversion, op: onnx.PRelu, x: Value, slope: Value) -> Value:
-    """A slope of one dimension that belongs to the last axis gets the rank of the data."""
+    """PRelu; a one-dimensional slope for the last axis gets the rank of the data."""
     rank, size = shape_of(x).rank, shape_of(slope).count()
     if shape_of(slope).rank is None:
         raise c.refuse("the rank of its slope is not known", "give the inputs shapes")
@@ -317,7 +319,7 @@ def import_shrink(c: Conversion, op: onnx.Shrink, x: Value) -> Value:
 
 @exports(ov.Clamp)
 def export_clamp(c: Conversion, op: ov.Clamp, x: Value) -> Value:
-    """For integers the lower bound is rounded up, the upper one down."""
+    """Clip; for integers the lower bound is rounded up, the upper one down."""
     low: float | None = None if op.min == -math.inf else op.min
     high: float | None = None if op.max == math.inf else op.max
     element = element_of(x)
@@ -358,7 +360,7 @@ def _clipped(c: Conversion, x: Value, low: float, high: float) -> Value:
 def import_clip11(
     c: Conversion, op: onnx.Clip11, x: Value, low: Value | None = None, high: Value | None = None
 ) -> Value:
-    """Clamp where both bounds are constant and exact as numbers, else Maximum and Minimum."""
+    """Clamp if both bounds are constant and exact; else Maximum and Minimum."""
     numbers = tuple(None if value is None else number_of(c, value) for value in (low, high))
     is_float = element_of(x).is_float
     if is_float and low is not None and high is not None and None not in numbers:
@@ -394,7 +396,7 @@ def import_log_softmax13(c: Conversion, op: onnx.LogSoftmax13, x: Value) -> Valu
 
 
 def by_rows(c: Conversion, x: Value, axis: int, build: Callable[[Value], Value]) -> Value:
-    """`build` of `x` as a matrix, whose rows are all dimensions from `axis` on."""
+    """Emit `build` of `x` as a matrix, whose columns are all dimensions from `axis` on."""
     shape = ov_forms.shape_of(c, x)
     known = shape_of(x).static()
     if known is not None and 0 not in known:

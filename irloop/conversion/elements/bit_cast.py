@@ -1,8 +1,8 @@
-"""BitCast of ONNX in OpenVINO, which has no operation on the bits of a number: by arithmetic.
+"""Converts ONNX's BitCast by arithmetic: OpenVINO has no operation on the bits of a number.
 
-Integers of one width differ by 2^n where the sign bit is set. The bits of an f32 are its sign, its
-exponent, found by comparisons with powers of two, and its fraction; every step is exact. A
-subnormal number counts as 0, as in engines that flush it, and every NaN is the same one.
+Signed and unsigned integers of one width differ by 2^n if the sign bit is set. The bits of an f32
+are its sign, its exponent (found by comparisons with powers of two) and its fraction; every step is
+exact. A subnormal number counts as 0, as in engines that flush it, and every NaN has the same bits.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ __all__: list[str] = []
 
 F32, I32 = ElementType.F32, ElementType.I32
 
-#: Bits of the fraction of an f32, and what is added to its exponent.
+#: The bits of the fraction of an f32, and the bias of its exponent.
 FRACTION, BIAS = 23, 127
 
-#: The bits of the NaN that engines make.
+#: The bits of the NaN that engines produce.
 NAN = 0x7FC00000
 
 NARROW = frozenset({ElementType.I8, ElementType.U8, ElementType.I16, ElementType.U16})
@@ -35,7 +35,7 @@ NARROW = frozenset({ElementType.I8, ElementType.U8, ElementType.I16, ElementType
 
 @imports(BitCast)
 def import_bit_cast(c: Conversion, op: BitCast, x: Value) -> Value:
-    """The same bits as another type of the same width."""
+    """BitCast to another type of the same width."""
     element = element_of(x)
     if element is op.to:
         return x
@@ -51,7 +51,7 @@ def import_bit_cast(c: Conversion, op: BitCast, x: Value) -> Value:
 
 
 def _other_sign(c: Conversion, x: Value, target: ElementType) -> Value:
-    """Signed numbers as unsigned ones of the same width, or the other way round."""
+    """Convert signed numbers to unsigned ones of the same width, or back."""
     wide, size = forms.convert(c, x, I32), 2**target.bits
     low, high = integer_range(target)
     under = forms.less(c, wide, c.constant(low, I32))
@@ -67,7 +67,7 @@ def _bits_of_float(c: Conversion, x: Value) -> Value:
     size = c(Abs(), x)
     infinite = forms.equal(c, size, c.constant(math.inf, F32))
     none = forms.less(c, size, c.constant(2.0**-126, F32))
-    # From here on a normal number, whatever stands in the other places.
+    # From here on it is a normal number; other elements hold placeholders.
     rest = forms.select(c, c(LogicalOr(), infinite, none), one, size)
     exponent = c.constant(BIAS, I32)
     for step in (64, 32, 16, 8, 4, 2, 1):
@@ -87,17 +87,17 @@ def _bits_of_float(c: Conversion, x: Value) -> Value:
     bits = forms.select(c, infinite, c.constant(255 * 2**FRACTION, I32), bits)
     is_number = forms.equal(c, x, x)
     bits = forms.select(c, is_number, bits, c.constant(NAN, I32))
-    # Only by division a zero tells its sign.
+    # Only a division reveals the sign of a zero.
     below = forms.less(c, forms.select(c, none, forms.divide(c, one, x), x), zero)
     return forms.select(c, below, forms.add(c, bits, c.constant(-(2**31), I32)), bits)
 
 
 def _float_of_bits(c: Conversion, x: Value) -> Value:
-    """The sum of the fraction, and the power of two looked up."""
+    """Build a float from its fraction and a power of two from a table."""
     low, high = digits_of(c, x)
     negative = forms.less(c, c.constant(DIGIT // 2 - 1, I32), high)
     size = forms.select(c, negative, forms.subtract(c, high, c.constant(DIGIT // 2, I32)), high)
-    # Below 2^15 the division in f32 is exact enough to be cut off.
+    # Below 2^15 the f32 quotient is exact enough to truncate.
     exponent = forms.divide(c, size, c.constant(2 ** (FRACTION - 16), I32))
     whole = forms.multiply(c, exponent, c.constant(2 ** (FRACTION - 16), I32))
     upper = forms.convert(c, forms.subtract(c, size, whole), F32)

@@ -1,7 +1,7 @@
-"""Operations on bits and tests for NaN and infinity in the other dialect.
+"""Converts operations on bits, and tests for NaN and infinity.
 
-Before OpenVINO's opset13 and ONNX's opset18 there are no operations on the bits of integers:
-they are taken apart into bits, combined as booleans, and put together.
+Before OpenVINO's opset13 and ONNX's opset18 there are no operations on the bits of integers: the
+integers are split into bits, combined as booleans, and assembled again.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from irloop.graph.model import Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
 
-#: Bits that are summed at a time.
+#: The number of bits summed at a time.
 HALF = 32
 
-#: One more than 16 bits hold.
+#: 2^16.
 DIGIT = 2**16
 
 
@@ -36,7 +36,7 @@ def is_signed(element: ElementType) -> bool:
 
 
 def powers_of(element: ElementType) -> list[int]:
-    """The values of the bits of an integer type, the sign bit of a signed one left out."""
+    """The values of the bits of an integer type, without the sign bit of a signed one."""
     return [2**bit for bit in range(element.bits - is_signed(element))]
 
 
@@ -57,14 +57,16 @@ def _export_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]
 
 
 def _wide(element: ElementType) -> ElementType:
-    """Bits stay as they are in a wider type; u32 has to stay non-negative."""
+    """A wider type that preserves the bits; u32 must stay non-negative."""
     if element.bits == 64:
         return element
     return ElementType.I64 if element is ElementType.U32 else ElementType.I32
 
 
 def _by_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
-    """Half by half: ONNX Runtime sums i64 in floating point, exact for 32 bits only."""
+    """Combine halves separately: ONNX Runtime sums i64 in floating point, exact for 32 bits
+    only.
+    """
     element = element_of(left)
     powers = powers_of(element)
     total = None
@@ -101,7 +103,7 @@ exports(ov.BitwiseXor)(_export_bitwise(onnx.BitwiseXor, onnx.Xor))
 
 @exports(ov.BitwiseNot)
 def export_bitwise_not(c: Conversion, op: ov.BitwiseNot, x: Value) -> Value:
-    """-1 - x, for unsigned numbers the largest less x."""
+    """BitwiseNot: -1 - x, or the largest number minus x for unsigned types."""
     element = element_of(x)
     if element is ElementType.BOOLEAN:
         return forms.logical_not(c, x)
@@ -113,7 +115,7 @@ def export_bitwise_not(c: Conversion, op: ov.BitwiseNot, x: Value) -> Value:
 
 @exports(ov.BitwiseLeftShift)
 def export_left_shift(c: Conversion, op: ov.BitwiseLeftShift, left: Value, right: Value) -> Value:
-    """BitShift takes signed numbers since 28; their left shift is the product with 2^n."""
+    """BitShift has signed integers since 28; earlier their left shift is a product with 2^n."""
     left, right = operands(c, op, left, right)
     element = element_of(left)
     if not is_signed(element) or c.opset >= 28:
@@ -126,7 +128,7 @@ def export_left_shift(c: Conversion, op: ov.BitwiseLeftShift, left: Value, right
 
 @exports(ov.BitwiseRightShift)
 def export_right_shift(c: Conversion, op: ov.BitwiseRightShift, left: Value, right: Value) -> Value:
-    """BitShift takes signed numbers since 28; their right shift is the quotient by 2^n."""
+    """BitShift has signed integers since 28; earlier their right shift is a quotient by 2^n."""
     left, right = operands(c, op, left, right)
     element = element_of(left)
     if not is_signed(element) or c.opset >= 28:
@@ -159,7 +161,7 @@ def export_is_finite(c: Conversion, op: ov.IsFinite, x: Value) -> Value:
 
 
 def _testable(c: Conversion, x: Value, f16: int) -> Value:
-    """`x` in f32 where it is narrower, apart from f16 from the opset that takes it."""
+    """Convert narrower types to f32, except f16 in opsets whose test accepts it."""
     element = element_of(x)
     if element.bits > 16 or (element is ElementType.F16 and c.opset >= f16):
         return x
@@ -179,7 +181,7 @@ def _import_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]
 
 
 def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
-    """Digit by digit of 16 bits, which OpenVINO's CPU divides exactly, in f32."""
+    """Combine 16 bits at a time, which OpenVINO's CPU divides exactly in f32."""
     original = element_of(left)
     element = ElementType.I32 if original.bits < 32 else original
     wide = [ov_forms.converted(c, value, element) for value in (left, right)]
@@ -188,7 +190,7 @@ def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Valu
     for pair in reversed(list(zip(*digits, strict=True))):
         digit = _joined_digits(c, logical, *pair)
         if total is None:
-            # The sign is in the bits of the last digit.
+            # The sign is in the last 16 bits.
             total = _signed_digit(c, digit) if is_signed(element) else digit
             continue
         shifted = ov_forms.multiply(c, total, c.constant(DIGIT, element))
@@ -198,11 +200,11 @@ def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Valu
 
 
 def digits_of(c: Conversion, value: Value) -> list[Value]:
-    """The lowest 16 bits, the next, ... as numbers of 0..65535."""
+    """Split an integer into groups of 16 bits, the lowest first, as numbers of 0..65535."""
     base, zero = ov_forms.scalar(c, DIGIT, value), ov_forms.scalar(c, 0, value)
     digits, rest = [], value
     for _ in range(element_of(value).bits // 16 - 1):
-        # Division in f32 is wrong by one at most; the remainder, which is exact, tells.
+        # The f32 quotient is off by at most one; the exact remainder corrects it.
         quotient = ov_forms.divide(c, rest, base)
         low = ov_forms.subtract(c, rest, ov_forms.multiply(c, quotient, base))
         under = ov_forms.less(c, low, zero)
@@ -230,7 +232,7 @@ def _joined_digits(c: Conversion, logical: type[Op], left: Value, right: Value) 
 
 
 def _signed_digit(c: Conversion, digit: Value) -> Value:
-    """Numbers from 32768 on stand for negative ones."""
+    """Interpret numbers from 32768 on as negative."""
     negative = ov_forms.less(c, c.constant(DIGIT // 2 - 1, element_of(digit)), digit)
     less = ov_forms.subtract(c, digit, ov_forms.scalar(c, DIGIT, digit))
     return ov_forms.select(c, negative, less, digit)
@@ -270,13 +272,13 @@ def import_bitwise_not(c: Conversion, op: onnx.BitwiseNot, x: Value) -> Value:
 
 @imports(onnx.BitShift)
 def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) -> Value:
-    """The product with 2^n or the quotient by it; past the width only the sign is left."""
+    """The product with 2^n or the quotient by it; beyond the width only the sign remains."""
     element = element_of(x)
     widest = element.bits - 1
     low = ov_forms.less(c, amount, ov_forms.scalar(c, 0, amount))
     high = c(ov.Greater(), amount, c.constant(widest, element))
     outside = c(ov.LogicalOr(), low, high)
-    # Looked up, as the power of two in floating point would not reach the last bit.
+    # A table, because a power computed in floating point loses the last bit.
     table = c.constant([_wrapped(2**bit, element) for bit in range(element.bits)], element)
     safe = ov_forms.select(c, outside, ov_forms.scalar(c, 0, amount), amount)
     factor = ov_forms.gather(c, table, ov_forms.as_i64(c, safe), 0)
@@ -288,7 +290,7 @@ def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) 
     if is_signed(element):
         negative = ov_forms.less(c, x, zero)
         sign = ov_forms.select(c, negative, ov_forms.scalar(c, -1, x), zero)
-        # 2^(bits - 1) is negative in a signed type, and only the sign is left there too.
+        # 2^(bits - 1) is negative in a signed type, where only the sign remains too.
         top = c(ov.Greater(), amount, c.constant(widest - 1, element))
         outside = c(ov.LogicalOr(), outside, top)
         factor = ov_forms.select(c, outside, ov_forms.scalar(c, 1, x), factor)
@@ -302,7 +304,7 @@ def _wrapped(number: int, element: ElementType) -> int:
 
 @imports(onnx.IsNaN)
 def import_is_nan(c: Conversion, op: onnx.IsNaN, x: Value) -> Value:
-    """Before opset10: what differs from itself."""
+    """IsNaN; before opset10: values that differ from themselves."""
     if c.opset >= 10:
         return c(ov.IsNaN(), x)
     return c(ov.NotEqual(), x, x)

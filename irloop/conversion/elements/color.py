@@ -1,4 +1,4 @@
-"""Colour conversions in ONNX: planes enlarged by Resize, mixed and clipped."""
+"""Converts colour conversions to ONNX: upsample planes with Resize, mix, clip."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def export_i420(
 
 
 def _planes(c: Conversion, image: Value) -> tuple[Value, Value, tuple[Size, Size, Size]]:
-    """Y and what is below it, and how many items, rows and columns U and V have."""
+    """Y and the chroma below it, and the numbers of items, rows and columns of U and V."""
     sizes = OnnxSizes(c)
     items, rows, width, _ = sizes.of(image)
     half = sizes.by(rows, 3)
@@ -73,6 +73,6 @@ def _coloured(c: Conversion, op: ov.FromYuv, luma: Value, blue: Value, red: Valu
     factors = c.constant([list(column) for column in zip(*rows, strict=True)], wide)
     mixed = c(matmul.MatMul(), centred, factors)
     if not element.is_float:
-        # Halves are rounded away from zero; below zero the bound is what counts.
+        # Halves are rounded away from zero; negative values are clipped anyway.
         mixed = c(elementwise.Floor(), forms.add(c, mixed, forms.scalar(c, 0.5, mixed)))
     return forms.cast(c, forms.clip(c, mixed, 0.0, 255.0), element)

@@ -1,4 +1,4 @@
-"""Comparisons, logic, selection and operations on bits in the other dialect."""
+"""Converts comparisons, logic, selection and bitwise operations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def export_not_equal(c: Conversion, op: ov.NotEqual, left: Value, right: Value) 
 
 @exports(ov.GreaterEqual)
 def export_greater_equal(c: Conversion, op: ov.GreaterEqual, left: Value, right: Value) -> Value:
-    """Before 12 there is Less alone; its opposite differs for NaN, which Equal and Or do not."""
+    """GreaterOrEqual; before 12 Greater or Equal: the negation of Less would differ for NaN."""
     if c.opset >= 12:
         return _comparison(onnx.GreaterOrEqual)(c, op, left, right)
     return _or_equal(c, op, onnx.Greater, left, right)

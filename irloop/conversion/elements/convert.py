@@ -1,4 +1,4 @@
-"""Conversions of element types and the identity in the other dialect."""
+"""Converts element type conversions and Identity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
-#: The largest number of the 4 and 8-bit floats that OpenVINO has.
+#: The largest number of each 4 and 8-bit float type of OpenVINO.
 _LARGEST = {
     ElementType.F8E4M3: 448.0,
     ElementType.F8E5M2: 57344.0,
@@ -35,7 +35,7 @@ def export_convert(c: Conversion, op: ov.Convert, x: Value) -> Value:
 
 
 def _cast(c: Conversion, x: Value, element: ElementType) -> Value:
-    """A conversion; to 8-bit floats as OpenVINO does it, without saturation."""
+    """Cast; to 8-bit floats as OpenVINO does it, without saturation."""
     forms.require_element(c, element)
     value = forms.representable(c, x)
     if element not in _PRECISION or _is_exact(value):
@@ -44,13 +44,13 @@ def _cast(c: Conversion, x: Value, element: ElementType) -> Value:
 
 
 def _is_exact(x: Value) -> bool:
-    """True where no number of the type of `x` is rounded on its way through f16, or too large."""
+    """True when f16 holds every number of the type of `x` without rounding or overflow."""
     element = element_of(x)
     return element.bits <= 8 or element is ElementType.BOOLEAN
 
 
 def _through_half(c: Conversion, x: Value) -> Value:
-    """`x` in f32, rounded to f16: OpenVINO's way to 8-bit floats."""
+    """Round `x` to f16 and return it in f32: OpenVINO converts to 8-bit floats that way."""
     wide = forms.cast(c, x, ElementType.F32)
     if element_of(x) is ElementType.F16:
         return wide
@@ -58,9 +58,9 @@ def _through_half(c: Conversion, x: Value) -> Value:
 
 
 def _unsaturated(c: Conversion, x: Value, element: ElementType) -> Value:
-    """`x` of f32 as an 8-bit float, NaN (f8e4m3) or infinity (f8e5m2) where it is too large.
+    """Convert f32 to an 8-bit float; too large numbers become NaN (f8e4m3) or infinity (f8e5m2).
 
-    Chosen here, because ONNX Runtime 1.31 rounds 480 to 448 and 61440 to NaN.
+    This is computed explicitly, because ONNX Runtime 1.31 rounds 480 to 448 and 61440 to NaN.
     """
     most = forms.scalar(c, _ROUNDED_TO_LARGEST[element], x)
     if element is ElementType.F8E4M3:
@@ -78,10 +78,10 @@ def is_small(element: ElementType) -> bool:
     return element.is_float and element.bits <= 8
 
 
-#: Bits of the fraction and the smallest exponent of a normal number.
+#: Bits of the fraction, and the smallest exponent of a normal number.
 _PRECISION = {ElementType.F8E4M3: (3, -6), ElementType.F8E5M2: (2, -14)}
 
-#: The largest number of f16 that is rounded to the largest 8-bit float.
+#: The largest f16 number that rounds to the largest 8-bit float.
 _ROUNDED_TO_LARGEST = {ElementType.F8E4M3: 464.0, ElementType.F8E5M2: 61408.0}
 
 
@@ -89,7 +89,7 @@ _ROUNDED_TO_LARGEST = {ElementType.F8E4M3: 464.0, ElementType.F8E5M2: 61408.0}
 def export_promote(
     c: Conversion, op: ov.ConvertPromoteTypes, left: Value, right: Value
 ) -> list[Value]:
-    """Both in the type that they have in common, which inference has found."""
+    """Cast both operands to their common type, which inference found."""
     element = element_of(c.node.outputs[0])
     if element is ElementType.DYNAMIC:
         raise c.refuse("the element types of its operands are not known")
@@ -114,9 +114,10 @@ def export_fake_convert(
 
 
 def _rounded(c: Conversion, x: Value, element: ElementType) -> Value:
-    """`x` rounded to an 8-bit float, ties to even, saturated, and back in f32.
+    """Round `x` to an 8-bit float, ties to even, saturated, and return it in f32.
 
-    Before opset 19 has those types: to a multiple of the step between the numbers around x.
+    For opsets before 19, which lack those types: round to a multiple of the step between
+    neighbouring numbers.
     """
     if element not in _PRECISION:
         raise c.refuse(f"ONNX cannot round to {element} as OpenVINO does")
@@ -129,7 +130,7 @@ def _rounded(c: Conversion, x: Value, element: ElementType) -> Value:
     two = forms.scalar(c, 2, x)
     exponent = forms.div(c, c(onnx_math.Log(), size), forms.scalar(c, math.log(2), x))
     unit = c(onnx_math.Pow(), two, c(onnx_math.Floor(), exponent))
-    # The logarithm may be off by one step where the number is a power of two.
+    # The logarithm may be off by one step at powers of two.
     unit = forms.where(c, forms.less(c, size, unit), forms.div(c, unit, two), unit)
     double = forms.mul(c, unit, two)
     unit = forms.where(c, forms.less(c, size, double), unit, double)
@@ -160,7 +161,9 @@ def _converted(c: Conversion, x: Value, element: ElementType, saturate: bool) ->
 
 
 def converted_float(c: Conversion, x: Value, element: ElementType, *, saturate: bool) -> Value:
-    """`x` as a 4 or 8-bit float; what is too large becomes the largest with `saturate`."""
+    """Convert `x` to a 4 or 8-bit float; with `saturate` too large numbers become the largest
+    one.
+    """
     source = element_of(x)
     if not saturate:
         return ov_forms.convert(c, x, element)
@@ -172,11 +175,11 @@ def converted_float(c: Conversion, x: Value, element: ElementType, *, saturate: 
     if not source.is_float:
         return ov_forms.convert(c, c(ov_activation.Clamp(-largest, largest), x), element)
     high, low = (ov_forms.scalar(c, bound, x) for bound in (largest, -largest))
-    # Not by Clamp: the CPU plugin takes NaN for the smallest number.
+    # Not Clamp: the CPU plugin returns the lower bound for NaN.
     limited = ov_forms.select(c, ov_forms.less(c, high, x), high, x)
     limited = ov_forms.select(c, ov_forms.less(c, x, low), low, limited)
     if element is ElementType.F4E2M1:
-        # It has no NaN, and 0 takes its place.
+        # The type has no NaN; 0 replaces it.
         is_number = ov_forms.equal(c, x, x)
         limited = ov_forms.select(c, is_number, limited, ov_forms.scalar(c, 0, x))
     return ov_forms.convert(c, limited, element)
@@ -184,7 +187,7 @@ def converted_float(c: Conversion, x: Value, element: ElementType, *, saturate: 
 
 @exports(ov.ConvertLike)
 def export_convert_like(c: Conversion, op: ov.ConvertLike, x: Value, like: Value) -> Value:
-    """The type of the second operand is known, so its value need not be kept alive."""
+    """The type of the second operand is known, so its value is not needed."""
     element = element_of(like)
     if element is not ElementType.DYNAMIC:
         return _cast(c, x, element)
@@ -209,5 +212,5 @@ def export_identity(c: Conversion, op: ov.Identity, x: Value) -> Value:
 @takes_virtual
 @imports(onnx.Identity)
 def import_identity(c: Conversion, op: onnx.Identity, x: Converted) -> Converted:
-    """Nothing: readers of the result read the operand."""
+    """Identity: readers of the result read the operand."""
     return x

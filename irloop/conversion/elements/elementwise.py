@@ -1,6 +1,6 @@
-"""Elementwise arithmetic in the other dialect.
+"""Converts elementwise arithmetic.
 
-OpenVINO computes every function on integers as well; ONNX mostly on floats only.
+OpenVINO computes every function on integers too; ONNX computes most of them on floats only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from irloop.graph.op import Op
 from irloop.graph.types import ElementType
 from irloop.graph.walk import is_constant
 
-#: Functions without attributes of both dialects.
+#: Functions without attributes that both dialects have.
 FUNCTIONS: tuple[tuple[type[Op], type[Op]], ...] = (
     (ov.Acos, onnx.Acos),
     (ov.Acosh, onnx.Acosh),
@@ -40,12 +40,12 @@ FUNCTIONS: tuple[tuple[type[Op], type[Op]], ...] = (
     (ov.Tanh, onnx.Tanh),
 )
 
-#: Those whose integer results need more digits than f32 has.
+#: Functions whose integer results need more digits than f32 has.
 FAR_REACHING = frozenset({onnx.Exp, onnx.Log, onnx.Sqrt})
 
 
 def function_rule(target: type[Op]) -> Callable[..., Value]:
-    """A function of floats; integers are computed in floats and rounded to nearest."""
+    """A rule for a function of floats; integers are computed in floats and rounded to nearest."""
 
     def rule(c: Conversion, op: Op, x: Value) -> Value:
         element = element_of(x)
@@ -60,7 +60,7 @@ def function_rule(target: type[Op]) -> Callable[..., Value]:
 
 
 def unary_rule(target: type[Op]) -> Callable[..., Value]:
-    """The same operation of the other dialect."""
+    """A rule that emits the same operation of the other dialect."""
 
     def rule(c: Conversion, op: Op, x: Value) -> Value:
         return c(target(), x)
@@ -74,7 +74,7 @@ for _ov, _onnx in FUNCTIONS:
 
 
 def rounding_rule(target: type[Op]) -> Callable[..., Value]:
-    """A rounding of floats, which leaves integers as they are."""
+    """A rule for a rounding function, which leaves integers unchanged."""
 
     def rule(c: Conversion, op: Op, x: Value) -> Value:
         if element_of(x).is_integer:
@@ -92,7 +92,7 @@ imports(onnx.Ceil)(unary_rule(ov.Ceiling))
 
 @exports(ov.Round)
 def export_round(c: Conversion, op: ov.Round, x: Value) -> Value:
-    """Ties away from zero: the whole part, one further where the rest is at least a half."""
+    """Round ties away from zero: the integer part, plus one where the rest is at least a half."""
     if op.mode.lower() == "half_to_even" or element_of(x).is_integer:
         return rounding_rule(onnx.Round)(c, op, x)
     chosen = forms.stand_in(c, element_of(x))
@@ -125,7 +125,7 @@ def export_sign(c: Conversion, op: ov.Sign, x: Value) -> Value:
 
 @exports(ov.Negative)
 def export_negative(c: Conversion, op: ov.Negative, x: Value) -> Value:
-    """Neg knows no unsigned integers: 0 - x wraps as they do."""
+    """Neg has no unsigned integers: 0 - x wraps the same way."""
     if element_of(x).value.startswith("u"):
         return forms.sub(c, forms.scalar(c, 0, x), x)
     return forms.numeric(c, onnx.Neg(), x, small=6, half=6)
@@ -201,7 +201,7 @@ def export_mod(c: Conversion, op: ov.Mod, left: Value, right: Value) -> Value:
 
 @exports(ov.FloorMod)
 def export_floor_mod(c: Conversion, op: ov.FloorMod, left: Value, right: Value) -> Value:
-    """Floats: a - b * floor(a / b), as ONNX has the divisor's sign for integers only."""
+    """FloorMod; for floats a - b * floor(a / b): ONNX has the divisor's sign for integers only."""
     left, right = operands(c, op, left, right)
     if element_of(left).is_integer:
         return forms.numeric(c, onnx.Mod(), left, right, small=10, half=10)
@@ -215,7 +215,7 @@ def export_floor_mod(c: Conversion, op: ov.FloorMod, left: Value, right: Value) 
 
 @exports(ov.Power)
 def export_power(c: Conversion, op: ov.Power, base: Value, exponent: Value) -> Value:
-    """Pow takes i32 and i64 since 12; other integers are computed in i32 or in f64."""
+    """Pow has i32 and i64 since 12; other integers are computed in i32 or f64."""
     base, exponent = operands(c, op, base, exponent)
     element = element_of(base)
     chosen = forms.stand_in(c, element, small=None, half=None)
@@ -236,10 +236,10 @@ Build = Callable[[Conversion, Value, Value], Value]
 
 
 def wrapping(c: Conversion, build: Build, left: Value, right: Value) -> Value:
-    """What `build` makes of two operands; those of 8 bits in i32.
+    """Emit `build` of two operands; 8-bit operands are computed in i32.
 
-    ONNX's integers wrap around. OpenVINO's CPU limits products and differences of 8 bits to
-    the type, and rounds their quotients where shapes are not known.
+    ONNX's integers wrap around. OpenVINO's CPU saturates products and differences of 8 bits, and
+    rounds their quotients if shapes are unknown.
     """
     element = element_of(left)
     if element not in EIGHT_BITS:
@@ -249,7 +249,7 @@ def wrapping(c: Conversion, build: Build, left: Value, right: Value) -> Value:
 
 
 def wrapping_rule(build: Build) -> Callable[..., Value]:
-    """A rule that gives what `build` makes, wrapped around."""
+    """A rule that emits `build` with wrap-around."""
 
     def rule(c: Conversion, op: Op, left: Value, right: Value) -> Value:
         return wrapping(c, build, left, right)
@@ -267,9 +267,9 @@ imports(onnx.Div)(wrapping_rule(ov_forms.divide))
 
 @imports(onnx.Mod)
 def import_mod(c: Conversion, op: onnx.Mod, left: Value, right: Value) -> Value:
-    """FloorMod; that of a finite number by an infinite one is one of the two.
+    """Mod -> FloorMod; a finite number modulo an infinite one is one of the two.
 
-    OpenVINO's CPU takes it for the product of infinity and 0.
+    OpenVINO's CPU computes it as infinity times 0.
     """
     if op.fmod:
         return c(ov.Mod(), left, right)
@@ -287,7 +287,9 @@ def import_mod(c: Conversion, op: onnx.Mod, left: Value, right: Value) -> Value:
 
 @imports(onnx.Pow)
 def import_pow(c: Conversion, op: onnx.Pow, base: Value, exponent: Value) -> Value:
-    """Both operands have one type in OpenVINO: integers to a power of floats become floats."""
+    """Pow -> Power of one element type: an integer base with a float exponent is converted to
+    float.
+    """
     element, other = element_of(base), element_of(exponent)
     if element is other:
         return wrapping(c, lambda c, a, b: c(ov.Power(), a, b), base, exponent)
@@ -298,7 +300,7 @@ def import_pow(c: Conversion, op: onnx.Pow, base: Value, exponent: Value) -> Val
 
 
 def folding_rule(target: type[Op]) -> Callable[..., Value]:
-    """Any number of operands as a chain of operations of two."""
+    """A rule for any number of operands: a chain of binary operations."""
 
     def rule(c: Conversion, op: Op, first: Value, *others: Value) -> Value:
         result = first
@@ -348,7 +350,7 @@ ERF_INVERSE_FAR = (
 
 @exports(ov.ErfInv)
 def export_erf_inv(c: Conversion, op: ov.ErfInv, x: Value) -> Value:
-    """Two polynomials; at -1 and 1, where they have no value, infinity."""
+    """ErfInv -> two polynomials; infinity at -1 and 1."""
     return forms.computed_in(c, ElementType.F32, lambda value: _erf_inverse(c, value), x)
 
 

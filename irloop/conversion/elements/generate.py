@@ -1,4 +1,4 @@
-"""Ranges, fills, one-hot codes and windows in the other dialect."""
+"""Converts ranges, fills, one-hot codes and windows."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def export_range_4(c: Conversion, op: ov.Range4, start: Value, stop: Value, step
 
 
 def _range(c: Conversion, element: ElementType, *bounds: Value) -> Value:
-    """Range of three scalars of one type, in one that ONNX's Range has."""
+    """Range of three scalars of one type, computed in a type that ONNX's Range has."""
     chosen = element
     if element not in _RANGES:
         chosen = ElementType.I64 if element.is_integer else ElementType.F32
-    # Cast to the final type first: it decides what is cut off.
+    # Cast to the final type first: it decides the truncation.
     exact = [onnx_forms.cast(c, _scalar(c, bound), element) for bound in bounds]
     first, last, step = (onnx_forms.cast(c, bound, chosen) for bound in exact)
     return onnx_forms.cast(c, onnx_forms.range_(c, first, last, step), element)
@@ -61,7 +61,7 @@ def import_range(c: Conversion, op: onnx.Range, start: Value, limit: Value, delt
 
 @imports(onnx.ConstantOfShape)
 def import_constant_of_shape(c: Conversion, op: onnx.ConstantOfShape, shape: Value) -> Value:
-    """Broadcast of a scalar; a constant where the shape is known to be empty."""
+    """ConstantOfShape -> Broadcast of a scalar; a constant if the shape is known to be empty."""
     number = 0 if op.value is None else op.value.numpy().reshape(-1)[0]
     scalar = c.constant(number, op.element)
     if shape_of(shape).count() == 0:
@@ -78,7 +78,7 @@ def export_eye(
     shift: Value,
     batch: Value | None = None,
 ) -> Value:
-    """EyeLike of a matrix of that size, repeated for a batch."""
+    """Eye -> EyeLike of a matrix of that size, repeated for a batch."""
     k = ints(c, shift)
     size = onnx_forms.concat(c, [onnx_forms.as_list(c, rows), onnx_forms.as_list(c, columns)], 0)
     if k is None:
@@ -95,7 +95,7 @@ def export_eye(
 def _eye_by(
     c: Conversion, element: ElementType, rows: Value, columns: Value, shift: Value
 ) -> Value:
-    """The number of each row moved by the shift, compared with that of each column."""
+    """Compare each row number plus the shift with each column number."""
     counts = (_scalar(c, onnx_forms.as_i64(c, value)) for value in (rows, columns))
     down, across = (onnx_forms.range_(c, c.i64(0), count, c.i64(1)) for count in counts)
     moved = onnx_forms.add(c, down, onnx_forms.as_list(c, shift))
@@ -105,7 +105,7 @@ def _eye_by(
 
 @imports(onnx.EyeLike)
 def import_eye_like(c: Conversion, op: onnx.EyeLike, like: Value) -> Value:
-    """Eye; before opset9 the number of each row compared with that of each column."""
+    """EyeLike -> Eye; before opset9 a comparison of row and column numbers."""
     element = element_of(like) if op.dtype is None else op.dtype
     rows, columns = (openvino_forms.size_of(c, like, axis) for axis in (0, 1))
     if c.opset >= 9:
@@ -120,7 +120,7 @@ def import_eye_like(c: Conversion, op: onnx.EyeLike, like: Value) -> Value:
 def export_one_hot(
     c: Conversion, op: ov.OneHot, indices: Value, depth: Value, on: Value, off: Value
 ) -> Value:
-    """OneHot, negative indices moved out of range: ONNX counts them from the end."""
+    """OneHot; negative indices are moved out of range, because ONNX counts them from the end."""
     size = onnx_forms.as_i64(c, depth)
     where = onnx_forms.as_i64(c, indices)
     outside = onnx_forms.where(c, onnx_forms.less(c, where, c.i64(0)), size, where)
@@ -142,7 +142,7 @@ def _one_hot(
 ) -> Value:
     values = onnx_forms.concat(c, [onnx_forms.reshape(c, item, [1]) for item in (off, on)], 0)
     element = element_of(on)
-    # ONNX Runtime has kernels for these two, with indices and a depth of i64.
+    # ONNX Runtime has kernels for these two types, with i64 indices and depth.
     wide = ElementType.I64 if element.is_integer else ElementType.F32
     if element is not ElementType.STRING:
         values = onnx_forms.cast(c, values, wide)
@@ -154,7 +154,7 @@ def _one_hot(
 def import_one_hot(
     c: Conversion, op: onnx.OneHot, indices: Value, depth: Value, values: Value
 ) -> Value:
-    """OneHot-1 of indices that do not count from the end any more."""
+    """OneHot -> OneHot-1; negative indices are normalised first."""
     known = c.constant_of(depth)
     size = openvino_forms.as_scalar(c, openvino_forms.converted(c, depth, ElementType.I64))
     if known is not None:
@@ -177,7 +177,7 @@ def _item(c: Conversion, values: Value, at: int) -> Value:
 def import_window(
     c: Conversion, op: onnx.HannWindow | onnx.HammingWindow | onnx.BlackmanWindow, size: Value
 ) -> Value:
-    """A constant where the size is known, else cosines of a range."""
+    """A constant if the size is known, else cosines of a range."""
     known = ints(c, size)
     if known is not None:
         import numpy as np
@@ -216,7 +216,7 @@ def _window(
 
 @imports(onnx.MelWeightMatrix)
 def import_mel_weight_matrix(c: Conversion, op: onnx.MelWeightMatrix, *inputs: Value) -> Value:
-    """A constant: its inputs are parameters of a model, not data."""
+    """MelWeightMatrix -> a constant: its inputs are parameters of a model, not data."""
     arrays = [c.constant_of(value) for value in inputs]
     if any(array is None for array in arrays):
         raise c.refuse("its inputs are computed while the model runs", "make them constants")

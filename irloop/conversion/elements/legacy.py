@@ -1,4 +1,4 @@
-"""What ONNX operations meant before opset 7, in OpenVINO."""
+"""Converts ONNX operations in their meaning before opset 7."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from irloop.graph.model import Value
 
 
 def _aligned(target: type[ov.Binary]) -> Callable[..., Value]:
-    """Broadcasting at an axis is what auto_broadcast pdpd says."""
+    """A rule for broadcasting at an axis, which OpenVINO calls auto_broadcast pdpd."""
 
     def rule(c: Conversion, op: onnx.Broadcasting, left: Value, right: Value) -> Value:
         if op.broadcast and op.position != -1:

@@ -1,4 +1,4 @@
-"""ONNX's losses in OpenVINO: GatherElements of opset6, weights, reductions."""
+"""Converts ONNX's losses to OpenVINO: GatherElements of opset6, weights, reductions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def import_cross_entropy(
     target: Value,
     weight: Value | None = None,
 ) -> list[Value]:
-    """SoftmaxCrossEntropyLoss -> LogSoftmax and what NegativeLogLikelihoodLoss becomes."""
+    """SoftmaxCrossEntropyLoss -> LogSoftmax, then as NegativeLogLikelihoodLoss."""
     element = element_of(scores)
     logs = c(activation.LogSoftmax(axis=1), _wide(c, scores))
     loss = _loss(c, op, logs, target, weight)
@@ -45,7 +45,7 @@ def import_cross_entropy(
 
 
 def _wide(c: Conversion, value: Value) -> Value:
-    """At least f32, in which runtimes sum."""
+    """Convert to at least f32, in which runtimes sum."""
     element = element_of(value)
     return forms.converted(c, value, ElementType.F32 if element in NARROW else element)
 

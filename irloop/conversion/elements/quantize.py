@@ -1,4 +1,4 @@
-"""Quantisation in the other dialect."""
+"""Converts quantisation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def export_fake_quantize(
     out_low: Value,
     out_high: Value,
 ) -> Value:
-    """The definition, written out; the shorter form where the input limits differ."""
+    """FakeQuantize -> its definition, in a shorter form if the input limits differ."""
 
     def build(x: Value, *limits: Value) -> Value:
         known = [c.constant_of(limit) for limit in limits]
@@ -51,7 +51,7 @@ def export_fake_quantize(
 def _stepped(
     c: Conversion, levels: int, x: Value, low: Value, high: Value, out_low: Value, out_high: Value
 ) -> Value:
-    """x limited to [low, high], which is not empty, and rounded to steps of the output."""
+    """Clip x to the non-empty range [low, high] and round it to steps of the output."""
     limited = forms.minimum(c, forms.maximum(c, x, low), high)
     steps = forms.scalar(c, levels - 1, x)
     ratio = forms.div(c, forms.sub(c, limited, low), _difference(c, high, low))
@@ -61,7 +61,7 @@ def _stepped(
 
 
 def _difference(c: Conversion, left: Value, right: Value) -> Value:
-    """left - right, computed now where both are constant."""
+    """left - right, folded if both are constant."""
     known = [c.constant_of(item) for item in (left, right)]
     if known[0] is None or known[1] is None:
         return forms.sub(c, left, right)
@@ -71,7 +71,7 @@ def _difference(c: Conversion, left: Value, right: Value) -> Value:
 def _guarded(
     c: Conversion, levels: int, x: Value, low: Value, high: Value, out_low: Value, out_high: Value
 ) -> Value:
-    """As `_stepped` for limits that may be equal: the output is chosen, not divided, there."""
+    """Like `_stepped`, for limits that may be equal: there the output is selected, not divided."""
     least, most = forms.minimum(c, low, high), forms.maximum(c, low, high)
     steps = forms.scalar(c, levels - 1, x)
     ratio = forms.div(c, forms.sub(c, x, low), forms.sub(c, high, low))
@@ -83,7 +83,7 @@ def _guarded(
 
 
 def _spread(c: Conversion, parameter: Value, x: Value, axis: int, block: int) -> Value:
-    """A scale or zero point so that it broadcasts to the data."""
+    """Reshape a scale or zero point so that it broadcasts to the data."""
     rank = shape_of(parameter).rank
     count = shape_of(parameter).count()
     if rank == 0 or (count == 1 and rank is not None):
@@ -98,7 +98,7 @@ def _spread(c: Conversion, parameter: Value, x: Value, axis: int, block: int) ->
 
 
 def _unsqueezed(c: Conversion, parameter: Value, axes: list[int]) -> Value:
-    """A scale or zero point with new axes; a constant gets another shape, so it stays one."""
+    """Add axes to a scale or zero point; a constant is reshaped and stays a constant."""
     op = parameter.producer.op
     if not isinstance(op, Constant):
         return ov_forms.unsqueeze(c, parameter, axes)
@@ -109,7 +109,7 @@ def _unsqueezed(c: Conversion, parameter: Value, axes: list[int]) -> Value:
 
 
 def _repeated(c: Conversion, parameter: Value, x: Value, axis: int, block: int) -> Value:
-    """Each element `block` times along `axis`, cut to the length of the data."""
+    """Repeat each element `block` times along `axis`, cut to the length of the data."""
     dims, size = shape_of(parameter).static(), shape_of(x).dim(axis)
     if dims is None or not isinstance(size, int):
         raise c.refuse("blocks need a shape that is known", "give the inputs shapes")
@@ -207,7 +207,7 @@ def import_dequantize13(
 
 
 def _unpacked(c: Conversion, value: Value) -> Value:
-    """Constants of 4 bits in 8: OpenVINO's CPU takes a scale for each element with these only."""
+    """Store 4-bit constants in 8 bits: with others OpenVINO's CPU rejects a scale per element."""
     op = value.producer.op
     if not isinstance(op, Constant) or op.tensor.element.bits >= 8:
         return value
@@ -217,11 +217,11 @@ def _unpacked(c: Conversion, value: Value) -> Value:
 def _in_blocks(
     c: Conversion, x: Value, scale: Value, zero: Value | None, op: onnx.DequantizeLinear13
 ) -> tuple[Value, Value, Value | None] | None:
-    """Data, scale and zero point with an axis of its own for the elements of a block.
+    """Reshape data, scale and zero point so that the elements of a block have an axis of their own.
 
-    This is how OpenVINO knows weights in groups: where it meets 4-bit weights with a scale for
-    each element, its CPU plugin (2026.4) computes wrong numbers or dies. None where the blocks do
-    not divide the axis.
+    OpenVINO recognises grouped weights in this form. For 4-bit weights with a scale per element its
+    CPU plugin (2026.4) computes wrong numbers or crashes. None if the blocks do not divide the
+    axis.
     """
     dims, rank = shape_of(x).static(), shape_of(x).rank
     if dims is None or rank is None:
@@ -240,7 +240,7 @@ def _in_blocks(
 
 
 def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> Value:
-    """(x - zero point) * scale; the difference of i32 needs i32, others are exact in f32."""
+    """(x - zero point) * scale; i32 data needs an i32 difference, other types are exact in f32."""
     element = element_of(scale)
     exact = ElementType.I32 if element_of(x) is ElementType.I32 else ElementType.F32
     wide = ov_forms.converted(c, x, exact)
@@ -253,7 +253,7 @@ def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> V
 
 @imports(onnx.DynamicQuantizeLinear)
 def import_dynamic_quantize(c: Conversion, op: onnx.DynamicQuantizeLinear, x: Value) -> list[Value]:
-    """The range of x with 0 in it is spread over 0..255; a range of 0 gives scale 0."""
+    """The range of x, extended to contain 0, maps to 0..255; an empty range gives scale 0."""
     rank = shape_of(x).rank
     if rank is None:
         raise c.refuse("the rank of its data is not known", "give the inputs shapes")
@@ -263,7 +263,7 @@ def import_dynamic_quantize(c: Conversion, op: onnx.DynamicQuantizeLinear, x: Va
         for combine, kind in ((ov_forms.minimum, "Min"), (ov_forms.maximum, "Max"))
     )
     scale = ov_forms.divide(c, ov_forms.subtract(c, high, low), ov_forms.scalar(c, 255, x))
-    # All elements 0 is the only way to a scale of 0, and then any divisor is right.
+    # Only all-zero elements give a scale of 0, and then any divisor is right.
     flat = ov_forms.equal(c, scale, nothing)
     divisor = ov_forms.select(c, flat, ov_forms.scalar(c, 1, x), scale)
     offset = round_even(c, ov_forms.divide(c, ov_forms.subtract(c, nothing, low), divisor))
@@ -277,7 +277,7 @@ def import_dynamic_quantize(c: Conversion, op: onnx.DynamicQuantizeLinear, x: Va
 
 
 def _centred(c: Conversion, value: Value, zero: Value | None) -> Value:
-    """The number less its zero point in f32, in which 8-bit differences are exact."""
+    """x minus its zero point in f32, which represents 8-bit differences exactly."""
     wide = ov_forms.converted(c, value, ElementType.F32)
     if zero is None:
         return wide
@@ -285,14 +285,14 @@ def _centred(c: Conversion, value: Value, zero: Value | None) -> Value:
 
 
 def _column(c: Conversion, parameter: Value) -> Value:
-    """A vector that belongs to the rows of a matrix, or the parameter as it is."""
+    """Reshape a vector for the rows of a matrix to a column; leave other parameters unchanged."""
     if shape_of(parameter).rank == 1 and shape_of(parameter).count() != 1:
         return _unsqueezed(c, parameter, [1])
     return parameter
 
 
 def _filters(c: Conversion, parameter: Value, filters: Value) -> Value:
-    """A vector that belongs to the first axis of the filters."""
+    """Reshape a vector for the first axis of the filters."""
     rank = shape_of(filters).rank
     if shape_of(parameter).rank == 0 or shape_of(parameter).count() == 1:
         return ov_forms.as_scalar(c, parameter)
@@ -310,7 +310,7 @@ def import_matmul_integer(
     left_zero: Value | None = None,
     right_zero: Value | None = None,
 ) -> Value:
-    """The product in f32, exact while sums stay below 2^24."""
+    """MatMulInteger -> the product in f32, exact while sums stay below 2^24."""
     rows = None if left_zero is None else _column(c, left_zero)
     factors = (_centred(c, left, rows), _centred(c, right, right_zero))
     return ov_forms.convert(c, c(ov_matmul.MatMul(), *factors), ElementType.I32)
@@ -357,7 +357,7 @@ def import_conv_integer(
     x_zero: Value | None = None,
     filters_zero: Value | None = None,
 ) -> Value:
-    """Less the zero points first, so that padding with 0 is padding with the zero point."""
+    """ConvInteger -> Conv of the differences, so that padding with 0 pads with the zero point."""
     offset = None if filters_zero is None else _filters(c, filters_zero, filters)
     data = _centred(c, x, None if x_zero is None else ov_forms.as_scalar(c, x_zero))
     total = import_conv(c, _plain(op), data, _centred(c, filters, offset))

@@ -1,4 +1,4 @@
-"""Random numbers and variables: what neither dialect can say for the other, and why."""
+"""Random numbers and variables: operations without a counterpart, with the reasons."""
 
 from __future__ import annotations
 

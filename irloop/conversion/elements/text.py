@@ -1,4 +1,4 @@
-"""Strings and encoded images: what OpenVINO has no operations for."""
+"""Strings and encoded images: operations that OpenVINO does not have."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from irloop.graph.types import Dim, ElementType
 
 __all__ = ["filled", "merge_axes", "split_axis"]
 
-#: Constants of more elements than this are made when the model runs.
+#: Larger constants are computed at run time.
 STORED_LIMIT = 1024
 
 
@@ -28,7 +28,7 @@ def filled(c: Conversion, number: float, element: ElementType, shape: list[int])
 
 
 def merge_axes(c: Conversion, value: Value, axis: int) -> Value:
-    """[.., n, p, ..] -> [.., n * p, ..], n standing at `axis`."""
+    """Reshape [.., n, p, ..] to [.., n * p, ..], with n at `axis`."""
     shape = shape_of(value)
     if shape.dims is None:
         raise c.refuse("the rank of a concatenated output is not known")
@@ -38,7 +38,7 @@ def merge_axes(c: Conversion, value: Value, axis: int) -> Value:
 
 
 def split_axis(c: Conversion, value: Value, axis: int, part: int) -> Value:
-    """[.., n * part, ..] -> [.., n, part, ..], n standing at `axis`."""
+    """Reshape [.., n * part, ..] to [.., n, part, ..], with n at `axis`."""
     shape = shape_of(value)
     if shape.dims is None:
         raise c.refuse("the rank of a sliced input is not known")
@@ -60,14 +60,14 @@ def _reshaped(
     if len(known) == len(dims):
         return shape_forms.reshape_to(c, value, c.i64(known), special_zero=0 not in known)
     if len(known) == len(dims) - 1 and 0 not in known:
-        # One -1 is no riddle while no other dimension is 0.
+        # A single -1 is unambiguous if no other dimension is 0.
         return shape_forms.reshape(c, value, [dim if isinstance(dim, int) else -1 for dim in dims])
     pattern = _computed(c, value, axis, replaced, part)
     return shape_forms.reshape_to(c, value, pattern, special_zero=False)
 
 
 def _computed(c: Conversion, value: Value, axis: int, replaced: int, part: int | None) -> Value:
-    """The new shape as a tensor; dimensions of size 0 included."""
+    """Compute the new shape as a tensor; dimensions of size 0 are handled."""
     shape = shape_forms.shape(c, value)
     rank = shape_of(value).rank
     assert rank is not None

@@ -1,6 +1,6 @@
-"""ONNX forms that depend on the opset being written (`c.opset`) or on the element type.
+"""ONNX forms that depend on the target opset (`c.opset`) or on the element type.
 
-Each function appends nodes and returns the value that stands for the result.
+Each function appends nodes and returns the result.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ TINY_FLOATS = frozenset(
     }
 )
 
-#: The first opset whose Cast knows an element type that is not in all of them.
+#: The first opset whose Cast has each newer element type.
 ELEMENT_SINCE = {
     ElementType.BF16: 13,
     ElementType.F8E4M3: 19,
@@ -125,14 +125,14 @@ ELEMENT_SINCE = {
     ElementType.I2: 25,
     ElementType.U2: 25,
 }
-#: Fewer codes of nf4 than this are no larger as numbers.
+#: For fewer nf4 codes than this, plain numbers take no more space.
 TABLE_FROM = 64
 
 UNKNOWN_TO_ONNX = frozenset({ElementType.U1, ElementType.U3, ElementType.U6, ElementType.NF4})
 
 
 def require_element(c: Conversion, element: ElementType) -> None:
-    """Refuse an element type that the opset being written does not have.
+    """Refuse an element type that the target opset does not have.
 
     Raises:
         RefusedError: naming the opset that has it.
@@ -146,7 +146,7 @@ def require_element(c: Conversion, element: ElementType) -> None:
 
 
 def cast(c: Conversion, value: Value, element: ElementType) -> Value:
-    """`value` as another element type; itself where it has that type already."""
+    """Cast `value`, unless it has that element type already."""
     value = representable(c, value)
     if element_of(value) is element:
         return value
@@ -158,24 +158,24 @@ def cast(c: Conversion, value: Value, element: ElementType) -> Value:
 
 
 def representable(c: Conversion, value: Value) -> Value:
-    """`value` in a type that the opset being written has: constants in the next wider one.
+    """Return `value` in a type that the target opset has; constants use the next wider one.
 
     Raises:
-        RefusedError: for what is computed in a type that the opset lacks.
+        RefusedError: for a value computed in a type that the opset lacks.
     """
     element, op = element_of(value), value.producer.op
     known = element not in UNKNOWN_TO_ONNX and c.opset >= ELEMENT_SINCE.get(element, 1)
     if element is ElementType.NF4 and isinstance(op, Constant) and op.tensor.count > TABLE_FROM:
         return _looked_up(c, op.tensor, f"{value.producer.name}/codes")
     if isinstance(op, Constant) and (not known or element is ElementType.F4E2M1):
-        # ONNX Runtime 1.31 has no Cast of f4e2m1, whose numbers wider types hold.
+        # ONNX Runtime 1.31 has no Cast of f4e2m1, whose numbers fit wider types.
         return c.tensor(UnpackedTensor(op.tensor), f"{value.producer.name}/unpacked")
     require_element(c, element)
     return value
 
 
 def _looked_up(c: Conversion, tensor: Tensor, name: str) -> Value:
-    """The numbers of nf4 codes, found in a table: the codes stay as small as the opset allows."""
+    """Look up nf4 codes in a table; the codes stay as small as the opset allows."""
     import numpy as np
 
     narrow = ElementType.U4 if c.opset >= ELEMENT_SINCE[ElementType.U4] else ElementType.U8
@@ -187,7 +187,7 @@ def _looked_up(c: Conversion, tensor: Tensor, name: str) -> Value:
 def computed_in(
     c: Conversion, element: ElementType, build: Callable[..., Value], *values: Value
 ) -> Value:
-    """`build` of the values cast to `element`, cast back to the type of the first."""
+    """Emit `build` of the values cast to `element`, and cast back to the type of the first."""
     original = element_of(values[0])
     return cast(c, build(*(cast(c, value, element) for value in values)), original)
 
@@ -195,11 +195,11 @@ def computed_in(
 def stand_in(
     c: Conversion, element: ElementType, *, small: int | None = 14, half: int | None = 14
 ) -> ElementType:
-    """The type to compute in: `element` itself where operation and runtimes know it.
+    """The type to compute in: `element` itself if the operation and the runtimes support it.
 
-    `small` is the opset from which the operation takes 8-bit integers, `half` the same for
-    16-bit ones (None: never). bf16 is computed in f32, as runtimes do that know it, and as
-    ONNX Runtime, which does not know it, can.
+    `small` is the opset from which the operation takes 8-bit integers, `half` the same for 16-bit
+    ones
+    (None: never). bf16 is computed in f32, as runtimes do that support it; ONNX Runtime does not.
     """
     if element in BYTES and (small is None or c.opset < small):
         return ElementType.I32
@@ -213,7 +213,7 @@ def stand_in(
 def numeric(
     c: Conversion, op: Op, *values: Value, small: int | None = 14, half: int | None = 14
 ) -> Value:
-    """`op` of numbers of one type, computed in a type that the operation knows."""
+    """Emit `op` of numbers of one type, computed in a type that the operation accepts."""
     element = element_of(values[0])
     chosen = stand_in(c, element, small=small, half=half)
     if chosen is element:
@@ -258,7 +258,7 @@ def minimum(c: Conversion, left: Value, right: Value) -> Value:
 
 def _extremum(c: Conversion, op: Op, left: Value, right: Value) -> Value:
     if c.opset >= 12 or not element_of(left).is_integer:
-        # ONNX Runtime compares no 16-bit integers.
+        # ONNX Runtime does not compare 16-bit integers.
         return numeric(c, op, left, right, small=12, half=None)
     # Before 12 only floats are compared; f64 holds what 32 bits and sizes of tensors need.
     return computed_in(c, ElementType.F64, lambda *wide: c(op, *wide), left, right)
@@ -280,7 +280,7 @@ def equal(c: Conversion, left: Value, right: Value) -> Value:
 
 
 def compared(c: Conversion, op: Op, left: Value, right: Value) -> Value:
-    """A comparison of numbers (or booleans) in a type that it knows."""
+    """Emit a comparison of numbers (or booleans) in a type that it accepts."""
     chosen = stand_in(c, element_of(left), small=9, half=9)
     a, b = cast(c, left, chosen), cast(c, right, chosen)
     if c.opset < 11 and chosen.is_float and isinstance(op, comparison.Equal):
@@ -292,18 +292,18 @@ def compared(c: Conversion, op: Op, left: Value, right: Value) -> Value:
 
 
 def logical_not(c: Conversion, value: Value) -> Value:
-    """True where the operand is not."""
+    """Not."""
     return c(comparison.Not(), value)
 
 
 def where(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
-    """The second operand where the first is true, else the third."""
+    """Where: the second operand where the first is true, else the third."""
     if element_of(then) is ElementType.BOOLEAN:
-        # In logic, as ONNX Runtime has no Where of booleans.
+        # By logic: ONNX Runtime has no Where of booleans.
         rest = c(comparison.And(), logical_not(c, condition), otherwise)
         return c(comparison.Or(), c(comparison.And(), condition, then), rest)
     if element_of(then) is ElementType.U64:
-        # As a sum, as ONNX Runtime has no Where of u64 and no other integer holds all of them.
+        # As a sum: ONNX Runtime has no Where of u64, and no other integer type holds all of them.
         kept = mul(c, cast(c, condition, ElementType.U64), then)
         return add(c, kept, mul(c, cast(c, logical_not(c, condition), ElementType.U64), otherwise))
     chosen = stand_in(c, element_of(then), small=9, half=None)
@@ -319,11 +319,12 @@ def where(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Val
 
 
 def range_(c: Conversion, start: Value, limit: Value, delta: Value) -> Value:
-    """Numbers from `start` to before `limit`, scalars of one type, by steps of `delta`.
+    """Range: numbers from `start` to before `limit`, scalars of one type, in steps of `delta`.
 
-    Where shapes are known ONNX Runtime follows them through Cast but keeps them i64, and then
-    refuses a Range whose other bounds are not. So integers are counted in i64, and a float
-    goes through a Sum of one, which it does not follow.
+    For known shapes ONNX Runtime's shape inference keeps i64 through a Cast, and then rejects a
+    Range
+    whose other bounds have another type. Integers are therefore counted in i64, and a float goes
+    through a Sum of one operand, which that inference does not follow.
     """
     element, bounds = element_of(start), (start, limit, delta)
     if c.opset < 11 and element.is_integer and c.constant_of(delta) == 1:
@@ -342,7 +343,7 @@ def range_(c: Conversion, start: Value, limit: Value, delta: Value) -> Value:
 def floor_divide(c: Conversion, left: Value, right: Value) -> Value:
     """left / right of integers, rounded toward minus infinity.
 
-    q = left / right truncated; one less where the remainder is not 0 and differs in sign.
+    q = truncated quotient; minus one where the remainder is not 0 and has the other sign.
     """
 
     def build(a: Value, b: Value) -> Value:
@@ -418,9 +419,9 @@ def reduce(
 
 
 def _reducible(c: Conversion, kind: str, element: ElementType) -> ElementType:
-    """The type to reduce in. ONNX Runtime reduces no u32, which i64 holds, and no u64.
+    """The type to reduce in: ONNX Runtime reduces no u32, which i64 holds, and no u64.
 
-    Sums and products in i64 have the bits of those in u64.
+    Sums and products in i64 have the same bits as in u64.
     """
     if element is ElementType.U32 or (element is ElementType.U64 and kind in ("Sum", "Prod")):
         return ElementType.I64
@@ -431,7 +432,7 @@ def _reducible(c: Conversion, kind: str, element: ElementType) -> ElementType:
 def reduce_computed(
     c: Conversion, kind: str, value: Value, axes: Value, *, keep: bool = True
 ) -> Value:
-    """A reduction over an input of axes, since 13 (Sum) or 18; an empty list reduces nothing."""
+    """A reduction whose axes are an input, since 13 (Sum) or 18; an empty list reduces nothing."""
     listed = cast(c, axes, ElementType.I64)
     if static_shape(listed).rank == 0:
         listed = reshape(c, listed, [1])

@@ -1,7 +1,6 @@
-"""ONNX forms of operations on shapes, as the opset being written (`c.opset`) has them.
+"""ONNX forms of operations on shapes for the target opset (`c.opset`).
 
-Each function appends nodes and returns the value that stands for the result. `onnx_forms`
-offers them all.
+Each function appends nodes and returns the result. `onnx_forms` exports them all.
 """
 
 from __future__ import annotations
@@ -50,17 +49,17 @@ __all__ = [
 ]
 
 
-#: Ends that ONNX Runtime does not clamp.
+#: Slice ends that ONNX Runtime does not clamp.
 _OPEN_ENDS = (2**31 - 1, 2**63 - 1)
 
 
 def identity(c: Conversion, value: Value) -> Value:
-    """The same value under a name of its own."""
+    """Identity: the same value under a name of its own."""
     return c(convert.Identity(), value)
 
 
 def as_i64(c: Conversion, value: Value) -> Value:
-    """An integer value as i64, which shapes, axes and positions of ONNX are."""
+    """Cast an integer value to i64, the type of ONNX's shapes, axes and positions."""
     if element_of(value) is ElementType.I64:
         return value
     known = c.constant_of(value)
@@ -90,16 +89,17 @@ def unsqueeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
 
 
 def reshape(c: Conversion, value: Value, dims: Sequence[int]) -> Value:
-    """The elements in another shape; 0 copies a dimension, -1 is what is left."""
+    """Reshape; 0 copies a dimension, -1 is inferred."""
     return reshape_to(c, value, c.i64(list(dims)))
 
 
 def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: bool = True) -> Value:
-    """The elements in the shape of an i64 list; 0 copies a dimension with `special_zero`.
+    """Reshape to the shape in an i64 list; 0 copies a dimension with `special_zero`.
 
     Raises:
-        RefusedError: when 0 means an empty dimension, the opset cannot say that, and neither the
-            value is known to have elements nor the rank of the result.
+        RefusedError: when 0 means an empty dimension, the opset has no form for that, and neither
+            the
+            value is known to have elements nor the rank of the result is known.
     """
     if c.opset >= 14:
         return c(shapes.Reshape14(allowzero=not special_zero), value, pattern)
@@ -107,7 +107,7 @@ def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: boo
     if special_zero or _has_elements(value) or (known is not None and 0 not in known):
         return c(shapes.Reshape(), value, pattern)
     if known is not None:
-        # There is nothing in it, so any tensor of that shape is the same.
+        # The tensor is empty, so any tensor of that shape is equal.
         dims = [max(int(dim), 0) for dim in known]
         return c.tensor(ArrayTensor(np.zeros(dims, element_of(value).numpy()), element_of(value)))
     return _reshaped_of_any_size(c, value, pattern)
@@ -121,11 +121,12 @@ def _has_elements(value: Value) -> bool:
 
 
 def _reshaped_of_any_size(c: Conversion, value: Value, pattern: Value) -> Value:
-    """A Reshape whose 0 copies dimensions, all of which are 0 where there are no elements.
+    """A Reshape whose 0 copies dimensions, all of which are 0 if there are no elements.
 
     Given a value of n elements and a pattern of three numbers; result:
     Reshape(Expand(Reshape(value, [-1, 1, 1]), [n, k, k]), pattern), where k is 0 without elements
-    and 1 otherwise. A -1 in the pattern is 0 without elements.
+    and 1
+    otherwise. A -1 in the pattern is 0 without elements.
     """
     rank = shape_of(pattern).count()
     if rank is None:
@@ -149,21 +150,21 @@ def _reshaped_of_any_size(c: Conversion, value: Value, pattern: Value) -> Value:
 
 
 def transpose(c: Conversion, value: Value, order: Sequence[int]) -> Value:
-    """Axes in another order; itself where it stays as it is."""
+    """Transpose, unless the order is already right."""
     if list(order) == list(range(len(order))):
         return value
     return c(shapes.Transpose(tuple(order)), value)
 
 
 def concat(c: Conversion, values: Sequence[Value], axis: int) -> Value:
-    """Values one behind the other; itself where there is only one."""
+    """Concatenate values; a single one is returned unchanged."""
     if len(values) == 1:
         return values[0]
     return c(slicing.Concat(axis), *values)
 
 
 def split(c: Conversion, value: Value, axis: int, lengths: Sequence[int]) -> list[Value]:
-    """Parts of these lengths along an axis."""
+    """Split into parts of these lengths along an axis."""
     if len(lengths) == 1:
         return [value]
     if c.opset >= 18:
@@ -183,7 +184,7 @@ def slice_(
     axes: Sequence[int],
     steps: Sequence[int] | None = None,
 ) -> Value:
-    """Elements from `starts` to `ends` along `axes`."""
+    """Slice from `starts` to `ends` along `axes`."""
     strides = [1] * len(axes) if steps is None else list(steps)
     return slice_by(
         c,
@@ -203,7 +204,7 @@ def slice_by(
     axes: Value | None = None,
     steps: Value | None = None,
 ) -> Value:
-    """Elements between bounds that are i64 lists."""
+    """Slice between bounds that are i64 lists."""
     if c.opset < 10:
         found = _sliced_by_numbers(c, value, starts, ends, axes, steps)
         if found is not None:
@@ -219,7 +220,7 @@ def _sliced_by_numbers(
     axes: Value | None,
     steps: Value | None,
 ) -> Value | None:
-    """A slice whose bounds are attributes; None where they are computed."""
+    """A Slice whose bounds are attributes; None if they are computed."""
     count = shape_of(starts).count() or 0
     whole = c.i64(list(range(count))) if axes is None else axes
     strides = c.i64([1] * count) if steps is None else steps
@@ -238,7 +239,7 @@ def _sliced_before_10(
     axes: Sequence[int],
     steps: Sequence[int],
 ) -> Value | None:
-    """A slice by known bounds: Slice-1 by ones, a Gather otherwise; None for unknown lengths."""
+    """A slice by known bounds: Slice-1 for steps of 1, else a Gather; None for unknown lengths."""
     bounds = list(zip(starts, ends, axes, steps, strict=True))
     ones = [(start, end, axis) for start, end, axis, step in bounds if step == 1]
     if ones:
@@ -255,14 +256,14 @@ def _sliced_before_10(
 
 
 def _end(end: int, step: int, size: int) -> int | None:
-    """ONNX counts an end before the first element from the end of the axis, beyond its start."""
+    """Replace an end before the first element, which ONNX would count from the end of the axis."""
     return None if step < 0 and end < -size else end
 
 
 def _exact_ends(c: Conversion, ends: Value, steps: Value | None) -> Value:
-    """Ends that every runtime clamps: the largest integers mean something else backwards.
+    """Ends that every runtime clamps: the largest integers have another meaning in reverse.
 
-    ONNX Runtime takes them for "as far as it goes" in either direction.
+    ONNX Runtime reads them as "up to the end" in either direction.
     """
     last = c.constant_of(ends)
     strides = None if steps is None else c.constant_of(steps)
@@ -274,7 +275,7 @@ def _exact_ends(c: Conversion, ends: Value, steps: Value | None) -> Value:
 
 
 def gather(c: Conversion, value: Value, indices: Value, axis: int) -> Value:
-    """Slices of an axis at indices, negative ones counted from the end."""
+    """Gather along an axis; negative indices count from the end."""
     return c(gathers.Gather(axis), value, indices)
 
 
@@ -284,19 +285,19 @@ def shape(c: Conversion, value: Value) -> Value:
 
 
 def expand(c: Conversion, value: Value, target: Value) -> Value:
-    """`value` repeated to the common shape of itself and an i64 list."""
+    """Broadcast `value` with a shape given as an i64 list."""
     return c(shapes.Expand(), value, target)
 
 
 def tile(c: Conversion, value: Value, repeats: Value) -> Value:
-    """The whole of `value` repeated along each axis; `repeats` is an i64 list."""
+    """Tile along each axis; `repeats` is an i64 list."""
     return c(shapes.Tile(), value, repeats)
 
 
 def pad(
     c: Conversion, value: Value, pads: Value, fill: Value | None = None, mode: str = "constant"
 ) -> Value:
-    """`value` padded; `pads` is an i64 list of all begins and then all ends, `fill` a scalar."""
+    """Pad; `pads` is an i64 list of all begins and then all ends, `fill` a scalar."""
     if c.opset >= 19:
         return c(padding.Pad19(mode), value, pads, fill)
     numbers, number = c.constant_of(pads), 0.0 if fill is None else c.constant_of(fill)

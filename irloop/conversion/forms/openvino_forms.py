@@ -1,6 +1,6 @@
-"""OpenVINO forms that rules of several families need.
+"""OpenVINO forms that several families need.
 
-Each function appends nodes and returns the value that stands for the result.
+Each function appends nodes and returns the result.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ __all__ = [
     "variadic_split",
 ]
 
-#: Element types of ONNX that OpenVINO's IR has no name for.
+#: Element types of ONNX that OpenVINO's IR cannot name.
 UNKNOWN_TO_OPENVINO = frozenset(
     {
         ElementType.F8E4M3FNUZ,
@@ -99,20 +99,20 @@ UNKNOWN_TO_OPENVINO = frozenset(
 
 
 def convert(c: Conversion, value: Value, element: ElementType) -> Value:
-    """`value` as `element`, by a layer of its own even where it has that type already."""
+    """Convert `value`, even if it has that element type already."""
     if element in UNKNOWN_TO_OPENVINO:
         raise c.refuse(f"OpenVINO IR has no element type {element}")
     if element is element_of(value) is ElementType.BOOLEAN:
-        # For a Convert from boolean to boolean OpenVINO takes the first output of what it reads.
+        # OpenVINO replaces a Convert from boolean to boolean by the first output of its producer.
         return c(comparison.LogicalOr(), value, value)
     return c(conversions.Convert(element), representable(c, value))
 
 
 def representable(c: Conversion, value: Value) -> Value:
-    """`value` in a type that OpenVINO has: constants in the next wider one.
+    """Return `value` in a type that OpenVINO has; constants use the next wider one.
 
     Raises:
-        RefusedError: for what is computed in a type that OpenVINO lacks.
+        RefusedError: for a value computed in a type that OpenVINO lacks.
     """
     element, op = element_of(value), value.producer.op
     if element not in UNKNOWN_TO_OPENVINO:
@@ -123,14 +123,14 @@ def representable(c: Conversion, value: Value) -> Value:
 
 
 def converted(c: Conversion, value: Value, element: ElementType) -> Value:
-    """`value` as `element`; itself where it has that type already."""
+    """Convert `value`, unless it has that element type already."""
     return value if element_of(value) is element else convert(c, value, element)
 
 
 def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
-    """`build` of values that are at least f32, the result in the type of the first.
+    """Emit `build` in at least f32, and convert the result to the type of the first value.
 
-    Runtimes hold 16-bit floats in f32 while they compute; so do forms of several operations.
+    Runtimes compute 16-bit floats in f32, and so do the forms of several operations.
     """
     element = element_of(values[0])
     chosen = ElementType.F32 if element in (ElementType.F16, ElementType.BF16) else element
@@ -185,12 +185,12 @@ def equal(c: Conversion, left: Value, right: Value) -> Value:
 
 
 def logical_not(c: Conversion, value: Value) -> Value:
-    """True where the operand is not."""
+    """LogicalNot."""
     return c(comparison.LogicalNot(), value)
 
 
 def select(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
-    """The second operand where the first is true, else the third."""
+    """Select: the second operand where the first is true, else the third."""
     return c(comparison.Select(), condition, then, otherwise)
 
 
@@ -227,7 +227,7 @@ def marks_of_axes(c: Conversion, axes: Value, rank: int) -> Value:
 
 
 def softmax(c: Conversion, value: Value, axis: int) -> Value:
-    """Softmax along one axis, which opset8 allows to be negative."""
+    """Softmax along one axis, which may be negative in opset8."""
     if c.opset >= 8:
         return c(activation.SoftMax8(axis=axis), value)
     rank = static_shape(value).rank

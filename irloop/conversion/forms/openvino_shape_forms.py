@@ -1,7 +1,6 @@
 """OpenVINO forms of operations on shapes, from operations up to the opset `c.opset`.
 
-Each function appends nodes and returns the value that stands for the result. `openvino_forms`
-offers them all.
+Each function appends nodes and returns the result. `openvino_forms` exports them all.
 """
 
 from __future__ import annotations
@@ -85,24 +84,24 @@ def unsqueeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
 
 
 def reshape(c: Conversion, value: Value, dims: Sequence[int]) -> Value:
-    """The elements in another shape; 0 copies a dimension, -1 is what is left."""
+    """Reshape; 0 copies a dimension, -1 is inferred."""
     return reshape_to(c, value, c.i64(list(dims)), special_zero=0 in dims)
 
 
 def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: bool = True) -> Value:
-    """The elements in the shape of an integer list; 0 copies a dimension with `special_zero`."""
+    """Reshape to the shape in an integer list; 0 copies a dimension with `special_zero`."""
     return c(shapes.Reshape(special_zero=special_zero), value, pattern)
 
 
 def transpose(c: Conversion, value: Value, order: Sequence[int]) -> Value:
-    """Axes in another order; itself where it stays as it is."""
+    """Transpose, unless the order is already right."""
     if list(order) == list(range(len(order))):
         return value
     return c(shapes.Transpose(), value, c.i64(list(order)))
 
 
 def concat(c: Conversion, values: Sequence[Value], axis: int) -> Value:
-    """Values one behind the other."""
+    """Concatenate values."""
     return c(slicing.Concat(axis), *values)
 
 
@@ -113,12 +112,12 @@ def split(c: Conversion, value: Value, axis: int, count: int) -> list[Value]:
 
 
 def variadic_split(c: Conversion, value: Value, axis: int, lengths: Sequence[int]) -> list[Value]:
-    """Parts of these lengths along an axis; one may be -1: what is left."""
+    """Split into parts of these lengths along an axis; one may be -1, which is inferred."""
     return variadic_split_by(c, value, axis, c.i64(list(lengths)))
 
 
 def variadic_split_by(c: Conversion, value: Value, axis: int, lengths: Value) -> list[Value]:
-    """Parts along an axis by an integer list of known length."""
+    """Split along an axis by an integer list of known length."""
     count = static_shape(lengths).count()
     assert count is not None, "the number of parts is known"
     node = c.emit(slicing.VariadicSplit(), value, c.i64(axis), lengths, n_outputs=count)
@@ -133,7 +132,7 @@ def slice_(
     axes: Sequence[int],
     steps: Sequence[int] | None = None,
 ) -> Value:
-    """Elements from `starts` to `ends` along `axes`.
+    """Slice from `starts` to `ends` along `axes`.
 
     Raises:
         RefusedError: for axes counted from both ends of an unknown rank before opset8.
@@ -153,7 +152,7 @@ def slice_by(
     axes: Sequence[int],
     steps: Value,
 ) -> Value:
-    """Elements between bounds that are integer lists.
+    """Slice between bounds that are integer lists.
 
     Raises:
         RefusedError: for axes counted from both ends of an unknown rank before opset8.
@@ -169,9 +168,9 @@ def slice_by(
 
 @dataclass(frozen=True, slots=True)
 class _Positions:
-    """Where axes stand in the lists of a StridedSlice.
+    """The positions of axes in the lists of a StridedSlice.
 
-    An ellipsis in front lets them be counted from the end of a rank that is not known.
+    A leading ellipsis allows axes to count from the end if the rank is unknown.
     """
 
     at: list[int]
@@ -180,7 +179,7 @@ class _Positions:
 
     @classmethod
     def of(cls, c: Conversion, value: Value, axes: Sequence[int]) -> _Positions:
-        """The positions of `axes` of `value`."""
+        """Find the positions of `axes` of `value`."""
         rank = static_shape(value).rank
         if rank is None and axes and max(axes) < 0:
             count = 1 - min(axes)
@@ -191,11 +190,11 @@ class _Positions:
         return cls(at, max(at, default=-1) + 1)
 
     def op(self, begin_mask: Sequence[int], end_mask: Sequence[int]) -> slicing.StridedSlice:
-        """The operation with these masks."""
+        """Make the StridedSlice with these masks."""
         return slicing.StridedSlice(
             begin_mask=tuple(begin_mask),
             end_mask=tuple(end_mask),
-            # OpenVINO's reader wants masks of one length.
+            # OpenVINO's reader requires masks of equal length.
             ellipsis_mask=(1,) + (0,) * (self.count - 1) if self.ellipsis else (),
         )
 
@@ -208,7 +207,7 @@ def _strided(
     axes: list[int],
     steps: list[int],
 ) -> Value:
-    """A StridedSlice, whose bounds count from the first axis on and are masked where open."""
+    """A StridedSlice, whose bounds start at the first axis and are masked where open."""
     positions = _Positions.of(c, value, axes)
     count = positions.count
     begin, end, strides = [0] * count, [0] * count, [1] * count
@@ -240,7 +239,7 @@ def _strided_by(
 
 
 def _spread(c: Conversion, items: Value, positions: _Positions, filler: int) -> Value:
-    """A list whose items at the positions are given and whose others are `filler`."""
+    """A list with the given items at the positions and `filler` elsewhere."""
     items = as_i64(c, items)
     at, count = positions.at, positions.count
     if at == list(range(count)):
@@ -251,7 +250,7 @@ def _spread(c: Conversion, items: Value, positions: _Positions, filler: int) -> 
 
 
 def gather(c: Conversion, value: Value, indices: Value, axis: int) -> Value:
-    """Slices of an axis at indices, negative ones counted from the end."""
+    """Gather along an axis; negative indices count from the end."""
     if c.opset >= 8:
         return c(gathers.Gather8(), value, indices, c.i64(axis))
     positive = non_negative(c, indices, value, axis)
@@ -260,7 +259,7 @@ def gather(c: Conversion, value: Value, indices: Value, axis: int) -> Value:
 
 
 def non_negative(c: Conversion, indices: Value, value: Value, axis: int) -> Value:
-    """Indices of an axis of `value`, those that count from the end turned around."""
+    """Normalise negative indices of an axis of `value`."""
     known = c.constant_of(indices)
     if known is not None and not (known < 0).any():
         return indices
@@ -280,7 +279,7 @@ def non_negative(c: Conversion, indices: Value, value: Value, axis: int) -> Valu
 def non_negative_coordinates(
     c: Conversion, indices: Value, value: Value, batch_dims: int = 0
 ) -> Value:
-    """Coordinates in the last axis of `indices`, those that count from the end turned around.
+    """Normalise negative coordinates in the last axis of `indices`.
 
     Raises:
         RefusedError: when the number of coordinates is not known.
@@ -319,12 +318,12 @@ def size_of(c: Conversion, value: Value, axis: int) -> Value:
 
 
 def broadcast(c: Conversion, value: Value, target: Value, mode: str = "numpy") -> Value:
-    """`value` repeated to the shape that an integer list gives; mode numpy or bidirectional."""
+    """Broadcast `value` to the shape in an integer list; mode numpy or bidirectional."""
     return c(shapes.Broadcast3(mode=mode), value, target)
 
 
 def tile(c: Conversion, value: Value, repeats: Value) -> Value:
-    """The whole of `value` repeated along each axis; `repeats` is an integer list."""
+    """Tile along each axis; `repeats` is an integer list."""
     return c(shapes.Tile(), value, repeats)
 
 
@@ -336,7 +335,7 @@ def pad(
     fill: Value | None = None,
     mode: str = "constant",
 ) -> Value:
-    """`value` padded by integer lists that are not negative; `fill` is a scalar."""
+    """Pad by non-negative integer lists; `fill` is a scalar."""
     return c(padding.Pad(mode), value, begins, ends, fill)
 
 
@@ -360,7 +359,7 @@ def topk(
     """The largest (or smallest) elements along an axis and their positions; `k` is a scalar."""
     op: Op = search.TopK3(axis=axis, mode=mode, sort=sort, index_element_type=element)
     if c.opset >= 11:
-        # It alone promises that the first of equal elements comes first.
+        # Only this operation promises that the first of equal elements comes first.
         op = search.TopK11(axis, mode, sort, element, stable=sort == "value")
     values, indices = c.emit(op, value, k, n_outputs=2).outputs
     return values, indices

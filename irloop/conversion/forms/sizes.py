@@ -1,10 +1,10 @@
-"""Shapes put together from the dimensions of a value, which are numbers or known only later.
+"""Builds shapes from the dimensions of a value, which are numbers or known only at run time.
 
     sizes = OnnxSizes(c)
     batch, channels, *space = sizes.of(data)
     sizes.reshape(data, [batch, sizes.by(channels, 4), 4, *space])
 
-A size is a number, or a list of one i64 element where the model computes it.
+A size is a number, or a list of one i64 element if the model computes it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Sizes(ABC):
         self.c = c
 
     def of(self, value: Value, rank: int | None = None) -> list[Size]:
-        """The dimensions of a value; `rank` is what its operation says about it.
+        """The dimensions of a value; `rank` is the rank that its operation requires.
 
         Raises:
             RefusedError: when the rank is not known.
@@ -60,7 +60,7 @@ class Sizes(ABC):
         return size if divisor == 1 else self.divide(self.list([size]), self.list([divisor]))
 
     def product(self, sizes: Sequence[Size]) -> Size:
-        """All sizes multiplied."""
+        """The product of all sizes."""
         result: Size = 1
         for size in sizes:
             result = size if result == 1 else self.times(result, size)
@@ -83,7 +83,7 @@ class Sizes(ABC):
         return self.concat(pieces) if len(pieces) > 1 else pieces[0]
 
     def reshape(self, value: Value, sizes: Sequence[Size]) -> Value:
-        """`value` in another shape; one size that is not known is what is left over."""
+        """Reshape `value`; one unknown size is inferred."""
         computed = [at for at, size in enumerate(sizes) if not isinstance(size, int)]
         if len(computed) <= 1 and 0 not in sizes:
             pattern = [size if isinstance(size, int) else -1 for size in sizes]
@@ -112,11 +112,11 @@ class Sizes(ABC):
 
     @abstractmethod
     def concat(self, pieces: Sequence[Value]) -> Value:
-        """Lists one behind the other."""
+        """Concatenate lists."""
 
     @abstractmethod
     def reshape_to(self, value: Value, target: Value, *, may_be_empty: bool) -> Value:
-        """`value` in the shape of an i64 list."""
+        """Reshape `value` to the shape in an i64 list."""
 
 
 class OnnxSizes(Sizes):
@@ -141,7 +141,7 @@ class OnnxSizes(Sizes):
         return onnx_forms.concat(self.c, pieces, 0)
 
     def reshape_to(self, value: Value, target: Value, *, may_be_empty: bool) -> Value:
-        # Before 14 a 0 copies a dimension: right in most places, and there is no other way.
+        # Before 14 a 0 copies a dimension: right in most places, and there is no other form.
         copies = not may_be_empty or self.c.opset < 14
         return onnx_forms.reshape_to(self.c, value, target, special_zero=copies)
 
