@@ -16,6 +16,8 @@ import numpy as np
 from irloop.comparison.measure import Tolerance, measure
 from irloop.comparison.pairing import Pairs, agree, inputs_of, traced
 from irloop.comparison.verdict import Verdict, drift, verdict_of
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
 from irloop.execution.trace import TraceEvent
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Constant
@@ -221,7 +223,7 @@ def _owners(node: Node) -> list[Node]:
     found: list[Node] = []
     graph = node.graph
     while graph is not None and graph.owner is not None:
-        if graph.owner.op.type != "If":
+        if not isinstance(graph.owner.op, ov.If | onnx.If):
             found.append(graph.owner)
         graph = graph.owner.graph
     return found[::-1]

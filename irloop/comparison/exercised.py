@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from irloop.comparison.runs import Run
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.walk import all_nodes, node_path
@@ -46,7 +48,7 @@ def exercised(model: Model, runs: Sequence[Run]) -> list[str]:
         path = node_path(node)
         taken = [body.label for body in node.bodies if (node, body.label) in found]
         counts = {count for run in runs for count in run.counts.get(node, ())}
-        if node.op.type == "If" and taken:
+        if isinstance(node.op, ov.If | onnx.If) and taken:
             lines.append(f"branch {' and '.join(taken)} of {path}")
         elif counts:
             stop = ", with an early stop" if (node, "stop") in found else ""
@@ -66,7 +68,7 @@ def not_exercised(model: Model, runs: Sequence[Run]) -> list[str]:
 def _missed(node: Node, runs: Sequence[Run], found: set[Way]) -> Iterator[str]:
     path = node_path(node)
     missed = [way for way in _ways_of(node, even_if_constant=True) if (node, way) not in found]
-    if node.op.type == "If":
+    if isinstance(node.op, ov.If | onnx.If):
         yield from (f"branch {label} of {path}" for label in missed)
         return
     counts = {count for run in runs for count in run.counts.get(node, ())}
@@ -78,11 +80,11 @@ def _missed(node: Node, runs: Sequence[Run], found: set[Way]) -> Iterator[str]:
 
 
 def _ways_of(node: Node, *, even_if_constant: bool = False) -> Iterator[str]:
-    if node.op.type == "If":
+    if isinstance(node.op, ov.If | onnx.If):
         if even_if_constant or not _is_constant(node.inputs[0]):
             yield from ("then", "else")
         return
-    if node.op.type in ("TensorIterator", "Scan"):
+    if isinstance(node.op, ov.TensorIterator | onnx.Scan | onnx.Scan8):
         return
     stops = _can_stop(node)
     if even_if_constant or not _is_constant(node.inputs[0]):

@@ -20,6 +20,7 @@ from irloop.comparison.inputs import (
     sizes_of,
 )
 from irloop.comparison.runs import Run, run_trial
+from irloop.dialects.openvino import state
 from irloop.errors import IrloopError, UsageError
 from irloop.execution.session import Session
 from irloop.graph.model import Model
@@ -38,7 +39,7 @@ STEPS = 3
 MOST_ADDED = 6
 
 #: Operations that keep a variable from one run to the next.
-_STATEFUL = ("ReadValue", "Assign")
+_STATEFUL = (state.Assign, state.Assign6, state.ReadValue, state.ReadValue6)
 
 
 def tried(
@@ -68,7 +69,7 @@ def tried(
     others = _resized(model, session, found, integers, seeds, trips, sizes, seconds)
     count = len(trials) // max(len(seeds), 1)
     trials[count:count] = others
-    if any(node.op.type in _STATEFUL for node in all_nodes(runner.graph)):
+    if any(isinstance(node.op, _STATEFUL) for node in all_nodes(runner.graph)):
         trials = list(_in_steps(trials))
     runs = [run_trial(session, trial, seconds) for trial in trials]
     for trial, run in _added(model, runner, session, found, runs, seconds):

@@ -23,9 +23,6 @@ from irloop.passes.pattern import Match, Pattern, wrap_type
 
 __all__ = ["LowerThroughOnnx"]
 
-#: Operations whose last three inputs are weights and biases.
-SEQUENCES = (recurrent.GRUSequence, recurrent.LSTMSequence, recurrent.RNNSequence)
-
 
 @dataclass(eq=False)
 class LowerThroughOnnx(MatcherPass):
@@ -52,7 +49,7 @@ class LowerThroughOnnx(MatcherPass):
 
     def pattern(self) -> Pattern:
         newer = [cls for cls in OPENVINO.all() if cls.since > self.opset]
-        return wrap_type((*newer, *SEQUENCES))
+        return wrap_type((*newer, *recurrent.SEQUENCES))
 
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
         node = match.root
@@ -71,7 +68,7 @@ class LowerThroughOnnx(MatcherPass):
         return True
 
     def _computes_weights(self, node: Node) -> bool:
-        if self.computed_weights or not isinstance(node.op, SEQUENCES):
+        if self.computed_weights or not isinstance(node.op, recurrent.SEQUENCES):
             return False
         weights = [value.producer.op for value in node.inputs[-3:] if value is not None]
         return not all(isinstance(op, Constant) for op in weights)

@@ -28,6 +28,8 @@ class Attribute(NamedTuple):
     "names". `required` is true where a file has to have it; otherwise `default` is its value
     where a file has none (None: the attribute is absent). `least` and `most` are the smallest and
     the largest number, `entries` the smallest and the largest number of entries of a list.
+    `absent` is what OpenVINO takes where a file lacks a required attribute, None where it refuses
+    the file.
     """
 
     name: str
@@ -38,11 +40,14 @@ class Attribute(NamedTuple):
     least: int | None = None
     most: int | None = None
     entries: tuple[int, int | None] = (0, None)
+    absent: str | None = None
 
     @property
     def description(self) -> str:
         """Kind, default and range in a line, as people read them."""
         default = "required" if self.required else f"default {_text(self.default)}"
+        if self.absent is not None:
+            default = f"required; without it OpenVINO takes {self.absent or 'ones'}"
         found = [", ".join(self.words) if self.words else self.kind, default]
         if self.least is not None and self.most is None:
             found.append(f"{self.least} or more")
@@ -105,6 +110,7 @@ def _attribute(field: str, hint: Any, default: Any, metadata: Any) -> Attribute:
         metadata.get("least"),
         metadata.get("most"),
         metadata.get("entries", (0, None)),
+        metadata.get("absent"),
     )
 
 

@@ -236,7 +236,7 @@ class _Builder:
     def _add_constant(self, node: Node) -> None:
         """A constant has a box of its own only where it is itself a result."""
         assert isinstance(node.op, Constant)
-        if any(user.op.type == "Result" for user, _ in node.outputs[0].uses):
+        if node.outputs[0].is_output:
             lines = (constant(node.op), *self._typed(node.outputs[0]))
             self._add(node, Box("constant", node.name, lines))
 

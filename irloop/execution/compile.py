@@ -16,6 +16,7 @@ from irloop import kernels
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.onnx import control_flow as onnx_flow
 from irloop.dialects.openvino import control_flow as openvino_flow
+from irloop.dialects.openvino import convert
 from irloop.errors import ExecutionError, UnsupportedError
 from irloop.execution.branch import Branches
 from irloop.execution.loops import Loop, LoopBody
@@ -123,7 +124,7 @@ def _refusal(node: Node) -> str | None:
         return ""
     if node.bodies or isinstance(node.op, Constant):
         return None if isinstance(node.op, (*_LOOPS, *_BRANCHES, Constant)) else ""
-    if node.op.type in STATEFUL:
+    if isinstance(node.op, STATEFUL):
         return None
     try:
         node.op.kernel(len(node.outputs))
@@ -153,9 +154,11 @@ def needed(graph: Graph) -> set[Node]:
 
 def keeps_state(node: Node) -> bool:
     """True for an operation that reads or writes a variable, in its bodies too."""
-    if node.op.type in STATEFUL:
+    if isinstance(node.op, STATEFUL):
         return True
-    return any(inner.op.type in STATEFUL for body in node.bodies for inner in all_nodes(body.graph))
+    return any(
+        isinstance(inner.op, STATEFUL) for body in node.bodies for inner in all_nodes(body.graph)
+    )
 
 
 def repeatable(node: Node) -> bool:
@@ -173,7 +176,7 @@ def _computed_in_advance(node: Node) -> bool:
 
 def _decoding(node: Node, kernel: Kernel) -> Kernel:
     """The kernel of a conversion, around it the decoding of data that is held as codes."""
-    if node.op.type not in ("Convert", "ConvertLike"):
+    if not isinstance(node.op, convert.Convert | convert.ConvertLike):
         return kernel
     data = node.inputs[0]
     if data is None or element_of(data) is not ElementType.NF4:
@@ -257,7 +260,7 @@ class _Compiler:
         outs = tuple(frame.new(value) for value in node.outputs)
         if node.bodies:
             return Step(self._control(node), (CONTEXT, *ins), outs, (), node, 0)
-        if node.op.type in STATEFUL:
+        if isinstance(node.op, STATEFUL):
             return Step(stateful_kernel(node), (CONTEXT, *ins), outs, (), node, 0)
         op = widened_op(node.op, self._wider) if self._wider else node.op
         bind = op.kernel_of_constants if _computed_in_advance(node) else op.kernel

@@ -25,39 +25,13 @@ __all__ = ["expands", "owned_bytes", "room_needed", "static_bytes", "type_of", "
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Operations whose output may be far larger than all their inputs together: a few numbers in
-#: an input decide about it. Others are bounded by the product of their input sizes.
-_EXPANDING = frozenset(
-    {
-        "AlignTensorTypes",
-        "BatchToSpace",
-        "Bernoulli",
-        "Broadcast",
-        "CenterCropPad",
-        "ConstantFill",
-        "ConstantOfShape",
-        "Expand",
-        "Eye",
-        "EyeLike",
-        "Interpolate",
-        "OneHot",
-        "Pad",
-        "RandomUniform",
-        "Range",
-        "Resize",
-        "SpaceToBatch",
-        "Tile",
-        "Upsample",
-    }
-)
-
 #: An element of an output is at most so wide.
 _WIDEST = 16
 
 
 def expands(node: Node) -> bool:
     """True when the size of the output is not bounded by the sizes of the inputs."""
-    return node.op.type in _EXPANDING
+    return node.op.expands
 
 
 def owned_bytes(value: Any) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from irloop.dialects.openvino import state
 from irloop.execution.program import Context
 from irloop.execution.stack import empty_value
 from irloop.graph.model import Node
@@ -12,8 +13,9 @@ from irloop.graph.types import UNKNOWN_TYPE
 
 __all__ = ["STATEFUL", "stateful_kernel"]
 
+_READING = (state.ReadValue, state.ReadValue6)
 #: Operations that the executor runs itself, since their result is no function of their inputs.
-STATEFUL = frozenset({"Assign", "ReadValue"})
+STATEFUL = (state.Assign, state.Assign6, *_READING)
 
 
 def stateful_kernel(node: Node) -> Kernel:
@@ -33,4 +35,4 @@ def stateful_kernel(node: Node) -> Kernel:
         context.variables[name] = value
         return value
 
-    return read if node.op.type == "ReadValue" else assign
+    return read if isinstance(node.op, _READING) else assign

@@ -56,6 +56,11 @@ class Value:
         return bool(self._uses)
 
     @property
+    def is_output(self) -> bool:
+        """True when the value is an output of its graph, that is, when a Result reads it."""
+        return any(isinstance(user.op, Result) for user, _ in self._uses)
+
+    @property
     def name(self) -> str:
         """The first tensor name, or one made from the producer's name."""
         if self.names:

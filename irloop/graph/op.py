@@ -113,6 +113,9 @@ class Op(Record):
     arity: ClassVar[tuple[int, int | None]] = (0, None)
     n_outputs: ClassVar[int | None] = 1
     pure: ClassVar[bool] = True
+    #: The output may be far larger than all inputs together, as numbers in an input decide. That of
+    #: other operations is bounded by the product of the sizes of their inputs.
+    expands: ClassVar[bool] = False
     #: Names and element types of the inputs and outputs, as ``data: any, axis?: i64 -> any``; only
     #: for people to read (`irloop ops`).
     operands: ClassVar[str] = ""

@@ -26,6 +26,7 @@ def attribute(
     most: int | None = None,
     entries: tuple[int, int | None] = (0, None),
     needed: bool = False,
+    absent: str | None = None,
 ) -> Any:
     """A dataclass field with what is known of the attribute beyond its type and default.
 
@@ -38,6 +39,8 @@ def attribute(
         entries: the smallest and the largest number of entries of a list (None: no limit).
         needed: True when OpenVINO refuses a file without it, although the specification gives
             a default; irloop reads such a file with the default.
+        absent: the text that OpenVINO 2026.4 was measured to take where a file lacks it; files
+            should have it all the same.
     """
     metadata = {
         "name": name,
@@ -46,6 +49,7 @@ def attribute(
         "most": most,
         "entries": entries,
         "needed": needed,
+        "absent": absent,
     }
     if default is MISSING:
         return field(metadata=metadata)

@@ -239,8 +239,8 @@ class Forms(Emitter):
 
         That is so where `output` gives an output of the graph and `value` an input or another one.
         """
-        shown = any(user.op.type == "Result" for user, _ in output.uses)
-        taken = any(user.op.type == "Result" for user, _ in value.uses)
+        shown = output.is_output
+        taken = value.is_output
         if not shown or not (taken or isinstance(value.producer.op, Parameter)):
             return value
         return self.copied(value)

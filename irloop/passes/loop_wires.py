@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 
 from irloop.dialects.loops import from_front
 from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.onnx.convert import Identity as OnnxIdentity
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.convert import Identity as OpenVinoIdentity
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import (
     Carried,
@@ -502,6 +504,6 @@ class LoopWires:
 def is_passed_on(item: Entering) -> bool:
     """True for a state that the body hands on as it came."""
     value = item.result
-    while value is not None and value.producer.op.type == "Identity":
+    while value is not None and isinstance(value.producer.op, OpenVinoIdentity | OnnxIdentity):
         value = value.producer.inputs[0]
     return value is item.parameter

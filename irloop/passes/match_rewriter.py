@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from irloop.dialects.openvino.state import Assign, Assign6
 from irloop.graph.builder import Names
 from irloop.graph.inference import Inference
 from irloop.graph.model import Body, Graph, Node, Value
@@ -16,13 +17,13 @@ __all__ = ["MatchRewriter", "copy_info"]
 
 
 #: Operations that act without being read.
-SINKS = frozenset({"Assign"})
+SINKS = (Assign, Assign6)
 
 
 def is_unread(node: Node) -> bool:
     """True when nothing depends on a node: nobody reads its outputs, and it writes no variable."""
     read = any(value.is_used for value in node.outputs)
-    return bool(node.outputs) and not read and node.op.type not in SINKS
+    return bool(node.outputs) and not read and not isinstance(node.op, SINKS)
 
 
 class MatchRewriter(Rewriter):
@@ -108,17 +109,13 @@ class MatchRewriter(Rewriter):
         Returns False, and changes nothing, where two names that both have to stay would meet:
         an input of the graph, or one of several outputs, cannot take over the name of an output.
         """
-        is_output = _is_output(node.output)
-        if is_output and (_has_fixed_name(value.producer) or _is_output(value)):
+        is_output = node.output.is_output
+        if is_output and (_has_fixed_name(value.producer) or value.is_output):
             return False
         if is_output:
             value.producer.name, node.name = node.name, value.producer.name
         self.replace_node(node, (value,))
         return True
-
-
-def _is_output(value: Value) -> bool:
-    return any(user.op.type == "Result" for user, _ in value.uses)
 
 
 def _has_fixed_name(node: Node) -> bool:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from irloop.dialects.attributes import Attribute, attributes_of
 from irloop.dialects.openvino.opsets import opset_of
 from irloop.formats.openvino import problems
-from irloop.formats.openvino.absent import ABSENT
 from irloop.formats.openvino.attributes import INTEGER, NO_SUCH_WORD, NUMBER, UNREADABLE
 from irloop.formats.openvino.numbers import attribute_number
 from irloop.formats.openvino.places import at_data, describe
@@ -92,8 +91,8 @@ def _problems(layer: Layer, type_name: str, version: str) -> Iterator[Problem]:
     for name, attribute in operation.attributes.items():
         if not attribute.required or name in layer.data:
             continue
-        filled_in = ABSENT.get((operation.type, name))
-        yield problems.no_attribute(layer, name, filled_in if filled_in != "" else "ones")
+        filled_in = "ones" if attribute.absent == "" else attribute.absent
+        yield problems.no_attribute(layer, name, filled_in)
     for name, text in layer.data.items():
         known = operation.attributes.get(name)
         if known is None:

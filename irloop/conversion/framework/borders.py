@@ -245,7 +245,7 @@ def own_producer(c: Conversion, name: str, value: Value) -> Value:
     """
     producer = value.producer
     is_input = producer in c.graph.parameters
-    if is_input or any(user.op.type == "Result" for user, _ in value.uses):
+    if is_input or value.is_output:
         value = ov_forms.convert(c, value, element_of(value))
         producer = value.producer
     value.names = (name,)

@@ -18,6 +18,7 @@ from irloop.conversion.framework.virtual_values import Growing, Items, Maybe, St
 from irloop.conversion.loops.loop_bounds import with_bounds_of
 from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder, Scanned
 from irloop.conversion.loops.stacks import as_items, as_stack, joined, stack_type, stacked
+from irloop.dialects.onnx import sequence
 from irloop.dialects.onnx.control_flow import source_parameter
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Carried
@@ -211,6 +212,6 @@ def _only_appends(body: Body, port: Carried) -> bool:
     if len(uses) != 1:
         return False
     node, position = uses[0]
-    if node.op.type != "SequenceInsert" or position != 0 or len(node.inputs) > 2:
+    if not isinstance(node.op, sequence.SequenceInsert) or position != 0 or len(node.inputs) > 2:
         return False
     return [user for user, _ in node.outputs[0].uses] == [body.graph.results[port.result]]

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from irloop.dialects import loops
 from irloop.dialects.onnx.base import OnnxOp
+from irloop.dialects.onnx.convert import Identity
 from irloop.graph.arguments import Arguments
 from irloop.graph.loops import Carried, ScanInput
 from irloop.graph.model import Body
@@ -167,7 +168,7 @@ def _condition(args: Arguments, body: Body, starts: bool | None) -> bool | None:
 def source_parameter(body: Body, result: int) -> int | None:
     """The body parameter that a result passes on unchanged (through Identity), or None."""
     value = body.graph.results[result].inputs[0]
-    while value is not None and value.producer.op.type == "Identity":
+    while value is not None and isinstance(value.producer.op, Identity):
         value = value.producer.inputs[0]
     for index, node in enumerate(body.graph.parameters):
         if value is node.outputs[0]:

@@ -28,6 +28,8 @@ __all__ = [
 class Range(OnnxOp, type="Range", since=11, inputs=3):
     """Numbers from start to before limit by delta, scalars of one type (Range-11)."""
 
+    expands = True
+
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.numeric(args)
         element = inference.same_element(args)
@@ -48,6 +50,8 @@ class Range27(Range, type="Range", since=27, inputs=3):
 
 class ConstantOfShape(OnnxOp, type="ConstantOfShape", since=9, inputs=1):
     """`value`, by default 0.0, in the shape of the input (ConstantOfShape-9, 20, 21, 23 to 25)."""
+
+    expands = True
 
     value: Tensor | None = None
 
@@ -75,6 +79,8 @@ class ConstantOfShape(OnnxOp, type="ConstantOfShape", since=9, inputs=1):
 class EyeLike(OnnxOp, type="EyeLike", since=9, inputs=1):
     """Ones on diagonal `k` in the shape of a matrix, in its type or `dtype` (EyeLike-9, 22)."""
 
+    expands = True
+
     dtype: ElementType | None = None
     k: int = 0
 
@@ -96,6 +102,8 @@ class OneHot(OnnxOp, type="OneHot", since=9, inputs=3):
     Inputs: indices, depth, [off, on]. Negative indices count from the end; one out of range is
     off everywhere.
     """
+
+    expands = True
 
     axis: int = -1
 

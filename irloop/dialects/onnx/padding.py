@@ -40,6 +40,8 @@ class _FixedPad(OnnxOp):
 class Pad1(_FixedPad, type="Pad", since=1, inputs=1):
     """Elements added at both ends of each axis (Pad-1)."""
 
+    expands = True
+
     pads: tuple[int, ...] = attribute(name="paddings")
     mode: str = "constant"
     value: float = 0.0
@@ -56,6 +58,8 @@ class Pad2(_FixedPad, type="Pad", since=2, inputs=1):
 
     `pads` holds all begins and then all ends; `mode` is constant, reflect or edge.
     """
+
+    expands = True
 
     pads: tuple[int, ...]
     mode: str = "constant"
@@ -85,6 +89,8 @@ def _by_input(args: Arguments, axes: tuple[int, ...] | None) -> list[ValueType]:
 class Pad11(OnnxOp, type="Pad", since=11, inputs=(2, 3)):
     """As Pad-2, with the numbers and the value as inputs (Pad-11, 13)."""
 
+    expands = True
+
     mode: str = "constant"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -97,6 +103,8 @@ class Pad11(OnnxOp, type="Pad", since=11, inputs=(2, 3)):
 
 class Pad18(OnnxOp, type="Pad", since=18, inputs=(2, 4)):
     """As Pad-11; input 3 may name the axes (Pad-18)."""
+
+    expands = True
 
     mode: str = "constant"
 
@@ -111,6 +119,8 @@ class Pad18(OnnxOp, type="Pad", since=18, inputs=(2, 4)):
 class Pad19(OnnxOp, type="Pad", since=19, inputs=(2, 4)):
     """As Pad-18, with the mode wrap (Pad-19, 21, 23, 24, 25)."""
 
+    expands = True
+
     mode: str = "constant"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -123,6 +133,8 @@ class Pad19(OnnxOp, type="Pad", since=19, inputs=(2, 4)):
 
 class CenterCropPad(OnnxOp, type="CenterCropPad", since=18, inputs=2):
     """Cropped or padded with zeros around the centre to the sizes of input 1 (CenterCropPad-18)."""
+
+    expands = True
 
     axes: tuple[int, ...] | None = None
 

@@ -46,6 +46,8 @@ class RandomNormal(_Random, type="RandomNormal", since=1, inputs=0):
 class RandomUniform(_Random, type="RandomUniform", since=1, inputs=0):
     """Numbers between two bounds in a fixed shape (RandomUniform-1, 22)."""
 
+    expands = True
+
     shape: tuple[int, ...]
     dtype: ElementType = ElementType.F32
     high: float = 1.0
@@ -96,6 +98,8 @@ class RandomUniformLike(_Like, type="RandomUniformLike", since=1, inputs=1):
 
 class Bernoulli(_Like, type="Bernoulli", since=15, inputs=1):
     """1 with the probability that the input holds, else 0 (Bernoulli-15, 22)."""
+
+    expands = True
 
     seed: float | None = None
 

@@ -26,6 +26,8 @@ def _asymmetric(mode: str) -> Resampling:
 class Upsample1(OnnxOp, type="Upsample", since=1, inputs=1):
     """Images [N,C,H,W] enlarged (Upsample-1)."""
 
+    expands = True
+
     width_scale: float
     height_scale: float
     mode: str = "nearest"
@@ -50,6 +52,8 @@ class Upsample1(OnnxOp, type="Upsample", since=1, inputs=1):
 
 class Upsample(OnnxOp, type="Upsample", since=7, inputs=1):
     """Data enlarged by one of `scales` an axis (Upsample-7)."""
+
+    expands = True
 
     scales: tuple[float, ...]
     mode: str = "nearest"
@@ -103,9 +107,13 @@ class _ByScales(OnnxOp):
 class Upsample9(_ByScales, type="Upsample", since=9, until=9, inputs=2):
     """Data enlarged by the scales of input 1, one an axis (Upsample-9)."""
 
+    expands = True
+
 
 class Resize10(_ByScales, type="Resize", since=10, inputs=2):
     """Data resized by the scales of input 1, one an axis (Resize-10)."""
+
+    expands = True
 
 
 class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
@@ -113,6 +121,8 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
 
     The region, starts and ends in 0..1, is for tf_crop_and_resize.
     """
+
+    expands = True
 
     mode: str = "nearest"
     coordinate_transformation_mode: str = "half_pixel"

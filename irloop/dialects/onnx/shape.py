@@ -201,6 +201,8 @@ class Transpose(_Reshaping, type="Transpose", since=1, inputs=1):
 class Expand(OnnxOp, type="Expand", since=8, inputs=2):
     """The first input repeated to the common shape of itself and input 1 (Expand-8, 13)."""
 
+    expands = True
+
     def infer(self, args: Arguments) -> list[ValueType]:
         target = shapes.shape_from(args, 1)
         shape = shapes.broadcast_to(args, args.shape(0), target, both_ways=True)
@@ -215,6 +217,8 @@ class Expand(OnnxOp, type="Expand", since=8, inputs=2):
 
 class Tile1(OnnxOp, type="Tile", since=1, inputs=3):
     """The whole tensor repeated along one axis; tiles and axis are inputs (Tile-1)."""
+
+    expands = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
         shape, tiles, axis = args.shape(0), args.ints(1), args.ints(2)
@@ -231,6 +235,8 @@ class Tile1(OnnxOp, type="Tile", since=1, inputs=3):
 
 class Tile(OnnxOp, type="Tile", since=6, inputs=2):
     """The whole tensor repeated along each axis (Tile-6, 13)."""
+
+    expands = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
         repeats = shapes.shape_from(args, 1).dims

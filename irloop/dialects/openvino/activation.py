@@ -134,7 +134,7 @@ class Swish(Activation, type="Swish", since=4, inputs=(1, 2)):
 class Elu(Activation, type="Elu", since=1, inputs=1):
     """x above 0, alpha * (exp(x) - 1) below (Elu-1)."""
 
-    alpha: float
+    alpha: float = attribute(absent="0")
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.activation.elu(self.alpha)
@@ -171,8 +171,8 @@ class PReLU(Activation, type="PReLU", since=1, inputs=2):
 class Clamp(Activation, type="Clamp", since=1, inputs=1):
     """x limited to [min, max]; for integers min is rounded up, max down (Clamp-1)."""
 
-    min: float
-    max: float
+    min: float = attribute(absent="0")
+    max: float = attribute(absent="0")
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.min > self.max:
@@ -188,7 +188,7 @@ class Clamp(Activation, type="Clamp", since=1, inputs=1):
 class GRN(Activation, type="GRN", since=1, inputs=1):
     """x divided by its Euclidean norm over axis 1, bias added under the root (GRN-1)."""
 
-    bias: float
+    bias: float = attribute(absent="1")
 
     def infer(self, args: Arguments) -> list[ValueType]:
         rank = args.rank(0)

@@ -33,7 +33,7 @@ class Detecting(OpenVinoOp):
     )
 
     keep_top_k: tuple[int, ...]
-    nms_threshold: float
+    nms_threshold: float = attribute(absent="0")
     background_label_id: int = 0
     top_k: int = -1
     variance_encoded_in_target: bool = False

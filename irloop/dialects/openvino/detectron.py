@@ -54,8 +54,8 @@ class ExperimentalDetectronDetectionOutput(
     )
 
     once_experimental: ClassVar[bool] = True
-    score_threshold: float
-    nms_threshold: float
+    score_threshold: float = attribute(absent="0")
+    nms_threshold: float = attribute(absent="0")
     max_delta_log_wh: float
     num_classes: int
     post_nms_count: int = attribute(least=0)
@@ -147,7 +147,7 @@ class ExperimentalDetectronROIFeatureExtractor(
 
     once_experimental: ClassVar[bool] = True
     output_size: int = attribute(least=0)
-    sampling_ratio: int
+    sampling_ratio: int = attribute(absent="0")
     pyramid_scales: tuple[int, ...]
     aligned: bool = False
 

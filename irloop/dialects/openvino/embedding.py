@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import indexing, inference, searches
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import (
     UNKNOWN_DIM,
     UNKNOWN_SHAPE,
@@ -156,7 +156,7 @@ class SegmentMax(OpenVinoOp, type="SegmentMax", since=16, inputs=(2, 3)):
 
     operands = "data: number, segment ids: i32 | i64, segments?: i32 | i64 -> number"
 
-    fill_mode: str
+    fill_mode: str = attribute(absent="zero")
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.fill_mode.lower() not in ("zero", "lowest"):

@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import indexing, inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, Dim, TensorType, ValueType
 
 __all__ = [
@@ -89,7 +89,7 @@ class GatherElements(OpenVinoOp, type="GatherElements", since=6, inputs=2):
 
     operands = "data: any, indices: i32 | i64 -> any"
 
-    axis: int
+    axis: int = attribute(absent="0")
 
     def infer(self, args: Arguments) -> list[ValueType]:
         indexing.integers(args, 1)

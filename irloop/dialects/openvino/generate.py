@@ -15,6 +15,8 @@ __all__ = ["Eye", "OneHot", "OneHot16", "Range", "Range4"]
 class Range(OpenVinoOp, type="Range", since=1, inputs=3):
     """Numbers from start to before stop by step, scalars of one type (Range-1)."""
 
+    expands = True
+
     operands = "start: number, stop: number, step: number -> number"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -28,6 +30,8 @@ class Range(OpenVinoOp, type="Range", since=1, inputs=3):
 
 class Range4(OpenVinoOp, type="Range", since=4, inputs=3):
     """Numbers from start to before stop by step, all cast to `output_type` (Range-4)."""
+
+    expands = True
 
     operands = "start: number, stop: number, step: number -> number"
 
@@ -47,6 +51,8 @@ class Eye(OpenVinoOp, type="Eye", since=9, inputs=(3, 4)):
 
     Inputs: rows, columns, which diagonal, and optionally the shape of a batch of matrices.
     """
+
+    expands = True
 
     operands = (
         "rows: i32 | i64, columns: i32 | i64, diagonal: i32 | i64, batch shape?: i32 | i64 -> any"
@@ -79,9 +85,11 @@ class OneHot(OpenVinoOp, type="OneHot", since=1, inputs=4):
     Inputs: indices, depth, on, off. An index out of range is off everywhere.
     """
 
+    expands = True
+
     operands = "indices: i32 | i64, depth: i32 | i64, on value: any, off value: any -> any"
 
-    axis: int
+    axis: int = attribute(absent="0")
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return _one_hot(args, self.axis)
@@ -93,9 +101,11 @@ class OneHot(OpenVinoOp, type="OneHot", since=1, inputs=4):
 class OneHot16(OpenVinoOp, type="OneHot", since=16, inputs=4):
     """As OneHot-1; `negative_indices_mode` normalize lets them count from the end (OneHot-16)."""
 
+    expands = True
+
     operands = "indices: i32 | i64, depth: i32 | i64, on value: any, off value: any -> any"
 
-    axis: int
+    axis: int = attribute(absent="0")
     negative_indices_mode: str = attribute(
         default="ignore_negative", words=("ignore_negative", "normalize")
     )

@@ -44,7 +44,7 @@ class BatchNormInference1(OpenVinoOp, type="BatchNormInference", since=1, inputs
 
     operands = "gamma: float, beta: float, data: float, mean: float, variance: float -> float"
 
-    epsilon: float = attribute(least=0)
+    epsilon: float = attribute(least=0, absent="0")
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return _channel_parameters(args, 2, 0, 1, 3, 4)
@@ -61,7 +61,7 @@ class BatchNormInference5(OpenVinoOp, type="BatchNormInference", since=5, inputs
 
     operands = "data: float, gamma: float, beta: float, mean: float, variance: float -> float"
 
-    epsilon: float = attribute(least=0)
+    epsilon: float = attribute(least=0, absent="0")
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return _channel_parameters(args, 0, 1, 2, 3, 4)
@@ -79,7 +79,7 @@ class MVN2(OpenVinoOp, type="MVN", since=2, inputs=1):
 
     operands = "data: float -> float"
 
-    normalize_variance: bool
+    normalize_variance: bool = attribute(absent="false")
     eps: float = 1e-9
     across_channels: bool = False
     reduction_axes: tuple[int, ...] = ()
@@ -114,7 +114,7 @@ class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
 
     operands = "data: float, axes: i32 | i64 -> float"
 
-    normalize_variance: bool
+    normalize_variance: bool = attribute(absent="false")
     eps: float = 1e-9
     eps_mode: str = attribute(default="inside_sqrt", words=("inside_sqrt", "outside_sqrt"))
 
@@ -172,7 +172,7 @@ class NormalizeL2(OpenVinoOp, type="NormalizeL2", since=1, inputs=2):
 
     operands = "data: float, axes: i32 | i64 -> float"
 
-    eps: float
+    eps: float = attribute(absent="0")
     eps_mode: str = attribute(default="add", words=("add", "max"))
 
     @property
@@ -197,7 +197,7 @@ class GroupNormalization(OpenVinoOp, type="GroupNormalization", since=12, inputs
     operands = "data: float, scale: float, bias: float -> float"
 
     num_groups: int
-    epsilon: float
+    epsilon: float = attribute(absent="0")
 
     def infer(self, args: Arguments) -> list[ValueType]:
         channels = args.shape(0).dim(1) if (args.rank(0) or 0) > 1 else None

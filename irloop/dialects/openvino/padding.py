@@ -34,6 +34,8 @@ class Pad(OpenVinoOp, type="Pad", since=1, inputs=(3, 4)):
     `pad_mode` is constant, edge, reflect or symmetric.
     """
 
+    expands = True
+
     operands = "data: any, pads begin: i32 | i64, pads end: i32 | i64, value?: any -> any"
 
     pad_mode: str = attribute(default="constant", words=PAD_MODES)
@@ -47,6 +49,8 @@ class Pad(OpenVinoOp, type="Pad", since=1, inputs=(3, 4)):
 
 class Pad12(OpenVinoOp, type="Pad", since=12, inputs=(3, 4)):
     """As Pad-1; a negative number cuts elements off (Pad-12)."""
+
+    expands = True
 
     operands = "data: any, pads begin: i32 | i64, pads end: i32 | i64, value?: any -> any"
 

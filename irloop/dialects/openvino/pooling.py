@@ -123,7 +123,7 @@ class _IndexedMax(_Pool):
 
     operands = "data: number -> maxima: number, indices: i32 | i64"
 
-    dilations: tuple[int, ...] = attribute(default=(), entries=(1, None), needed=True)
+    dilations: tuple[int, ...] = attribute(default=(), entries=(1, None), needed=True, absent="")
     index_element_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
     axis: int = 0
 

@@ -45,8 +45,8 @@ class Proposing(OpenVinoOp):
     base_size: int
     pre_nms_topn: int
     post_nms_topn: int = attribute(least=1)
-    nms_thresh: float
-    feat_stride: int
+    nms_thresh: float = attribute(absent="0")
+    feat_stride: int = attribute(absent="1")
     ratio: tuple[float, ...]
     scale: tuple[float, ...]
     min_size: int = 1
@@ -110,8 +110,8 @@ class Proposal(Proposing, type="Proposal", since=4, inputs=3, outputs=2):
 
 
 class _Generating(OpenVinoOp):
-    min_size: float
-    nms_threshold: float
+    min_size: float = attribute(absent="0")
+    nms_threshold: float = attribute(absent="0")
     post_nms_count: int = attribute(least=1)
     pre_nms_count: int
 

@@ -20,6 +20,8 @@ class RandomUniform(OpenVinoOp, type="RandomUniform", since=8, inputs=3):
     Inputs: shape, low, high. With both seeds 0 they are other ones in each run.
     """
 
+    expands = True
+
     operands = "shape: i32 | i64, least: number, most: number -> number"
 
     output_type: ElementType
@@ -58,8 +60,8 @@ class Multinomial(OpenVinoOp, type="Multinomial", since=13, inputs=2):
     operands = "probabilities: float, samples: i32 | i64 -> i32 | i64"
 
     convert_type: ElementType = attribute(words=("i32", "i64"))
-    with_replacement: bool
-    log_probs: bool
+    with_replacement: bool = attribute(absent="false")
+    log_probs: bool = attribute(absent="false")
     global_seed: int = 0
     op_seed: int = 0
     pure: ClassVar[bool] = False

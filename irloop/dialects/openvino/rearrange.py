@@ -29,7 +29,7 @@ class _Blocks(OpenVinoOp):
 
     operands = "data: any -> any"
 
-    mode: str = attribute(words=("blocks_first", "depth_first"))
+    mode: str = attribute(words=("blocks_first", "depth_first"), absent="blocks_first")
     block_size: int = attribute(default=1, needed=True)
 
     @property
@@ -74,6 +74,8 @@ class BatchToSpace(OpenVinoOp, type="BatchToSpace", since=2, inputs=4):
     Files know this class since opset2.
     """
 
+    expands = True
+
     operands = (
         "data: any, block shape: i32 | i64, crops begin: i32 | i64, crops end: i32 | i64 -> any"
     )
@@ -108,6 +110,8 @@ class SpaceToBatch(OpenVinoOp, type="SpaceToBatch", since=2, inputs=4):
     Inputs: data, block shape (its first number is 1), pads at the begins, pads at the ends.
     Files know this class since opset2.
     """
+
+    expands = True
 
     operands = (
         "data: any, block shape: i32 | i64, pads begin: i32 | i64, pads end: i32 | i64 -> any"

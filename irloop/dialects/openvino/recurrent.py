@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from irloop.kernels.recurrent import GruCell, LstmCell, RnnCell
 
 __all__ = [
+    "SEQUENCES",
     "GRUCell",
     "GRUSequence",
     "LSTMCell",
@@ -287,3 +288,7 @@ class RNNSequence(_Rnn, type="RNNSequence", since=5, inputs=6, outputs=2):
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.recurrent.openvino_sequence(self.cell(), self.direction.lower(), n_outputs)
+
+
+#: The sequences that every runtime runs; LSTMSequence-1 is read by none.
+SEQUENCES = (LSTMSequence, GRUSequence, RNNSequence)

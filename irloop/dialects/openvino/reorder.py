@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import ElementType, ValueType
 
 __all__ = ["Reverse", "ReverseSequence", "Roll"]
@@ -17,7 +17,7 @@ class Reverse(OpenVinoOp, type="Reverse", since=1, until=1, inputs=2):
 
     operands = "data: any, axes or mask: integer | boolean -> any"
 
-    mode: str
+    mode: str = attribute(absent="index")
 
     def infer(self, args: Arguments) -> list[ValueType]:
         mode = self.mode.lower()

@@ -106,6 +106,8 @@ class Interpolate1(Interpolation, type="Interpolate", since=1, inputs=2):
     put the outer elements on each other with `align_corners`.
     """
 
+    expands = True
+
     operands = "data: number, output size: i32 | i64 -> number"
 
     axes: tuple[int, ...]
@@ -192,6 +194,8 @@ class _Attributes(Interpolation):
 class Interpolate(_Attributes, type="Interpolate", since=4, inputs=(3, 4)):
     """Data resized along axes (Interpolate-4); inputs data, sizes, scales and axes (or all)."""
 
+    expands = True
+
     operands = "data: number, sizes: i32 | i64, scales: float, axes?: i32 | i64 -> number"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -209,6 +213,8 @@ class Interpolate(_Attributes, type="Interpolate", since=4, inputs=(3, 4)):
 
 class Interpolate11(_Attributes, type="Interpolate", since=11, inputs=(2, 3)):
     """Data resized along axes (Interpolate-11); inputs data, sizes or scales, axes (or all)."""
+
+    expands = True
 
     operands = "data: number, sizes or scales: i32 | i64 | float, axes?: i32 | i64 -> number"
 

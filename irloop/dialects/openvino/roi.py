@@ -81,9 +81,9 @@ class _Align(OpenVinoOp):
 
     pooled_h: int = attribute(least=1)
     pooled_w: int = attribute(least=1)
-    sampling_ratio: int
+    sampling_ratio: int = attribute(absent="0")
     spatial_scale: float
-    mode: str = attribute(words=("avg", "max"))
+    mode: str = attribute(words=("avg", "max"), absent="avg")
 
     def infer(self, args: Arguments) -> list[ValueType]:
         shape = (_regions(args, 4), _channels(args), self.pooled_h, self.pooled_w)
@@ -168,9 +168,9 @@ class ROIAlignRotated(OpenVinoOp, type="ROIAlignRotated", since=15, inputs=3):
 
     pooled_h: int = attribute(least=1)
     pooled_w: int = attribute(least=1)
-    sampling_ratio: int = attribute(least=0)
+    sampling_ratio: int = attribute(least=0, absent="0")
     spatial_scale: float
-    clockwise_mode: bool
+    clockwise_mode: bool = attribute(absent="false")
 
     def infer(self, args: Arguments) -> list[ValueType]:
         shape = (_regions(args, 5), _channels(args), self.pooled_h, self.pooled_w)

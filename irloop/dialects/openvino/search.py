@@ -17,9 +17,9 @@ class _TopK(OpenVinoOp):
 
     operands = "data: number, k: integer -> values: number, indices: i32 | i64"
 
-    axis: int
-    mode: str = attribute(words=("max", "min"))
-    sort: str = attribute(words=("index", "value", "none"))
+    axis: int = attribute(absent="0")
+    mode: str = attribute(words=("max", "min"), absent="max")
+    sort: str = attribute(words=("index", "value", "none"), absent="none")
     index_element_type: ElementType = attribute(default=ElementType.I32, words=INDICES)
 
     def infer(self, args: Arguments) -> list[ValueType]:

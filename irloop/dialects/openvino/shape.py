@@ -10,6 +10,7 @@ from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_SHAPE, Dim, ElementType, Shape, TensorType, ValueType
 
 __all__ = [
+    "RESHAPING",
     "Broadcast",
     "Broadcast3",
     "Reshape",
@@ -199,6 +200,8 @@ class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
     2 says), or pdpd (the first axis stands at `axis`).
     """
 
+    expands = True
+
     operands = "data: any, target shape: i32 | i64, axes mapping?: i32 | i64 -> any"
 
     mode: str = attribute(default="none", words=BROADCASTS)
@@ -225,6 +228,8 @@ class Broadcast3(OpenVinoOp, type="Broadcast", since=3, inputs=(2, 3)):
     `mode` is numpy, explicit (axes stand where input 2 says), bidirectional (ones of the
     target give way) or pdpd (the first axis stands at `axis`).
     """
+
+    expands = True
 
     operands = "data: any, target shape: i32 | i64, axes mapping?: i32 | i64 -> any"
 
@@ -272,6 +277,8 @@ class Tile(OpenVinoOp, type="Tile", since=1, inputs=2):
     The shorter of shape and repeats is filled with ones in front.
     """
 
+    expands = True
+
     operands = "data: any, repeats: integer -> any"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -280,3 +287,7 @@ class Tile(OpenVinoOp, type="Tile", since=1, inputs=2):
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.shape.tile
+
+
+#: Operations that give the elements of their first input in another shape.
+RESHAPING = (Reshape, Squeeze, Squeeze15, Unsqueeze)

@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 
 __all__ = ["DFT", "IDFT", "IRDFT", "ISTFT", "RDFT", "STFT"]
@@ -155,7 +155,7 @@ class STFT(OpenVinoOp, type="STFT", since=15, inputs=4):
 
     operands = "signal: float, window: float, frame size: i32 | i64, frame step: i32 | i64 -> float"
 
-    transpose_frames: bool
+    transpose_frames: bool = attribute(absent="false")
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0)
@@ -191,8 +191,8 @@ class ISTFT(OpenVinoOp, type="ISTFT", since=16, inputs=(4, 5)):
         "signal length?: i32 | i64 -> float"
     )
 
-    center: bool
-    normalized: bool
+    center: bool = attribute(absent="false")
+    normalized: bool = attribute(absent="false")
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0)

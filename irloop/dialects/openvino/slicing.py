@@ -18,7 +18,7 @@ class Concat(OpenVinoOp, type="Concat", since=1, inputs=(1, None)):
 
     operands = "inputs...: any -> any"
 
-    axis: int
+    axis: int = attribute(absent="0")
 
     def infer(self, args: Arguments) -> list[ValueType]:
         element = inference.same_element(args)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import onnx
 
 from irloop.dialects.onnx import ONNX
+from irloop.dialects.onnx.control_flow import If, Loop, Scan, Scan8
 from irloop.errors import UsageError, WriteError
 from irloop.formats.onnx.attributes import codec_of, to_proto
 from irloop.formats.onnx.check import check_model
@@ -41,7 +42,7 @@ __all__ = ["to_proto_model", "write"]
 NESTING_LIMIT = 31
 
 #: Every output of these gets a name: ONNX Runtime crashes on a Loop output without one.
-_NAMED = ("Loop", "Scan", "If")
+_NAMED = (If, Loop, Scan, Scan8)
 
 
 def write(
@@ -206,7 +207,7 @@ class _Writer:
             if value is None:
                 names.append(scope.fresh(f"{node.name}.unused"))
                 continue
-            may_omit = node.op.type not in _NAMED and (
+            may_omit = not isinstance(node.op, _NAMED) and (
                 schema is None
                 or (index < len(schema.outputs) and schema.outputs[index].option == optional)
             )

@@ -13,7 +13,6 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from irloop.formats.openvino import problems
-from irloop.formats.openvino.absent import ABSENT
 from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.numbers import attribute_float, attribute_integer
 from irloop.formats.openvino.problems import Problem
@@ -173,6 +172,8 @@ class _Field:
     read: Callable[[str], Any]
     write: Callable[[Any], str]
     default: Any
+    #: What OpenVINO takes where a file lacks a required attribute; None where it refuses the file.
+    absent: str | None = None
 
     def value(self, text: str) -> Any:
         """The value of the field; `_IGNORED` for a text that readers ignore.
@@ -238,6 +239,7 @@ class Codec:
                 item.name,
                 *_text_forms(hints[item.name]),
                 default=item.default,
+                absent=item.metadata.get("absent"),
             )
             for item in fields(cls)
         )
@@ -254,7 +256,7 @@ class Codec:
             text = data.get(item.name)
             value = _IGNORED if text is None else item.value(text)
             if value is _IGNORED and item.required:
-                text = ABSENT.get((self.cls.type, item.name))
+                text = item.absent
                 value = _IGNORED if text is None else item.value(text)
             if value is not _IGNORED:
                 values[item.field] = value

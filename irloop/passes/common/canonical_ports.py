@@ -161,7 +161,7 @@ def _same_constant(item: Entering) -> bool:
 
 def _may_go(output: Value) -> bool:
     """False where an output of the graph would lose a producer, and so a name, of its own."""
-    return not any(user.op.type == "Result" for user, _ in output.uses)
+    return not output.is_output
 
 
 def _merge_inputs(wires: LoopWires, inner: Rewriter) -> bool:

@@ -52,10 +52,7 @@ class CommonSubexpressions(ModelPass):
 
 def _are_outputs(first: Node, second: Node) -> bool:
     """True when both give outputs of the graph, which keep a producer of their own each."""
-    return all(
-        any(user.op.type == "Result" for value in node.outputs for user, _ in value.uses)
-        for node in (first, second)
-    )
+    return all(any(value.is_output for value in node.outputs) for node in (first, second))
 
 
 def _key(node: Node) -> Any:

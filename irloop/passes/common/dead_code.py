@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, ScanInput, Sliced
 from irloop.graph.model import Body, Graph, Model, Node
 from irloop.graph.rewriter import Rewriter
@@ -62,7 +64,7 @@ class DeadCode(ModelPass):
     def _prune(self, node: Node, rewriter: Rewriter) -> None:
         if self.transformation_callback(node):
             return
-        if node.op.type == "If":
+        if isinstance(node.op, ov.If | onnx.If):
             unread = {at for at, value in enumerate(node.outputs) if not value.is_used}
         else:
             unread = _unread_outputs(node, node.bodies[0], self._positional)
@@ -109,7 +111,7 @@ def _unread_outputs(node: Node, body: Body, positional: bool) -> set[int]:
 
 def _counting_outputs(node: Node, body: Body) -> set[int]:
     """The concatenated outputs that give a TensorIterator without slices its length."""
-    if node.op.type != "TensorIterator":
+    if not isinstance(node.op, ov.TensorIterator):
         return set()
     if any(isinstance(port, Sliced) for port in body.ports.inputs):
         return set()
@@ -144,7 +146,7 @@ def _drop_unused_parameters(node: Node, body: Body, rewriter: Rewriter, position
             continue
         if positional and index == body.ports.iteration:
             continue
-        if isinstance(port, Sliced | ScanInput) and node.op.type != "Loop":
+        if isinstance(port, Sliced | ScanInput) and not isinstance(node.op, ov.Loop | onnx.Loop):
             if len(counting) == 1:
                 continue
             counting.remove(port)

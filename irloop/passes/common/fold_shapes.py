@@ -91,9 +91,7 @@ def _enter_constants(node: Node, label: str, session: Session) -> bool:
 def _fold_node(node: Node, rewriter: MatchRewriter, *, keeps_results: bool) -> None:
     if isinstance(node.op, Constant) or not node.op.pure or not node.outputs:
         return
-    if keeps_results and any(
-        user.op.type == "Result" for value in node.outputs for user, _ in value.uses
-    ):
+    if keeps_results and any(value.is_output for value in node.outputs):
         return
     tensors = [_known(value, rewriter) for value in node.outputs]
     known = [tensor for tensor in tensors if tensor is not None]

@@ -20,7 +20,6 @@ from irloop.passes.pattern import Match, Pattern, wrap_type
 
 __all__ = ["FuseReverseSequence"]
 
-SEQUENCES = (recurrent.LSTMSequence, recurrent.GRUSequence, recurrent.RNNSequence)
 LOOPS = (ov.TensorIterator, onnx.Scan)
 
 Port = TypeVar("Port", bound=Sliced | ScanInput | Concatenated | ScanOutput)
@@ -49,11 +48,11 @@ class FuseReverseSequence(MatcherPass):
     name = "fuse_reverse_sequence"
 
     def pattern(self) -> Pattern:
-        return wrap_type((*LOOPS, *SEQUENCES))
+        return wrap_type((*LOOPS, *recurrent.SEQUENCES))
 
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
         node = match.root
-        if isinstance(node.op, SEQUENCES):
+        if isinstance(node.op, recurrent.SEQUENCES):
             return _turn_sequence(node, rewriter)
         wires = LoopWires.of(node)
         if wires is None:
@@ -87,7 +86,7 @@ def _turn_output(item: Leaving, rewriter: MatchRewriter) -> bool:
     turned, (reader, _) = _turned(port), item.output.uses[0]
     if turned is None or _reversed(reader, port.axis, rewriter.inference) is not item.output:
         return False
-    if any(user.op.type == "Result" for user, _ in reader.output.uses):
+    if reader.output.is_output:
         return False
     rewriter.replace_node(reader, [item.output])
     item.port = turned
@@ -151,7 +150,7 @@ def _steps_back(node: Node, axis: int, known: Inference) -> bool:
 def _turn_sequence(node: Node, rewriter: MatchRewriter) -> bool:
     op, count = node.op, len(node.outputs) - 1
     directions = {"forward": "reverse", "reverse": "forward"}
-    assert isinstance(op, SEQUENCES)
+    assert isinstance(op, recurrent.SEQUENCES)
     other = directions.get(op.direction.lower())
     x, lengths = node.inputs[0], node.inputs[1 + count]
     if other is None or x is None or lengths is None:
@@ -165,7 +164,7 @@ def _turn_sequence(node: Node, rewriter: MatchRewriter) -> bool:
         alone = len(y.uses) == 1
         if not alone or _by_same_lengths(behind, 2, lengths, rewriter.inference) is not y:
             return False
-        if any(user.op.type == "Result" for user, _ in behind.output.uses):
+        if behind.output.is_output:
             return False
     rewriter.set_input(node, 0, before)
     rewriter.replace_op(node, replace(op, direction=other))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from irloop.dialects.loops import normal_axis
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import gather
+from irloop.dialects.openvino.shape import RESHAPING
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Sliced
 from irloop.graph.model import Node, Value
@@ -17,9 +18,6 @@ from irloop.passes.match_rewriter import MatchRewriter
 __all__ = ["GatherToSlice"]
 
 GATHERS = (gather.Gather, gather.Gather7, gather.Gather8)
-
-#: Operations that make a vector of one element of the number of the iteration.
-SHAPING = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
 
 
 class GatherToSlice(LoopPass):
@@ -90,7 +88,7 @@ def _indices(number: Value) -> list[Value]:
     """The number of the iteration, as it is and as a vector of one element."""
     found = [number]
     for node, position in number.uses:
-        shaped = node.op.type in SHAPING and position == 0
+        shaped = isinstance(node.op, RESHAPING) and position == 0
         if shaped and shape_of(node.outputs[0]).dims in ((), (1,)):
             found.append(node.outputs[0])
     return found

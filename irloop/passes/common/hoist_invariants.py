@@ -89,7 +89,7 @@ class _Hoist:
             return False
         if not all(self._is_fixed(value) for value in given):
             return False
-        if any(user.op.type == "Result" for value in node.outputs for user, _ in value.uses):
+        if any(value.is_output for value in node.outputs):
             # The body would return a parameter as it is: engines lose such a value, or refuse it.
             return False
         inputs = tuple(None if value is None else self._outside(value) for value in node.inputs)

@@ -94,7 +94,7 @@ class IdentityElimination(MatcherPass):
 
 
 def _gives_output(value: Value) -> bool:
-    return any(user.op.type == "Result" for user, _ in value.uses)
+    return value.is_output
 
 
 def _source(node: Node, inference: Inference) -> Value | None:

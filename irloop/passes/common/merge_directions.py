@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from irloop.dialects.openvino import recurrent, slicing
+from irloop.dialects.openvino.shape import RESHAPING, Transpose
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Constant
@@ -19,9 +20,7 @@ from irloop.passes.pattern import Match, Pattern, wrap_type
 __all__ = ["MergeDirections"]
 
 #: Operations on the way from a sequence to where its results are joined.
-SHAPING = frozenset({"Reshape", "Squeeze", "Transpose", "Unsqueeze"})
-
-SEQUENCES = (recurrent.LSTMSequence, recurrent.GRUSequence, recurrent.RNNSequence)
+SHAPING = (*RESHAPING, Transpose)
 
 
 class MergeDirections(MatcherPass):
@@ -45,7 +44,7 @@ class MergeDirections(MatcherPass):
     dialects = frozenset({"openvino"})
 
     def pattern(self) -> Pattern:
-        return wrap_type(SEQUENCES)
+        return wrap_type(recurrent.SEQUENCES)
 
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
         first = match.root
@@ -65,7 +64,7 @@ def _direction(node: Node) -> str:
 def _partner(node: Node, known: Inference) -> Node | None:
     """A later sequence over the same input in the other direction; None where there is none."""
     op, x = node.op, node.inputs[0]
-    assert isinstance(op, SEQUENCES)
+    assert isinstance(op, recurrent.SEQUENCES)
     other = {"forward": "reverse", "reverse": "forward"}.get(_direction(node))
     if x is None or other is None:
         return None
@@ -97,7 +96,7 @@ def _joins(value: Value) -> set[Node]:
         for user, _ in pending.pop().uses:
             if isinstance(user.op, slicing.Concat):
                 found.add(user)
-            elif user.op.type in SHAPING:
+            elif isinstance(user.op, SHAPING):
                 pending.append(user.outputs[0])
     return found
 

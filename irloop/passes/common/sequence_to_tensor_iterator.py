@@ -21,8 +21,6 @@ from irloop.passes.pattern import Match, Pattern, wrap_type
 
 __all__ = ["SequenceToTensorIterator"]
 
-SEQUENCES = (recurrent.LSTMSequence, recurrent.GRUSequence, recurrent.RNNSequence)
-
 
 class SequenceToTensorIterator(MatcherPass):
     """Says a recurrent sequence as a TensorIterator for each direction, a cell in its body.
@@ -46,7 +44,7 @@ class SequenceToTensorIterator(MatcherPass):
     dialects = frozenset({"openvino"})
 
     def pattern(self) -> Pattern:
-        return wrap_type(SEQUENCES)
+        return wrap_type(recurrent.SEQUENCES)
 
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
         node = match.root

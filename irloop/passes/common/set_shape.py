@@ -33,7 +33,7 @@ __all__ = ["SetShape"]
 RESHAPES = (ov_shape.Reshape, onnx_shape.Reshape, onnx_shape.Reshape14)
 CELLS = (recurrent.LSTMCell, recurrent.LSTMCell1, recurrent.GRUCell, recurrent.RNNCell)
 SEQUENCES = (
-    *(recurrent.LSTMSequence, recurrent.GRUSequence, recurrent.RNNSequence),
+    *recurrent.SEQUENCES,
     onnx_recurrent.Recurrent,
 )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import recurrent
-from irloop.dialects.openvino.shape import Broadcast3
+from irloop.dialects.openvino.shape import RESHAPING, Broadcast3
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Concatenated, LastValue, Sliced
 from irloop.graph.model import Node, Value
@@ -22,9 +22,6 @@ from irloop.passes.match_rewriter import MatchRewriter
 __all__ = ["TensorIteratorToSequence"]
 
 CELLS = (recurrent.LSTMCell, recurrent.LSTMCell1, recurrent.GRUCell, recurrent.RNNCell)
-
-#: Operations that drop or add the axis of steps.
-SHAPING = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
 
 
 class TensorIteratorToSequence(LoopPass):
@@ -73,7 +70,8 @@ class _Recurrence:
     def of(cls, wires: LoopWires) -> _Recurrence | None:
         """The recurrence in a body; None where it holds anything else."""
         cells = [node for node in wires.graph.nodes if isinstance(node.op, CELLS)]
-        others = {node.op.type for node in wires.graph.nodes} - {"Const"} - SHAPING
+        shaping = (Constant, *RESHAPING)
+        others = {type(node.op) for node in wires.graph.nodes if not isinstance(node.op, shaping)}
         if len(cells) != 1 or len(others) != 1 or len(wires.slices) != 1:
             return None
         (cell,), (scanned,) = cells, wires.slices
@@ -103,7 +101,7 @@ class _Recurrence:
             return False
         made = item.value.producer
         first = made.inputs[0] if made.inputs else None
-        steps = len(dims) == 3 and dims[port.axis] == 1 and made.op.type in SHAPING
+        steps = len(dims) == 3 and dims[port.axis] == 1 and isinstance(made.op, RESHAPING)
         return steps and first is self.cell.outputs[0] and (port.stride < 0) == self.reverse
 
     def sequence(self, forms: Forms) -> tuple[list[Value], Node]:
@@ -162,7 +160,7 @@ def _is_step(value: Value | None, scanned: Entering) -> bool:
         return False
     whole = (port.start, port.end) == ((0, -1) if port.stride > 0 else (-1, 0))
     node = value.producer
-    shaped = node.op.type in SHAPING and node.inputs[0] is scanned.parameter
+    shaped = isinstance(node.op, RESHAPING) and node.inputs[0] is scanned.parameter
     dims = shape_of(scanned.parameter).dims or ()
     rest = [dim for axis, dim in enumerate(dims) if axis != port.axis]
     same = shape_of(value).dims == tuple(rest) and len(rest) == 2
