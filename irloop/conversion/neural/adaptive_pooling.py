@@ -1,6 +1,6 @@
-"""OpenVINO's adaptive poolings in ONNX, which has none: bins of elements along each axis.
+"""Converts OpenVINO's adaptive poolings to ONNX: bins of elements along each axis.
 
-Bin k of n over a size of s begins at floor(k * s / n) and ends before ceil((k + 1) * s / n).
+Bin k of n over a size of s starts at floor(k * s / n) and ends before ceil((k + 1) * s / n).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__: list[str] = []
 
 @exports(ov.AdaptiveAvgPool)
 def export_average(c: Conversion, op: ov.AdaptiveAvgPool, data: Value, shape: Value) -> Value:
-    """AdaptiveAvgPool -> AveragePool where the bins are equal, else a product along each axis."""
+    """AdaptiveAvgPool -> AveragePool for equal bins, else a product along each axis."""
     known = _sizes(c, data, shape)
     if known is None:
         return _averaged(c, data, list(_weights(c, data, shape)))
@@ -41,9 +41,9 @@ def export_average(c: Conversion, op: ov.AdaptiveAvgPool, data: Value, shape: Va
 def export_maximum(
     c: Conversion, op: ov.AdaptiveMaxPool, data: Value, shape: Value
 ) -> list[Value | None]:
-    """AdaptiveMaxPool -> the elements of each bin gathered, then ReduceMax and ArgMax.
+    """AdaptiveMaxPool -> a Gather of the elements of each bin, then ReduceMax and ArgMax.
 
-    With sizes known late: the elements outside of a bin masked, axis after axis.
+    For sizes known only at run time the elements outside a bin are masked, axis after axis.
     """
     known = _sizes(c, data, shape)
     if known is None and c.node.outputs[1].is_used:
@@ -70,7 +70,7 @@ def export_maximum(
 
 
 def _sizes(c: Conversion, data: Value, shape: Value) -> tuple[list[int], list[int]] | None:
-    """The spatial sizes of input and output, where both are known."""
+    """The spatial sizes of input and output, if both are known."""
     wanted, sizes = c.constant_of(shape), spatial_sizes(data)
     if wanted is None or sizes is None:
         return None
@@ -78,7 +78,7 @@ def _sizes(c: Conversion, data: Value, shape: Value) -> tuple[list[int], list[in
 
 
 def _averaged(c: Conversion, data: Value, weights: list[Value]) -> Value:
-    """`data` times weights [size, bins] along each of its spatial axes."""
+    """Multiply `data` by weights [size, bins] along each of its spatial axes."""
     result = data
     for axis, weight in enumerate(weights, 2):
         there, back = _last(axis, 2 + len(weights))
@@ -94,7 +94,7 @@ def _last(axis: int, rank: int) -> tuple[list[int], list[int]]:
 
 
 def _weights(c: Conversion, data: Value, shape: Value) -> Iterator[Value]:
-    """As `bin_weights`, for sizes that are known at run time."""
+    """Like `bin_weights`, for sizes known only at run time."""
     for first, end, inside in _bins(c, data, shape):
         length = forms.cast(c, forms.sub(c, end, first), element_of(data))
         yield forms.div(c, forms.cast(c, inside, element_of(data)), length)
@@ -114,7 +114,9 @@ def _largest(c: Conversion, data: Value, shape: Value) -> Value:
 
 
 def _bins(c: Conversion, data: Value, shape: Value) -> Iterator[tuple[Value, Value, Value]]:
-    """For each spatial axis where its bins begin and end, and [size, bins]: what is inside."""
+    """For each spatial axis the starts and ends of its bins, and a mask [size, bins] of their
+    elements.
+    """
     rank = shape_of(data).rank
     if rank is None:
         raise c.refuse("the rank of its data is not known", "give the input a rank")

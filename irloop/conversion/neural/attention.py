@@ -1,4 +1,4 @@
-"""ONNX's attention and rotary embeddings in OpenVINO operations up to opset8."""
+"""Converts ONNX's attention and rotary embeddings to OpenVINO operations up to opset8."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def import_attention(
 
 
 def _split_heads(c: Conversion, x: Value, heads: int) -> Value:
-    """[B, S, heads * D] -> [B, heads, S, D]; four dimensions stay."""
+    """Split [B, S, heads * D] into [B, heads, S, D]; four dimensions are kept."""
     if needed_rank(c, x) == 4:
         return x
     return forms.transpose(c, forms.reshape(c, x, [0, 0, heads, -1]), [0, 2, 1, 3])
 
 
 def _shared(c: Conversion, x: Value, query: Value) -> Value:
-    """Each head as often as heads of queries share it."""
+    """Repeat each key head for the query heads that share it."""
     have, want = shape_of(x).dim(1), shape_of(query).dim(1)
     if not isinstance(have, int) or not isinstance(want, int):
         raise c.refuse("its numbers of heads are not known", "declare the shapes of the inputs")
@@ -69,7 +69,7 @@ def _shared(c: Conversion, x: Value, query: Value) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where queries and keys stand, and which keys a query sees by that."""
+    """The positions of queries and keys, and the keys that a query may attend to."""
 
     c: Conversion
     op: Attention
@@ -105,7 +105,7 @@ class _Places:
         return forms.reshape(self.c, forms.as_i64(self.c, lengths), [-1, 1, 1, 1])
 
     def _queries(self) -> Value:
-        """The place of each query among the keys: [queries, 1], or [B, 1, queries, 1]."""
+        """The position of each query among the keys: [queries, 1], or [B, 1, queries, 1]."""
         c = self.c
         count = forms.size_of(c, self.query, 2)
         numbers = forms.unsqueeze(c, self._numbers(count), [1])
@@ -120,7 +120,7 @@ class _Places:
 
 
 def _bias(c: Conversion, places: _Places, mask: Value | None, like: Value) -> Value | None:
-    """What is added to the scores: the mask, and minus infinity where a key is not seen."""
+    """The bias of the scores: the mask, and minus infinity for masked keys."""
     zero, never = forms.scalar(c, 0.0, like), forms.scalar(c, NEVER, like)
     bias = None
     if mask is not None:
@@ -134,7 +134,7 @@ def _bias(c: Conversion, places: _Places, mask: Value | None, like: Value) -> Va
 
 
 def _widened(c: Conversion, mask: Value, places: _Places, never: Value) -> Value:
-    """The mask with keys that it does not mention, which nobody sees."""
+    """Pad the mask: keys beyond its end are masked."""
     rank = needed_rank(c, mask, "mask")
     have, want = shape_of(mask).dim(-1), shape_of(places.key).dim(2)
     if isinstance(have, int) and have == want:
@@ -168,8 +168,9 @@ def _attended(
         exact = forms.converted(c, scores, op.softmax_precision)
     shares = forms.converted(c, forms.softmax(c, exact, 3), element)
     if bias is not None:
-        # A query that sees no key at all gets zeros. (OpenVINO's CPU finds the lowest finite
-        # number as the maximum of numbers that are all minus infinity.)
+        # A query without any key gets zeros. (For numbers that are all minus infinity OpenVINO's
+        # CPU
+        # returns the lowest finite number as their maximum.)
         seen = c(comparison.Greater(), bias, forms.scalar(c, NEVER, bias))
         sees = forms.reduce(c, "Or", seen, [-1])
         shares = forms.select(c, sees, shares, forms.scalar(c, 0.0, shares))
@@ -179,7 +180,9 @@ def _attended(
 
 
 def _root_of_scale(c: Conversion, op: Attention, query: Value) -> Value:
-    """Queries and keys are scaled by the root each, which keeps the products small."""
+    """The root of the scale: queries and keys are both scaled by it, which keeps the products
+    small.
+    """
     if op.scale is not None:
         return forms.scalar(c, op.scale**0.5, query)
     size: Dim = shape_of(query).dim(3)

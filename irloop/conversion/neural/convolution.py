@@ -1,7 +1,7 @@
-"""Convolutions in the other dialect.
+"""Converts convolutions.
 
-Padding is written out in numbers wherever the sizes are known: runtimes differ in how they
-share an odd padding between the two ends.
+Padding is written in numbers if the sizes are known: runtimes differ in how they divide an odd
+padding between the two ends.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ __all__ = [
 
 
 def spatial_sizes(value: Value) -> list[int] | None:
-    """The spatial sizes of data [N, C, ...], or None when one is not known."""
+    """The spatial sizes of data [N, C, ...], or None if one is unknown."""
     dims = shape_of(value).dims
     sizes = [] if dims is None else [dim for dim in dims[2:] if isinstance(dim, int)]
     return sizes if dims is not None and len(sizes) == len(dims) - 2 else None
 
 
 def kernel_of(filters: Value, first: int) -> tuple[int, ...] | None:
-    """The kernel size of filters whose spatial axes begin at `first`, or None."""
+    """The kernel size of filters whose spatial axes start at `first`, or None."""
     dims: tuple[Dim, ...] | None = shape_of(filters).dims
     sizes = () if dims is None else tuple(dim for dim in dims[first:] if isinstance(dim, int))
     return sizes if dims is not None and len(sizes) == len(dims) - first else None
@@ -52,7 +52,7 @@ def kernel_of(filters: Value, first: int) -> tuple[int, ...] | None:
 def explicit_pads(
     window: Window, sizes: Sequence[int] | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The padding at begins and ends in numbers, or None when it depends on unknown sizes."""
+    """The padding at begins and ends in numbers, or None if it depends on unknown sizes."""
     if not window.auto_pad.startswith("same"):
         pads = [window.pads(axis, 0) for axis in range(len(window.kernel))]
     elif sizes is None:
@@ -116,7 +116,7 @@ def ungrouped(c: Conversion, filters: Value) -> tuple[Value, int]:
 
 
 def convolved(c: Conversion, op: onnx.Windowed, data: Value, filters: Value) -> Value:
-    """An ONNX convolution, computed in f32 where the opset does not know the type."""
+    """Emit an ONNX convolution, in f32 if the opset lacks the type."""
     if element_of(data).is_integer:
         return forms.computed_in(c, ElementType.F32, lambda *wide: c(op, *wide), data, filters)
     return forms.numeric(c, op, data, filters)
@@ -197,7 +197,7 @@ def grouped(c: Conversion, filters: Value, groups: int) -> Value:
 
 
 def with_bias(c: Conversion, result: Value, bias: Value | None, rank: int) -> Value:
-    """`result` plus a bias [C], where there is one."""
+    """Add a bias [C], if there is one."""
     if bias is None:
         return result
     channels = reshaped_bias(c, bias, rank)
@@ -205,7 +205,7 @@ def with_bias(c: Conversion, result: Value, bias: Value | None, rank: int) -> Va
 
 
 def reshaped_bias(c: Conversion, bias: Value, rank: int) -> Value:
-    """A bias [C] as [1, C, 1, ...]."""
+    """Reshape a bias [C] to [1, C, 1, ...]."""
     dims = shape_of(bias).static()
     shape = [1, dims[0] if dims else -1, *(1,) * rank]
     if dims is None:

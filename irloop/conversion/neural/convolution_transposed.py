@@ -1,7 +1,7 @@
-"""Transposed convolutions in the other dialect.
+"""Converts transposed convolutions.
 
-Where a result is cropped is written out in numbers if the sizes are known: given an output
-shape, the two formats put the larger half of an odd rest at opposite ends.
+The cropping of the result is written in numbers if the sizes are known: for a given output shape,
+the two formats crop the larger half of an odd rest at opposite ends.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _padded_export(
     data: Value,
     filters: Value,
 ) -> Value:
-    """ConvTranspose with these crops; negative ones become zeros around the result."""
+    """ConvTranspose with these crops; negative crops become zeros around the result."""
     given = dict(attributes)
     pads = [max(pad, 0) for pad in (*begins, *ends)]
     if any(pads):
@@ -115,7 +115,7 @@ def _sliced_export(
     filters: Value,
     shape: Value,
 ) -> Value:
-    """The whole transposed convolution, cropped when the sizes are known."""
+    """The whole transposed convolution, cropped once the sizes are known."""
     rank = len(paddings)
     given = attributes | ({"output_padding": paddings} if any(paddings) else {})
     whole = convolved(c, onnx.ConvTranspose(**given), data, filters)
@@ -132,7 +132,7 @@ def _sliced_export(
         begin = c.i64(list(window.pads_begin) if explicit else [0] * rank)
     begin = forms.maximum(c, begin, c.i64(0))
     end = forms.add(c, begin, wanted)
-    # A wanted size beyond the whole result ends in zeros.
+    # If the wanted size exceeds the whole result, zeros are appended.
     missing = forms.maximum(c, forms.sub(c, end, full), c.i64(0))
     widths = forms.concat(c, [c.i64([0] * (rank + 4)), missing], 0)
     padded = forms.pad(c, whole, widths, forms.scalar(c, 0.0, whole))
@@ -204,7 +204,7 @@ def _by_shape(
     data: Value,
     weights: Value,
 ) -> Value:
-    """With a computed output shape; OpenVINO's same_lower crops like SAME_UPPER."""
+    """ConvTranspose with a computed output shape; OpenVINO's same_lower crops like SAME_UPPER."""
     rank = len(paddings)
     if op.output_shape:
         wanted = c.i64(list(op.output_shape[-rank:]))

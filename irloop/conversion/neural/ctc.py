@@ -1,4 +1,4 @@
-"""Temporal classification in ONNX: what is kept is moved to the front by its place."""
+"""Converts CTC decoding to ONNX: TopK moves the kept labels to the front."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ I64 = ElementType.I64
 
 @exports(ov.CTCGreedyDecoder)
 def export_greedy(c: Conversion, op: ov.CTCGreedyDecoder, data: Value, mask: Value) -> Value:
-    """CTCGreedyDecoder -> ArgMax, and TopK of the places that are kept."""
+    """CTCGreedyDecoder -> ArgMax, and TopK of the kept positions."""
     ended = forms.equal(c, forms.cast(c, mask, ElementType.F32), c.constant(0.0, ElementType.F32))
     count = forms.transpose(c, forms.cast(c, ended, I64), [1, 0])
     behind = c(_cumulative(c), count, c.i64(1))
@@ -35,7 +35,7 @@ def export_greedy_by_length(
     length: Value,
     blank: Value | None = None,
 ) -> list[Value]:
-    """CTCGreedyDecoderSeqLen -> ArgMax, and TopK of the places that are kept."""
+    """CTCGreedyDecoderSeqLen -> ArgMax, and TopK of the kept positions."""
     labels = _best(c, data)
     limit = forms.unsqueeze(c, forms.cast(c, length, I64), [1])
     valid = forms.less(c, _places(c, labels), limit)
@@ -73,7 +73,7 @@ def _size(c: Conversion, labels: Value) -> Value:
 
 
 def _places(c: Conversion, labels: Value) -> Value:
-    """0, 1, ... up to the last frame."""
+    """0, 1, ... frames - 1."""
     if c.opset < 11:
         raise c.refuse("ONNX has Range since opset 11", opset=11)
     return forms.range_(c, c.i64(0), _size(c, labels), c.i64(1))
@@ -82,7 +82,7 @@ def _places(c: Conversion, labels: Value) -> Value:
 def _decoded(
     c: Conversion, labels: Value, valid: Value, blank: Value, *, merge: bool
 ) -> tuple[Value, Value]:
-    """What is kept of rows [N, T] at their front, -1 behind it; and the counts [N]."""
+    """Move the kept labels of rows [N, T] to the front, padded with -1; also the counts [N]."""
     kept = c(comparison.And(), valid, forms.logical_not(c, forms.equal(c, labels, blank)))
     if merge:
         kept = c(comparison.And(), kept, changed(c, labels))
@@ -98,10 +98,10 @@ def changed(c: Conversion, labels: Value) -> Value:
 
 
 def packed(c: Conversion, labels: Value, kept: Value) -> tuple[Value, Value]:
-    """What is kept of rows [N, T] at their front, -1 behind it; and the counts [N]."""
+    """Move the kept elements of rows [N, T] to the front, padded with -1; also the counts [N]."""
     number, places = forms.cast(c, kept, I64), _places(c, labels)
     size = forms.reshape(c, _size(c, labels), [1])
-    # What is kept ranks before what is not, both in the order they had.
+    # Kept elements rank before the others, both in their old order.
     rank = forms.sub(c, forms.mul(c, number, size), places)
     _, order = forms.topk(c, rank, size, 1)
     moved = c(gather.GatherElements(1), labels, order)

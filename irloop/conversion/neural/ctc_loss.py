@@ -1,6 +1,6 @@
-"""CTCLoss in ONNX: a Scan over the frames, which sums the chances of all alignments.
+"""Converts CTCLoss to ONNX: a Scan over the frames sums the probabilities of all alignments.
 
-Blanks and labels take turns in the states of an alignment, [N, 2 * L + 1].
+Blanks and labels alternate in the states of an alignment, [N, 2 * L + 1].
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def export_loss(
 
 
 def _targets(c: Conversion, op: ov.CTCLoss, labels: Value, length: Value) -> tuple[Value, Value]:
-    """The labels [N, L] of each item that count, -1 behind the last; and their numbers [N]."""
+    """The effective labels [N, L] of each item, padded with -1, and their numbers [N]."""
     place = places(c, OnnxSizes(c).of(labels, 2)[1])
     kept = forms.less(c, place, forms.unsqueeze(c, length, [1]))
     if op.unique:
@@ -87,7 +87,7 @@ def _states(c: Conversion, target: Value, blank: Value) -> Value:
 
 
 def _shifted(c: Conversion, values: Value, by: int, fill: Value) -> Value:
-    """Rows [N, S] moved by some places, `fill` [1, 1] before them."""
+    """Shift rows [N, S] by some positions; `fill` [1, 1] fills the front."""
     rows = forms.gather(c, forms.shape(c, values), c.i64([0]), 0)
     before = forms.expand(c, fill, forms.concat(c, [rows, c.i64([by])], 0))
     return forms.slice_(c, forms.concat(c, [before, values], 1), [0], [-by], [1])
@@ -96,7 +96,7 @@ def _shifted(c: Conversion, values: Value, by: int, fill: Value) -> Value:
 def _all_frames(
     c: Conversion, op: ov.CTCLoss, states: Value, place: Value, chances: Value, active: Value
 ) -> Value:
-    """The logarithm of the chance to be in each state behind the last frame, [N, S]."""
+    """The log probability of each state after the last frame, [N, S]."""
     out, zero = c.constant([[OUT]], F32), c.constant(0.0, F32)
     half = forms.div(c, place, c.i64(2))
     is_blank = forms.equal(c, forms.mul(c, half, c.i64(2)), place)
@@ -125,7 +125,7 @@ def _all_frames(
 
 
 def _log_sum(c: Conversion, *values: Value) -> Value:
-    """The logarithm of a sum from logarithms, minus infinity for none."""
+    """The logarithm of a sum, from logarithms; minus infinity for no terms."""
     most = values[0]
     for value in values[1:]:
         most = forms.maximum(c, most, value)
@@ -139,7 +139,7 @@ def _log_sum(c: Conversion, *values: Value) -> Value:
 
 
 def _ends(c: Conversion, paths: Value, counts: Value) -> tuple[Value, Value]:
-    """The chances of the last blank and of the last label, [N, 1] each."""
+    """The log probabilities of ending in the last blank and in the last label, [N, 1] each."""
     count = forms.unsqueeze(c, counts, [1])
     last = forms.mul(c, count, c.i64(2))
     label = forms.maximum(c, forms.sub(c, last, c.i64(1)), c.i64(0))

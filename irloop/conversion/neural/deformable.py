@@ -1,4 +1,4 @@
-"""Deformable and causal convolution in the other dialect."""
+"""Converts deformable and causal convolution."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def export_deformable(
     filters: Value,
     mask: Value | None = None,
 ) -> Value:
-    """DeformableConvolution -> DeformConv; before opset 19 its elements are gathered.
+    """DeformableConvolution -> DeformConv; before opset 19 a Gather of its elements.
 
-    Where the border goes on up to its edge, places are moved into the data, where the two
-    ways of reading agree, and what lies outside is masked.
+    If samples are clamped to the border, positions are moved into the data, where both ways of
+    reading agree, and positions outside are masked.
     """
     kernel, sizes = kernel_of(filters, 2), spatial_sizes(data)
     if kernel is None or sizes is None:
@@ -64,7 +64,7 @@ def export_deformable(
 
 
 def _base(c: Conversion, window: Window, sizes: list[int], offset: Value) -> Value:
-    """Places without an offset as a constant [1, K, axes, windows]."""
+    """Positions without an offset as a constant [1, K, axes, windows]."""
     from irloop.kernels.deformable import base_places
 
     places = base_places(window, sizes).transpose(0, 2, 1)[None]
@@ -87,7 +87,7 @@ def _moved_inside(
     offset: Value,
     mask: Value | None,
 ) -> tuple[Value, Value]:
-    """Offsets that end at the last element, and a mask that is 0 for places outside."""
+    """Offsets clamped to the last element, and a mask that is 0 for positions outside."""
     rank, groups = len(sizes), op.deformable_group
     elements, windows = _counts(window, sizes)
     base = _base(c, window, sizes, offset)
@@ -125,7 +125,7 @@ def _gathered(
     filters: Value,
     mask: Value | None,
 ) -> Value:
-    """The elements of all windows gathered, then one matrix product for each group."""
+    """Gather the elements of all windows, then one matrix product for each group."""
     rank, groups = len(sizes), op.deformable_group
     elements, windows = _counts(window, sizes)
     channels = shape_of(data).dim(1)
@@ -167,7 +167,7 @@ def _volume(sizes: list[int]) -> int:
 def _axis_corners(
     c: Conversion, place: Value, size: int, *, blend: bool
 ) -> list[tuple[Value, Value]]:
-    """Index (i64) and weight of the two elements around each place on one axis."""
+    """Index (i64) and weight of the two elements around each position on one axis."""
     scale = None if blend else _inside(c, place, size)
     if not blend:
         place = forms.clip(c, place, 0.0, float(size - 1))
@@ -263,7 +263,7 @@ def _no_state(c: Conversion, data: Value, channels: int, kept: int) -> Value:
 def _last(c: Conversion, seen: Value, kept: int) -> Value:
     """The last `kept` elements of axis 2."""
     if kept == 0:
-        # From one past the end: nothing.
+        # From one past the end: empty.
         size = ov_forms.gather(c, ov_forms.shape_of(c, seen), c.i64([2]), 0)
         return ov_forms.slice_by(c, seen, size, size, [2], c.i64([1]))
     node = c.emit(slicing.VariadicSplit(), seen, c.i64(2), c.i64([-1, kept]), n_outputs=2)

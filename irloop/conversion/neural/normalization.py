@@ -1,4 +1,4 @@
-"""Normalisations in ONNX."""
+"""Converts normalisations to ONNX."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
-#: Squares of 16-bit floats overflow soon; runtimes hold them in f32.
+#: Squares of 16-bit floats overflow early; runtimes compute them in f32.
 _NARROW = frozenset({ElementType.F16, ElementType.BF16})
 
 
 def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
-    """`build` of values that are at least f32, the result in the type of the first."""
+    """Emit `build` in at least f32; the result has the type of the first value."""
     element = element_of(values[0])
     chosen = ElementType.F32 if element in _NARROW else element
     return forms.computed_in(c, chosen, build, *values)
@@ -46,7 +46,7 @@ def reduced(c: Conversion, kind: str, value: Value, axes: Sequence[int] | Value)
 
 
 def centred(c: Conversion, value: Value, axes: Sequence[int] | Value) -> Value:
-    """`value` less its mean."""
+    """`value` minus its mean."""
     return forms.sub(c, value, reduced(c, "Mean", value, axes))
 
 
@@ -70,7 +70,7 @@ def standardized(
 
 
 def per_channel(c: Conversion, parameter: Value, rank: int) -> Value:
-    """A vector that belongs to axis 1, so that it broadcasts to data of this rank."""
+    """Reshape a vector for axis 1 so that it broadcasts to data of this rank."""
     return forms.unsqueeze(c, parameter, list(range(1, rank - 1))) if rank > 2 else parameter
 
 
@@ -123,7 +123,7 @@ def export_mvn6(c: Conversion, op: ov.MVN6, x: Value, axes: Value) -> Value:
 
 @exports(ov.NormalizeL2)
 def export_normalize_l2(c: Conversion, op: ov.NormalizeL2, x: Value, axes: Value) -> Value:
-    """Without axes the result is 1, which x to the power of 0 is for every x."""
+    """NormalizeL2; without axes the result is 1, computed as x to the power of 0."""
     known = known_axes(c, axes)
     if known == []:
         return in_f32(c, lambda value: c(onnx_math.Pow(), value, forms.scalar(c, 0, value)), x)
@@ -140,7 +140,7 @@ def export_normalize_l2(c: Conversion, op: ov.NormalizeL2, x: Value, axes: Value
 
 @exports(ov.LRN)
 def export_lrn(c: Conversion, op: ov.LRN, x: Value, axes: Value) -> Value:
-    """One node for channels of four-dimensional data and an odd size; else sums of slices."""
+    """LRN for channels of four-dimensional data and an odd size; else sums of slices."""
     known = known_axes(c, axes)
     if known is None:
         raise c.refuse("its axes are computed", "make them constant")
@@ -170,7 +170,7 @@ def _window_sum(c: Conversion, value: Value, axis: int, rank: int, side: int) ->
     padded = forms.pad(c, value, c.i64(pads))
     total = None
     for shift in range(2 * side + 1):
-        # The end counts from the back, so that the length of the axis need not be known.
+        # A negative end, so that the length of the axis need not be known.
         end = shift - 2 * side if shift < 2 * side else 2**31 - 1
         piece = forms.slice_(c, padded, [shift], [end], [axis])
         total = piece if total is None else forms.add(c, total, piece)

@@ -1,4 +1,4 @@
-"""Normalisations and dropout of ONNX in OpenVINO."""
+"""Converts ONNX's normalisations and dropout to OpenVINO."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def standardized(
 
 
 def per_channel(c: Conversion, parameter: Value, rank: int) -> Value:
-    """A vector that belongs to axis 1, so that it broadcasts to data of this rank."""
+    """Reshape a vector for axis 1 so that it broadcasts to data of this rank."""
     return forms.unsqueeze(c, parameter, list(range(1, rank - 1))) if rank > 2 else parameter
 
 
@@ -72,7 +72,7 @@ def import_batch_norm14(c: Conversion, op: onnx.BatchNormalization14, *operands:
 
 @imports(onnx.BatchNormalization7)
 def import_batch_norm7(c: Conversion, op: onnx.BatchNormalization7, *operands: Value) -> Outputs:
-    """With spatial 0 each element of a batch item has parameters of its own."""
+    """BatchNormalization-7; with spatial 0 each element of an item has its own parameters."""
     if len(c.node.outputs) > 1 and any(value.uses for value in c.node.outputs[1:]):
         if not op.spatial:
             raise c.refuse("training with parameters for each element", "export for inference")
@@ -87,7 +87,9 @@ def import_batch_norm7(c: Conversion, op: onnx.BatchNormalization7, *operands: V
 
 
 def _batch_norm(c: Conversion, epsilon: float, x: Value, *parameters: Value) -> Value:
-    """Parameters may be wider than the data since opset 15: then all are as wide."""
+    """Convert all operands to the widest type: since opset 15 parameters may be wider than the
+    data.
+    """
     element = element_of(x)
     types = {element_of(value) for value in parameters}
     wide = element
@@ -112,7 +114,7 @@ def _trained(
     mean: Value,
     variance: Value,
 ) -> Outputs:
-    """Normalisation by the statistics of the batch; further outputs are the running ones."""
+    """Normalise by the statistics of the batch; further outputs are the running statistics."""
     rank = rank_of(c, x)
     axes = [0, *range(2, rank)]
     element = element_of(x)
@@ -147,7 +149,7 @@ def import_instance_norm(
 def import_group_norm18(
     c: Conversion, op: onnx.GroupNormalization18, x: Value, scale: Value, bias: Value
 ) -> Value:
-    """Scale and bias belong to groups, so they are applied while the groups are an axis."""
+    """Scale and bias belong to groups, so they apply while the groups have an axis of their own."""
 
     def build(value: Value, factor: Value, offset: Value) -> Value:
         grouped = forms.reshape(c, value, [0, op.num_groups, -1])
@@ -221,7 +223,7 @@ def import_rms_norm(c: Conversion, op: onnx.RMSNormalization, x: Value, scale: V
 
 @imports(onnx.LpNormalization)
 def import_lp_norm(c: Conversion, op: onnx.LpNormalization, x: Value) -> Value:
-    """Where the norm is 0 so are the elements: divided by 1 they stay 0."""
+    """LpNormalization; where the norm is 0 the elements are 0 too, and are divided by 1."""
 
     def build(value: Value) -> Value:
         if c.opset >= 4:
@@ -244,7 +246,7 @@ def import_mean_variance(c: Conversion, op: onnx.MeanVarianceNormalization, x: V
 
 @imports(onnx.LRN)
 def import_lrn(c: Conversion, op: onnx.LRN, x: Value) -> Value:
-    """OpenVINO's window is symmetric: an even size is written out as sums of slices."""
+    """LRN; OpenVINO's window is symmetric, so an even size becomes sums of slices."""
     if op.size % 2:
         return c(ov.LRN(op.alpha, op.beta, op.bias, op.size), x, c.i64([1]))
     rank = rank_of(c, x)
@@ -265,7 +267,7 @@ def _window_sum(c: Conversion, value: Value, rank: int, size: int) -> Value:
     padded = forms.pad(c, value, c.i64(begins), c.i64(ends), forms.scalar(c, 0, value))
     total = None
     for shift in range(size):
-        # The end counts from the back, so that the number of channels need not be known.
+        # A negative end, so that the number of channels need not be known.
         end = shift - size + 1 if shift < size - 1 else 2**31 - 1
         piece = forms.slice_(c, padded, [shift], [end], [1])
         total = piece if total is None else forms.add(c, total, piece)
@@ -275,7 +277,7 @@ def _window_sum(c: Conversion, value: Value, rank: int, size: int) -> Value:
 
 @imports(onnx.Dropout7, onnx.Dropout10)
 def import_dropout(c: Conversion, op: onnx.Dropout7 | onnx.Dropout10, x: Value) -> Outputs:
-    """Nothing when a model is run; the mask is all ones."""
+    """Dropout: the input itself in inference; the mask is all ones."""
     element = element_of(x) if isinstance(op, onnx.Dropout7) else ElementType.BOOLEAN
     return [x, mask_of_ones(c, x, element)][: len(c.node.outputs)]
 

@@ -1,7 +1,7 @@
-"""OpenVINO's poolings in ONNX.
+"""Converts OpenVINO's poolings to ONNX.
 
-OpenVINO's `ceil` keeps a window wherever it starts, ONNX drops one that starts in the end
-padding: with known sizes the padding is written so that no rounding is left to be done.
+OpenVINO's `ceil` keeps every window, ONNX drops a window that starts in the end padding. If the
+sizes are known, the padding is written so that no rounding remains.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def ceil_is_torch(window: Window) -> bool:
 
 
 def reached_pads(window: Window, sizes: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The padding that the windows reach; an end that they do not reach stays as it is."""
+    """The padding that the windows reach; an end that no window reaches is unchanged."""
     begins, ends = [], []
     for axis, size in enumerate(sizes):
         begin, end = window.reach(axis, size)
@@ -45,7 +45,7 @@ def reached_pads(window: Window, sizes: list[int]) -> tuple[tuple[int, ...], tup
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Attributes of the ONNX pooling, and padding that has to be done before it."""
+    """The attributes of the ONNX pooling, and the padding to apply before it."""
 
     attributes: dict[str, Any]
     before: tuple[tuple[int, ...], tuple[int, ...]] | None = None
@@ -66,7 +66,7 @@ def _plan(c: Conversion, window: Window, data: Value) -> _Plan:
         return _Plan(attributes | _dynamic(c, window))
     begins, ends = reached_pads(window, sizes)
     if any(pad < 0 for pad in ends):
-        # The last elements are in no window: rounding down leaves them out by itself.
+        # No window covers the last elements: rounding down leaves them out.
         ends = tuple(max(pad, 0) for pad in ends)
     too_wide = any(max(begins[axis], ends[axis]) >= window.kernel[axis] for axis in range(rank))
     if too_wide:
@@ -77,7 +77,7 @@ def _plan(c: Conversion, window: Window, data: Value) -> _Plan:
 
 
 def _dynamic(c: Conversion, window: Window) -> dict[str, Any]:
-    """Padding and rounding where the sizes are not known."""
+    """Padding and rounding for unknown sizes."""
     if window.auto_pad.startswith("same"):
         return {"auto_pad": window.auto_pad.upper()}
     attributes: dict[str, Any] = {}
@@ -123,7 +123,7 @@ def _average(
     if any(step != 1 for step in window.dilations) and c.opset < 19:
         return _average_by_convolution(c, op, window, x)
     if include and window.rounding == "ceil_torch":
-        # ONNX too divides by what lies within the declared padding.
+        # ONNX also divides by the elements within the declared padding.
         attributes = _steps(window) | _dynamic(c, window)
         if not _rounds_up(window, x):
             # Shape inference before 19 counts a window that starts in the end padding.
@@ -142,7 +142,7 @@ def _average(
 def _average_by_convolution(
     c: Conversion, op: ov.AvgPool | ov.AvgPool14 | ov.AvgPool16, window: Window, x: Value
 ) -> Value:
-    """A mean of each channel by equal weights: AveragePool has dilations from opset 19 on."""
+    """A mean of each channel by a convolution: AveragePool has dilations from opset 19 on."""
     import numpy as np
 
     channels, sizes = shape_of(x).dim(1), spatial_sizes(x)
@@ -162,7 +162,7 @@ def _average_by_convolution(
 
 
 def _rounds_up(window: Window, x: Value) -> bool:
-    """True when rounding up gives another window, or when that is not known."""
+    """True when rounding up gives another window, or when that is unknown."""
     sizes = spatial_sizes(x)
     floor = replace(window, rounding="floor")
     return sizes is None or any(
@@ -171,7 +171,9 @@ def _rounds_up(window: Window, x: Value) -> bool:
 
 
 def _share(c: Conversion, window: Window, x: Value) -> Value:
-    """Kernel area divided by the elements of each window that are no padding, [1, 1, ...]."""
+    """The kernel area divided by the number of elements of each window without padding, [1, 1,
+    ...].
+    """
     import numpy as np
 
     from irloop.kernels.pooling import members
@@ -203,7 +205,7 @@ def _maximum(c: Conversion, window: Window, data: Value) -> Value:
 
 
 def _max_element(c: Conversion, data: Value) -> ElementType:
-    """The element type to compute in: MaxPool knows floats, and 8-bit integers since 12."""
+    """The element type to compute in: MaxPool has floats, and 8-bit integers since 12."""
     element = element_of(data)
     if element in (ElementType.I8, ElementType.U8):
         return element if c.opset >= 12 else ElementType.F32

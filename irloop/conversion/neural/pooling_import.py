@@ -1,4 +1,4 @@
-"""ONNX's poolings in OpenVINO."""
+"""Converts ONNX's poolings to OpenVINO."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__: list[str] = []
 
 
 def _attributes(c: Conversion, window: Window, data: Value) -> dict[str, Any]:
-    """Where the windows stand, in numbers if the sizes are known."""
+    """The attributes of the windows, in numbers if the sizes are known."""
     attributes: dict[str, Any] = {"kernel_size": window.kernel, "strides": window.strides}
     rank = len(window.kernel)
     sizes = spatial_sizes(data)
@@ -30,7 +30,7 @@ def _attributes(c: Conversion, window: Window, data: Value) -> dict[str, Any]:
         begins, ends = reached_pads(window, sizes)
         return attributes | {
             "pads_begin": begins,
-            # A negative end means elements in no window; rounding down leaves them out.
+            # A negative end means elements outside all windows; rounding down leaves them out.
             "pads_end": tuple(max(pad, 0) for pad in ends),
         }
     pads = [window.pads(axis, 0) for axis in range(rank)]
@@ -81,7 +81,9 @@ def _emitted(c: Conversion, window: Window, attributes: dict[str, Any], data: Va
 
 
 def _clipped_mean(c: Conversion, window: Window, data: Value) -> Value:
-    """Padding counts, but not what lies beyond it: OpenVINO's ceil_torch, or corrected."""
+    """A mean that counts the padding, but nothing beyond it: OpenVINO's ceil_torch, or a
+    correction.
+    """
     sizes = spatial_sizes(data)
     if sizes is None:
         if c.opset < 14:
@@ -96,7 +98,7 @@ def _clipped_mean(c: Conversion, window: Window, data: Value) -> Value:
 
 
 def _share(c: Conversion, window: Window, data: Value, sizes: list[int], *, include: bool) -> Value:
-    """Kernel area divided by the elements that each window counts, [1, 1, ...]."""
+    """The kernel area divided by the number of elements that each window counts, [1, 1, ...]."""
     import numpy as np
 
     from irloop.kernels.pooling import members
@@ -145,7 +147,7 @@ def import_max1(c: Conversion, op: onnx.MaxPool1, data: Value) -> Value:
 
 @imports(onnx.MaxPool)
 def import_max(c: Conversion, op: onnx.MaxPool, data: Value) -> list[Value | None]:
-    """MaxPool -> MaxPool; with indices or dilations that of opset8, or comparisons before it."""
+    """MaxPool -> MaxPool of opset8 for indices or dilations; before opset8 comparisons."""
     window = op.window()
     attributes = _attributes(c, window, data)
     indexed = len(c.node.outputs) > 1 and c.node.outputs[1].is_used
@@ -165,7 +167,7 @@ def import_max(c: Conversion, op: onnx.MaxPool, data: Value) -> list[Value | Non
 def _compared(
     c: Conversion, window: Window, data: Value, *, indexed: bool, by_columns: bool
 ) -> list[Value | None]:
-    """The largest of as many strided slices as a window has elements, and where it stood."""
+    """The maximum of one strided slice per element of the window, and its position."""
     shape = shape_of(data).static()
     if shape is None:
         raise c.refuse(
@@ -228,7 +230,9 @@ def _flat_places(
 
 
 def _column_major(c: Conversion, indices: Value, data: Value) -> Value:
-    """Row-major flat indices as indices that count the first spatial axis fastest."""
+    """Convert row-major flat indices to column-major ones, whose first spatial axis is the
+    fastest.
+    """
     sizes = spatial_sizes(data)
     if sizes is None:
         raise c.refuse("storage_order 1 needs known sizes", "fix the input's spatial dimensions")
@@ -242,7 +246,7 @@ def _column_major(c: Conversion, indices: Value, data: Value) -> Value:
     for axis in reversed(range(len(sizes))):
         place = c(elementwise.FloorMod(), rest, number(sizes[axis]))
         rest = forms.divide(c, rest, number(sizes[axis]))
-        # The step of an axis is the product of the sizes before it.
+        # The stride of an axis is the product of the sizes before it.
         stride = math.prod(sizes[:axis])
         result = forms.add(c, result, forms.multiply(c, place, number(stride)))
     return result

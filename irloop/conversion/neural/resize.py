@@ -1,7 +1,7 @@
-"""Interpolation in the other dialect.
+"""Converts interpolation.
 
-What the other format cannot name is written with known sizes: nearest as a Gather, everything
-else as a product with a weight matrix along each axis.
+A mode that the other format lacks is written for known sizes: nearest as a Gather, any other mode
+as a product with a weight matrix along each axis.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["SHARED", "moving", "with_matrices"]
 
-#: Coordinates that Resize has under the same name in every opset.
+#: Coordinate modes that Resize has under the same name in every opset.
 SHARED = frozenset({"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"})
 
-#: The types that ONNX Runtime resizes.
+#: The element types that ONNX Runtime resizes.
 RUNS_IN = frozenset(
     {ElementType.F32, ElementType.F16, ElementType.I32, ElementType.I8, ElementType.U8}
 )
@@ -46,7 +46,7 @@ def with_matrices(
     product: Product,
     transpose: Transpose,
 ) -> Value:
-    """`data` resized along each axis by a constant index or a constant matrix."""
+    """Resize `data` along each axis by a constant index or a constant matrix."""
     from irloop.kernels import resize as kernel
 
     result = data
@@ -93,7 +93,7 @@ def _of_integers(
     scales: Value | None,
     axes: Value | list[int] | None,
 ) -> Value:
-    """Integers are interpolated as numbers, rounded, and kept inside of their type."""
+    """Interpolate integers as floats, round them, and clip them to their type."""
     element = element_of(data)
     wide = forms.cast(c, data, ElementType.F32)
     found = c(elementwise.Round(), _exported(c, op, wide, sizes, scales, axes))
@@ -138,7 +138,7 @@ def _exported(
 def _sayable(
     c: Conversion, how: Resampling, plans: list[Axis] | None, *, by_scales: bool, like: Value
 ) -> bool:
-    """True when Resize says the same, in a form that ONNX Runtime has."""
+    """True when Resize means the same, in a form that ONNX Runtime has."""
     old_nearest = how.coordinates == "tf_half_pixel_for_nn" and how.mode == "nearest"
     if how.coordinates not in SHARED and not (old_nearest and c.opset < 13):
         return False
@@ -158,7 +158,7 @@ def _sayable(
 
 
 def _runs(mode: str, axes: list[int], rank: int | None) -> bool:
-    """True when ONNX Runtime resizes these axes by weights."""
+    """True when ONNX Runtime interpolates along these axes."""
     if rank == 2 or (rank == 3 and mode == "linear"):
         return True
     allowed = {4: ({2, 3}, {1, 2}), 5: ({2, 3, 4},)} if mode == "linear" else {4: ({2, 3},)}
@@ -168,7 +168,7 @@ def _runs(mode: str, axes: list[int], rank: int | None) -> bool:
 def _nearest_at_run_time(
     c: Conversion, data: Value, sizes: Value, axes: Value | list[int] | None
 ) -> Value:
-    """Nearest that rounds up when shrinking and down when enlarging, by a Gather an axis."""
+    """Nearest that rounds up when shrinking and down when enlarging: a Gather for each axis."""
     rank = shape_of(data).rank
     if rank is None:
         raise c.refuse("the rank of its data is not known", "give the input a rank")
@@ -193,7 +193,7 @@ def _nearest_at_run_time(
 def _inputs(
     c: Conversion, op: ov.Interpolation, inputs: tuple[Value | None, ...]
 ) -> tuple[Value | None, Value | None, Value | list[int] | None]:
-    """Sizes or scales (the one that counts), and axes (None: all)."""
+    """The sizes or the scales, whichever count, and the axes (None: all)."""
     if isinstance(op, ov.Interpolate1):
         return inputs[1], None, list(op.axes)
     if isinstance(op, ov.Interpolate11):
@@ -223,7 +223,7 @@ def _openvino_plans(
     scales: Value | None,
     axes: Value | list[int] | None,
 ) -> list[Axis] | None:
-    """What happens to each axis, or None when a size is not known."""
+    """The plan for each axis, or None if a size is unknown."""
     from irloop.kernels import resize as kernel
 
     dims = shape_of(data).dims
@@ -245,7 +245,7 @@ def _openvino_plans(
 def moving(
     dims: Sequence[Dim], axes: Sequence[int], scales: Sequence[float] | None
 ) -> list[int] | None:
-    """Which of `axes` have a known size; None when another one may change."""
+    """The axes with a known size; None if another axis may change."""
     kept = []
     for at, axis in enumerate(axes):
         if isinstance(dims[axis], int):
@@ -256,7 +256,7 @@ def moving(
 
 
 def _nearest_name(how: Resampling, plans: list[Axis] | None) -> str | None:
-    """The nearest_mode in ONNX; None when it differs from axis to axis or is not known."""
+    """The nearest_mode in ONNX; None if it differs between axes or is unknown."""
     if how.mode != "nearest" or how.nearest != "simple":
         return how.nearest
     if plans is None:
@@ -322,7 +322,7 @@ def _all_sizes(c: Conversion, data: Value, sizes: Value, axes: list[int], rank: 
 
 
 def _all_scales(c: Conversion, scales: Value, axes: list[int], rank: int) -> Value:
-    """One scale for each axis of the data, 1 for those that stay."""
+    """One scale for each axis of the data, 1 for the unchanged ones."""
     if axes == list(range(rank)):
         return scales
     known = c.constant_of(scales)

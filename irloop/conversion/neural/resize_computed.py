@@ -1,7 +1,7 @@
-"""Resize in OpenVINO where sizes, scales or the region are computed while the model runs.
+"""Resize in OpenVINO for sizes, scales or a region computed at run time.
 
-The arithmetic of `kernels.resize`, in operations: an output element is a weighted sum of a few
-input elements of its axis, read by one Gather.
+The arithmetic of `kernels.resize` in operations: an output element is a weighted sum of a few input
+elements of its axis, which one Gather reads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ F32 = ElementType.F32
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of each of `axes`: scales or sizes, and the region of tf_crop_and_resize."""
+    """The request for each of `axes`: scales or sizes, and the region of tf_crop_and_resize."""
 
     axes: Sequence[int]
     scales: Value | None
@@ -38,10 +38,10 @@ class Request:
 
 
 def resized(c: Conversion, how: Resampling, data: Value, request: Request) -> Value:
-    """`data` with its axes resized one after the other.
+    """Resize `data` along one axis after the other.
 
     Raises:
-        RefusedError: for tf_half_pixel_for_nn, which would move axes that keep their size.
+        RefusedError: for tf_half_pixel_for_nn, which would change axes that keep their size.
     """
     if how.coordinates == "tf_half_pixel_for_nn":
         raise c.refuse(
@@ -108,7 +108,7 @@ class _Axis:
     region: tuple[Value, Value] | None
 
     def applied(self, how: Resampling, data: Value) -> Value:
-        """`data` with this axis resized."""
+        """Resize `data` along this axis."""
         c = self.c
         place = self._places(how.coordinates)
         if how.mode == "nearest":
@@ -123,7 +123,7 @@ class _Axis:
         return forms.select(c, beyond, forms.scalar(c, how.extrapolation, result), result)
 
     def _weighted(self, how: Resampling, place: Value, data: Value) -> Value:
-        """The sum over the elements [count, taps] of each place."""
+        """Sum the weighted elements [count, taps] of each position."""
         c = self.c
         index, weights = self._taps(how, forms.unsqueeze(c, place, [1]))
         within = self._inside(index)
@@ -139,7 +139,7 @@ class _Axis:
         return forms.reduce(c, "Sum", products, [self.axis + 1], keep=False)
 
     def _taps(self, how: Resampling, place: Value) -> tuple[Value, Value]:
-        """Elements and weights by their distance; a filter is widened when shrinking."""
+        """Elements and weights by distance; the filter is widened when shrinking."""
         c = self.c
         linear = how.mode == "linear"
         reach = 1 if linear else 2
@@ -163,7 +163,7 @@ class _Axis:
         return index, self._cubic(far, how.cubic)
 
     def _cubic(self, x: Value, a: float) -> Value:
-        """Keys' filter at distances."""
+        """Keys' cubic filter at these distances."""
         c = self.c
 
         def polynomial(*factors: float) -> Value:
@@ -177,7 +177,7 @@ class _Axis:
         return forms.select(c, c(comparison.LessEqual(), x, self._number(1)), near, outer)
 
     def _places(self, coordinates: str) -> Value:
-        """Where each output element stands among the input elements."""
+        """The position of each output element among the input elements."""
         c, half = self.c, self._number(0.5)
         out = forms.convert(c, forms.range_(c, c.i64(0), self.count, c.i64(1)), F32)
         if coordinates == "asymmetric":
@@ -210,7 +210,7 @@ class _Axis:
         return forms.add(c, start, self._steps(way, out, alone))
 
     def _steps(self, way: Value, out: Value, alone: Value) -> Value:
-        """Even steps over a way; `alone` for a single element."""
+        """Equal steps over a distance; `alone` is the position of a single element."""
         c = self.c
         span = forms.subtract(c, self.length, self._number(1))
         none = forms.equal(c, span, self._number(0))
@@ -246,7 +246,7 @@ class _Axis:
         return self.c.constant(number, F32)
 
     def _along(self, values: Value, data: Value, more: int) -> Value:
-        """Values of this axis (and `more` behind it), to be broadcast over the axes behind."""
+        """Reshape values of this axis (and `more` after it) to broadcast over the later axes."""
         behind = needed_rank(self.c, data) - 1 - self.axis
         if not behind:
             return values

@@ -1,4 +1,4 @@
-"""Resize and Upsample in OpenVINO: Interpolate, else products with weight matrices."""
+"""Converts Resize and Upsample to OpenVINO: Interpolate, else products with weight matrices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-#: The types that Interpolate takes, and what stands in for others.
+#: The element types of Interpolate, and the replacements for others.
 STAND_INS = {
     ElementType.I16: ElementType.I32,
     ElementType.U16: ElementType.I32,
@@ -80,7 +80,7 @@ def import_resize(
 
 
 def _in_known_type(c: Conversion, how: Resampling, data: Value, *others: Any) -> Value:
-    """Integers are interpolated as numbers and truncated, as runtimes of ONNX do."""
+    """Interpolate integers as floats and truncate, as ONNX runtimes do."""
     element = element_of(data)
     weighted = how.mode != "nearest" and not element.is_float
     chosen = ElementType.F32 if weighted else STAND_INS.get(element, element)
@@ -105,7 +105,7 @@ def _imported(
     request = Request(axes, scales, sizes, policy, region)
     plans = _onnx_plans(c, how, data, request)
     sayable = how.coordinates in SHARED or how.coordinates == "tf_half_pixel_for_nn"
-    # An axis that keeps its size stays as it is in OpenVINO, whatever its scale.
+    # OpenVINO leaves an axis that keeps its size unchanged, whatever its scale.
     exact = plans is None or all(
         plan.span == plan.count - 1 and plan.count != plan.size for plan in plans
     )
@@ -123,14 +123,14 @@ def _imported(
 
 
 def _interpolates(mode: str, axes: list[int], rank: int) -> bool:
-    """True when OpenVINO's CPU resizes these axes, and a cubic of them is right."""
+    """True when OpenVINO's CPU resizes these axes, and computes a cubic of them correctly."""
     if rank <= 2 or (rank == 3 and mode != "cubic"):
         return True
     return rank > 3 and min(axes, default=2) >= 2 and (mode != "cubic" or len(axes) < 3)
 
 
 def _filled(c: Conversion, result: Value, plans: Sequence[Axis], how: Resampling) -> Value:
-    """`result` with the extrapolation value where its places lie outside of the data."""
+    """Put the extrapolation value where positions are outside the data."""
     from irloop.kernels import resize as kernel
 
     for plan in plans:
@@ -145,7 +145,7 @@ def _filled(c: Conversion, result: Value, plans: Sequence[Axis], how: Resampling
 
 
 def _onnx_plans(c: Conversion, how: Resampling, data: Value, request: Request) -> list[Axis] | None:
-    """What happens to each axis, or None where that is known only when the model runs."""
+    """The plan for each axis, or None if it is known only at run time."""
     from irloop.kernels import resize as kernel
 
     axes, sizes = request.axes, request.sizes
@@ -217,7 +217,7 @@ def _interpolated(
 
 
 def _linear_name(how: Resampling, axes: int) -> str:
-    """linear_onnx works on up to three axes, linear on any; both mean the same here."""
+    """linear_onnx has up to three axes, linear any number; both mean the same here."""
     if how.mode != "linear":
         return how.mode
     return "linear_onnx" if axes <= 3 else "linear"

@@ -1,7 +1,7 @@
-"""Grid sampling in the other dialect.
+"""Converts grid sampling.
 
-OpenVINO has GridSample since opset9; before, and for volumes, it is written as one Gather for
-each corner of a cell, weighted and added.
+OpenVINO has GridSample since opset9; before, and for volumes, it becomes one Gather for each corner
+of a cell, weighted and summed.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _OLD_MODES = {"nearest": "nearest", "linear": "bilinear", "cubic": "bicubic"}
 #: Keys' coefficient, the same in both formats.
 CUBIC = -0.75
 
-#: The OpenVINO opset whose operations the sum of Gather needs.
+#: The OpenVINO opset that has the operations for the sum of Gathers.
 OLDEST = 7
 
 
 @exports(ov.GridSample)
 def export_grid_sample(c: Conversion, op: ov.GridSample, data: Value, grid: Value) -> Value:
-    """GridSample -> GridSample, before 16 a sum of Gather."""
+    """GridSample -> GridSample; before 16 a sum of Gathers."""
     mode, align = mode_of(op.mode), int(op.align_corners)
     padding = op.padding_mode.lower()
     if c.opset < 16:
@@ -44,7 +44,7 @@ def export_grid_sample(c: Conversion, op: ov.GridSample, data: Value, grid: Valu
 
 
 def _export_sampler(c: Conversion, op: ov.GridSample, data: Value, grid: Value) -> Value:
-    """The sum that stands for GridSample in old OpenVINO opsets, exported itself."""
+    """Export the sum of Gathers that replaces GridSample in old OpenVINO opsets."""
     inner = Conversion(Graph("GridSample"), Converter(IMPORTS, OLDEST))
     read = [inner.parameter(name, value.type) for name, value in (("data", data), ("grid", grid))]
     sampler = _Sampler(
@@ -70,7 +70,7 @@ def import_grid_sample(
 
 @imports(onnx.AffineGrid)
 def import_affine_grid(c: Conversion, op: onnx.AffineGrid, theta: Value, size: Value) -> Value:
-    """AffineGrid -> the columns of the matrices times the places along each axis, added."""
+    """AffineGrid -> the matrix columns times the positions along each axis, summed."""
     rows = shape_of(theta).dim(1)
     count = shape_of(size).count()
     axes = rows if isinstance(rows, int) else None if count is None else count - 2
@@ -93,7 +93,7 @@ def import_affine_grid(c: Conversion, op: onnx.AffineGrid, theta: Value, size: V
 
 
 def _units(c: Conversion, count: Value, element: ElementType, *, align: bool) -> Value:
-    """Where `count` elements stand between -1 and 1."""
+    """The positions of `count` elements between -1 and 1."""
     numbers = forms.convert(c, forms.range_(c, c.i64(0), count, c.i64(1)), element)
     double = forms.multiply(c, numbers, forms.scalar(c, 2.0, numbers))
     one = forms.scalar(c, 1.0, numbers)
@@ -142,8 +142,9 @@ class _Sampler:
     def _rows(self) -> Value:
         """The channels of each element as a row, [N * P, C].
 
-        A Gather with batch_dims would say it shorter; on few elements the CPU plugin computes
-        that wrong or crashes (2026.4).
+        A Gather with batch_dims would be shorter, but for few elements the CPU plugin computes it
+        wrong or
+        crashes (2026.4).
         """
         c, rank = self.c, 2 + self.axes
         last = forms.transpose(c, self.data, [0, *range(2, rank), 1])
@@ -229,11 +230,11 @@ class _Sampler:
         return self._reflected(place, last) if self.padding == "reflection" else place
 
     def _reflected(self, place: Value, last: Value) -> Value:
-        """Places mirrored at both ends of 0..last, or of -0.5..last + 0.5."""
+        """Reflect positions at both ends of 0..last, or of -0.5..last + 0.5."""
         c = self.c
         low = self._number(0.0 if self.align else -0.5)
         span = last if self.align else forms.add(c, last, self._number(1.0))
-        # One aligned element has no span: everything is mirrored to it.
+        # One aligned element has no span: everything is reflected to it.
         double = forms.maximum(c, forms.multiply(c, span, self._number(2.0)), self._number(1e-6))
         distance = c(elementwise.FloorMod(), forms.subtract(c, place, low), double)
         mirrored = forms.minimum(c, distance, forms.subtract(c, double, distance))
@@ -242,7 +243,7 @@ class _Sampler:
     def _element(
         self, place: Value, last: Value, weight: Value | None
     ) -> tuple[Value, Value | None]:
-        """A whole place as an index, its weight 0 where it counts as zero."""
+        """An integral position as an index; its weight is 0 where it counts as zero."""
         c = self.c
         if self.padding == "reflection" and self.mode != "nearest":
             place = self._reflected(place, last)

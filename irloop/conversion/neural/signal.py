@@ -1,4 +1,4 @@
-"""Fourier transforms in ONNX: DFT and STFT of opset 17, the rest around them."""
+"""Converts Fourier transforms to ONNX: DFT and STFT of opset 17, and the operations around them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from irloop.graph.types import ElementType
 
 __all__ = ["mirrored"]
 
-#: Transforms in ONNX Runtime know these two types.
+#: The element types of transforms in ONNX Runtime.
 KNOWN = (ElementType.F32, ElementType.F64)
 
 Part = Callable[[int, int, int], Value]
 
 
 def mirrored(count: int) -> tuple[int, int]:
-    """First and last frequency (downwards) whose conjugates complete half a spectrum."""
+    """The first and last frequency (downwards) whose conjugates complete half a spectrum."""
     return (count - 1) // 2, 0
 
 
@@ -42,7 +42,7 @@ def _in_known_type(c: Conversion, build: Callable[..., Value], *values: Value) -
 def _plan(
     c: Conversion, axes: Value, sizes: Value | None, rank: int
 ) -> tuple[list[int], list[int]]:
-    """Axes counted from the first, and lengths (-1 where the size stays)."""
+    """Non-negative axes, and lengths (-1 for an unchanged size)."""
     chosen = [axis % rank for axis in needed_ints(c, axes, "list of axes")]
     lengths = [-1] * len(chosen)
     if sizes is not None:
@@ -59,7 +59,7 @@ def _transformed(
     inverse: bool = False,
     onesided: bool = False,
 ) -> Value:
-    """One DFT; `axis` counts from the first."""
+    """One DFT; `axis` is not negative."""
     if c.opset < 17:
         return _by_matrix(c, x, axis, length, inverse=inverse, onesided=onesided)
     count = None if length == -1 else c.i64(length)
@@ -72,7 +72,7 @@ def _transformed(
 def _by_matrix(
     c: Conversion, x: Value, axis: int, length: int, *, inverse: bool, onesided: bool
 ) -> Value:
-    """One DFT as a product with its matrix: DFT exists since opset 17."""
+    """One DFT as a product with its matrix, for opsets before 17."""
     import numpy as np
 
     rank, (size, parts) = needed_rank(c, x), (shape_of(x).dim(axis), shape_of(x).dim(-1))
@@ -82,7 +82,7 @@ def _by_matrix(
     kept = count // 2 + 1 if onesided else count
     times, frequencies = np.arange(size)[:, None], np.arange(kept)[None, :]
     angles = 2 * np.pi / count * (times * frequencies % count) * (1 if inverse else -1)
-    # What stands behind the transformed length does not count.
+    # Elements beyond the transformed length do not count.
     scale = (times < count) / (count if inverse else 1)
     real, imaginary = scale * np.cos(angles), scale * np.sin(angles)
     rows = [np.stack([real, imaginary], -1), np.stack([-imaginary, real], -1)]
@@ -96,10 +96,7 @@ def _by_matrix(
 
 
 def _batched(c: Conversion, x: Value, rank: int, build: Callable[[Value, int], Value]) -> Value:
-    """`build` of a tensor with an axis in front of the signal, which ONNX asks for.
-
-    It is given how many axes were put in front.
-    """
+    """Emit `build` of a tensor with an axis before the signal, which ONNX requires."""
     if rank > 2:
         return build(x, 0)
     return forms.squeeze(c, build(forms.unsqueeze(c, x, [0]), 1), [0])

@@ -1,4 +1,4 @@
-"""Operations that pick elements by index, in the other dialect."""
+"""Converts operations that pick elements by index."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__: list[str] = []
 
 
 def _indices(c: Conversion, indices: Value) -> Value:
-    """Indices of the two types that ONNX takes."""
+    """Convert indices to one of ONNX's two index types."""
     if element_of(indices) in (ElementType.I32, ElementType.I64):
         return indices
     return onnx_forms.as_i64(c, indices)
@@ -42,7 +42,7 @@ def export_gather_7(
 def _gather_batched(
     c: Conversion, data: Value, indices: Value, axis: int, batch_dims: int
 ) -> Value:
-    """GatherND of data whose axis stands right behind the batch, axes moved back."""
+    """GatherND of data whose axis follows the batch axes; the axes are moved back afterwards."""
     rank, index_rank = needed_rank(c, data), needed_rank(c, indices, "indices")
     batch = batch_dims + index_rank if batch_dims < 0 else batch_dims
     if batch == 0:
@@ -77,14 +77,14 @@ def import_gather_elements(
     c: Conversion, op: onnx.GatherElements, data: Value, indices: Value
 ) -> Value:
     if c.opset < 8:
-        # The runtimes of opset7 take no negative indices.
+        # The runtimes of opset7 accept no negative indices.
         indices = openvino_forms.non_negative(c, indices, data, op.axis)
     return c(ov.GatherElements(op.axis), data, indices)
 
 
 @exports(ov.GatherND)
 def export_gather_nd(c: Conversion, op: ov.GatherND, data: Value, indices: Value) -> Value:
-    """GatherND; class 5 makes one axis of several batch axes."""
+    """GatherND; GatherND-5 merges several batch axes into one."""
     found = _gather_nd(c, op.batch_dims, data, indices)
     if op.batch_dims < 2:
         return found
@@ -107,7 +107,7 @@ def _gather_nd(c: Conversion, batch_dims: int, data: Value, indices: Value) -> V
 
 
 def _with_batch(c: Conversion, indices: Value, batch_dims: int) -> Value:
-    """Coordinates with those of the batch in front, which GatherND-11 does not know."""
+    """Prepend the batch coordinates, which GatherND-11 does not have."""
     if batch_dims == 0:
         return indices
     rank = needed_rank(c, indices, "indices")
@@ -128,7 +128,7 @@ def _with_batch(c: Conversion, indices: Value, batch_dims: int) -> Value:
 def export_gather_tree(
     c: Conversion, op: ov.GatherTree, ids: Value, parents: Value, lengths: Value, end: Value
 ) -> Value:
-    """The steps from the last to the first, each beam followed to its parent."""
+    """GatherTree -> from the last step to the first, follow each beam to its parent."""
     f = onnx_forms
     element = element_of(ids)
     steps = shape_of(ids).dim(0)
@@ -149,7 +149,7 @@ def export_gather_tree(
         parent = f.cast(c, c(onnx.GatherElements(1), above, beam), ElementType.I64)
         beam = f.where(c, active, parent, beam)
     beams = f.concat(c, found, 0)
-    # Whatever stands behind a first end token becomes one.
+    # Everything after the first end token becomes an end token.
     ended = f.cast(c, f.equal(c, beams, token), ElementType.I32)
     behind = f.less(c, c.constant(0, ElementType.I32), c(CumSum(), ended, c.i64(0)))
     return f.cast(c, f.where(c, behind, token, beams), element)

@@ -1,4 +1,4 @@
-"""Matrix products in the other dialect."""
+"""Converts matrix products."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__: list[str] = []
 
 @exports(ov.MatMul)
 def export_matmul(c: Conversion, op: ov.MatMul, left: Value, right: Value) -> Value:
-    """MatMul -> MatMul; two matrices of which one is transposed -> Gemm."""
+    """MatMul -> MatMul; for two matrices of which one is transposed -> Gemm."""
     matrices = shape_of(left).rank == shape_of(right).rank == 2
     if matrices and (op.transpose_a or op.transpose_b) and element_of(left).is_float:
         gemm = onnx.Gemm(trans_a=int(op.transpose_a), trans_b=int(op.transpose_b))
-        # Before 11 there is something to add.
+        # Before 11 Gemm requires a term to add.
         added = [] if c.opset >= 11 else [c.constant(0, element_of(left))]
         return forms.numeric(c, gemm, left, right, *added)
     first = _turned(c, left) if op.transpose_a else left
@@ -40,7 +40,7 @@ def _product(c: Conversion, left: Value, right: Value) -> Value:
 
 
 def _turned(c: Conversion, value: Value) -> Value:
-    """The last two axes exchanged; a vector stays."""
+    """Exchange the last two axes; a vector is unchanged."""
     rank = shape_of(value).rank
     if rank is None:
         raise c.refuse("an operand to transpose has no known rank", "give the input a rank")
@@ -86,7 +86,7 @@ def export_einsum(c: Conversion, op: ov.Einsum, *operands: Value) -> Value:
 
 
 def _aligned(c: Conversion, equation: Equation, operands: tuple[Value, ...]) -> list[Value]:
-    """Operands whose dimensions under ... are the same, which ONNX's inference asks for."""
+    """Give the dimensions under ... the same rank in all operands, as ONNX's inference requires."""
     extents: list[list[int] | None] = []
     for term, operand in zip(equation.operands, operands, strict=True):
         dims = shape_of(operand).static()
@@ -119,7 +119,7 @@ def import_einsum(c: Conversion, op: onnx.Einsum, *operands: Value) -> Value:
     """Einsum -> Einsum."""
     if c.opset < 7:
         raise c.refuse("Einsum exists since opset7", "write opset7 or newer")
-    # OpenVINO knows no spaces in an equation.
+    # OpenVINO allows no spaces in an equation.
     return c(ov.Einsum("".join(op.equation.split())), *operands)
 
 
@@ -148,7 +148,7 @@ def export_attention(
 
 
 def _usual_scale(c: Conversion, query: Value) -> Value:
-    """1 / sqrt(width of the queries), at run time where the model leaves the width open."""
+    """1 / sqrt(width of the queries), at run time if the width is unknown."""
     width = shape_of(query).dim(-1)
     if isinstance(width, int):
         return forms.scalar(c, width**-0.5, query)
@@ -158,7 +158,7 @@ def _usual_scale(c: Conversion, query: Value) -> Value:
 
 
 def _causal_mask(c: Conversion, scores: Value) -> Value:
-    """True where a key stands no later than its query."""
+    """True where the key is not after its query."""
     shape = forms.shape(c, scores)
     zero, one = c.i64(0), c.i64(1)
     rows = forms.range_(c, zero, forms.gather(c, shape, c.i64(-2), 0), one)
@@ -185,7 +185,7 @@ def export_inverse(c: Conversion, op: ov.Inverse, x: Value) -> Value:
     one, zero = forms.scalar(c, 1.0, x), forms.scalar(c, 0.0, x)
     factors = []
     for row, column in all_of(every, every):
-        # The cofactor of the transposed place, unless the result is transposed anyway.
+        # The cofactor of the transposed position, unless the result is transposed anyway.
         down, along = (row, column) if op.adjoint else (column, row)
         rows = tuple(item for item in every if item != down)
         columns = tuple(item for item in every if item != along)

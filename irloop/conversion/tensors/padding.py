@@ -1,4 +1,4 @@
-"""Padding in the other dialect."""
+"""Converts padding."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def export_pad(
 def export_pad_12(
     c: Conversion, op: ov.Pad12, data: Value, begins: Value, ends: Value, fill: Value | None = None
 ) -> Value:
-    """Pad; what a mode other than constant cuts off is cut off behind it."""
+    """Pad; in modes other than constant, negative pads become a Slice after it."""
     mode = op.pad_mode.lower()
     first, last = ints(c, begins), ints(c, ends)
     if mode == "constant" or (_no_negative(first) and _no_negative(last)):
@@ -89,7 +89,7 @@ def _scalar(c: Conversion, value: Value) -> Value:
 
 
 def _mirrored(c: Conversion, data: Value, begins: list[int], ends: list[int]) -> Value:
-    """Each end joined with its mirror image, border repeated, which ONNX has no mode for."""
+    """Symmetric padding by joining each end with its mirror image; ONNX has no mode for it."""
     for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         pieces = [data]
         if begin:
@@ -147,7 +147,7 @@ def _import(
 
 
 def _on_all_axes(c: Conversion, data: Value, pads: Value, axes: Value) -> Value:
-    """Pads of axes that are computed, written into a list for all axes."""
+    """Put pads of computed axes into a list for all axes."""
     f = openvino_forms
     rank = needed_rank(c, data)
     listed = f.as_list(c, f.converted(c, axes, ElementType.I64))
@@ -192,7 +192,7 @@ def _import_known(
 
 
 def _wrapped(c: Conversion, data: Value, begins: Sequence[int], ends: Sequence[int]) -> Value:
-    """The tensor going on at its other end, which OpenVINO has no mode for."""
+    """Wrap-mode padding; OpenVINO has none."""
     for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         if not begin and not end:
             continue
@@ -211,7 +211,7 @@ def _wrapped(c: Conversion, data: Value, begins: Sequence[int], ends: Sequence[i
 
 
 def _wrapped_by(c: Conversion, data: Value, begins: Value, ends: Value) -> Value:
-    """Along each axis the elements at positions that start again where they leave it."""
+    """Wrap-mode padding by a Gather of positions modulo the size of each axis."""
     f = openvino_forms
     for axis in range(needed_rank(c, data)):
         size = f.size_of(c, data, axis)
@@ -230,7 +230,7 @@ def _import_computed(
     fill: Value | None,
     axes: list[int] | None,
 ) -> Value:
-    """Pads that are computed while the model runs: negative ones are cut off behind the padding."""
+    """Pad by pads computed at run time: negative ones become a Slice after the padding."""
     rank = needed_rank(c, data)
     count = rank if axes is None else len(axes)
     numbers = openvino_forms.as_i64(c, pads)
@@ -264,7 +264,7 @@ def _spread_by(c: Conversion, items: Value, axes: list[int], rank: int) -> Value
 def import_center_crop_pad(
     c: Conversion, op: onnx.CenterCropPad, data: Value, sizes: Value
 ) -> Value:
-    """Pad and slice by half of what is missing or too much."""
+    """CenterCropPad -> Pad and Slice by half of the difference."""
     rank = needed_rank(c, data)
     axes = [axis % rank for axis in (range(rank) if op.axes is None else op.axes)]
     dims = [shape_of(data).dim(axis) for axis in axes]

@@ -1,4 +1,4 @@
-"""Moving blocks between space, depth and batch, in the other dialect."""
+"""Converts operations that move blocks between space, depth and batch."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def export_depth_to_space(c: Conversion, op: ov.DepthToSpace, data: Value) -> Va
 
 @exports(ov.SpaceToDepth)
 def export_space_to_depth(c: Conversion, op: ov.SpaceToDepth, data: Value) -> Value:
-    """SpaceToDepth of images, blocks first; else by Reshape, Transpose, Reshape."""
+    """SpaceToDepth of images with blocks first; else Reshape, Transpose, Reshape."""
     rank, block = needed_rank(c, data), op.block_size
     if rank == 4 and op.blocks_first:
         return c(onnx.SpaceToDepth28(block) if c.opset >= 28 else onnx.SpaceToDepth(block), data)
@@ -172,7 +172,7 @@ def export_reorg(c: Conversion, op: ov.ReorgYolo, data: Value) -> Value:
 
 @exports(ov.ExtractImagePatches)
 def export_image_patches(c: Conversion, op: ov.ExtractImagePatches, data: Value) -> Value:
-    """For each position in the kernel a strided Slice; all joined as channels."""
+    """A strided Slice for each position in the kernel; all joined as channels."""
     spans = [(size - 1) * rate + 1 for size, rate in zip(op.sizes, op.rates, strict=True)]
     if op.auto_pad.lower() != "valid":
         data = _same_padded(c, op, data, spans)
@@ -180,7 +180,7 @@ def export_image_patches(c: Conversion, op: ov.ExtractImagePatches, data: Value)
     for row in range(op.sizes[0]):
         for column in range(op.sizes[1]):
             starts = [row * op.rates[0], column * op.rates[1]]
-            # As many steps as fit when the kernel's other positions stay inside too.
+            # As many steps as fit if the other positions of the kernel stay inside too.
             left = [span - 1 - start for span, start in zip(spans, starts, strict=True)]
             stops = [-size or TO_THE_END for size in left]
             pieces.append(onnx_forms.slice_(c, data, starts, stops, [2, 3], op.strides))
@@ -204,7 +204,7 @@ def _same_padded(
 
 @exports(ov.Col2Im)
 def export_col2im(c: Conversion, op: ov.Col2Im, data: Value, image: Value, block: Value) -> Value:
-    """Col2Im, before 18 a transposed convolution with a kernel of single ones."""
+    """Col2Im; before 18 a transposed convolution with one-hot kernels."""
     pads = (*op.pads_begin, *op.pads_end)
     if c.opset >= 18:
         size, kernel = onnx_forms.as_i64(c, image), onnx_forms.as_i64(c, block)
@@ -220,7 +220,7 @@ def export_col2im(c: Conversion, op: ov.Col2Im, data: Value, image: Value, block
 
 @imports(onnx.Col2Im)
 def import_col2im(c: Conversion, op: onnx.Col2Im, data: Value, image: Value, block: Value) -> Value:
-    """Col2Im-15 of images, otherwise a transposed convolution with a kernel of single ones."""
+    """Col2Im-15 of images, else a transposed convolution with one-hot kernels."""
     rank = length(block)
     if rank is None:
         raise c.refuse("the number of axes of its image is not known", "make its block constant")
@@ -243,7 +243,7 @@ def import_col2im(c: Conversion, op: onnx.Col2Im, data: Value, image: Value, blo
 
 
 class _Columns:
-    """[n, c block, l] as [n c, block, counts...], and the kernel that puts a block together."""
+    """[n, c block, l] as [n c, block, counts...], and the kernel that assembles a block."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Reductions in the other dialect.
+"""Converts reductions.
 
 An empty list of axes reduces nothing in OpenVINO and everything in ONNX.
 """
@@ -32,7 +32,7 @@ def _export(kind: str) -> Callable[..., Value]:
     def rule(c: Conversion, op: ov.Reduction, data: Value, axes: Value) -> Value:
         known = known_axes(c, axes)
         if known is None:
-            # Without an axis each element is reduced by itself.
+            # Without axes each element is reduced by itself.
             data = _unreduced(c, kind, data) if kind in ("L1", "L2") else data
             return computed_axes.reduce(c, kind, data, axes, keep=op.keep_dims)
         if not known:
@@ -59,7 +59,9 @@ exports(ov.ReduceL2)(_export("L2"))
 
 
 def _export_logical(kind: str) -> Callable[..., Value]:
-    """Booleans are reduced as numbers: ReduceMin and ReduceMax take them since 20 only."""
+    """A rule for logical reductions as numbers: ReduceMin and ReduceMax have booleans since 20
+    only.
+    """
 
     def rule(c: Conversion, op: ov.Reduction, data: Value, axes: Value) -> Value:
         numbers = forms.cast(c, data, ElementType.I32)
@@ -73,7 +75,7 @@ exports(ov.ReduceLogicalOr)(_export_logical("Max"))
 
 
 def all_axes(c: Conversion, data: Value) -> Value:
-    """The list of all axes of `data`, counted when the model runs if the rank is not known."""
+    """The list of all axes of `data`, computed at run time if the rank is unknown."""
     rank = shape_of(data).rank
     if rank is not None:
         return c.i64(list(range(rank)))
@@ -84,20 +86,20 @@ def all_axes(c: Conversion, data: Value) -> Value:
 def axes_of(
     c: Conversion, op: onnx.ByAttribute | onnx.ByInput, data: Value, axes: Value | None
 ) -> Value | None:
-    """The axes as OpenVINO wants them; None where nothing is reduced."""
+    """The axes in OpenVINO's form; None if nothing is reduced."""
     if isinstance(op, onnx.ByAttribute):
         return all_axes(c, data) if not op.axes else c.i64(list(op.axes))
     known = [] if axes is None else known_axes(c, axes)
     if axes is None or known == [] or shape_of(axes).count() == 0:
         return None if op.noop_with_empty_axes else all_axes(c, data)
     if known is None and shape_of(axes).count() is None:
-        # An empty list would mean the opposite on the other side.
+        # An empty list has the opposite meaning in the other dialect.
         raise c.refuse("it is not known whether its list of axes is empty", "make it constant")
     return axes
 
 
 def _import(kind: str) -> Callable[..., Value]:
-    """The same reduction; of booleans (Max and Min since 20) a logical one."""
+    """A rule for the same reduction; a logical one for booleans (Max and Min since 20)."""
 
     def rule(
         c: Conversion,
@@ -118,8 +120,8 @@ def _import(kind: str) -> Callable[..., Value]:
         if c.constant_of(listed) is not None:
             logical = "And" if kind == "Min" else "Or"
             return ov_forms.reduce(c, logical, data, listed, keep=op.keepdims)
-        # OpenVINO's CPU has logical reductions over constant axes only; of nothing, the largest
-        # u8 is 0 and the smallest 255, which is false and true.
+        # OpenVINO's CPU has logical reductions over constant axes only; over nothing, the maximum
+        # of u8 is 0 and the minimum 255: false and true.
         numbers = ov_forms.convert(c, data, ElementType.U8)
         reduced = ov_forms.reduce(c, kind, numbers, listed, keep=op.keepdims)
         return ov_forms.convert(c, reduced, ElementType.BOOLEAN)
@@ -128,16 +130,16 @@ def _import(kind: str) -> Callable[..., Value]:
 
 
 def _may_be_infinite(c: Conversion, data: Value) -> bool:
-    """True where it matters that the largest of no number, or of -inf alone, is -inf.
+    """True if the maximum of no numbers, or of only -inf, may matter.
 
-    OpenVINO's CPU gives the lowest finite number for it (2026.4).
+    OpenVINO's CPU returns the lowest finite number for it (2026.4).
     """
     users = [user.op.type for user, _ in c.node.outputs[0].uses]
     return shape_of(data).count() == 0 or "Equal" in users or "IsInf" in users
 
 
 def _reduced(c: Conversion, kind: str, data: Value, axes: Value, *, keep: bool) -> Value:
-    """A reduction whose result has a known rank, which OpenVINO's CPU asks for."""
+    """A reduction whose result has a known rank, which OpenVINO's CPU requires."""
     rank, count = shape_of(data).rank, shape_of(axes).count()
     if keep or c.constant_of(axes) is not None or rank is None or count is None or count > rank:
         return ov_forms.reduce(c, kind, data, axes, keep=keep)
@@ -178,7 +180,7 @@ def import_log_sum(
 
 
 def in_float(c: Conversion, build: Callable[[Value], Value], data: Value) -> Value:
-    """`build` of floats; integers become f32 and the result is truncated, as ONNX does."""
+    """Emit `build` in floats; integers become f32 and the result is truncated, as in ONNX."""
     element = element_of(data)
     if not element.is_integer:
         return build(data)
@@ -193,9 +195,9 @@ def import_log_sum_exp(
     data: Value,
     axes: Value | None = None,
 ) -> Value:
-    """max + log(sum(exp(x - max))), so that nothing overflows.
+    """max + log(sum(exp(x - max))), which does not overflow.
 
-    Where the maximum is infinite 0 takes its place: x - max would be NaN.
+    An infinite maximum is replaced by 0: x - max would be NaN.
     """
     listed = axes_of(c, op, data, axes)
     if listed is None:
@@ -211,7 +213,7 @@ def import_log_sum_exp(
 
 
 def _peak(c: Conversion, data: Value, axes: Value, *, keep: bool) -> Value:
-    """The maximum, or 0 where it is infinite."""
+    """The maximum, or 0 if it is infinite."""
     peak = ov_forms.reduce(c, "Max", data, axes, keep=keep)
     infinite = ov_forms.equal(c, c(ov_math.Abs(), peak), ov_forms.scalar(c, math.inf, peak))
     return ov_forms.select(c, infinite, ov_forms.scalar(c, 0, peak), peak)

@@ -1,4 +1,4 @@
-"""Reversing, rolling and triangles in the other dialect."""
+"""Converts reversing, rolling and triangles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irloop.graph.types import ElementType
 
 __all__: list[str] = []
 
-#: Bounds past every tensor, as ONNX's Slice takes them.
+#: Slice bounds beyond the ends of every tensor.
 TO_THE_END = 2**63 - 1
 
 
@@ -62,7 +62,7 @@ def import_reverse_sequence(
 
 @exports(ov.Roll)
 def export_roll(c: Conversion, op: ov.Roll, data: Value, shift: Value, axes: Value) -> Value:
-    """For each axis its tail in front of its head."""
+    """Roll -> for each axis, join its tail and its head."""
     shifts, chosen = needed_ints(c, shift, "shift"), needed_ints(c, axes, "list of axes")
     if len(shifts) == 1:
         shifts *= len(chosen)
@@ -81,7 +81,7 @@ def _rolled(c: Conversion, data: Value, axis: int, steps: int) -> Value:
         tail = onnx_forms.slice_(c, data, [cut], [TO_THE_END], [axis])
         head = onnx_forms.slice_(c, data, [0], [cut], [axis])
         return onnx_forms.concat(c, [tail, head], axis)
-    # Mod has the sign of the divisor, so the cut is inside the axis; a maximum keeps 0 from it.
+    # Mod has the sign of the divisor, so the cut is inside the axis; Max avoids a divisor of 0.
     size = onnx_forms.gather(c, onnx_forms.shape(c, data), c.i64([axis]), 0)
     whole = onnx_forms.maximum(c, size, c.i64([1]))
     begin = c(onnx_elementwise.Mod(), c.i64([-steps]), whole)

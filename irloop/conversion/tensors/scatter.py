@@ -1,4 +1,4 @@
-"""Operations that write elements by index, in the other dialect."""
+"""Converts operations that write elements by index."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TO_OPENVINO = {"none": "none", "add": "sum", "mul": "prod", "min": "min", "max"
 
 
 def _knows(c: Conversion, reduction: str) -> bool:
-    """True when the scatters of the opset being written have this reduction, if it has scatters."""
+    """True when the target opset has scatters with this reduction."""
     return c.opset >= {"none": 0, "add": 16, "mul": 16}.get(reduction, 18)
 
 
@@ -94,7 +94,7 @@ def _boolean(
     values: tuple[Value, Value, Value],
     axis: int,
 ) -> Value:
-    """A sum of booleans is their largest, a product their smallest."""
+    """A sum of booleans is their maximum, a product their minimum."""
     data, indices, updates = values
     wide = [onnx_forms.cast(c, value, ElementType.I32) for value in (data, updates)]
     kind: Reduction = "max" if reduction in ("sum", "max") else "min"
@@ -110,7 +110,7 @@ def _boolean(
 def _without_initial(
     c: Conversion, reduction: str, data: Value, indices: Value, updates: Value, axis: int
 ) -> Value:
-    """`data` with what the reduction does not change where updates will be written."""
+    """Set `data` to the neutral element of the reduction where updates will be written."""
     number = neutral(reduction, element_of(data))
     blank = onnx_forms.expand(c, c.constant(number, element_of(data)), onnx_forms.shape(c, updates))
     return _elements(c, data, indices, blank, axis)
@@ -124,7 +124,7 @@ def _mean(
     updates: Value,
     axis: int,
 ) -> Value:
-    """The sum by the number of elements that went into it; integers are rounded down."""
+    """The sum divided by the number of its terms; integers are rounded down."""
     element = element_of(data)
     if not op.use_init_val:
         data = _without_initial(c, "sum", data, indices, updates, axis)
@@ -180,7 +180,7 @@ def export_scatter_nd_15(
 def export_scatter_update(
     c: Conversion, op: ov.ScatterUpdate, data: Value, indices: Value, updates: Value, axis: Value
 ) -> Value:
-    """ScatterND along the first axis, the axis moved there and back."""
+    """ScatterND along the first axis; the axis is moved there and back."""
     at = needed_axis(c, axis)
     where = onnx_forms.unsqueeze(c, onnx_forms.as_i64(c, indices), [-1])
     if at == 0:
@@ -210,7 +210,7 @@ def _import_elements(
     c: Conversion, axis: int, data: Value, indices: Value, updates: Value
 ) -> Value:
     if c.opset < 8:
-        # The specification of this time knows no negative indices.
+        # The specification of this opset has no negative indices.
         indices = openvino_forms.non_negative(c, indices, data, axis)
     return c(ov.ScatterElementsUpdate(), data, indices, updates, c.i64(axis))
 

@@ -1,8 +1,8 @@
 """Scatters that combine duplicates, from operations that every opset of a dialect has.
 
-A table of which update meets which element is compared out; what does not meet it counts as
-the number that the reduction does not change. The table has as many elements as updates times
-the axis (times the data for coordinates).
+A table compares each update with each element; where they do not match, the table holds the neutral
+element of the reduction. The table has as many elements as updates times the axis (times the data
+for coordinates).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from irloop.graph.types import Dim, ElementType
 
 __all__ = ["ONNX", "OPENVINO", "Words", "elements_by_comparing", "neutral", "rows_by_comparing"]
 
-#: A table of this many elements is still worth having.
+#: Larger tables are refused.
 LARGEST_TABLE = 2**26
 
 _KINDS = {"add": "Sum", "mul": "Prod", "min": "Min", "max": "Max"}
@@ -28,7 +28,7 @@ _KINDS = {"add": "Sum", "mul": "Prod", "min": "Min", "max": "Max"}
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The forms of one dialect, and those that have another name in the other one."""
+    """The forms of one dialect, and the operations whose names differ between the dialects."""
 
     forms: ModuleType
     shape: Callable[[Conversion, Value], Value]
@@ -41,7 +41,7 @@ class Words:
         return found
 
     def combined(self, c: Conversion, reduction: str, left: Value, right: Value) -> Value:
-        """Two tensors by a reduction."""
+        """Combine two tensors by a reduction."""
         if reduction == "mul":
             return self.multiply(c, left, right)
         function = {"add": "add", "min": "minimum", "max": "maximum"}[reduction]
@@ -56,7 +56,7 @@ OPENVINO = Words(
 
 
 def neutral(reduction: str, element: ElementType) -> float:
-    """The number that a reduction does not change."""
+    """The neutral element of a reduction."""
     import numpy as np
 
     if reduction in ("prod", "mul"):

@@ -1,4 +1,4 @@
-"""Sorting, looking for elements and accumulating, in the other dialect."""
+"""Converts sorting, searching and accumulating."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__: list[str] = []
 def export_topk(
     c: Conversion, op: ov.TopK | ov.TopK3 | ov.TopK11, data: Value, k: Value
 ) -> list[Value]:
-    """TopK; the order of positions is made by a second one over the positions."""
+    """TopK; a second TopK over the positions sorts by position."""
     count = onnx_forms.as_list(c, k)
     element, largest = element_of(data), op.mode.lower() == "max"
     values, indices = onnx_forms.topk(c, _sortable(c, data), count, op.axis, largest=largest)
@@ -34,7 +34,7 @@ def export_topk(
 
 
 def _sortable(c: Conversion, data: Value) -> Value:
-    """`data` in a type that ONNX Runtime's TopK has, in the same order."""
+    """Convert `data` to a type that ONNX Runtime's TopK has and that keeps the order."""
     element = element_of(data)
     if element is ElementType.U64:
         return _flipped(c, onnx_forms.cast(c, data, ElementType.I64), element)
@@ -45,7 +45,7 @@ def _sortable(c: Conversion, data: Value) -> Value:
 
 
 def _flipped(c: Conversion, value: Value, element: ElementType) -> Value:
-    """i64 with the sign bit turned over where it stands for u64, whose order that is."""
+    """Flip the sign bit of an i64 that represents u64, to give it that order."""
     if element is not ElementType.U64:
         return value
     return onnx_forms.add(c, value, c.i64(-(2**63)))
@@ -81,7 +81,7 @@ def import_arg_extreme(c: Conversion, op: onnx.ArgMax | onnx.ArgMin, data: Value
 
 @imports(onnx.ArgMax12, onnx.ArgMin12)
 def import_arg_extreme_12(c: Conversion, op: onnx.ArgMax12 | onnx.ArgMin12, data: Value) -> Value:
-    """TopK of 1; for the last of equal elements of the axis turned around."""
+    """ArgMax, ArgMin -> TopK of 1; for the last of equal elements the axis is reversed."""
     if not op.select_last_index:
         return _arg_extreme(c, data, op.axis, op.keepdims, op.largest)
     turned = openvino_forms.slice_(c, data, [-1], [-TO_THE_END], [op.axis], [-1])
@@ -108,7 +108,7 @@ def export_nonzero(c: Conversion, op: ov.NonZero, data: Value) -> Value:
 def import_nonzero(c: Conversion, op: onnx.NonZero, data: Value) -> Value:
     found = c(ov.NonZero(ElementType.I64), data)
     if shape_of(data).rank == 0:
-        # A scalar has no coordinates in ONNX, one in OpenVINO.
+        # A scalar has no coordinates in ONNX, but one in OpenVINO.
         return openvino_forms.slice_(c, found, [0], [0], [0])
     return found
 
@@ -146,15 +146,14 @@ def import_cumsum(c: Conversion, op: onnx.CumSum, data: Value, axis: Value) -> V
 
 @imports(onnx.CumProd)
 def import_cumprod(c: Conversion, op: onnx.CumProd, data: Value, axis: Value) -> Value:
-    """For each element the product of all elements up to it, the others counting as 1.
+    """CumProd -> for each element the product of a table row in which later elements are 1.
 
-    The table of which element goes into which product has the axis twice. An axis that is
-    computed is chosen from all.
+    The table has the axis twice. A computed axis is selected from the results of all axes.
     """
     rank, known = needed_rank(c, data), ints(c, axis)
     if known is not None:
         return _products(c, op, data, known[0] % rank)
-    # Along each axis, of which the meant one is chosen.
+    # Along each axis; the requested one is selected.
     at = openvino_forms.as_scalar(c, openvino_forms.as_i64(c, axis))
     result = _products(c, op, data, 0)
     for candidate in range(1, rank):
@@ -209,7 +208,7 @@ def _count_below(
 
 
 def _common(left: ElementType, right: ElementType) -> ElementType:
-    """A type that holds what both hold, f64 where they differ."""
+    """A type that holds the numbers of both; f64 if they differ."""
     if left is right:
         return left
     return ElementType.I64 if left.is_integer and right.is_integer else ElementType.F64

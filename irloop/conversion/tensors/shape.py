@@ -1,4 +1,4 @@
-"""Operations that read or change shapes, in the other dialect."""
+"""Converts operations that read or change shapes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def import_reshape_14(c: Conversion, op: onnx.Reshape14, data: Value, pattern: V
 
 @imports(onnx.Flatten)
 def import_flatten(c: Conversion, op: onnx.Flatten, data: Value) -> Value:
-    """Reshape to two dimensions, one of which may be what is left over."""
+    """Flatten -> Reshape to two dimensions, one of which may be inferred."""
     shape = shape_of(data)
     if shape.dims is None:
         if op.axis < 0:
@@ -118,7 +118,7 @@ def _flatten_by_shape(c: Conversion, data: Value, axis: int) -> Value:
 def export_squeeze(
     c: Conversion, op: ov.Squeeze | ov.Squeeze15, data: Value, axes: Value | None = None
 ) -> Value:
-    """Squeeze; listed axes of another size stay, so they are left out."""
+    """Squeeze; listed axes of another size than 1 are kept, so they are left out of the list."""
     known = [] if axes is None else ints(c, axes)
     if known is None:
         assert axes is not None
@@ -141,7 +141,7 @@ def _is_certain(data: Value, axes: list[int]) -> bool:
 
 
 def _squeezed_where_one(c: Conversion, data: Value, axes: list[int]) -> Value:
-    """Reshape to the dimensions that are not listed or not 1, chosen when the model runs."""
+    """Reshape to the dimensions that are not listed or not 1, selected at run time."""
     f = onnx_forms
     shape = f.shape(c, data)
     rank = f.shape(c, shape)
@@ -208,9 +208,10 @@ def import_unsqueeze_13(c: Conversion, op: onnx.Unsqueeze13, data: Value, axes: 
 
 
 def _unsqueezed_by(c: Conversion, data: Value, axes: Value, rank: int) -> Value:
-    """A reshape: OpenVINO's CPU needs the rank of a result, which computed axes hide from it.
+    """Unsqueeze by a Reshape: computed axes hide the rank of the result, which OpenVINO's CPU
+    needs.
 
-    Position j of the new shape is 1 where j is an axis, else the next dimension of the data.
+    Position j of the new shape is 1 if j is an axis, else the next dimension of the data.
     """
     f = openvino_forms
     new = f.marks_of_axes(c, axes, rank)
@@ -231,9 +232,9 @@ def export_transpose(c: Conversion, op: ov.Transpose, data: Value, order: Value)
 
 
 def _transposed_by(c: Conversion, data: Value, order: Value) -> Value:
-    """Gather from the flat data: Transpose takes no order that is computed.
+    """Transpose by a Gather from the flat data: Transpose accepts no computed order.
 
-    The place of an element is the sum of its coordinates times the strides of their axes.
+    The flat position of an element is the sum of its coordinates times the strides of their axes.
     """
     f = onnx_forms
     rank = needed_rank(c, data)
@@ -278,7 +279,7 @@ def export_broadcast_3(
 def _broadcast(
     c: Conversion, mode: str, axis: int, data: Value, target: Value, mapping: Value | None
 ) -> Value:
-    """Expand, behind a placement of the axes where they do not end at the last one."""
+    """Expand, after a Reshape if the axes do not end at the last one."""
     shape = onnx_forms.as_list(c, target)
     if mode in ("none", "explicit"):
         data = _placed(c, data, target, needed_ints(c, mapping, "mapping of axes"))
@@ -286,7 +287,7 @@ def _broadcast(
         rank = needed_rank(c, data)
         size = _needed_length(c, target)
         first = size - rank if axis == -1 else axis
-        # Ones at the end that have no room are dropped, as PaddlePaddle does.
+        # Trailing ones that do not fit are dropped, as in PaddlePaddle.
         kept = min(rank, size - first)
         if kept < rank:
             data = onnx_forms.squeeze(c, data, list(range(kept, rank)))
@@ -302,7 +303,7 @@ def _needed_length(c: Conversion, target: Value) -> int:
 
 
 def _placed(c: Conversion, data: Value, target: Value, axes: list[int]) -> Value:
-    """`data` with its axes at these positions of the target's rank, ones elsewhere."""
+    """Reshape `data`: its axes at these positions of the target's rank, ones elsewhere."""
     order = sorted(range(len(axes)), key=lambda at: axes[at])
     data = onnx_forms.transpose(c, data, order)
     rest = [at for at in range(_needed_length(c, target)) if at not in axes]
@@ -339,9 +340,9 @@ def import_tile_1(c: Conversion, op: onnx.Tile1, data: Value, tiles: Value, axis
 
 @imports(onnx.Tile)
 def import_tile(c: Conversion, op: onnx.Tile, data: Value, repeats: Value) -> Value:
-    """Tile; by computed repeats a Broadcast of [1, d0, 1, d1, ...].
+    """Tile; for computed repeats a Broadcast of [1, d0, 1, d1, ...].
 
-    OpenVINO's CPU gives the result of a Tile by computed repeats no values (2026.4).
+    For computed repeats OpenVINO's CPU leaves the result of a Tile without values (2026.4).
     """
     if c.constant_of(repeats) is not None or not shape_of(data).rank:
         return openvino_forms.tile(c, data, repeats)

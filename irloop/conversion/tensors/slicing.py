@@ -1,4 +1,4 @@
-"""Operations that cut tensors apart and join them, in the other dialect."""
+"""Converts operations that split and join tensors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from irloop.kernels.bounds import chunks
 
 __all__: list[str] = []
 
-#: A bound past every end, as ONNX writes it.
+#: A slice bound beyond every end, as ONNX writes it.
 TO_THE_END = 2**63 - 1
 
 
@@ -55,7 +55,7 @@ def export_split(c: Conversion, op: ov.Split, data: Value, axis: Value) -> list[
 def export_variadic_split(
     c: Conversion, op: ov.VariadicSplit, data: Value, axis: Value, lengths: Value
 ) -> list[Value]:
-    """Split; the length -1 is resolved, or each part sliced where that needs the shape."""
+    """Split; the length -1 is resolved, or each part is a Slice if that depends on the shape."""
     at, count = needed_axis(c, axis), len(c.node.outputs)
     known = ints(c, lengths)
     if known is None:
@@ -76,7 +76,7 @@ def _split_by(c: Conversion, data: Value, axis: int, lengths: Value, count: int)
 
 
 def _slices_by(c: Conversion, data: Value, axis: int, lengths: Value, count: int) -> list[Value]:
-    """Each part by a Slice, where Split has its lengths as an attribute."""
+    """Each part by a Slice, for opsets whose Split has its lengths as an attribute."""
     parts, start = [], c.i64([0])
     for index in range(count):
         end = onnx_forms.add(c, start, onnx_forms.gather(c, lengths, c.i64([index]), 0))
@@ -86,7 +86,7 @@ def _slices_by(c: Conversion, data: Value, axis: int, lengths: Value, count: int
 
 
 def _without_rest(c: Conversion, data: Value, axis: int, lengths: Value) -> Value:
-    """The lengths, -1 replaced by what is left of the axis."""
+    """The lengths, with -1 replaced by the rest of the axis."""
     sizes = onnx_forms.as_list(c, lengths)
     dim = onnx_forms.gather(c, onnx_forms.shape(c, data), c.i64([axis]), 0)
     given = onnx_forms.reduce(c, "Sum", sizes, [0])
@@ -95,7 +95,7 @@ def _without_rest(c: Conversion, data: Value, axis: int, lengths: Value) -> Valu
 
 
 def _slices(c: Conversion, data: Value, axis: int, lengths: list[int]) -> list[Value]:
-    """Parts around one of unknown length, counted from both ends."""
+    """The parts around one of unknown length, counted from both ends."""
     rest = lengths.index(-1)
     bounds = [0]
     for size in lengths[:rest]:
@@ -144,7 +144,7 @@ def import_split_13(
 def import_split_18(
     c: Conversion, op: onnx.Split18, data: Value, sizes: Value | None = None
 ) -> list[Value]:
-    """Split where the parts are equal, else VariadicSplit with a smaller last part."""
+    """Split for equal parts, else VariadicSplit with a smaller last part."""
     if sizes is not None:
         return _variadic(c, data, op.axis, sizes)
     count = len(c.node.outputs)
@@ -187,7 +187,7 @@ def export_slice(
 
 def _first_axes(c: Conversion, starts: Value) -> Value | None:
     count = length(starts)
-    # An input that is left out in the middle is legal, but not every runtime takes it.
+    # Omitting an input in the middle is legal, but not every runtime accepts it.
     return None if count is None else c.i64(list(range(count)))
 
 
@@ -225,7 +225,9 @@ def import_slice_10(
 def _slice_by_axes(
     c: Conversion, data: Value, starts: Value, ends: Value, steps: Value, axes: Value
 ) -> Value:
-    """A StridedSlice of all axes, the bounds written into lists that leave the others whole."""
+    """A StridedSlice of all axes; the bounds are written into lists that keep the other axes
+    whole.
+    """
     rank = needed_rank(c, data)
     negative = openvino_forms.less(c, axes, c.i64(0))
     there = openvino_forms.add(c, axes, c.i64(rank))
@@ -264,7 +266,9 @@ def export_slice_scatter(
     steps: Value,
     axes: Value | None = None,
 ) -> Value:
-    """The places of all elements are sliced as the data would be; there the updates go."""
+    """SliceScatter -> slice the positions of all elements like the data; scatter the updates
+    there.
+    """
     shape = onnx_forms.shape(c, data)
     count = onnx_forms.reduce(c, "Prod", shape, [0], keep=False)
     numbers = onnx_forms.range_(c, c.i64(0), count, c.i64(1))
@@ -286,7 +290,7 @@ def import_tensor_scatter(
     update: Value,
     indices: Value | None = None,
 ) -> Value:
-    """ScatterElementsUpdate along the axis, each batch item from its own index on."""
+    """TensorScatter -> ScatterElementsUpdate along the axis, each item from its own index on."""
     f = openvino_forms
     rank = needed_rank(c, cache)
     at = op.axis % rank

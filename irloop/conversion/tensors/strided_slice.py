@@ -1,4 +1,4 @@
-"""StridedSlice in ONNX: a Slice, a Squeeze of what the masks shrink, an Unsqueeze of new axes."""
+"""Converts StridedSlice to ONNX: a Slice, a Squeeze of shrunk axes, an Unsqueeze of new axes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TO_THE_END = 2**63 - 1
 
 @dataclass(slots=True)
 class _Position:
-    """One axis of the input that a strided slice cuts; negative axes count from the end."""
+    """One axis that a strided slice cuts; negative axes count from the end."""
 
     at: int
     axis: int
@@ -27,7 +27,7 @@ class _Position:
 
 @dataclass(slots=True)
 class _Plan:
-    """A strided slice taken apart: what to slice, which axes to remove, which to insert."""
+    """The parts of a strided slice: ranges to slice, axes to remove, axes to insert."""
 
     sliced: list[_Position] = field(default_factory=list)
     shrunk: list[_Position] = field(default_factory=list)
@@ -44,7 +44,7 @@ class _Plan:
         ellipsis = next((at for at in range(count) if acts(op.ellipsis_mask, at)), count)
         before = list(range(ellipsis))
         behind = list(range(ellipsis + 1, count))
-        # Behind an ellipsis axes are counted from the end, so the rank need not be known.
+        # After an ellipsis axes count from the end, so the rank need not be known.
         axis = result = 0
         for at in before:
             if acts(op.new_axis_mask, at):
@@ -90,7 +90,7 @@ def export_strided_slice(
 
 
 class _Bounds:
-    """Begin, end and stride of each position, numbers where they are constant."""
+    """Begin, end and stride of each position; numbers if they are constant."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class _Bounds:
         self.strides = [1] * count if strides is None else ints(c, strides)
 
     def applied(self, data: Value, plan: _Plan) -> Value:
-        """`data` sliced, rank unchanged."""
+        """Slice `data`; the rank is unchanged."""
         positions = [item for item in plan.sliced if not self._is_whole(item.at)] + plan.shrunk
         if not positions:
             return data
@@ -120,7 +120,7 @@ class _Bounds:
         return onnx_forms.slice_by(self.c, data, starts, ends, axes, steps)
 
     def _steps(self, positions: list[_Position], plan: _Plan) -> Value | None:
-        """The strides of these positions; None where all are 1."""
+        """The strides of these positions; None if all are 1."""
         c = self.c
         if self.strides is not None:
             steps = [1 if item in plan.shrunk else self.strides[item.at] for item in positions]
@@ -192,7 +192,7 @@ class _Bounds:
     def _opened(
         self, which: int, positions: list[_Position], shrunk: list[bool], given: Value
     ) -> Value:
-        """Open bounds, which depend on a direction that is known only when the model runs."""
+        """Open bounds, which depend on a direction known only at run time."""
         c = self.c
         opens = [
             self._is_open(which, item.at) and not shrinks

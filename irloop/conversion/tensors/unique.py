@@ -1,4 +1,4 @@
-"""Unique in the other dialect."""
+"""Converts Unique."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def export_unique(
 
 @imports(onnx.Unique)
 def import_unique(c: Conversion, op: onnx.Unique, data: Value) -> list[Value]:
-    """Unique-10; before it every slice is compared with every other."""
+    """Unique -> Unique-10; before opset10 every slice is compared with every other."""
     count = len(c.node.outputs)
     if c.opset >= 10:
         axis = None if op.axis is None else c.i64(op.axis)
@@ -45,10 +45,11 @@ def import_unique(c: Conversion, op: onnx.Unique, data: Value) -> list[Value]:
 
 
 class _Groups:
-    """Slices of an axis by which of them are equal, every one compared with every other.
+    """Groups equal slices of an axis by comparing every slice with every other.
 
-    The first slice that equals a slice says its group. Groups are numbered by value (slices as
-    texts: the first difference decides), or by first position where the order is to stay.
+    The first equal slice names the group. Groups are numbered by value (the first difference
+    between
+    slices decides), or by first position if the order is to be kept.
     """
 
     def __init__(self, c: Conversion, data: Value, axis: int, in_order: bool) -> None:
@@ -65,7 +66,7 @@ class _Groups:
         places = f.squeeze(c, c(ov.NonZero(ElementType.I64), opens), [0])
         if in_order:
             places = f.gather(c, places, self._order(f.gather(c, rows, places, 0)), 0)
-        # A slice is of the group whose first position is that of its first equal.
+        # The group of a slice is the position of its first equal slice.
         member = f.equal(c, f.unsqueeze(c, first, [1]), f.unsqueeze(c, places, [0]))
         ones = f.convert(c, member, ElementType.I64)
         groups = f.range_(c, c.i64(0), f.size_of(c, places, 0), c.i64(1))
@@ -87,9 +88,9 @@ class _Groups:
         return f.reshape_to(c, front, f.concat(c, [count, c.i64([-1])], 0), special_zero=False)
 
     def _order(self, rows: Value) -> Value:
-        """The positions of different rows from the smallest on.
+        """The positions of distinct rows in ascending order.
 
-        A row stands behind as many as it is larger than where the two first differ.
+        The rank of a row is the number of rows that are smaller where the two first differ.
         """
         c, f = self.c, openvino_forms
         left, right = f.unsqueeze(c, rows, [1]), f.unsqueeze(c, rows, [0])
