@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from irloop.graph.model import Body, Graph, Model, Node, Value, link, make_node
 from irloop.graph.rewriter import Rewriter
+from irloop.graph.tensor import Tensor
 
 __all__ = ["clone_graph", "clone_into", "clone_model", "clone_upstream"]
 
@@ -39,10 +41,11 @@ def clone_graph(graph: Graph) -> Graph:
     return copy
 
 
-def clone_upstream(node: Node) -> Graph:
+def clone_upstream(node: Node, known: Mapping[Value, Tensor] = MappingProxyType({})) -> Graph:
     """A graph without inputs that gives the outputs of a copy of `node`.
 
-    The node must depend on no parameter. Constants share their data.
+    The node must depend on no parameter, but for those whose tensors are `known`. Constants share
+    their data.
     """
     assert node.graph is not None
     needed, pending = {node}, [node]
@@ -53,6 +56,9 @@ def clone_upstream(node: Node) -> Graph:
         pending += before
     copy = Graph(node.graph.name)
     values: dict[Value, Value] = {}
+    for parameter, tensor in known.items():
+        if parameter.producer in needed:
+            values[parameter] = copy.add_constant(tensor, parameter.producer.name)
     for one in node.graph.nodes:
         if one in needed:
             link(copy, _clone_node(one, values, one.name), before=None)

@@ -137,3 +137,44 @@ def test_a_loop_of_what_shapes_tell(engines: Engines, tmp_path: Path) -> None:
     x = np.array([[5, 6]], F32)
     agree(COUNTED_BY_A_SHAPE, [[x], [x + 1]], engines, tmp_path)
     assert "Loop" not in kinds(converted(COUNTED_BY_A_SHAPE))
+
+
+#: The inner Loop starts with a condition that is computed from constants, and is false.
+NOT_STARTED = """
+g (float[2] x) => (float[2] y, float[2] z) <float[2] q = {1, 2}, float limit = {1}> {
+  sum = ReduceSum <keepdims = 0> (q)
+  c = Less (sum, limit)
+  n = Constant <value_int = 3> ()
+  y = Loop (n, c, x) <body = b (int64 i, bool e, float[2] a) => (bool f, float[2] o) {
+    f = Less (i, n)  o = Add (a, a) }>
+  z = Loop (n, "", x) <body = d (int64 j, bool h, float[2] s) => (bool k, float[2] t) {
+    k = Identity (h)
+    r, all = Loop (n, c, s) <body = l (int64 m, bool p, float[2] u)
+        => (bool v, float[2] w, float[2] st) { v = Identity (p)  w = Add (u, q)  st = Neg (u) }>
+    two = Shape (all)  both = Cast <to = 1> (two)  more = ReduceSum <keepdims = 0> (both)
+    t = Add (r, more)
+  }>
+}"""
+
+
+@needs_engines
+def test_a_condition_computed_from_constants(engines: Engines, tmp_path: Path) -> None:
+    """OpenVINO folds it too, and cannot compile a Loop that it then knows not to start."""
+    agree(NOT_STARTED, [[np.array(x, F32)] for x in ([1, 2], [3, 4])], engines, tmp_path)
+
+
+def test_it_takes_the_loops_away() -> None:
+    (outer,) = (node for node in converted(NOT_STARTED).graph.nodes if node.op.type == "Loop")
+    assert not any(node.op.type == "Loop" for node in outer.body().graph.nodes)
+
+
+@needs_engines
+def test_a_loop_that_changes_nothing(engines: Engines, tmp_path: Path) -> None:
+    """No output of the Loop is left when the constant ones are looked for."""
+    text = """
+g (bool c, float[2] x) => (float[2] y) <int64 three = {3}> {
+  y = Loop ("", c, x) <body = b (int64 i, bool e, float[2] a) => (bool f, float[2] o) {
+    f = Less (i, three)  o = Identity (a) }>
+}"""
+    x = np.array([1, 2], F32)
+    agree(text, [[np.array(c), x + c] for c in (True, False)], engines, tmp_path)

@@ -168,3 +168,20 @@ g (int64 M, float[3] h, bool b) => (float[3] last, bool flag, bool same, bool ca
         [i64(trips), X[0], np.array(value)] for trips, value in ((3, True), (0, True), (2, False))
     ]
     agree(text, sets, engines, tmp_path)
+
+
+@needs_engines
+def test_an_output_of_an_if_that_is_an_output_of_the_model(
+    engines: Engines, tmp_path: Path
+) -> None:
+    """The sum, computed after the If, was written over what the If gave."""
+    text = """
+g (bool c, bool[n] x, int64[1, m] k) => (bool[n] y, int64[1, m] s) <int64 one = {1}> {
+  y = If (c) <then_branch = tb () => (bool[n] a) { a = Or (x, x) },
+              else_branch = eb () => (bool[n] b) { b = Not (x) }>
+  s = Add (k, one)
+}"""
+    x = np.array([True, True, True, False])
+    k = np.array([[1, 2, 3, 4]])
+    sets = [[np.array(c), part, some] for c, part, some in ((True, x, k), (False, x[:1], k[:, :2]))]
+    agree(text, [*sets, *sets], engines, tmp_path)

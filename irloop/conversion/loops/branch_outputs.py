@@ -6,7 +6,7 @@ from irloop.dialects.openvino.control_flow import If
 from irloop.dialects.openvino.shape import ShapeOf3
 from irloop.dialects.openvino.slicing import Slice
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.model import Graph, Model, Value
 from irloop.graph.op import Result
 from irloop.graph.types import ElementType
 from irloop.graph.walk import all_nodes
@@ -16,11 +16,6 @@ from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.session import Session
 
 __all__ = ["ReadBranchesBySlices"]
-
-#: Element types that the plugin computes in: it does not convert model outputs of these types.
-COMPUTED_IN = frozenset(
-    {ElementType.F32, ElementType.I32, ElementType.U8, ElementType.I8, ElementType.BOOLEAN}
-)
 
 
 class ReadBranchesBySlices(ModelPass):
@@ -65,7 +60,7 @@ def _read_by_slice(value: Value, rewriter: MatchRewriter) -> None:
     rank = shape_of(value).rank
     if not rank or shape_of(value).is_static or element_of(value) is ElementType.STRING:
         return
-    uses = [use for use in value.uses if _needs_slice(use[0], element_of(value))]
+    uses = [use for use in value.uses if not isinstance(use[0].op, ShapeOf3)]
     if not uses:
         return
     node = value.producer
@@ -80,11 +75,5 @@ def _read_by_slice(value: Value, rewriter: MatchRewriter) -> None:
     )
     for user, position in uses:
         rewriter.set_input(user, position, part)
-
-
-def _needs_slice(user: Node, element: ElementType) -> bool:
-    """False for a reader of the shape only, and for a model output that needs no conversion."""
-    if isinstance(user.op, Result):
-        inner = user.graph is not None and user.graph.owner is not None
-        return inner or element not in COMPUTED_IN
-    return not isinstance(user.op, ShapeOf3)
+    if any(isinstance(user.op, Result) for user, _ in uses):
+        part.names, value.names = value.names, ()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +15,10 @@ from irloop.errors import IrloopError
 from irloop.execution.limits import Limits
 from irloop.execution.session import Session
 from irloop.graph.clone import clone_graph, clone_upstream
-from irloop.graph.model import Graph, Model, Node
+from irloop.graph.inference import Inference
+from irloop.graph.loops import Invariant
+from irloop.graph.model import Body, Graph, Model, Node, Value
+from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor, Tensor
 from irloop.graph.types import TensorType
@@ -22,7 +27,7 @@ from irloop.passes.base import ModelPass
 from irloop.passes.common.fold_shapes import FoldShapes
 from irloop.passes.folding import RESULT_LIMIT
 
-__all__ = ["FoldConstantLoops", "FoldLoopShapes"]
+__all__ = ["FoldConstantLoops", "FoldLoopShapes", "constant_loops"]
 
 LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
 
@@ -62,87 +67,169 @@ class FoldLoopShapes(FoldShapes):
 
 
 class FoldConstantLoops(ModelPass):
-    """Runs loops whose inputs are all constant and stores their results.
+    """Runs loops whose inputs are all constant, and computes constant trip counts and conditions.
 
     Given::
 
         m = Const 3    h = Const [1, 2]    Loop(m, true, h):  s: h, s' = s + s   -> last s
+        Loop(m, Less(2, 1), x):  ...
 
     Result::
 
         Const [8, 16]
+        Loop(m, Const false, x):  ...
 
-    OpenVINO folds such a Loop too, but fails if it, or a Loop in it, runs zero times. A loop that
-    needs more than a thousand iterations, 256 MB or ten seconds is left as it is. Copies the graph
-    if anything is folded.
+    A body parameter counts as constant if the captured value is constant. OpenVINO folds such a
+    Loop too, but fails if it, or a Loop in it, runs zero times, and if folding shows that a Loop
+    does not start. A loop that needs more than a thousand iterations, 256 MB or ten seconds is left
+    as it is, and so is a loop whose name is in `leave`. Copies the graph if anything is folded.
     """
 
     name = "fold_constant_loops"
 
+    def __init__(self, leave: AbstractSet[str] = frozenset()) -> None:
+        self._leave = leave
+
     def run_on_model(self, model: Model) -> bool:
-        graphs = all_graphs(model.graph)
-        if not any(_constant_loops(graph) for graph in graphs):
+        if not any(isinstance(node.op, LOOPS) for node in all_nodes(model.graph)):
             return False
         work = replace(model, graph=clone_graph(model.graph))
-        if not _fold(work, work.graph, time.monotonic() + SECONDS):
+        folding = _Folding(work, self._leave, time.monotonic() + SECONDS)
+        if not folding.run(work.graph, {}):
             return False
         model.graph = work.graph
         return True
 
 
-def _fold(model: Model, graph: Graph, end: float) -> bool:
-    """Fold the loops of one graph, then those of the remaining bodies."""
-    rewriter = Rewriter(graph)
-    for node in _constant_loops(graph):
-        tensors = _outputs(model, node, end - time.monotonic())
+def constant_loops(graph: Graph) -> frozenset[str]:
+    """The names of the loops, in bodies too, that depend on constants only."""
+    names: set[str] = set()
+    for one in all_graphs(graph):
+        found = _constant_values(one, ())
+        names |= {
+            node.name
+            for node in one.nodes
+            if isinstance(node.op, LOOPS) and node.outputs and found.issuperset(node.outputs)
+        }
+    return frozenset(names)
+
+
+class _Folding:
+    """Folds the loops of one model, until the time is over."""
+
+    def __init__(self, model: Model, leave: AbstractSet[str], end: float) -> None:
+        self._model = model
+        self._leave = leave
+        self._end = end
+
+    def run(self, graph: Graph, known: Mapping[Value, Tensor]) -> bool:
+        """Fold one graph, then its bodies; `known` has the parameters that are constant."""
+        if not any(isinstance(node.op, LOOPS) for node in all_nodes(graph)):
+            return False
+        rewriter = Rewriter(graph)
+        constant = _constant_values(graph, known)
+        for node in graph.nodes:
+            if not isinstance(node.op, LOOPS) or not node.outputs or node.name in self._leave:
+                continue
+            if constant.issuperset(node.outputs):
+                self._fold_loop(node, known, rewriter)
+            elif isinstance(node.op, ov.Loop | onnx.Loop):
+                self._fold_starts(node, constant, known, rewriter)
+        constant = _constant_values(graph, known)
+        for node in graph.nodes:
+            for body in node.bodies:
+                captured = self._captured(node, body, constant, known)
+                rewriter.modified |= self.run(body.graph, captured)
+        return rewriter.modified
+
+    def _fold_loop(self, node: Node, known: Mapping[Value, Tensor], rewriter: Rewriter) -> None:
+        tensors = self._outputs(node, known)
         if tensors is not None:
             made = [rewriter.insert_constant(t, before=node, name=node.name) for t in tensors]
             rewriter.replace_node(node, made)
-    for node in graph.nodes:
-        for body in node.bodies:
-            rewriter.modified |= _fold(model, body.graph, end)
-    return rewriter.modified
+
+    def _fold_starts(
+        self,
+        node: Node,
+        constant: AbstractSet[Value],
+        known: Mapping[Value, Tensor],
+        rewriter: Rewriter,
+    ) -> None:
+        """Compute the trip count and the condition that a Loop starts with."""
+        for position, value in enumerate(node.inputs[:2]):
+            if value is None or value not in constant:
+                continue
+            if isinstance(value.producer.op, Constant):
+                continue
+            tensor = self._tensor(value, known)
+            if tensor is not None:
+                name = f"{node.name}/{('trip', 'condition')[position]}"
+                made = rewriter.insert_constant(tensor, before=node, name=name)
+                rewriter.set_input(node, position, made)
+
+    def _captured(
+        self,
+        node: Node,
+        body: Body,
+        constant: AbstractSet[Value],
+        known: Mapping[Value, Tensor],
+    ) -> dict[Value, Tensor]:
+        """The parameters of a body that are constant, where a loop in it may ask for them."""
+        if not any(isinstance(inner.op, LOOPS) for inner in all_nodes(body.graph)):
+            return {}
+        found = {}
+        for port in body.ports.inputs:
+            outer = node.inputs[port.external] if port.external < len(node.inputs) else None
+            if isinstance(port, Invariant) and outer is not None and outer in constant:
+                tensor = self._tensor(outer, known)
+                if tensor is not None:
+                    found[body.graph.inputs[port.parameter]] = tensor
+        return found
+
+    def _tensor(self, value: Value, known: Mapping[Value, Tensor]) -> Tensor | None:
+        if value in known:
+            return known[value]
+        if isinstance(value.producer.op, Constant):
+            return value.producer.op.tensor
+        tensors = self._outputs(value.producer, known)
+        return None if tensors is None else tensors[value.index]
+
+    def _outputs(self, node: Node, known: Mapping[Value, Tensor]) -> list[Tensor] | None:
+        """What a node that depends on constants gives; None where that takes too much."""
+        seconds = self._end - time.monotonic()
+        if seconds <= 0:
+            return None
+        graph = clone_upstream(node, known)
+        try:
+            # ONNX files need not declare these types.
+            Inference().run(graph)
+            session = Session(replace(self._model, graph=graph))
+            found = session.run((), limits=replace(LIMITS, seconds=seconds)).values()
+        except IrloopError:  # It is left as it is; the engine reports the reason.
+            return None
+        tensors: list[Tensor] = []
+        for array, value in zip(found, graph.outputs, strict=True):
+            type = value.type
+            if not isinstance(array, np.ndarray) or not isinstance(type, TensorType):
+                return None
+            if array.nbytes > RESULT_LIMIT or type.element.bits < 8:
+                return None
+            if array.dtype != type.element.numpy():
+                return None
+            tensors.append(ArrayTensor(array, type.element))
+        return tensors
 
 
-def _constant_loops(graph: Graph) -> list[Node]:
-    """The loops of a graph that depend on constants only, in order."""
-    if not any(isinstance(node.op, LOOPS) for node in graph.nodes):
-        return []
-    constant: set[Node] = set()
-    found = []
+def _constant_values(graph: Graph, known: Iterable[Value]) -> set[Value]:
+    """The values of a graph that depend on constants and on what is `known` only."""
+    constant = set(known)
     for node in graph.nodes:
-        given = [value.producer for value in node.inputs if value is not None]
-        if not _is_pure(node) or not constant.issuperset(given):
-            continue
-        constant.add(node)
-        if isinstance(node.op, LOOPS):
-            found.append(node)
-    return found
+        given = (value for value in node.inputs if value is not None)
+        if constant.issuperset(given) and _is_pure(node):
+            constant.update(node.outputs)
+    return constant
 
 
 def _is_pure(node: Node) -> bool:
     bodies = (inner for body in node.bodies for inner in all_nodes(body.graph))
     return node.op.pure and all(inner.op.pure for inner in bodies)
-
-
-def _outputs(model: Model, node: Node, seconds: float) -> list[Tensor] | None:
-    """Run a loop that depends on constants; None if it exceeds the budget."""
-    types = [value.type for value in node.outputs]
-    if seconds <= 0 or not all(isinstance(type, TensorType) for type in types):
-        return None
-    try:
-        session = Session(replace(model, graph=clone_upstream(node)))
-        found = session.run((), limits=replace(LIMITS, seconds=seconds)).values()
-    except (
-        IrloopError
-    ):  # A loop that cannot be run is left as it is; the engine reports the reason.
-        return None
-    tensors: list[Tensor] = []
-    for array, type in zip(found, types, strict=True):
-        assert isinstance(type, TensorType)
-        if not isinstance(array, np.ndarray) or array.nbytes > RESULT_LIMIT:
-            return None
-        if type.element.bits < 8 or array.dtype != type.element.numpy():
-            return None
-        tensors.append(ArrayTensor(array, type.element))
-    return tensors

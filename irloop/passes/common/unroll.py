@@ -12,7 +12,14 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.errors import UsageError
 from irloop.graph.clone import clone_into
 from irloop.graph.inference import Inference
-from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, ScanInput, ScanOutput
+from irloop.graph.loops import (
+    Carried,
+    Invariant,
+    LastValue,
+    OutputPort,
+    ScanInput,
+    ScanOutput,
+)
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, TensorType
@@ -121,9 +128,7 @@ class _Copies:
         """True when every value that has to be made has a known type."""
         ports = self.body.ports
         for out in ports.outputs:
-            type = self.node.outputs[out.external].type
-            known = isinstance(type, TensorType) and type.shape.is_static
-            if self.count == 0 and not known and not self._is_state(out.result):
+            if self.count == 0 and not self._is_state(out) and self._nothing(out) is None:
                 return False
         # A sequence or an optional is carried or captured, and nothing has to be made for it.
         return all(
@@ -132,8 +137,19 @@ class _Copies:
             for at, item in enumerate(self.body.graph.inputs)
         )
 
-    def _is_state(self, result: int) -> bool:
-        return any(port.result == result for port in self.body.ports.carried)
+    def _is_state(self, out: OutputPort) -> bool:
+        carried = (port.result for port in self.body.ports.carried)
+        return isinstance(out, LastValue) and out.result in carried
+
+    def _nothing(self, out: OutputPort) -> TensorType | None:
+        """The type of an output that joins the values of no iteration; None where unknown."""
+        type = self.node.outputs[out.external].type
+        if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
+            return None
+        if not isinstance(out, LastValue) and type.shape.rank:
+            axis = normal_axis(out.axis, type.shape.rank)
+            type = TensorType(type.element, type.shape.with_dim(axis, 0))
+        return type if type.shape.is_static else None
 
     def make(self) -> list[Value]:
         """One value for each output of the loop."""
@@ -186,7 +202,7 @@ class _Copies:
             outer, _slice(port.start, port.stride, port.part_size, size, number), axis
         )
 
-    def _output(self, port: LastValue | Concatenated | ScanOutput) -> Value:
+    def _output(self, port: OutputPort) -> Value:
         if isinstance(port, LastValue):
             if self.rounds:
                 return self.rounds[-1][port.result]
@@ -209,9 +225,9 @@ class _Copies:
             values = [self.forms.unsqueezed(item, 0) for item in values]
         return self.forms.joined(values, 0 if rank == 0 else normal_axis(port.axis, rank))
 
-    def _empty(self, port: LastValue | Concatenated | ScanOutput) -> Value:
-        type = self.node.outputs[port.external].type
-        assert isinstance(type, TensorType)
+    def _empty(self, port: OutputPort) -> Value:
+        type = self._nothing(port)
+        assert type is not None
         tensor = ArrayTensor(np.zeros(type.shape.static() or (), type.element.numpy()))
         name = self.node.name
         return self.rewriter.insert_constant(tensor, before=self.node, name=name)
