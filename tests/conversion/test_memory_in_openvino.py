@@ -185,3 +185,20 @@ g (bool c, bool[n] x, int64[1, m] k) => (bool[n] y, int64[1, m] s) <int64 one = 
     k = np.array([[1, 2, 3, 4]])
     sets = [[np.array(c), part, some] for c, part, some in ((True, x, k), (False, x[:1], k[:, :2]))]
     agree(text, [*sets, *sets], engines, tmp_path)
+
+
+@needs_engines
+@pytest.mark.parametrize("element", ["int64", "int32", "float", "uint8"])
+def test_booleans_of_one_output_of_several(element: str, engines: Engines, tmp_path: Path) -> None:
+    """OpenVINO converted output 0 of the Loop and of the Split, or failed."""
+    text = """
+g (int64 M, ELEMENT[4] x, float[2] w) => (bool[2] y, bool[4] z) <int64[2] sizes = {2, 2}> {
+  p, q = Split <axis = 0> (x, sizes)
+  y = Cast <to = 9> (q)
+  v, s = Loop (M, "", w, x) <body = b (int64 i, bool c, float[2] a, ELEMENT[4] e)
+      => (bool d, float[2] o, ELEMENT[4] r) { d = Identity (c)  o = Neg (a)  r = Max (e, x) }>
+  z = Cast <to = 9> (s)
+}""".replace("ELEMENT", element)
+    w = np.array([1, 2], F32)
+    x = np.array([0, 3, 0, 1], {"float": "float32"}.get(element, element))
+    agree(text, [[i64(count), x, w] for count in (2, 0)], engines, tmp_path)

@@ -105,6 +105,10 @@ def convert(c: Conversion, value: Value, element: ElementType) -> Value:
     if element is element_of(value) is ElementType.BOOLEAN:
         # OpenVINO replaces a Convert from boolean to boolean by the first output of its producer.
         return c(comparison.LogicalOr(), value, value)
+    whole = element_of(value).bits >= 8
+    if element is ElementType.BOOLEAN and len(value.producer.outputs) > 1 and whole:
+        # OpenVINO lets a Convert to boolean read output 0 of the producer, or fails.
+        return c(comparison.NotEqual(), value, c.constant(0, element_of(value)))
     return c(conversions.Convert(element), representable(c, value))
 
 
