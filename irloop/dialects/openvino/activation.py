@@ -110,9 +110,7 @@ class Gelu7(Activation, type="Gelu", since=7, inputs=1):
         return self.approximation_mode.lower() == "tanh"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        if self.approximation_mode.lower() not in ("erf", "tanh"):
-            found = self.approximation_mode
-            raise args.error("approximation mode is not known", "ERF or TANH", found, kind="range")
+        self.check_words(args, "approximation_mode")
         return super().infer(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

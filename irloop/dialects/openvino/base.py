@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Op, Registry
 
 __all__ = [
@@ -61,3 +62,15 @@ class OpenVinoOp(Op):
     not_in: ClassVar[frozenset[int]] = frozenset()
     #: Files of before opset6 give its version as "experimental" or "extension".
     once_experimental: ClassVar[bool] = False
+
+    def check_words(self, args: Arguments, *names: str) -> None:
+        """Refuse a word or an element type that an attribute among `names` does not have.
+
+        Raises:
+            InferenceError: naming the attribute, with the words that it has.
+        """
+        for name in names:
+            words = self.__dataclass_fields__[name].metadata["words"]
+            found = str(getattr(self, name))
+            if found.lower() not in words:
+                raise args.error(f"{name} is not known", ", ".join(words), found, kind="range")

@@ -237,9 +237,7 @@ class Round(OpenVinoOp, type="Round", since=5, inputs=1):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.numeric(args)
-        if self.mode.lower() not in ("half_to_even", "half_away_from_zero"):
-            expected = "half_to_even or half_away_from_zero"
-            raise args.error("rounding mode is not known", expected, self.mode, kind="range")
+        self.check_words(args, "mode")
         return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -111,9 +111,7 @@ class OneHot16(OpenVinoOp, type="OneHot", since=16, inputs=4):
     )
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        if self.negative_indices_mode.lower() not in ("ignore_negative", "normalize"):
-            expected, found = "ignore_negative or normalize", self.negative_indices_mode
-            raise args.error("negative_indices_mode is not known", expected, found, kind="range")
+        self.check_words(args, "negative_indices_mode")
         return _one_hot(args, self.axis)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -125,10 +125,7 @@ class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0)
-        if self.eps_mode.lower() not in ("inside_sqrt", "outside_sqrt"):
-            raise args.error(
-                "eps_mode is not known", "inside_sqrt, outside_sqrt", self.eps_mode, kind="range"
-            )
+        self.check_words(args, "eps_mode")
         for axis in args.ints(1) or ():
             inference.axis_in(args, axis, args.rank(0))
         return inference.same_as_first(args)
@@ -181,8 +178,7 @@ class NormalizeL2(OpenVinoOp, type="NormalizeL2", since=1, inputs=2):
         return self.eps_mode.lower() == "max"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        if self.eps_mode.lower() not in ("add", "max"):
-            raise args.error("eps_mode is not known", "add or max", self.eps_mode, kind="range")
+        self.check_words(args, "eps_mode")
         for axis in args.ints(1) or ():
             inference.axis_in(args, axis, args.rank(0))
         return inference.same_as_first(args)

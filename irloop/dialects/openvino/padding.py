@@ -11,14 +11,12 @@ from irloop.graph.types import TensorType, ValueType
 
 __all__ = ["Pad", "Pad12"]
 
-MODES = ("constant", "edge", "reflect", "symmetric")
-
 
 def _infer(args: Arguments, mode: str, *, negative: bool) -> list[ValueType]:
     element = inference.same_element(args, 0, 3) if args.has(3) else args.element(0)
     indexing.integers(args, 1, 2)
-    if mode not in MODES:
-        raise args.error("pad_mode is not known", ", ".join(MODES), mode, kind="range")
+    if mode not in PAD_MODES:
+        raise args.error("pad_mode is not known", ", ".join(PAD_MODES), mode, kind="range")
     begins, ends = args.dims(1), args.dims(2)
     given = [n for n in (*(begins or ()), *(ends or ())) if isinstance(n, int)]
     if not negative and min(given, default=0) < 0:

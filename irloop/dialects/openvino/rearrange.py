@@ -37,19 +37,12 @@ class _Blocks(OpenVinoOp):
         """True when the position in the block is the slower part of the channel."""
         return self.mode.lower() == "blocks_first"
 
-    def check(self, args: Arguments) -> None:
-        """Refuse a mode that is not known."""
-        if self.mode.lower() not in ("blocks_first", "depth_first"):
-            raise args.error(
-                "mode is not known", "blocks_first or depth_first", self.mode, kind="range"
-            )
-
 
 class DepthToSpace(_Blocks, type="DepthToSpace", since=1, inputs=1):
     """Channels spread over blocks of space (DepthToSpace-1)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        self.check(args)
+        self.check_words(args, "mode")
         return [TensorType(args.element(0), blocks.spread(args, args.shape(0), self.block_size))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -60,7 +53,7 @@ class SpaceToDepth(_Blocks, type="SpaceToDepth", since=1, inputs=1):
     """Blocks of space put into channels (SpaceToDepth-1)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        self.check(args)
+        self.check_words(args, "mode")
         return [TensorType(args.element(0), blocks.deeper(args, args.shape(0), self.block_size))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

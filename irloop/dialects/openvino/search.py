@@ -24,13 +24,7 @@ class _TopK(OpenVinoOp):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.numeric(args, 0)
-        if self.mode.lower() not in ("max", "min"):
-            raise args.error("mode is not known", "max or min", self.mode, kind="range")
-        if self.sort.lower() not in ("none", "index", "value"):
-            raise args.error("sort is not known", "none, index or value", self.sort, kind="range")
-        if self.index_element_type not in (ElementType.I32, ElementType.I64):
-            found = str(self.index_element_type)
-            raise args.error("index_element_type is not known", "i32 or i64", found, kind="range")
+        self.check_words(args, "mode", "sort", "index_element_type")
         shape = searches.best(args, args.shape(0), self.axis, searches.counted(args, 1))
         return [
             TensorType(args.element(0), shape),

@@ -52,10 +52,7 @@ class ShapeOf3(OpenVinoOp, type="ShapeOf", since=3, inputs=1):
     output_type: ElementType = attribute(default=ElementType.I64, needed=True, words=INDICES)
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        if self.output_type not in (ElementType.I32, ElementType.I64):
-            raise args.error(
-                "output_type is not known", "i32 or i64", str(self.output_type), kind="range"
-            )
+        self.check_words(args, "output_type")
         return _shape_of(args, self.output_type)
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
