@@ -1,4 +1,4 @@
-"""What an operation is: a frozen dataclass whose fields are its attributes.
+"""The base of operations: frozen dataclasses whose fields are the attributes.
 
     class Concat(OpenVinoOp, type="Concat", since=1, inputs=(1, None)):
         axis: int
