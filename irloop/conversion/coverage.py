@@ -9,30 +9,26 @@ from irloop.conversion import pipelines  # noqa: F401  registers every conversio
 from irloop.conversion.framework.translation import EXPORTS, IMPORTS, NO_COUNTERPART
 from irloop.dialects.attributes import Attribute, Operand, attributes_of, operands_of
 from irloop.dialects.onnx import ONNX
-from irloop.dialects.onnx.control_flow import Scan8
-from irloop.dialects.openvino import OPENVINO
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import OPENVINO, state
+from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.op import Constant, Op, Parameter, Registry, Result
 
 __all__ = ["Coverage", "operations"]
 
 #: Operations without a kernel that the executor runs itself: control flow and session variables.
-_BY_EXECUTOR = {
-    ("openvino", "Assign"),
-    ("openvino", "If"),
-    ("openvino", "Loop"),
-    ("openvino", "ReadValue"),
-    ("openvino", "TensorIterator"),
-    ("onnx", "If"),
-    ("onnx", "Loop"),
-    ("onnx", "Scan"),
-}
+_BY_EXECUTOR: tuple[type[Op], ...] = (
+    *(state.Assign, state.Assign6, state.ReadValue, state.ReadValue6),
+    *(ov.If, ov.Loop, ov.TensorIterator),
+    *(onnx.If, onnx.Loop, onnx.Scan, onnx.Scan8),
+)
 
 _BASICS: tuple[type[Op], ...] = (Constant, Parameter, Result)
 
 _BY_FUNCTION = "imported as the function that the standard defines it by"
 
 #: Operations that a pass replaces before the import rules run.
-_REPLACED: dict[type[Op], str] = {Scan8: "imported as a Scan over the batch around a Scan-9"}
+_REPLACED: dict[type[Op], str] = {onnx.Scan8: "imported as a Scan over the batch around a Scan-9"}
 
 
 class Coverage(NamedTuple):
@@ -114,7 +110,7 @@ def _row(dialect: str, cls: type[Op], newer: type[Op] | None) -> Coverage:
         cls.since,
         last if cls.until is None else cls.until,
         infer=basic or cls.infer is not Op.infer,
-        run=basic or cls.can_run() or (dialect, cls.type) in _BY_EXECUTOR,
+        run=basic or cls.can_run() or issubclass(cls, _BY_EXECUTOR),
         exported=converted if dialect == "openvino" else None,
         imported=converted if dialect == "onnx" else None,
         notes=notes,
