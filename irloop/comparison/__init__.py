@@ -1,1 +1,1 @@
-"""Comparison: two models, the same inputs, and what differs, where and since which iteration."""
+"""Compares two models on the same inputs, and locates the first difference."""

@@ -1,4 +1,4 @@
-"""Do two models compute the same? Both are run with the same inputs, again and again."""
+"""Compares two models: runs both with the same inputs in several trials."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def compare(
 
 
 def read_side(given: Model | Path) -> Model:
-    """A model that is one already, or the path of one.
+    """Return the model itself, or read it from its path.
 
     Raises:
         ReadError: when the file is not the model it claims to be.
@@ -124,7 +124,7 @@ def _structure(sides: tuple[Side, Side]) -> Iterator[str]:
 
 
 class _Work:
-    """One comparison: the models, who runs them, and what comes of it."""
+    """One comparison: the models, the engines and the result."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class _Work:
         self._tolerance = tolerance
         self._seconds = seconds
         first, second = (side.model for side in sides)
-        #: Rounding after each operation would hide what is different behind what is rounded.
+        #: Rounding after each operation would hide smaller differences.
         self.widen = True if first.dialect != second.dialect else None
         self._engines = (self._engine(0), self._engine(1))
 
@@ -150,11 +150,13 @@ class _Work:
         return next((lane.engine.name for lane in self._lanes if lane.side == side), "")
 
     def refused(self, problems: Sequence[str]) -> Comparison:
-        """The report where the models are too different to be run with the same inputs."""
+        """The report when the models are too different to run with the same inputs."""
         return Comparison("different", self._engines, (), (), None, tuple(problems), ())
 
     def compared(self, trials: Sequence[Trial], own: Sequence[Run], *, made: bool) -> Comparison:
-        """The report over all trials; `own` is what irloop's executor gave for the first model."""
+        """The report over all trials; `own` holds the results of irloop's executor for the first
+        model.
+        """
         first, second = (side.model for side in self._sides)
         others = self._others(trials)
         futures = self._processes.start({0: trials, 1: others}, self._seconds)
@@ -217,5 +219,5 @@ class _Work:
                 first, second, arrays, self._tolerance, seconds=self._seconds, widen=self.widen
             )
         except IrloopError:
-            # Only irloop's own executor can be traced; without it the outputs have to do.
+            # Only irloop's own executor can be traced; without it only outputs are compared.
             return None

@@ -1,8 +1,8 @@
-"""What has changed between two models of one format, names aside.
+"""Lists the changes between two models of one format, apart from names.
 
-Nodes that compute the same from the same are the same, whatever they are called. The others are
-matched by name, then by what reads them; what is left was added or removed. Bodies, port maps and
-weights are looked into. Nothing is run: `compare` says whether the numbers differ.
+Nodes that compute the same from the same inputs are equal, whatever their names. Other nodes are
+matched by name, then by their readers; unmatched nodes were added or removed. Bodies, port maps and
+weights are compared too. Nothing is run: `compare` tells whether the numbers differ.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ KINDS = ("model", "metadata", "input", "output", "changed", "added", "removed", 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change: what kind, where (a path through bodies, of the newer model where it has one)."""
+    """One change: its kind and place (a path through bodies, in the newer model if it exists
+    there).
+    """
 
     kind: str
     path: str
@@ -68,7 +70,7 @@ def _line(change: Change) -> str:
 
 
 def diff(first: Model, second: Model, *, metadata: bool = False) -> ModelDiff:
-    """What is different in `second`; `metadata` and the runtime information of nodes on request.
+    """List the changes in `second`; `metadata` and runtime information of nodes on request.
 
     Raises:
         UsageError: when the two are of different formats.
@@ -126,7 +128,7 @@ def _value_of(node: Node) -> Value:
 
 
 class _Differ:
-    """Matches the nodes of two graphs, and says how those that differ do."""
+    """Matches the nodes of two graphs and describes their differences."""
 
     def __init__(self, old: Graph, new: Graph, *, metadata: bool) -> None:
         self._old, self._new = old, new
@@ -143,7 +145,7 @@ class _Differ:
         self._match_read()
 
     def changes(self) -> Iterator[Change]:
-        """Every change, in the order of the newer graph; what was removed comes last."""
+        """Every change, in the order of the newer graph; removed nodes come last."""
         former = {new: old for old, new in self._partner.items()}
         for node in self._new.nodes:
             old = former.get(node)
@@ -167,7 +169,7 @@ class _Differ:
         self._taken.add(new)
 
     def _match_equal(self) -> None:
-        """Nodes of one fingerprint are the same; among several those of one name."""
+        """Match nodes of equal fingerprints; among several, those of equal names."""
         for key in (lambda node: (self._prints[node], node.name), self._prints.__getitem__):
             self._match_by(key)
 
@@ -194,7 +196,7 @@ class _Differ:
                 self._pair(node, other)
 
     def _match_read(self) -> None:
-        """What the same node reads at the same position is the same, if it is of one type."""
+        """Match nodes of one type that matched nodes read at the same position."""
         pending = [*zip(self._old.results, self._new.results, strict=False)]
         pending += self._partner.items()
         while pending:
@@ -221,7 +223,7 @@ class _Differ:
         if old.name != new.name and not isinstance(new.op, Constant):
             yield Change("renamed", path, f"was called {old.name!r}")
         if self._prints[old] == self._prints[new]:
-            # What is inside may have other names all the same.
+            # Names inside may still differ.
             yield from self._bodies(old, new, path)
             return
         if isinstance(old.op, Constant) and isinstance(new.op, Constant):
@@ -252,7 +254,7 @@ class _Differ:
 
 
 def _parameters(old: Graph, new: Graph) -> list[tuple[Node, Node]]:
-    """Which inputs correspond: those of a body by name where all have one, else by position."""
+    """Pairs of inputs that correspond: in a body by name if all have one, else by position."""
     names = {node.name: node for node in new.parameters}
     by_name = [(node, names[node.name]) for node in old.parameters if node.name in names]
     inner = old.owner is not None and len({node.name for node in old.parameters}) == len(by_name)
@@ -300,9 +302,9 @@ def _wires(old: Body, new: Body, path: str) -> Iterator[Change]:
 
 
 def _fingerprints(graph: Graph, places: Mapping[Node, int] | None = None) -> dict[Node, bytes]:
-    """A digest of what each node computes from the parameters of its graph, names left out.
+    """A digest of the computation of each node from the parameters of its graph, without names.
 
-    `places` numbers the parameters; by default they are numbered in their order.
+    `places` numbers the parameters; by default they are numbered in order.
     """
     found: dict[Node, bytes] = {}
     for at, node in enumerate(graph.parameters):

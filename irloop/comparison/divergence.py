@@ -1,8 +1,7 @@
-"""Where two models first part: the node, the iteration and the element.
+"""Finds the first difference of two models: the node, the iteration and the element.
 
-Both models run in irloop's own executor with a trace. Nodes correspond when a value of one has
-a name (of a tensor, or of its node) that exactly one value of the other has, too, and the same
-iterations run around both.
+Both models run in irloop's executor with a trace. Nodes correspond if a value of one has a name (of
+a tensor, or of its node) that exactly one value of the other has too, in the same iterations.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ __all__ = ["Divergence", "find_divergence"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Traced values are kept up to so many bytes; of longer runs the beginning is looked at.
+#: The bytes of traced values to keep; of longer runs only the beginning is compared.
 KEPT_BYTES = 512 * 2**20
 
-#: Beyond so many iterations the growth of an error is known well enough.
+#: After so many iterations the growth of an error is known well enough.
 KEPT_ERRORS = 64
 
 
@@ -85,7 +84,7 @@ def find_divergence(
     seconds: float,
     widen: bool | None = None,
 ) -> Divergence | None:
-    """The first divergence of two models run with the same inputs, None where there is none.
+    """Find the first divergence of two models on the same inputs; None if there is none.
 
     `arrays` are the inputs of the first and of the second model, each in its own order.
     """
@@ -101,7 +100,7 @@ def find_divergence(
 
 
 class _Recorder:
-    """Keeps what the first model makes, by name and iteration."""
+    """Records the values of the first model, by name and iteration."""
 
     def __init__(self, names: dict[Value, str]) -> None:
         self._names = names
@@ -110,7 +109,7 @@ class _Recorder:
 
     def __call__(self, event: TraceEvent) -> None:
         pairs = [*zip(event.node.outputs, event.outputs, strict=False)]
-        # Parameters of bodies are seen only where they are read.
+        # Parameters of bodies are visible only at their readers.
         pairs += [(value, made) for value, made in inputs_of(event) if not value.producer.inputs]
         for value, made in pairs:
             name = self._names.get(value)
@@ -121,7 +120,7 @@ class _Recorder:
 
 
 class _Comparer:
-    """Looks for the first value of the second model that is another than in the first."""
+    """Finds the first value of the second model that differs from the first."""
 
     def __init__(
         self,
@@ -159,7 +158,7 @@ class _Comparer:
         self.event = event
 
     def _same_inputs(self, event: TraceEvent) -> bool:
-        """True when all inputs of a node are known to be those of the first model."""
+        """True when all inputs of a node are known to equal those of the first model."""
         judged = []
         for value, made in inputs_of(event):
             if isinstance(value.producer.op, Constant):
@@ -169,7 +168,7 @@ class _Comparer:
         return bool(judged) and all(judged)
 
     def divergence(self, counts: dict[Node, set[int]]) -> Divergence | None:
-        """What was found."""
+        """The divergence that was found."""
         if self.event is None or self._place is None or self._found is None:
             return None
         before, made = (np.asarray(item) for item in self._found)
@@ -245,7 +244,7 @@ def _different_counts(
 
 
 def _before(comparer: _Comparer, loop: Node) -> bool:
-    """True when what differs stands before the loop, or inside of it."""
+    """True when the difference is before the loop, or inside it."""
     event = comparer.event
     if event is None:
         return False

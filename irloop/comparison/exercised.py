@@ -1,4 +1,4 @@
-"""What the trials of a comparison reached in loops and branches, and what they did not."""
+"""Which ways through loops and branches the trials of a comparison took, and which they did not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WORDS = {
 
 
 def reached(runs: Iterable[Run]) -> set[Way]:
-    """The ways that runs of the NumPy engine went, which alone tells what it did."""
+    """The ways that runs of the NumPy engine took; only that engine reports them."""
     found: set[Way] = set()
     for run in runs:
         for node, counts in run.counts.items():
@@ -36,12 +36,12 @@ def reached(runs: Iterable[Run]) -> set[Way]:
 
 
 def reachable(model: Model) -> list[Way]:
-    """The ways that there are: those that a constant or the kind of a loop rules out left away."""
+    """All possible ways, without those that a constant or the kind of loop rules out."""
     return [(node, way) for node in all_nodes(model.graph) if node.bodies for way in _ways_of(node)]
 
 
 def exercised(model: Model, runs: Sequence[Run]) -> list[str]:
-    """A line for each loop and branch that was reached: how often it ran, which branches."""
+    """A line for each loop and branch that was reached: its iterations or branches."""
     found = reached(runs)
     lines = []
     for node in all_nodes(model.graph):
@@ -100,7 +100,7 @@ def _is_constant(value: Value | None) -> bool:
 
 
 def _can_stop(node: Node) -> bool:
-    """Whether the body computes its condition, rather than passing on one or a constant."""
+    """True when the body computes its condition, rather than returning its input or a constant."""
     (body,) = node.bodies
     if body.ports.condition is None:
         return False

@@ -1,8 +1,10 @@
-"""Why an engine gives other numbers where the conversion need not be wrong.
+"""Explains differences of an engine that are not faults of the conversion.
 
-What is looked for, in this order: rounding, measured against a run in double precision; OpenVINO's
-int8 kernels; what an inference left for the next; and hazards of the engine that a twin of the
-model is free of.
+Reasons are tried in this order: rounding, measured against a run in double precision; OpenVINO's
+int8
+kernels; state left over from the previous inference; and hazards of the engine, by a twin of the
+model
+without them.
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ from irloop.graph.walk import all_nodes
 
 __all__ = ["Explainer", "Reason"]
 
-#: An error beyond this part of the largest value is no rounding, whatever others do.
+#: A larger error, relative to the largest value, is never rounding.
 ROUNDING = 0.02
 
-#: An engine may be so many times as far from double precision as the others are.
+#: How many times further from double precision than the others an engine may be.
 TIMES = 4.0
 
 #: The same bound for OpenVINO's int8 kernels in what is written for it. What they make of the
@@ -38,10 +40,10 @@ TIMES = 4.0
 #: 8-bit weights saturate, up to a quarter of the largest value.
 INT8 = 0.05
 
-#: What turns them off, measured; INFERENCE_PRECISION_HINT f32 does not.
+#: The option that turns them off, as measured; INFERENCE_PRECISION_HINT f32 does not.
 F32_KERNELS = {"LP_TRANSFORMS_MODE": "NO"}
 
-#: A quantised output may be one step off in this part of its elements, or in one.
+#: A quantised output may be one step off in this fraction of its elements, or in one element.
 STEPS = 0.02
 
 _QUANTIZED = ("DequantizeLinear", "DynamicQuantizeLinear", "FakeQuantize", "QuantizeLinear")
@@ -51,7 +53,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why one output differs. Where it is `harmless` the conversion is not to blame."""
+    """The reason why one output differs. If it is `harmless` the conversion is not at fault."""
 
     words: str
     harmless: bool = True
@@ -59,9 +61,9 @@ class Reason:
 
 @dataclass(slots=True)
 class Explainer:
-    """Looks for reasons; whatever takes a run is done once and kept.
+    """Looks for reasons; results of extra runs are kept.
 
-    `trials` are those of the first and of the second model, `runs` what every lane gave.
+    `trials` are those of the first and of the second model, `runs` the results of every lane.
     """
 
     sides: tuple[Side, Side]
@@ -77,7 +79,7 @@ class Explainer:
     _reasons: dict[tuple[Lane, int, int], Reason | None] = field(default_factory=dict)
 
     def reason(self, lane: Lane, number: int, place: int, wanted: Any) -> Reason | None:
-        """Why an output of a trial is not what is `wanted`; None where there is no telling."""
+        """The reason why an output of a trial differs from `wanted`; None if none is found."""
         key = (lane, number, place)
         if key not in self._reasons:
             self._reasons[key] = self._found(lane, number, place, wanted)
@@ -100,7 +102,7 @@ class Explainer:
         if not _are_floats(wanted, found) or self.judge.tolerance.is_given:
             return None
         if not self.trials[0][number].reset:
-            # Its variables hold what the trial before left.
+            # Its variables hold values of the previous trial.
             return None
         exact = self._double("double", number)
         if exact is None:
@@ -122,7 +124,7 @@ class Explainer:
     def _one_step(
         self, lane: Lane, number: int, place: int, wanted: Any, found: Any
     ) -> Reason | None:
-        """Integers that a quantised model rounds: one up on one side, one down on the other."""
+        """Integers of a quantised model that one side rounds up and the other down."""
         if self.judge.tolerance.is_given or not self._is_quantized():
             return None
         if not _are_steps(wanted, found):
@@ -143,7 +145,7 @@ class Explainer:
         return any(kind in _QUANTIZED or kind.startswith("QLinear") for kind in kinds)
 
     def _rivals(self, lane: Lane, number: int, place: int) -> list[tuple[str, Any]]:
-        """The same output by others, whose own error tells how hard it is to compute."""
+        """The same output from other engines, whose own error shows how hard it is to compute."""
         values = [
             (f"the {other.model} model in {other.engine.name} is", self.judge.ordered(other, run))
             for other, runs in self.runs.items()
@@ -194,7 +196,7 @@ class Explainer:
         )
 
     def _alone(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
-        """A run of this trial alone, with nothing left of an earlier one."""
+        """Run this trial alone, without state from an earlier one."""
         if number == 0 or not self.trials[0][number].reset:
             return None
         key = (lane, f"alone {number}")
@@ -217,7 +219,7 @@ class Explainer:
         )
 
     def _twin(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
-        """A run of the first model written around the hazards that it has of its engine."""
+        """Run the first model with the hazards of its engine written around."""
         if lane.side == 1:
             return None
         if lane not in self._twins:
@@ -233,7 +235,7 @@ class Explainer:
         )
 
     def _run_twin(self, lane: Lane) -> tuple[list[Run], str]:
-        """All trials of the twin of a model, and the codes of the hazards that it is free of."""
+        """All trials of the twin of a model, and the codes of the hazards that the twin avoids."""
         side = self.sides[lane.side]
         with scratch() as folder:
             try:
@@ -249,7 +251,7 @@ class Explainer:
                 return run_outside(process, self.trials[lane.side], self.seconds), codes
 
     def _again(self, lane: Lane, how: str, options: dict[str, str]) -> list[Run]:
-        """All trials in a new process with options, which are known as `how`."""
+        """All trials in a new process with options; `how` is their name."""
         key = (lane, how)
         if key not in self._others:
             file = self.lanes.file(lane.side, self.sides[lane.side])
@@ -267,7 +269,7 @@ def _are_floats(x: Any, y: Any) -> bool:
 
 
 def _are_steps(x: Any, y: Any) -> bool:
-    """True for arrays of narrow integers that are at most one apart everywhere."""
+    """True for arrays of narrow integers that differ by at most one everywhere."""
     if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
         return False
     narrow = x.dtype.kind in "iu" and x.dtype.itemsize <= 2
@@ -277,7 +279,7 @@ def _are_steps(x: Any, y: Any) -> bool:
 
 
 def _error(value: Any, exact: Any) -> float | None:
-    """The largest error as a part of the largest value; None where there is none to take."""
+    """The largest error relative to the largest value; None if it cannot be computed."""
     if not isinstance(value, np.ndarray) or not isinstance(exact, np.ndarray):
         return None
     if value.shape != exact.shape or value.dtype.kind in "OSUbiuc":

@@ -1,7 +1,7 @@
-"""Inputs that a model can be run with, made so that its loops and branches are exercised.
+"""Makes inputs that a model can run with and that exercise its loops and branches.
 
-Element types and shapes are respected; what is used as an index stays inside its axis, trip
-counts are 0, 1, 2 and more, conditions true and false. The same seed gives the same inputs.
+Element types and shapes are respected; indices stay inside their axis, trip counts are 0, 1, 2 and
+more, conditions are true and false. The same seed gives the same inputs.
 """
 
 from __future__ import annotations
@@ -40,42 +40,43 @@ __all__ = [
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Trip counts to run with, most iterations first: it also tells whether the model runs at all.
+#: Trip counts to run with, largest first: that also tells whether the model runs at all.
 TRIPS = (5, 2, 1, 0)
 
-#: Ranges of integers that are neither index nor length; the narrow ones suit sizes and shapes.
+#: Ranges of integers that are neither indices nor lengths; narrow ones suit sizes and shapes.
 INTEGERS = ((-8, 9), (1, 4), (0, 1))
 
-#: What unknown dimensions are tried with, in this order, until the model runs.
+#: Sizes to try for unknown dimensions, in this order, until the model runs.
 SIZES = (2, 3, 1, 4, 5, 7, 8, 16, 32, 64, 224)
 
-#: The same for the height, width and depth of images, whose batch then stays small.
+#: Sizes to try for height, width and depth of images; the batch then stays small.
 IMAGE_SIZES = (2, 1, 8, 32, 64, 224, 640)
 BATCHES = (2, 1)
 
-#: The rank of inputs whose rank is unknown, likewise.
+#: Ranks to try for inputs of unknown rank.
 RANKS = (2, 1, 3, 4, 0)
 
-#: The keys that the unknown rank, and unknown sizes of images without a name, have among the sizes.
+#: The keys of the unknown rank, and of unnamed sizes of images, among the sizes.
 RANK = 0
 IMAGE = -1
 
 Sizes = Mapping[DynamicDim | int, int]
 
-#: Larger inputs than these are not made: NumPy has no more dimensions, computers no such memory.
+#: Larger inputs are not made: NumPy has a limit of dimensions, computers one of memory.
 MOST_DIMS = 64
 MOST_ELEMENTS = 1 << 30
 
-#: How inputs of floats are spread, beside plain ones: loops that end early need large numbers.
+#: The spread of floating-point inputs: loops that stop early need large numbers too.
 SPREADS = (1.0, 20.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One set of inputs, in the order of the first model, and the words that describe it.
+    """One set of inputs, in the order of the first model, with a description.
 
-    `idle` is set where loops are told not to run: states then rightly keep their first value.
-    Variables start anew where `reset` is set, else they keep what the trial before left.
+    `idle` is set when loops shall not run, so that states rightly keep their first value. Variables
+    are
+    reset if `reset` is set, else they keep their values from the previous trial.
     """
 
     label: str
@@ -92,9 +93,9 @@ def made_trials(
     trips: Sequence[int],
     integers: tuple[int, int] = INTEGERS[0],
 ) -> list[Trial]:
-    """Trials for a model whose unknown dimensions have `sizes` (see `sizes_of`).
+    """Make trials for a model whose unknown dimensions have `sizes` (see `sizes_of`).
 
-    `integers` is the range of integers of which nothing else is known.
+    `integers` is the range of integers without a known role.
     """
     found = roles(model)
     types = [value.type for value in model.graph.inputs]
@@ -102,7 +103,7 @@ def made_trials(
 
 
 def other_trials(model: Model, sizes: Sizes, seed: int) -> list[Trial]:
-    """Further trials, to reach what those of `made_trials` do not: other numbers and conditions."""
+    """Make further trials with other numbers and conditions, to reach more of the model."""
     found = roles(model)
     types = [value.type for value in model.graph.inputs]
     plan = _Plan(f"seed {seed}", seed, TRIPS[0], True, 1.0, INTEGERS[0])
@@ -197,7 +198,7 @@ def _positional(model: Model, given: Any) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How one trial is made. A `condition` of None is drawn, and so are signs where `sign` is 0."""
+    """How to make one trial. A `condition` of None is drawn, and so are signs if `sign` is 0."""
 
     label: str
     seed: int
@@ -220,7 +221,7 @@ def _plans(
     conditions = (True, False) if any(_is_condition(*pair) for pair in pairs) else (True,)
     for seed in seeds:
         for condition in conditions:
-            # A false condition runs nothing: one trip count shows that as well as four.
+            # With a false condition nothing runs: one trip count is enough.
             for trip in counts if condition else counts[:1]:
                 label = _label(seed, trip, counts, condition, conditions)
                 yield _Plan(label, seed, trip, condition, 1.0, integers)
@@ -342,7 +343,7 @@ def _shape(type: TensorType, sizes: Sizes) -> tuple[int, ...]:
 
 
 def image_axes(type: TensorType) -> range:
-    """The axes of height, width and depth, where a tensor may be a batch of images or volumes."""
+    """The axes of height, width and depth, if a tensor may be a batch of images or volumes."""
     dims = type.shape.dims or ()
     if len(dims) not in (4, 5):
         return range(0)
@@ -352,7 +353,7 @@ def image_axes(type: TensorType) -> range:
 
 
 def _key(dim: DynamicDim, image: bool) -> DynamicDim | int:
-    """A size of an image that has neither name nor bounds is none of the other unknown ones."""
+    """The key of a dimension: unnamed, unbounded sizes of images have a key of their own."""
     return IMAGE if image and dim == DynamicDim() else dim
 
 
@@ -361,7 +362,7 @@ def sizes_of(
 ) -> Iterator[dict[DynamicDim | int, int]]:
     """Assignments of sizes to the unknown dimensions of the inputs, the likeliest first.
 
-    `given` fixes dimensions by their name; "?" stands for those without one.
+    `given` fixes dimensions by name; "?" means those without one.
     """
     named = dict(given or {})
     unknown = dict.fromkeys(pair for model in models for pair in _unknown(model))
@@ -385,7 +386,7 @@ def sizes_of(
 def other_sizes(
     sizes: Sizes, given: Mapping[str, int] | None = None
 ) -> Iterator[dict[DynamicDim | int, int]]:
-    """Assignments that differ from `sizes`, those first in which every dimension is another."""
+    """Assignments that differ from `sizes`, first those in which every dimension differs."""
     named = dict(given or {})
     keys = [key for key in sizes if key != RANK]
     steps = [

@@ -1,4 +1,4 @@
-"""Whether outputs agree: one value, and all outputs of one run."""
+"""Decides whether outputs agree: one value, and all outputs of one run."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["Judge", "is_worse"]
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """What counts as equal, and what the outputs of the two models are called.
+    """Holds the tolerance and the names of the outputs of both models.
 
-    `places` tells for each output of the first model which one of the second it is.
+    `places` gives for each output of the first model its position in the second.
     """
 
     tolerance: Tolerance
@@ -50,7 +50,7 @@ class Judge:
         ]
 
     def agree(self, x: Any, y: Any) -> bool:
-        """Whether two values agree, whatever engine they are from."""
+        """True when two values agree, whatever engines they come from."""
         judge = replace(self, tolerance=replace(self.tolerance, single=True))
         blank = OutputReport("", "", "", True, "", None)
         return judge._judged(blank, Trial("", (), idle=True), x, y).equal
@@ -77,9 +77,9 @@ class Judge:
 
 
 def is_worse(item: OutputReport, than: OutputReport) -> bool:
-    """Whether one report of an output tells of a larger difference than another.
+    """True when one report of an output shows a larger difference than another.
 
-    Of two engines that both differ irloop's own is named, since it can tell more.
+    If two engines both differ, irloop's own is reported, because it can tell more.
     """
     if item.equal != than.equal:
         return than.equal

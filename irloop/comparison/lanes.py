@@ -1,4 +1,4 @@
-"""Which engine runs which of the two models, and the processes in which they do."""
+"""Lanes: which engine runs which of the two models, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ __all__ = ["AUTO", "NUMPY", "Engines", "Lane", "Lanes", "Side", "lanes_of"]
 AUTO = "auto"
 NUMPY = ENGINES["numpy"]
 
-#: What `compare` takes for its engines: "auto", names with commas between, or a list of names.
+#: The values that `compare` accepts for engines: "auto", names joined by commas, or a list of
+#: names.
 Engines = str | Sequence[str]
 
 
@@ -37,13 +38,13 @@ class Lane:
 
     @property
     def model(self) -> str:
-        """How a report calls the model."""
+        """The name of the model in a report."""
         return ("first", "second")[self.side]
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two models, and the file it came from (None: it is in memory only)."""
+    """One of the two models, and its file (None: it is in memory only)."""
 
     model: Model
     file: str | None
@@ -99,7 +100,7 @@ def _own_lanes(engines: Sequence[Engine], dialects: tuple[str, str]) -> list[Lan
 
 
 class Lanes:
-    """The processes of all lanes but those of irloop's own executor, started at once."""
+    """The processes of all lanes except irloop's own executor, started at once."""
 
     def __init__(self, lanes: Sequence[Lane], memory: int | None = MEMORY) -> None:
         self._memory = memory
@@ -131,18 +132,18 @@ class Lanes:
         file: str | os.PathLike[str] | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Process:
-        """A new process of an engine within the same bound of memory."""
+        """Start a process of an engine with the same memory limit."""
         return Process(engine, file, options=options, memory=self._memory)
 
     def load(self, sides: tuple[Side, Side]) -> None:
-        """Have every process load its model; returns before they have."""
+        """Have every process load its model; does not wait for it."""
         for lane, process in self._processes.items():
             path = self.file(lane.side, sides[lane.side])
             if not isinstance(path, IrloopError):
                 process.load(path)
 
     def file(self, number: int, side: Side) -> Path | IrloopError:
-        """The file of a model; it is written where it is in memory only."""
+        """The file of a model; a model in memory is written to one."""
         if side.file is not None:
             return Path(side.file)
         if number not in self._files:

@@ -1,4 +1,4 @@
-"""Which input and output of one model is which of the other, and what they know of each other."""
+"""Matches inputs and outputs of two models, and shares what they know of each other's shapes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SINK = re.compile(r"/sink_port_\d+$")
 
 
 def refined(first: Model, second: Model) -> Model:
-    """The first model with the shapes of inputs that only the second knows."""
+    """Refine the shapes of the first model's inputs by those of the second."""
     graph = Graph(first.graph.name)
     graph.parameters = list(first.graph.parameters)
     positions = input_positions(first.graph, second.graph)
@@ -47,18 +47,18 @@ def _both(left: ValueType, right: ValueType) -> ValueType:
 
 
 def input_positions(first: Graph, second: Graph) -> list[int | None]:
-    """For each input of the first graph its place in the second: by name, else by position."""
+    """The position in the second graph of each input of the first: by name, else by position."""
     names = [{node.name, *node.outputs[0].names} for node in second.parameters]
     return _matched([{node.name, *node.outputs[0].names} for node in first.parameters], names)
 
 
 def output_positions(first: Graph, second: Graph) -> list[int | None]:
-    """For each output of the first graph its place in the second: by name, else by position."""
+    """The position in the second graph of each output of the first: by name, else by position."""
     return _matched(list(map(_names, first.results)), list(map(_names, second.results)))
 
 
 def _names(result: Node) -> set[str]:
-    """The names that an output goes by; OpenVINO calls its layer after the tensor it takes."""
+    """The names of an output; OpenVINO names its layer after the tensor it reads."""
     value = result.inputs[0]
     return {_SINK.sub("", result.name), *(() if value is None else value.names)}
 
@@ -76,7 +76,7 @@ def _matched(left: Sequence[set[str]], right: Sequence[set[str]]) -> list[int | 
 
 
 def converted(value: Any, type: ValueType) -> Any:
-    """Integers in the type that the other model declares: i32 and i64 stand for each other."""
+    """Convert integers to the type that the other model declares: i32 and i64 correspond."""
     if isinstance(value, list) and isinstance(type, SequenceType):
         return [converted(item, type.item) for item in value]
     if not isinstance(value, np.ndarray) or not isinstance(type, TensorType):

@@ -1,4 +1,4 @@
-"""How far two values are apart: absolutely, relatively, in units of the last place."""
+"""Measures differences: absolute, relative, and in units in the last place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Allowance(NamedTuple):
-    """What two values of some element types may differ by, and why."""
+    """The difference allowed for values of some element types, with the reason."""
 
     types: tuple[str, ...]
     relative: float
@@ -31,7 +31,7 @@ class Allowance(NamedTuple):
     reason: str
 
 
-#: The tolerances of all element types. What an engine computes in another type has that one's.
+#: The tolerances by element type. A type that an engine computes in another type has that one's.
 ALLOWANCES = (
     Allowance(
         ("float64", "complex128"),
@@ -60,13 +60,13 @@ ALLOWANCES = (
     Allowance(("strings",), 0.0, 0.0, "exact"),
 )
 
-#: The same by the name of a type; what is not here has to be equal.
+#: The same by type name; types without an entry must be equal.
 DEFAULT = {name: (item.relative, item.absolute) for item in ALLOWANCES for name in item.types}
 
-#: Types that some engines compute in another one.
+#: Types that some engines compute in another type.
 _COMPUTED_IN = {"float64": "float32", "complex128": "complex64"}
 
-#: This part of the relative tolerance also holds for the largest element of a tensor.
+#: This fraction of the relative tolerance also applies to the largest element of a tensor.
 SCALE = 0.1
 
 _BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -74,9 +74,10 @@ _BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What counts as equal: |x - y| <= absolute + relative * |x|; None takes the type's own.
+    """Values are equal if |x - y| <= absolute + relative * |x|; None takes the tolerance of the
+    type.
 
-    `single` is set for an engine that computes double precision in single.
+    `single` is set for an engine that computes double precision in single precision.
     """
 
     relative: float | None = None
@@ -85,7 +86,7 @@ class Tolerance:
 
     @property
     def is_given(self) -> bool:
-        """Whether one of the two was chosen, rather than taken from the type."""
+        """True when one of the two was given rather than taken from the type."""
         return self.relative is not None or self.absolute is not None
 
     def of(self, dtype: np.dtype[Any]) -> tuple[float, float]:
@@ -100,11 +101,12 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What is between two arrays of one type and shape; NaN on both sides is equal.
+    """The difference of two arrays of one type and shape; NaN equals NaN.
 
-    `smallest` is the smallest number that passes as relative and absolute tolerance at once;
-    `worst` is the element that is furthest outside of the tolerance, `ulp` is None for types
-    that have no last place.
+    `smallest` is the smallest number that would pass as both the relative and the absolute
+    tolerance;
+    `worst` is the element furthest outside the tolerance; `ulp` is None for types without a last
+    place.
     """
 
     equal: bool
@@ -143,7 +145,7 @@ def measure(x: Array, y: Array, tolerance: Tolerance) -> Difference:
     a, b = _wide(x), _wide(y)
     with np.errstate(all="ignore"):
         equal = (a == b) | (np.isnan(a) & np.isnan(b))
-        # Unsigned numbers have no negative difference to take the absolute value of.
+        # Unsigned numbers have no negative difference.
         between = np.abs(a - b) if a.dtype.kind in "fc" else np.where(a > b, a - b, b - a)
         apart = np.where(equal, 0.0, between)
         apart = np.where(np.isnan(apart), np.inf, apart)

@@ -1,4 +1,4 @@
-"""Values of two models that stand for the same, and what they hold in a traced run."""
+"""Pairs corresponding values of two models, with their contents in a traced run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Pairs", "agree", "inputs_of", "traced"]
 
 
 class Pairs:
-    """Values of two models that correspond, by a name that is unique in both."""
+    """Corresponding values of two models: values with a name that is unique in both."""
 
     def __init__(self, first: Model, second: Model) -> None:
         left, right = _names(first), _names(second)
@@ -41,7 +41,7 @@ class Pairs:
             self.first_by_name[name] = value
 
     def _enter(self, first: Node, second: Node) -> None:
-        """Pair the parameters of bodies that are fed by values that correspond."""
+        """Pair the parameters of bodies that receive corresponding values."""
         for body in first.bodies:
             other = next((item for item in second.bodies if item.label == body.label), None)
             if other is None:
@@ -54,7 +54,7 @@ class Pairs:
                     self._add(f"{first.name}/{body.label}/{name}", inner, parameter)
 
     def loops(self) -> Iterable[tuple[Node, Node]]:
-        """The nodes with bodies that correspond: by their names, or by those of their outputs."""
+        """Corresponding nodes with bodies: by their names, or by those of their outputs."""
         left, right = self._owners
         yield from ((left[name], right[name]) for name in left if name in right)
         for value, name in self.of_second.items():
@@ -64,7 +64,7 @@ class Pairs:
 
 
 def _fed(node: Node, body: Body) -> dict[Value, Value]:
-    """Body parameters by the outer value that alone feeds each."""
+    """Body parameters by outer value, for values that feed a single parameter."""
     found: dict[Value, list[Value]] = {}
     for port in body.ports.inputs:
         outer = node.inputs[port.external]
@@ -74,7 +74,7 @@ def _fed(node: Node, body: Body) -> dict[Value, Value]:
 
 
 def _owners(model: Model) -> dict[str, Node]:
-    """The nodes with bodies by their names, where those are their own."""
+    """The nodes with bodies by name, for unique names."""
     found: dict[str, list[Node]] = {}
     for node in all_nodes(model.graph):
         if node.bodies:
@@ -83,7 +83,7 @@ def _owners(model: Model) -> dict[str, Node]:
 
 
 def _names(model: Model) -> dict[str, Value]:
-    """Values by the names that only they have: those of tensors, then those of nodes."""
+    """Values by unique names: those of tensors, then those of nodes."""
     by_tensor: dict[str, list[Value]] = {}
     by_node: dict[str, list[Value]] = {}
     values = [value for node in all_nodes(model.graph) for value in node.outputs]
@@ -91,7 +91,7 @@ def _names(model: Model) -> dict[str, Value]:
     for value in values:
         for name in value.names:
             by_tensor.setdefault(name, []).append(value)
-        # The outputs of a loop or an LSTM come in another order in the other format.
+        # The outputs of a loop or an LSTM are in another order in the other format.
         if len(value.producer.outputs) == 1:
             by_node.setdefault(value.producer.name, []).append(value)
     found = {name: items[0] for name, items in by_tensor.items() if len(items) == 1}
@@ -104,26 +104,26 @@ def _names(model: Model) -> dict[str, Value]:
 def traced(
     model: Model, arrays: Sequence[Any], trace: Tracer, seconds: float, widen: bool | None
 ) -> dict[Node, set[int]]:
-    """Run a model with a trace; returns how often each loop ran."""
+    """Run a model with a trace; returns the number of iterations of each loop."""
     session = Session(model, hoist=False, widen=widen)
     try:
         session.run(arrays, limits=Limits(iterations=ITERATIONS, seconds=seconds), trace=trace)
     except IrloopError:
-        # A run that fails half way has still left a trace.
+        # A run that fails in the middle still leaves a trace.
         return {}
     return session.counts
 
 
 def inputs_of(event: TraceEvent) -> list[tuple[Value, Any]]:
-    """The inputs of a node that are there, with their values."""
+    """The connected inputs of a node with their values."""
     pairs = zip(event.node.read_inputs, event.inputs, strict=False)
     return [(value, made) for value, made in pairs if value is not None]
 
 
 def agree(before: Any, made: Any, tolerance: Tolerance) -> bool:
-    """True when two values that correspond do not contradict each other.
+    """True when two corresponding values do not contradict each other.
 
-    Their shapes may differ: the one format keeps the axis of a slice, the other drops it.
+    Their shapes may differ: one format keeps the axis of a slice, the other drops it.
     """
     if not isinstance(before, np.ndarray | np.generic) or not isinstance(
         made, np.ndarray | np.generic
@@ -131,7 +131,7 @@ def agree(before: Any, made: Any, tolerance: Tolerance) -> bool:
         return True
     x, y = np.asarray(before), np.asarray(made)
     if x.size != y.size:
-        # A name may stand for a slice on one side and for an element on the other.
+        # A name may denote a slice in one model and an element in the other.
         return False
     if x.dtype != y.dtype:
         # Trip counts and iteration numbers have other types in each format.

@@ -1,8 +1,8 @@
-"""A pair of models that differ, made as small as it goes while they still do.
+"""Shrinks a pair of models that differ to the smallest pair that still differs.
 
-What stands before the first divergence is replaced by inputs that hold the values it had,
-what stands behind it is dropped; a divergence inside a loop is taken out of the loop, with the
-values of the very iteration. Trip counts that remain are lowered.
+Everything before the first divergence is replaced by inputs that hold its values, everything after
+it is dropped; a divergence in a loop is taken out of the loop, with the values of that iteration.
+Remaining trip counts are lowered.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Key = tuple[Value, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """Two small models that still differ, the inputs of each, and how they came about."""
+    """Two small models that still differ, the inputs of each, and the steps that led to them."""
 
     first: Model
     second: Model
@@ -76,7 +76,7 @@ def reduce(
     for step in (work.cut_around_divergence, work.keep_one_output, work.lower_trip_counts):
         pair = step(pair)
     for model in pair.models:
-        # What was inside is an output now, and a file has to give its type.
+        # Inner values are outputs now, and a file must declare their types.
         Inference(tolerant=True).run(model.graph)
     return Reduced(*pair.models, pair.arrays, tuple(work.steps), work.judge(pair))
 
@@ -96,7 +96,7 @@ class _Reduction:
         self.steps: list[str] = []
 
     def judge(self, pair: _Pair) -> Comparison:
-        """The comparison of a pair; the second model's inputs follow from the first's."""
+        """Compare a pair; the inputs of the second model follow from those of the first."""
         return compare(
             *pair.models,
             inputs=list(pair.arrays[0]),
@@ -106,7 +106,7 @@ class _Reduction:
         )
 
     def start(self, models: tuple[Model, Model], inputs: Any) -> _Pair:
-        """The pair as it was given, with the first inputs that show the difference."""
+        """The original pair with the first inputs that show the difference."""
         if inputs is None:
             found = next(sizes_of(models), {})
             trials: Sequence[Trial] = made_trials(models[0], found, seeds=(0, 1), trips=TRIPS[::-1])
@@ -130,14 +130,14 @@ class _Reduction:
         return found.compared and found.outcome == "different"
 
     def _accept(self, old: _Pair, new: _Pair, how: str) -> _Pair:
-        """The new pair when it still differs, else the old one."""
+        """Return the new pair if it still differs, else the old one."""
         if not self._differ(new):
             return old
         self.steps.append(f"{how}: {_size(new)}")
         return new
 
     def cut_around_divergence(self, pair: _Pair) -> _Pair:
-        """Only what leads from values that agree to the first that does not."""
+        """Keep only the path from values that agree to the first value that differs."""
         found = _locate(pair, self._tolerance, self._seconds)
         if found is None:
             return pair
@@ -156,7 +156,7 @@ class _Reduction:
         return self._accept(pair, new, f"cut around {node_path(values[0].producer)}")
 
     def keep_one_output(self, pair: _Pair) -> _Pair:
-        """The first output that is enough to show the difference."""
+        """Keep the first output that shows the difference."""
         if len(pair.models[0].graph.results) == 1:
             return pair
         bad = [item.name for item in self.judge(pair).outputs if not item.equal]
@@ -172,7 +172,7 @@ class _Reduction:
         return pair
 
     def lower_trip_counts(self, pair: _Pair) -> _Pair:
-        """The smallest trip counts among the inputs that still show the difference."""
+        """Find the smallest trip counts among the inputs that still show the difference."""
         for at, role in enumerate(roles(pair.models[0])):
             if not role.trip or at >= len(pair.arrays[0]):
                 continue
@@ -189,7 +189,7 @@ class _Reduction:
 
 
 class _Everything:
-    """Remembers every value of a run, and the order of the nodes."""
+    """Records every value of a run, and the order of the nodes."""
 
     def __init__(self) -> None:
         self.values: dict[Key, Any] = {}
@@ -211,7 +211,7 @@ _Found = tuple[
 
 
 def _locate(pair: _Pair, tolerance: Tolerance, seconds: float) -> _Found | None:
-    """The first values that differ, which others agree, and what each held at that moment."""
+    """The first values that differ, the values that agree, and their contents at that moment."""
     pairs = Pairs(*pair.models)
     left, right = _Everything(), _Everything()
     traced(pair.models[0], pair.arrays[0], left, seconds, None)
@@ -241,7 +241,7 @@ def _locate(pair: _Pair, tolerance: Tolerance, seconds: float) -> _Found | None:
 def _cut(
     model: Model, value: Value, agreed: Callable[[Value], bool], held: Callable[[Value], Any]
 ) -> tuple[Model, tuple[Any, ...]]:
-    """A model of what makes `value` from values that agree, and the inputs it needs."""
+    """A model that computes `value` from values that agree, with the inputs it needs."""
     source = value.producer.graph
     assert source is not None
     copy = clone_graph(source)
@@ -269,7 +269,7 @@ def _values(graph: Graph) -> Iterator[Value]:
 
 
 def _frontier(value: Value, agreed: Callable[[Value], bool]) -> list[Value]:
-    """The values nearest to `value` that agree, or that enter the graph."""
+    """The nearest values above `value` that agree, or that enter the graph."""
     found: dict[Value, None] = {}
     pending, seen = [value.producer], {value.producer}
     while pending:
@@ -291,7 +291,7 @@ def _drop_dead(graph: Graph, rewriter: Rewriter) -> None:
 
 
 def _common_order(first: Graph, second: Graph) -> list[int] | None:
-    """Where each input of the first graph stands in the second; None when they do not match."""
+    """The position in the second graph of each input of the first; None if they do not match."""
     if len(first.parameters) != len(second.parameters):
         return None
     names = [{node.name, *node.outputs[0].names} for node in second.parameters]

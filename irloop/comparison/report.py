@@ -1,4 +1,4 @@
-"""What a comparison found, in words and as plain data."""
+"""The result of a comparison, as text and as plain data."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Comparison", "EngineReport", "OutputReport", "TrialReport"]
 
 @dataclass(frozen=True, slots=True)
 class OutputReport:
-    """One output in the trial in which it differs most. `detail` is empty where it is equal.
+    """One output in the trial in which it differs most. `detail` is empty if it is equal.
 
-    `engine` is the one that gave it, and `model` the model that it ran: first or second.
+    `engine` is the engine that computed it, and `model` the model: first or second.
     """
 
     name: str
@@ -51,7 +51,7 @@ class OutputReport:
 class TrialReport:
     """One set of inputs: whether all outputs agreed, or why a model did not run.
 
-    It is `compared` where at least two runs gave outputs.
+    It is `compared` if at least two runs gave outputs.
     """
 
     label: str
@@ -62,10 +62,10 @@ class TrialReport:
 
 @dataclass(frozen=True, slots=True)
 class EngineReport:
-    """One of the two models in one engine: in how many of the trials it ran and agreed.
+    """One of the two models in one engine: the numbers of trials that ran and agreed.
 
-    In `excused` of them it agreed only but for what `Comparison.notes` tells. `worst` is the
-    largest difference to what it was compared with.
+    In `excused` trials all differences are explained in `Comparison.notes`. `worst` is the largest
+    difference from the expected values.
     """
 
     engine: str
@@ -118,14 +118,14 @@ class Comparison:
 
     @property
     def compared(self) -> bool:
-        """True when at least one trial ran on both sides; else nothing is known."""
+        """True when at least one trial ran on both sides; otherwise nothing is known."""
         return any(item.compared for item in self.trials)
 
     def __str__(self) -> str:
         ran = sum(trial.compared for trial in self.trials)
         words = {"different": "NOT equal"}.get(self.outcome, self.outcome)
         lines = [f"{words}: {ran} of {len(self.trials)} trials ran, {self._who()}"]
-        # That two values without a number are alike is no news.
+        # Two outputs without a number prove nothing.
         lines += [f"  {item}" for item in self.outputs if self.outcome != "inconclusive"]
         lines += [f"  {item}" for item in self.problems]
         if self.divergence is not None:
@@ -137,7 +137,7 @@ class Comparison:
         return "\n".join(map(one_line, lines))
 
     def _who(self) -> str:
-        """Which engines proved what, and which could not."""
+        """The engines that took part, and those that could not."""
         sides = [
             [item for item in self.runs if item.model == model] for model in ("first", "second")
         ]

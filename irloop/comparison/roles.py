@@ -1,4 +1,4 @@
-"""What the inputs of a model are for: numbers, indices, trip counts, conditions."""
+"""Finds the roles of a model's inputs: numbers, indices, trip counts, conditions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Role", "roles"]
 _LOOPS = (openvino_flow.Loop, onnx_flow.Loop)
 _BRANCHES = (openvino_flow.If, onnx_flow.If)
 
-#: Operations behind which a value still means the same.
+#: Operations that preserve the meaning of a value.
 _TRANSPARENT = frozenset(
     {
         "Cast",
@@ -80,7 +80,7 @@ _INDEXING = {
     "ScatterUpdate": (1, 0),
 }
 
-#: Inputs that hold lengths of sequences: the operation, the input, where the longest stands.
+#: Inputs that hold sequence lengths: the operation, the input, and the axis of the longest.
 _LENGTHS = {
     "GRU": (4, 0, 0),
     "GRUSequence": (2, 0, 1),
@@ -92,7 +92,7 @@ _LENGTHS = {
     "Scan": (0, -1, 1),
 }
 
-#: Inputs of which small positive numbers always make sense.
+#: Inputs for which small positive numbers always make sense.
 _SIZES = {
     "Broadcast": (1,),
     "ConstantOfShape": (0,),
@@ -105,13 +105,13 @@ _SIZES = {
 }
 
 
-#: Inputs that hold lengths which have to add up to an axis.
+#: Inputs that hold lengths that must add up to the size of an axis.
 _PARTS = {"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2}
 
 
 @dataclass(slots=True)
 class Role:
-    """What was found out about one input. `bound` is the smallest axis it points into."""
+    """The role of one input. `bound` is the smallest axis that it indexes."""
 
     trip: bool = False
     condition: bool = False
@@ -122,7 +122,7 @@ class Role:
     bound: int | None = None
 
     def limit(self, size: object) -> None:
-        """The input has to stay below `size`, where that is known."""
+        """Bound the input below `size`, if that is known."""
         if isinstance(size, int):
             self.bound = size if self.bound is None else min(self.bound, size)
 
@@ -138,7 +138,7 @@ def _role(value: Value) -> Role:
         _steer(role, node, position)
         _classify(role, node, position)
     if role == Role():
-        # Of what nothing else is known, an input that a trip count is computed from is one.
+        # An input without another role that a trip count is computed from is a trip count.
         for node, position in _readers(value, _TRANSPARENT | _COUNTING):
             _steer(role, node, position)
         if not isinstance(value.type, TensorType) or not value.type.element.is_integer:
@@ -172,7 +172,7 @@ def _classify(role: Role, node: Node, position: int) -> None:
 
 
 def _axis_size(node: Node, data: int) -> int | None:
-    """The size of the axis that indices point into; the smallest one where it is not plain."""
+    """The size of the axis that indices refer to; the smallest one if that is unclear."""
     axis = getattr(node.op, "axis", None)
     if not isinstance(axis, int) and len(node.inputs) > 2 and node.op.type == "Gather":
         producer = node.inputs[2].producer if node.inputs[2] is not None else None

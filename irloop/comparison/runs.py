@@ -1,7 +1,7 @@
-"""Running a model with the inputs of every trial: in irloop's own executor, or in another engine.
+"""Runs a model with the inputs of every trial: in irloop's executor, or in another engine.
 
-The executor runs here, bounded by its limits, and tells what it did; every other engine runs in a
-process of its own (see `irloop.engines`).
+The executor runs in this process, bounded by its limits, and records the ways it took; every other
+engine runs in a process of its own (see `irloop.engines`).
 """
 
 from __future__ import annotations
@@ -24,20 +24,22 @@ from irloop.graph.model import Model, Node
 
 __all__ = ["ITERATIONS", "Run", "run_inside", "run_outside", "run_trial", "written"]
 
-#: A loop that made-up inputs keep running for longer is taken for one without an end.
+#: A loop that runs longer on generated inputs counts as endless.
 ITERATIONS = 200_000
 
-#: What importing an engine and loading a model may take at least, however short a run has to be.
+#: The least time for importing an engine and loading a model, however short a run may be.
 LOADING = 120.0
 
 
 @dataclass(slots=True)
 class Run:
-    """What an engine gave for one trial: outputs, or the reason why there are none.
+    """The result of one trial in an engine: outputs, or the reason why there are none.
 
-    `undefined` is set where an output has no value: the last one of a loop that never ran. Only
-    the NumPy engine tells that, how often loops ran, which branches were taken, and which loops
-    their condition `stopped` before their trip count. `late` is set where time ran out.
+    `undefined` is set if an output has no value: the last value of a loop that never ran. Only the
+    NumPy
+    engine reports that, the iterations of loops, the branches taken, and the loops that their
+    condition
+    `stopped` before their trip count. `late` is set when time ran out.
     """
 
     outputs: list[Any] | None = None
@@ -84,7 +86,7 @@ def run_trial(session: Session, trial: Trial, seconds: float) -> Run:
 def run_outside(process: Process, trials: Sequence[Trial], seconds: float) -> list[Run]:
     """Run the model that a process has loaded once for each trial, each within `seconds`.
 
-    All trials run in one compiled model. After a run that did not come back no other is tried.
+    All trials run in one compiled model. After a run that does not return no other is tried.
     """
     runs: list[Run] = []
     for trial in trials:
@@ -100,7 +102,7 @@ def run_outside(process: Process, trials: Sequence[Trial], seconds: float) -> li
 
 
 def written(model: Model, folder: Path) -> Path:
-    """A file of the model as it is in memory, for an engine to read.
+    """Write the model in memory to a file for an engine.
 
     Raises:
         IrloopError: when its format cannot hold the model.

@@ -1,8 +1,8 @@
 """The verdict over all trials and engines.
 
-What is wanted is what irloop's own executor gives for the first model, or else the first engine
-that runs it. Every other run is held against that. Two engines that agree with each other, one for
-each model, are right about the models, whatever the executor gives.
+The expected outputs are those of irloop's executor for the first model, or else of the first engine
+that runs it. Every other run is compared with them. If an engine for each model agree with each
+other, the models are equal, whatever the executor computes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from irloop.comparison.trials import is_telling
 
 __all__ = ["Tally"]
 
-#: An engine that is given less seconds than this and does not come back need not hang.
+#: An engine with a shorter time limit than this is not called hung when time runs out.
 HANG = 1.0
 
 
 class Tally:
-    """Goes through the trials one by one; the methods tell what came of it."""
+    """Goes through the trials one by one; its methods return the results."""
 
     def __init__(
         self,
@@ -89,15 +89,15 @@ class Tally:
             yield "nothing was compared: every output was empty or all NaN in every trial"
 
     def notes(self) -> Iterator[str]:
-        """What is known about differences that do not count."""
+        """Notes on differences that do not count."""
         yield from _grouped(self._notes)
 
     def skipped(self) -> Iterator[str]:
-        """Why trials show nothing."""
+        """Reasons why trials prove nothing."""
         yield from _grouped(self._skipped)
 
     def not_compared(self) -> Iterator[str]:
-        """Outputs that no trial has shown, where others were."""
+        """Outputs that no trial has compared, if other outputs were."""
         if not self._shown:
             return
         for at, name in enumerate(self._names()):
@@ -105,7 +105,7 @@ class Tally:
                 yield f"{name} was empty or all NaN in every trial"
 
     def engines(self) -> Iterator[EngineReport]:
-        """How each lane did."""
+        """A report for each lane."""
         for lane in self._runs:
             engine = lane.engine
             yield EngineReport(
@@ -123,12 +123,12 @@ class Tally:
         return self._judge.names[0]
 
     def _reference(self, number: int) -> Lane | None:
-        """Who tells what is wanted in a trial."""
+        """The lane that gives the expected outputs of a trial."""
         lanes = [lane for lane in self._runs if lane.side == 0]
         return next((lane for lane in lanes if self._runs[lane][number].outputs is not None), None)
 
     def _without_reference(self, number: int, trial: Trial) -> None:
-        """A trial in which the first model ran nowhere."""
+        """Handle a trial in which the first model ran nowhere."""
         runs = [(lane, item[number]) for lane, item in self._runs.items()]
         reason = next((run.reason for lane, run in runs if lane.side == 0), "no engine")
         ran = any(run.outputs is not None for lane, run in runs if lane.side == 1)
@@ -137,7 +137,7 @@ class Tally:
             self._problems.setdefault(problem, []).append(trial.label)
             self.reports.append(TrialReport(trial.label, False, problem, compared=False))
             return
-        # Inputs that the first model does not take say nothing about a difference.
+        # Inputs that the first model rejects prove nothing.
         self._skip(f"the first model does not run: {reason}", trial)
 
     def _tried(self, number: int, trial: Trial, reference: Lane) -> None:
@@ -172,11 +172,13 @@ class Tally:
             self.failed = number
 
     def _is_traced(self, report: OutputReport) -> bool:
-        """Whether irloop's own executor, which alone can be traced, may show the difference too."""
+        """True when irloop's executor, the only engine with a trace, may show the difference
+        too.
+        """
         return report.engine == NUMPY.name or Lane(1, NUMPY) not in self._runs
 
     def _failure(self, number: int, trial: Trial, lane: Lane) -> str:
-        """The problem that a lane did not run, empty where that is only worth a note."""
+        """The problem of a lane that did not run; empty if it only deserves a note."""
         reason = self._runs[lane][number].reason
         peers = [other for other in self._runs if other.side == 0 and other.engine != NUMPY]
         if lane.side == 0:
@@ -196,7 +198,7 @@ class Tally:
     def _outputs(
         self, number: int, trial: Trial, lane: Lane, wanted: Sequence[Any]
     ) -> list[OutputReport]:
-        """The outputs of one lane in one trial; what is known not to count is equal."""
+        """The outputs of one lane in one trial; excused differences count as equal."""
         found = self._judge.ordered(lane, self._runs[lane][number])
         undefined = any(runs[number].undefined for runs in self._runs.values())
         reports = []
@@ -216,7 +218,7 @@ class Tally:
     def _is_excused(
         self, number: int, trial: Trial, lane: Lane, place: int, name: str, wanted: Any
     ) -> bool:
-        """Whether a difference has a reason that is no conversion's; then it gets a note."""
+        """True when a difference has a reason other than the conversion; adds a note."""
         if lane.engine != NUMPY and self._is_shared(number, lane, place):
             words = "both models give the same in their engines, numpy does not"
         else:
@@ -231,7 +233,7 @@ class Tally:
     def _detailed(
         self, number: int, lane: Lane, place: int, report: OutputReport, wanted: Any
     ) -> OutputReport:
-        """A report of a difference with all that is known about it."""
+        """Add all known details to the report of a difference."""
         reason = self._explainer.reason(lane, number, place, wanted)
         words = "" if reason is None else reason.words
         if lane.engine != NUMPY and Lane(1, NUMPY) in self._runs:
@@ -239,7 +241,7 @@ class Tally:
         return replace(report, detail="; ".join(part for part in (report.detail, words) if part))
 
     def _is_shared(self, number: int, lane: Lane, place: int) -> bool:
-        """Whether an engine of the other model gives the same."""
+        """True when an engine of the other model gives the same value."""
         mine = self._judge.ordered(lane, self._runs[lane][number])[place]
         return any(
             self._judge.agree(mine, self._judge.ordered(other, runs[number])[place])
@@ -256,7 +258,7 @@ class Tally:
 
 
 def _grouped(found: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Each text once, with the trials it is about."""
+    """Each text once, with the numbers of its trials."""
     for text, labels in found.items():
         more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
         yield f"{text} ({labels[0]}{more})"

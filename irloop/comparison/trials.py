@@ -1,4 +1,4 @@
-"""The trials of a comparison: sizes with which the model shows something, and ways through it."""
+"""Chooses trials: sizes with which the model gives usable outputs, and ways through it."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from irloop.graph.walk import all_nodes
 
 __all__ = ["is_telling", "tried"]
 
-#: Once a model runs, inputs that show more of it are looked for at most for so many seconds.
+#: The time to look for inputs that reach more of a model that already runs, in seconds.
 PATIENCE = 10.0
 
-#: A model with variables is run so often in a row before they start anew.
+#: The number of runs in a row of a model with variables, before they are reset.
 STEPS = 3
 
-#: So many trials are added at most to reach what the first ones did not.
+#: The most trials added to reach more of the model.
 MOST_ADDED = 6
 
-#: Operations that keep a variable from one run to the next.
+#: Operations that keep a variable between runs.
 _STATEFUL = (state.Assign, state.Assign6, state.ReadValue, state.ReadValue6)
 
 
@@ -52,16 +52,17 @@ def tried(
     seconds: float,
     widen: bool | None,
 ) -> tuple[list[Trial], list[Run]]:
-    """Trials for `runner`, and what irloop's own executor gives for each.
+    """Trials for `runner`, and the results of irloop's executor for each.
 
     `model` is `runner` with all that is known about the shapes of its inputs. The sizes are the
-    first with which every output is finite and not empty. Trials with other sizes follow, and
-    such as reach branches and counts of iterations that the first do not.
+    first
+    for which every output is finite and not empty. Trials with other sizes follow, and trials that
+    reach branches and trip counts that the first ones did not.
     """
     try:
         session = Session(runner, widen=widen)
     except IrloopError as error:
-        # Only another engine can run it, and takes the likeliest inputs.
+        # Only another engine can run it; it gets the likeliest inputs.
         trials = made_trials(model, next(sizes_of([model], sizes)), seeds=seeds, trips=trips)
         return trials, [Run(reason=error.message) for _ in trials]
     found, integers = _settled(model, session, seeds, trips, sizes, seconds)
@@ -79,9 +80,9 @@ def tried(
 
 
 def is_telling(value: Any, type: ValueType | None = None) -> bool:
-    """Whether a value can show a difference: it holds an element that is no NaN.
+    """True when a value can show a difference: an element of it is not NaN.
 
-    So can an empty one whose declared `type` is empty: there is nothing else to it.
+    An empty value counts as well if its declared `type` is empty.
     """
     if isinstance(value, list):
         return any(is_telling(item) for item in value)
@@ -104,7 +105,9 @@ def _settled(
     given: Mapping[str, int] | None,
     seconds: float,
 ) -> tuple[Sizes, tuple[int, int]]:
-    """The first sizes and integers with which the model shows all of its outputs, or the best."""
+    """The first sizes and integers for which all outputs of the model are usable, or the best
+    ones.
+    """
     best, worth = None, 0
     types = [value.type for value in model.graph.inputs]
     whole = any(isinstance(item, TensorType) and item.element.is_integer for item in types)
@@ -117,13 +120,13 @@ def _settled(
             try:
                 trial = made_trials(model, found, seeds=seeds, trips=trips, integers=integers)[0]
             except UsageError:
-                # Too large to be made, and all that follow are larger.
+                # Too large to make, and so are all that follow.
                 if worth:
                     return best
                 raise
             run = run_trial(session, trial, seconds)
             if run.late:
-                # It runs, and on; other inputs would take as long to find that out.
+                # It ran out of time; other inputs would take as long.
                 return best if worth else (found, integers)
             shown = _shown(run)
             if shown > worth:
@@ -137,7 +140,7 @@ def _settled(
 
 
 def _shown(run: Run) -> int:
-    """How much a run shows: 0 it failed, 1 nothing, 2 something, 3 finite numbers everywhere."""
+    """The value of a run: 0 failed, 1 nothing usable, 2 something, 3 finite numbers everywhere."""
     if run.outputs is None:
         return 0
     if run.outputs and all(map(_is_whole, run.outputs)):
@@ -188,7 +191,7 @@ def _added(
     runs: Sequence[Run],
     seconds: float,
 ) -> Iterator[tuple[Trial, Run]]:
-    """Trials that reach what `runs` do not."""
+    """Trials that reach more than `runs` do."""
     missed = set(reachable(runner)) - reached(runs)
     if not missed or any(run.late for run in runs):
         return
@@ -207,7 +210,7 @@ def _added(
 
 
 def _in_steps(trials: Sequence[Trial]) -> Iterator[Trial]:
-    """Each trial several times in a row; the variables start anew with the first."""
+    """Repeat each trial several times in a row; the first of them resets the variables."""
     for trial in trials:
         for step in range(STEPS):
             label = f"{trial.label}, step {step + 1} of {STEPS}"

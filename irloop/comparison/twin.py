@@ -1,7 +1,7 @@
-"""A copy of a model without the hazards of an engine that passes write around.
+"""Makes a copy of a model without the hazards of an engine that passes can write around.
 
-The copy computes the same by the specification. Where an engine gives something else for it than
-for the model, the engine has one of these faults.
+By the specification the copy computes the same. If an engine gives other values for it than for the
+model, the engine has one of these faults.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["safe_twin"]
 
 
 def safe_twin(model: Model, engine: str) -> tuple[Model, tuple[type[Hazard], ...]] | None:
-    """The model around the hazards of `engine` that it has, and those; None where it has none.
+    """Write around the hazards of `engine` in a model; return the copy and the hazards, or None.
 
     Raises:
         IrloopError: when the model contradicts itself, or a pass cannot change it.

@@ -1,4 +1,4 @@
-"""What kind of difference it is: the mistakes that conversions of loops are made of."""
+"""Classifies differences by the typical mistakes in conversions of loops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Verdict(Enum):
-    """The class of a difference; the value is how a report says it."""
+    """The class of a difference; the value is its text in a report."""
 
     COUNT = "a different number of iterations"
     ZERO_SHAPE = "another shape after zero iterations"
@@ -37,9 +37,9 @@ class Verdict(Enum):
 def verdict_of(
     x: Any, y: Any, tolerance: Tolerance, starts: Sequence[Any] = ()
 ) -> tuple[Verdict, str]:
-    """The class of the difference of two values that differ, and a few words of detail.
+    """Classify the difference of two values, with a few words of detail.
 
-    `starts` are initial values of states: an output that still is one was never updated.
+    `starts` are initial values of states: an output equal to one was never updated.
     """
     if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
         return Verdict.VALUES, "a tensor against something else"
@@ -60,7 +60,7 @@ def verdict_of(
             head, tail = slice(None, -1), slice(1, None)
             for mine, other, way in ((head, tail, "later"), (tail, head, "earlier")):
                 at = (slice(None),) * axis
-                # Parts that are all alike are shifted and not shifted at once.
+                # Equal parts look both shifted and unshifted.
                 alike = _same(x[(*at, head)], x[(*at, tail)], tolerance)
                 if not alike and _same(x[(*at, mine)], y[(*at, other)], tolerance):
                     return Verdict.SHIFTED, f"one {way} along axis {axis} in the second model"
@@ -111,7 +111,7 @@ def _same(x: Array, y: Array, tolerance: Tolerance) -> bool:
 
 
 def drift(errors: Sequence[float]) -> float | None:
-    """The factor by which an error grows with each iteration; None when there is no telling."""
+    """The factor by which an error grows with each iteration; None if it cannot be determined."""
     known = [(at, error) for at, error in enumerate(errors) if error > 0 and np.isfinite(error)]
     if len(known) < 3:
         return None

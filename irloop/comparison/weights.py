@@ -1,6 +1,6 @@
-"""Constants of two models: known by their bytes, told apart by how far their numbers are.
+"""Compares constants of two models: by their bytes, then by the distance of their numbers.
 
-Both go over the weights piece by piece, so that no model has to fit into memory.
+Both go over the weights in pieces, so that no model has to fit into memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["digest", "distance"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Elements that are looked at together.
+#: The number of elements per piece.
 STEP = 1 << 20
 
 
@@ -32,7 +32,7 @@ def digest(tensor: Tensor) -> bytes:
 
 
 def distance(old: Tensor, new: Tensor) -> str:
-    """How far two constants of different bytes are apart, in words."""
+    """Describe the distance of two constants of different bytes."""
     if old.type != new.type:
         return f"{old.type} -> {new.type}"
     if old.element is ElementType.STRING:
@@ -50,7 +50,7 @@ def distance(old: Tensor, new: Tensor) -> str:
 
 
 class _Sums:
-    """What is known of two arrays after some of their elements."""
+    """Running sums over the elements of two arrays."""
 
     def __init__(self) -> None:
         self.unequal = 0
@@ -58,16 +58,16 @@ class _Sums:
 
     @property
     def relative(self) -> float:
-        """The norm of the difference against that of the old array."""
+        """The norm of the difference relative to that of the old array."""
         if self.old:
             return sqrt(self.apart) / sqrt(self.old)
         return inf if self.apart else 0.0
 
     def add(self, left: Array, right: Array) -> None:
-        """Go on with these elements."""
+        """Add these elements."""
         wide = np.complex128 if left.dtype.kind == "c" else np.float64
         with np.errstate(all="ignore"):
-            # Compared as they are: large integers are not exact as floating-point numbers.
+            # Compared as integers: floating point does not represent large ones exactly.
             unequal = left != right
             a, b = left.astype(wide), right.astype(wide)
             unequal &= ~(np.isnan(a) & np.isnan(b))
@@ -84,13 +84,13 @@ def _largest(sizes: Array) -> float:
 
 
 def _squares(sizes: Array) -> float:
-    """The sum of squares; a NaN says nothing about the size of the others."""
+    """The sum of squares without NaN."""
     total = float(np.dot(sizes, sizes))
     return float(np.nansum(sizes * sizes)) if isnan(total) else total
 
 
 def _parts(tensor: Tensor) -> Iterator[Array]:
-    """The elements, so many at a time; what a file holds is read for each time anew."""
+    """The elements in pieces; those in a file are read again each time."""
     if isinstance(tensor, MappedTensor) and tensor.element.bits >= 8:
         size = tensor.element.bits // 8
         for piece in tensor.pieces(STEP * size):

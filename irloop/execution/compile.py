@@ -1,7 +1,8 @@
-"""From a graph to a program: attributes bound, constants in place, dead values let go.
+"""Compiles a graph to a program: binds attributes, places constants, frees dead values.
 
-In the body of a loop, what depends on nothing that changes is moved into the prologue, which
-runs once for each execution of the loop. Nodes that nothing reads are left out, Assign apart.
+In the body of a loop, steps that depend on nothing that changes move to the prologue, which runs
+once
+for each execution of the loop. Nodes without readers are left out, except Assign.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def compile_graph(graph: Graph, *, hoist: bool = True, wider: Wider = NONE) -> P
 
 
 def missing(graph: Graph) -> list[Diagnostic]:
-    """One finding for each operation type without a kernel: how often it occurs, and where."""
+    """One finding for each operation type without a kernel: its count and places."""
     places: dict[str, list[Node]] = {}
     causes: dict[str, str] = {}
     for node in all_nodes(graph):
@@ -119,7 +120,7 @@ def without_value(graph: Graph) -> list[Diagnostic]:
 
 
 def _refusal(node: Node) -> str | None:
-    """Why a node cannot be run, "" where there is no more to say; None for one that can."""
+    """The reason why a node cannot be run ("" without details); None if it can."""
     if isinstance(node.op, UnknownOp):
         return ""
     if node.bodies or isinstance(node.op, Constant):
@@ -175,7 +176,7 @@ def _computed_in_advance(node: Node) -> bool:
 
 
 def _decoding(node: Node, kernel: Kernel) -> Kernel:
-    """The kernel of a conversion, around it the decoding of data that is held as codes."""
+    """The kernel of a conversion; data stored as codes is decoded first."""
     if not isinstance(node.op, convert.Convert | convert.ConvertLike):
         return kernel
     data = node.inputs[0]
@@ -267,7 +268,7 @@ class _Compiler:
         kernel = _decoding(node, bind(len(node.outputs)))
         size = value_bytes(self._types, node.outputs)
         if size is None and inside and expands(node):
-            # The later iterations of a loop are not looked after, so this one looks itself.
+            # The later iterations run without checks, so this one checks for itself.
             return Step(_guarded(node, kernel), (CONTEXT, *ins), outs, (), node, 0)
         return Step(kernel, ins, outs, (), node, size)
 
@@ -278,7 +279,7 @@ class _Compiler:
         (body,) = node.bodies
         steady = []
         if isinstance(node.op, onnx_flow.Loop):
-            # An iteration begins only when the condition is true: it has no other value.
+            # An iteration starts only if the condition is true, so it is always true here.
             steady = [port.parameter for port in body.ports.carried if port.external == 1]
         program = self.program(body.graph, body, steady)
         results = body.graph.outputs
@@ -293,7 +294,7 @@ class _Compiler:
     def _constant(self, node: Node) -> Array:
         assert isinstance(node.op, Constant)
         array: Array = widened(node.op.tensor.loaded(), self._wider)
-        # A window at an odd offset would be copied by every operation that reads it.
+        # Every operation that reads a window at an odd offset would copy it.
         return array if array.flags.aligned else array.copy()
 
 
@@ -319,7 +320,7 @@ def _sliced(body: Body, inputs: Sequence[int]) -> set[int]:
 def _split(
     steps: Sequence[Step], sliced: set[int], fixed: set[int]
 ) -> tuple[list[Step], list[Step]]:
-    """The steps that can be done for all slices at once, and the others."""
+    """Split the steps into those that can process all slices at once, and the others."""
     whole: list[Step] = []
     rest: list[Step] = []
     known = set(sliced)
@@ -351,7 +352,7 @@ def _guarded(node: Node, kernel: Kernel) -> Kernel:
 
 
 def _with_frees(steps: Sequence[Step], keep: Iterable[int]) -> tuple[Step, ...]:
-    """The steps, each with the slots that nothing behind it reads."""
+    """The steps, each with the slots that no later step reads."""
     seen = set(keep)
     found = []
     for step in reversed(steps):

@@ -1,4 +1,4 @@
-"""How an error finds its way out of nested programs, collecting where it happened."""
+"""Carries an error out of nested programs and collects where it happened."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["StepError", "failure_of"]
 
 
 class StepError(Exception):
-    """A node failed. Never leaves the executor: a run ends with `as_error()` of it.
+    """A node failed. It never leaves the executor: `as_error()` makes the public exception.
 
-    Every loop on the way out adds itself and its iteration in front of `iterations`.
+    Every loop on the way out puts its iteration in front of `iterations`.
     """
 
     def __init__(
@@ -37,12 +37,12 @@ class StepError(Exception):
         self.iterations: list[tuple[Node, int]] = []
 
     def inside(self, loop: Node, iteration: int) -> StepError:
-        """The same failure, seen from the loop whose body it happened in."""
+        """The same failure as seen from the loop around it."""
         self.iterations.insert(0, (loop, iteration))
         return self
 
     def as_error(self) -> ExecutionError:
-        """The exception that leaves: it names the node's path and the iterations."""
+        """The public exception: it names the node's path and the iterations."""
         path = node_path(self.node)
         where = f"{self.node.op.label} {path!r}"
         if len(self.iterations) == 1:
@@ -61,7 +61,7 @@ class StepError(Exception):
 
 
 def failure_of(node: Node, error: Exception) -> StepError:
-    """What a kernel raised, as a failure of its node."""
+    """Turn an exception of a kernel into a failure of its node."""
     if isinstance(error, IrloopError):
         first = error.diagnostics[0]
         return StepError(

@@ -1,8 +1,8 @@
 """The iterations of one execution of a loop.
 
-An iteration is run in one of two ways. The careful way looks at memory, time and the trace at
-every step. Once a careful iteration has shown that little memory is needed, the following ones
-only compute; a state that changes its size brings the care back for an iteration.
+An iteration runs in one of two ways. The careful way checks memory, time and the trace at every
+step. Once a careful iteration has shown that it needs little memory, the following ones run without
+checks; a state that changes its size requires another careful iteration.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Counter", "Feed", "Gather", "Iterations", "Plan"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: So many iterations may pass before the clock is looked at again.
+#: The number of iterations between looks at the clock.
 CHECK_EVERY = 64
 
 
@@ -35,14 +35,14 @@ class Feed(NamedTuple):
 
 
 class Gather(NamedTuple):
-    """A body result that is handed on with the number of the iteration."""
+    """A body result that is collected with the number of its iteration."""
 
     slot: int
     add: Callable[[int, Any], None]
 
 
 class Counter(NamedTuple):
-    """The body parameter that gets the number of the iteration."""
+    """The body parameter that receives the number of the iteration."""
 
     slot: int
     dtype: np.dtype[Any]
@@ -56,11 +56,13 @@ class Counter(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is the same in every execution of a loop.
+    """The facts that are the same in every execution of a loop.
 
-    `carries` are the (parameter, result) slots of the states, `growing` the result slots whose
-    size may change. With `converts` a state that comes back in another element type is
-    converted to the one it started with. A `tame` body is known to take little memory.
+    `carries` are the (parameter, result) slots of the states, `growing` the result slots whose size
+    may
+    change. With `converts` a state that comes back in another element type is converted to its
+    initial
+    one. A `tame` body is known to take little memory.
     """
 
     node: Node
@@ -98,7 +100,7 @@ class Iterations:
         self._tame = plan.tame and context.trace is None
 
     def run(self) -> tuple[int, bool]:
-        """The number of iterations run, and whether the condition ended them.
+        """Run; return the number of iterations, and whether the condition ended them.
 
         Raises:
             StepError: with the iteration it happened in.
@@ -118,7 +120,7 @@ class Iterations:
         return index, ended
 
     def _first(self) -> bool:
-        """The first iteration of a body that needs no care from the start."""
+        """Run the first iteration of a body that needs no checks."""
         slots, plan = self._slots, self._plan
         for slot, source, _ in self._feeds:
             slots[slot] = source[0, ...]
@@ -131,7 +133,7 @@ class Iterations:
         return True
 
     def _look_at_types(self) -> None:
-        """Find out whether states come back in another element type."""
+        """Find out whether states return in another element type."""
         if self._plan.converts:
             slots, dtypes = self._slots, self._dtypes
             self._casts = any(
@@ -139,7 +141,7 @@ class Iterations:
             )
 
     def _careful(self, index: int) -> bool:
-        """Run the body once, looked after; True when the next iterations need no care."""
+        """Run the body once with checks; True if the next iterations need none."""
         slots, plan = self._slots, self._plan
         self._context.iterations[-1] = index
         for slot, source, _ in self._feeds:
@@ -154,15 +156,15 @@ class Iterations:
         return produced < SMALL
 
     def _ended(self) -> bool:
-        """True when the condition that the body gives ends the loop."""
+        """True when the condition from the body ends the loop."""
         if self._condition is None:
             return False
         condition = self._slots[self._condition]
         return not truth(self._plan.node, condition, "the condition that the body gives")
 
     def _carry(self) -> None:
-        """Hand the states on; done before an iteration, so that the last results stay."""
-        # All are read before the first is written: back edges are simultaneous.
+        """Move results to states; done before an iteration, so that the last results remain."""
+        # Read all before writing any: back edges are simultaneous.
         slots = self._slots
         values = [slots[at] for _, at in self._plan.carries]
         for (to, _), value in zip(self._plan.carries, values, strict=True):
@@ -170,7 +172,7 @@ class Iterations:
             slots[to] = np.asarray(value).astype(dtype) if self._casts and dtype else value
 
     def _quick(self, index: int) -> tuple[int, bool]:
-        """Iterations from `index` on that only compute, until something asks for care."""
+        """Run iterations from `index` on without checks, until one is required."""
         stop = self._stop
         try:
             while stop is None or index < stop:
@@ -187,7 +189,7 @@ class Iterations:
         return index, False
 
     def _stretch(self, first: int, end: int) -> tuple[int, bool]:
-        """Iterations `first` to `end` without a look at anything but the sizes of states."""
+        """Run iterations `first` to `end`, checking only the sizes of states."""
         plan, slots, feeds, gathers = self._plan, self._slots, self._feeds, self._gathers
         compute, counter, condition = plan.compute, plan.counter, self._condition
         carries, index = plan.carries, first
@@ -223,5 +225,5 @@ class Iterations:
 def _size(value: Any) -> int:
     if isinstance(value, np.ndarray | np.generic):
         return value.nbytes
-    # A sequence that grows has no size of its own worth watching: it is always looked after.
+    # A sequence that grows has no single size to check: it always runs with checks.
     return -1 if value is None else -2 - len(value)

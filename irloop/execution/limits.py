@@ -1,4 +1,4 @@
-"""What a run may use before it is stopped."""
+"""Limits of a run."""
 
 from __future__ import annotations
 

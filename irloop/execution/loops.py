@@ -1,4 +1,4 @@
-"""What all loops have in common: how a body is fed, what is gathered, what zero iterations give."""
+"""Shared parts of all loops: feeding a body, collecting results, zero iterations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from irloop.graph.walk import node_path
 
 __all__ = ["UNDEFINED", "Loop", "LoopBody", "Outcome", "integer"]
 
-#: Slices are worked on all at once when there are at least so many, of at most so many bytes.
+#: Slices are processed all at once if there are at least so many, of at most so many bytes.
 FEWEST, LARGEST = 4, 2**28
 
 #: The code of the note that an output has no value, since its loop ran zero times.
@@ -42,7 +42,7 @@ class LoopBody:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a loop that ran left behind: the body's results, the count, what was gathered."""
+    """The result of a loop: the body's results, the count, the collected parts."""
 
     results: list[Any]
     count: int
@@ -50,12 +50,12 @@ class Outcome:
 
 
 class Loop:
-    """One loop node, ready to be called with a context and the node's inputs.
+    """One loop node, callable with a context and the node's inputs.
 
-    A subclass says how often to run and what to feed; the rest is the same for all.
+    A subclass decides the trip count and the feeds; the rest is shared.
     """
 
-    #: A state that comes back in another element type is converted to the one it started with.
+    #: A state that returns in another element type is converted to its initial one.
     converts = False
 
     def __init__(self, node: Node, body: LoopBody) -> None:
@@ -110,7 +110,7 @@ class Loop:
         return inputs[port.external]
 
     def finish(self, context: Context, outcome: Outcome) -> Any:
-        """The outputs of the node after at least one iteration."""
+        """The initial value of a state."""
         found: list[Any] = [None] * len(self.node.outputs)
         for port in self.ports.outputs:
             if isinstance(port, LastValue):
@@ -120,7 +120,7 @@ class Loop:
         return found[0] if len(found) == 1 else tuple(found)
 
     def without_iterations(self, context: Context, inputs: Sequence[Any]) -> Any:
-        """The outputs when the body never runs: states as they came, nothing gathered."""
+        """The outputs if the body never runs: initial states, nothing collected."""
         context.counted(self.node, 0)
         found: list[Any] = [None] * len(self.node.outputs)
         for port in self.ports.outputs:
@@ -141,7 +141,7 @@ class Loop:
         feeds: Sequence[Feed],
         trip: int | None,
     ) -> Outcome:
-        """Run at least once, from `values` by parameter; a `trip` of None sets no limit."""
+        """Run at least once, from `values` by parameter; a `trip` of None means no limit."""
         slots = self.program.slots(context)
         for parameter, value in values.items():
             slots[self.program.inputs[parameter]] = value
@@ -192,7 +192,7 @@ class Loop:
         return Outcome([slots[slot] for slot in self.program.outputs], count, gathered)
 
     def _worth_it(self, context: Context, feeds: Sequence[Feed], stop: int | None) -> bool:
-        """True when all slices together take little memory and are enough to gain time."""
+        """True when all slices together take little memory and are enough to save time."""
         if self._whole_plan is None or context.trace is not None or stop is None or stop < FEWEST:
             return False
         size = sum(feed.source.nbytes for feed in feeds)
@@ -202,7 +202,7 @@ class Loop:
     def _at_once(
         self, context: Context, slots: list[Any], feeds: Sequence[Feed], trip: int | None
     ) -> list[Feed]:
-        """Do what depends on slices alone for all of them; what is to be fed from then on."""
+        """Process all slices at once where possible; return the feeds for the remaining steps."""
         for slot, source, _ in feeds:
             slots[slot] = source if trip is None else source[:trip]
         try:

@@ -1,4 +1,4 @@
-"""How much an operation is going to allocate, known before it does."""
+"""Predicts the memory that an operation will allocate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["expands", "owned_bytes", "room_needed", "static_bytes", "type_of", "
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: An element of an output is at most so wide.
+#: No element of an output is wider than this.
 _WIDEST = 16
 
 
@@ -35,7 +35,7 @@ def expands(node: Node) -> bool:
 
 
 def owned_bytes(value: Any) -> int:
-    """Bytes that a value holds itself; a view of another array holds none."""
+    """The bytes that a value owns; a view of another array owns none."""
     if isinstance(value, np.ndarray):
         return value.nbytes if value.base is None else 0
     if isinstance(value, list):
@@ -55,7 +55,7 @@ def static_bytes(types: list[ValueType]) -> int | None:
 
 
 def type_of(value: Any) -> ValueType:
-    """The type of a value that is there."""
+    """The type of an existing value."""
     if value is None:
         return UNKNOWN_TYPE
     if isinstance(value, list):
@@ -64,7 +64,7 @@ def type_of(value: Any) -> ValueType:
 
 
 def room_needed(node: Node, values: list[Any], allowed: int | None) -> int:
-    """Bytes that the outputs of `node` will take; 0 where they are certainly few."""
+    """The bytes that the outputs of `node` will take; 0 if they are certainly few."""
     if allowed is None or node.bodies or isinstance(node.op, UnknownOp):
         return 0
     if not expands(node) and _product(values) * _WIDEST <= allowed // 16:
@@ -84,13 +84,13 @@ def _inferred(node: Node, values: list[Any]) -> int:
     try:
         types = node.op.infer(_Given(node, values))
     except (IrloopError, ValueError):
-        # The kernel will say what is wrong, better than a size could.
+        # The kernel reports the error, with more detail than a size.
         return 0
     return static_bytes(types) or 0
 
 
 class _Given(NodeArguments):
-    """NodeArguments whose values are all there."""
+    """`NodeArguments` whose values are all known."""
 
     __slots__ = ("_values",)
 
@@ -113,5 +113,5 @@ class _Given(NodeArguments):
 
 
 def value_bytes(types: Mapping[Value, ValueType], values: tuple[Value, ...]) -> int | None:
-    """Bytes of the outputs of a node as far as inference knows them."""
+    """The bytes of a node's outputs, as far as inference knows them."""
     return static_bytes([types.get(value, value.type) for value in values])

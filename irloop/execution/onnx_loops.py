@@ -25,9 +25,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class OnnxLoop(Loop):
     """Loop-1 ... Loop-25.
 
-    The specification lets a loop without `cond` ignore what its body says about going on; all
-    engines obey the body, and so does this. In the body the condition is true and has the rank
-    that the body declares, whatever was given and whatever the body gives: as in ONNX Runtime.
+    The specification says that a loop without `cond` ignores the condition of its body; all engines
+    obey
+    it, and so does irloop. As in ONNX Runtime, the condition that the body receives is true and has
+    the
+    rank that the body declares.
     """
 
     def __call__(self, context: Context, *inputs: Any) -> Any:
@@ -63,7 +65,7 @@ class OnnxScan(Loop):
         return self.finish(context, self.execute(context, values, feeds, count))
 
     def entering(self, inputs: Sequence[Any]) -> tuple[dict[int, Any], list[Feed]]:
-        """Values to start with by parameter, and what to feed.
+        """Initial values by parameter, and the feeds.
 
         Raises:
             StepError: when the scanned inputs differ in length or lack their axis.
@@ -103,9 +105,9 @@ class OnnxScan(Loop):
 
 
 class BatchedScan(OnnxScan):
-    """Scan-8: each item of the batch is scanned on its own, as far as its length says.
+    """Scan-8: each item of the batch is scanned on its own, up to its length.
 
-    What lies behind the end of a short item is 0, as ONNX Runtime fills it.
+    Elements after the end of a short item are 0, as in ONNX Runtime.
     """
 
     def __call__(self, context: Context, *inputs: Any) -> Any:

@@ -22,12 +22,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class _OpenVino(Loop):
-    """What both have in common: slices that keep their axis, states that are converted."""
+    """Shared parts of both: slices that keep their axis, states that are converted."""
 
     converts = True
 
     def values(self, inputs: Sequence[Any]) -> dict[int, Any]:
-        """What body parameters hold before the first iteration, by parameter."""
+        """The values of body parameters before the first iteration, by parameter."""
         return {
             port.parameter: self.entering(port.parameter, inputs[port.external])
             for port in self.ports.inputs
@@ -35,7 +35,7 @@ class _OpenVino(Loop):
         }
 
     def entering(self, parameter: int, value: Any) -> Any:
-        """A value as the body parameter sees it."""
+        """Convert a value to the form that the body parameter declares."""
         return value
 
     def source(self, port: Sliced, value: Any) -> tuple[Array, int]:
@@ -62,14 +62,14 @@ class _OpenVino(Loop):
         return array, axis
 
     def feed(self, port: Sliced, slices: Array) -> Feed:
-        """The slices [n, ...] of an input, ready to be given out one by one."""
+        """The slices [n, ...] of an input, one for each iteration."""
         return Feed(self.program.inputs[port.parameter], slices, f"input {port.external}")
 
 
 class OpenVinoLoop(_OpenVino):
-    """Loop-5. Input 0 is the trip count (-1: no limit), input 1 the first condition.
+    """Loop-5. Input 0 is the trip count (-1: no limit), input 1 the initial condition.
 
-    Slices do not limit the count; `start` and `end` of a sliced input are not looked at.
+    Slices do not limit the trip count; `start` and `end` of a sliced input are ignored.
     """
 
     def __call__(self, context: Context, *inputs: Any) -> Any:
@@ -92,13 +92,13 @@ class OpenVinoLoop(_OpenVino):
         array, axis = self.source(port, value)
         part = max(1, port.part_size)
         whole = array.shape[axis] // part * part
-        # Backwards, an incomplete slice is left over at the front.
+        # In reverse, an incomplete slice remains at the front.
         first = 0 if port.stride > 0 else array.shape[axis] - whole
         return _cut(array, axis, first, first + whole, part, backwards=port.stride < 0)
 
 
 class TensorIterator(_OpenVino):
-    """TensorIterator-1. As many iterations as slices, or as the range of an output says."""
+    """TensorIterator-1. The number of slices, or the range of an output, is the trip count."""
 
     def entering(self, parameter: int, value: Any) -> Any:
         type = self.body.parameters[parameter]
@@ -138,7 +138,7 @@ class TensorIterator(_OpenVino):
         return _cut(array, axis, low, high, abs(port.stride), backwards=port.stride < 0)
 
     def _range(self) -> int:
-        """Iterations without a sliced input: the range of a concatenated output, else one."""
+        """The trip count without a sliced input: the range of a concatenated output, else one."""
         for port in self.ports.outputs:
             if isinstance(port, Concatenated) and port.start >= 0 and port.end >= 0:
                 length, step = abs(port.end - port.start), abs(port.stride)
@@ -156,7 +156,7 @@ class TensorIterator(_OpenVino):
 def _cut(array: Array, axis: int, low: int, high: int, part: int, *, backwards: bool) -> Array:
     """Slices [n, ..., part, ...] of elements low..high; elements in a slice keep their order."""
     moved = np.moveaxis(array, axis, 0)[low:high]
-    # Not by -1: another axis may have no elements.
+    # Not -1: another axis may have no elements.
     parts = moved.reshape((len(moved) // part, part, *moved.shape[1:]))
     ordered = parts[::-1] if backwards else parts
     return np.moveaxis(ordered, 1, axis + 1)

@@ -1,9 +1,10 @@
 """A compiled graph: a flat list of bound steps over numbered slots.
 
-Slot 0 always holds None (an omitted input) and slot 1 the `Context` of the run, which control
-flow and state take as their first argument. There are two ways to run the same steps: `run`
-looks at memory, time and the trace at every step; `sweep` does nothing but compute and is used
-for the later iterations of loops whose sizes the first one has shown to be small.
+Slot 0 always holds None (an omitted input) and slot 1 the `Context` of the run, the first argument
+of
+control flow and state. The same steps run in two ways: `run` checks memory, time and the trace at
+every step; `sweep` only computes, for later iterations of loops whose first one has shown that
+sizes are small.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ __all__ = ["CONTEXT", "NOTHING", "SMALL", "Context", "Program", "Step", "run", "
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Steps whose values together take less than this many bytes need no care.
+#: Steps whose values together take fewer bytes run without checks.
 SMALL = 16 * 2**20
 
-#: The slots with a fixed meaning, and the first one that is free.
+#: The slots with a fixed meaning, and the first free one.
 NOTHING, CONTEXT, FIRST_FREE = 0, 1, 2
 
 
 class Step(NamedTuple):
-    """One operation: `fn` of the slots `ins` fills `outs`; then `frees` are needed no more.
+    """One operation: `fn` of the slots `ins` fills `outs`; `frees` are not needed afterwards.
 
-    `size` is the number of bytes that the outputs take, where that is known beforehand.
+    `size` is the number of bytes of the outputs, if it is known beforehand.
     """
 
     fn: Kernel
@@ -50,7 +51,7 @@ class Step(NamedTuple):
 
 @dataclass(slots=True)
 class Context:
-    """What one run shares with all nested programs."""
+    """The state that one run shares with all nested programs."""
 
     limits: Limits
     trace: Tracer | None = None
@@ -69,19 +70,19 @@ class Context:
         self.deadline = None if seconds is None else time.monotonic() + seconds
 
     def counted(self, loop: Node, count: int) -> None:
-        """Remember how often a loop ran."""
+        """Record the number of iterations of a loop."""
         self.counts.setdefault(loop, set()).add(count)
 
     def stopped_early(self, loop: Node) -> None:
-        """Remember that its condition ended a loop before its trip count did."""
+        """Record that its condition ended a loop before its trip count."""
         self.stopped.add(loop)
 
     def took(self, node: Node, label: str) -> None:
-        """Remember which branch was taken."""
+        """Record which branch was taken."""
         self.branches.setdefault(node, set()).add(label)
 
     def check_time(self, node: Node) -> None:
-        """Fail when the time is over."""
+        """Raise when time has run out."""
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise StepError(
                 node,
@@ -91,7 +92,7 @@ class Context:
             )
 
     def check_memory(self, node: Node, more: int) -> None:
-        """Fail when `more` bytes do not fit any longer."""
+        """Raise when `more` bytes exceed the limit."""
         allowed = self.limits.memory_bytes
         if allowed is not None and self.live + more > allowed:
             raise StepError(
@@ -106,11 +107,13 @@ class Context:
 
 @dataclass(slots=True)
 class Program:
-    """Steps over slots. `template` is the state of the slots at the start, constants filled in.
+    """Steps over slots. `template` holds the slots at the start, with constants filled in.
 
-    `prologue` are the steps of a body that give the same in every iteration; `fixed` are the
-    slots that keep their value through all iterations. `whole` are steps over all slices at
-    once, `rest` the steps that are then left for an iteration.
+    `prologue` are the steps of a body with the same result in every iteration; `fixed` are the
+    slots
+    that keep their value through all iterations. `whole` are steps over all slices at once, `rest`
+    the
+    steps that then remain for each iteration.
     """
 
     inputs: tuple[int, ...]
@@ -138,7 +141,7 @@ class Program:
         return slots
 
     def call(self, context: Context, arguments: Sequence[Any]) -> list[Any]:
-        """Run once from the values of the inputs to those of the outputs."""
+        """Run once: from the values of the inputs to those of the outputs."""
         slots = self.slots(context)
         for slot, value in zip(self.inputs, arguments, strict=True):
             slots[slot] = value
@@ -149,14 +152,14 @@ class Program:
 
 
 def tame(steps: Sequence[Step]) -> bool:
-    """True when it is known beforehand that the steps take little memory."""
+    """True when the steps are known to take little memory."""
     sizes = [step.size for step in steps]
     known = [size for size in sizes if size is not None]
     return len(known) == len(sizes) and sum(known) < SMALL
 
 
 def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
-    """Run `steps` with memory, time and trace looked after; returns the bytes they produced.
+    """Run `steps` with checks of memory, time and trace; return the bytes they produced.
 
     Raises:
         StepError: of the first step that fails.
@@ -175,10 +178,11 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
         except StepError:
             raise
         except Exception as error:
-            # Whatever a kernel stumbles over is an error of this node: only ours may leave.
+            # Any exception of a kernel is an error of this node: only irloop's own exceptions may
+            # leave.
             raise failure_of(node, error) from error
         if not _store(result, outs, slots, node):
-            # `sweep` takes what kernels give as it is.
+            # `sweep` stores the results of kernels unchanged.
             produced += SMALL
         if context.trace is not None:
             _tell(context, context.trace, node, ins, slots, outs)
@@ -193,7 +197,7 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
 
 
 def _store(result: Any, outs: tuple[int, ...], slots: list[Any], node: Node) -> bool:
-    """Fill the slots of a step; False when a result had to be made an array first."""
+    """Fill the slots of a step; False if a result had to be converted to an array first."""
     if len(outs) == 1:
         slots[outs[0]] = _as_value(result)
         return slots[outs[0]] is result
@@ -206,7 +210,7 @@ def _store(result: Any, outs: tuple[int, ...], slots: list[Any], node: Node) -> 
 
 
 def _as_value(value: Any) -> Any:
-    """Strings and Python numbers that slipped through a kernel become arrays again."""
+    """Convert strings and Python numbers from a kernel to arrays."""
     if value is None or isinstance(value, np.ndarray | np.generic | list):
         return value
     return np.asarray(value, dtype=object if isinstance(value, str | bytes) else None)
@@ -231,7 +235,7 @@ def _tell(
 
 
 def sweep(steps: Sequence[Step]) -> Callable[[list[Any]], None]:
-    """One function that runs `steps` over slots without looking at anything.
+    """One function that runs `steps` over slots without checks.
 
     Raises (when called):
         StepError: of the step that fails.
@@ -257,7 +261,7 @@ def sweep(steps: Sequence[Step]) -> Callable[[list[Any]], None]:
         except StepError:
             raise
         except Exception as error:
-            # As in `run`: a kernel's own exception is an error of its node.
+            # As in `run`: an exception of a kernel is an error of its node.
             raise failure_of(nodes[out], error) from error
 
     return compute
@@ -267,7 +271,7 @@ _Entry = tuple[Kernel, int, int, int, tuple[tuple[int, ...], tuple[int, ...]]]
 
 
 def _entry(step: Step) -> _Entry:
-    """A step in the form `sweep` reads fastest: one or two inputs and one output are plain."""
+    """A step in the form that `sweep` reads fastest: one or two inputs and one output are plain."""
     first = step.ins[0] if len(step.ins) in (1, 2) and len(step.outs) == 1 else -1
     second = step.ins[1] if len(step.ins) == 2 and len(step.outs) == 1 else -1
     return step.fn, first, second, step.outs[0], (step.ins, step.outs)

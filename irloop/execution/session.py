@@ -1,4 +1,4 @@
-"""Running a model: what goes in is checked, what comes out is named."""
+"""Runs a model: checks the inputs, names the outputs."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ def run(
     limits: Limits | None = None,
     trace: Tracer | None = None,
 ) -> dict[str, Any]:
-    """The outputs of `model` by name, in the order of the model.
+    """Run `model` and return its outputs by name, in the order of the model.
 
     Args:
-        model: a model of either dialect; each runs as its own specification says.
+        model: a model of either dialect; each runs by its own specification.
         inputs: arrays by parameter or tensor name, or by position. Lists and numbers become
             arrays of the declared type; arrays must have it already.
-        limits: bounds on iterations, memory and time.
+        limits: limits of iterations, memory and time.
         trace: called after every node, in every iteration.
 
     Raises:
         UsageError: for an input that is missing, unknown, or of another type or shape.
         UnsupportedError: naming every operation that cannot be run.
-        ExecutionError: naming the node and the iteration in which running went wrong.
+        ExecutionError: naming the node and the iteration in which running failed.
         LimitError: when a limit is reached.
     """
     session = Session(model, hoist=trace is None)
@@ -61,7 +61,7 @@ def run(
 
 
 class Session:
-    """A compiled model and the variables that it keeps from run to run."""
+    """A compiled model with the variables that it keeps between runs."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Session:
         self.stopped: set[Node] = set()
 
     def reset(self) -> None:
-        """Forget the variables."""
+        """Reset the variables."""
         self._variables.clear()
 
     def run(
@@ -111,7 +111,7 @@ class Session:
         context = Context(limits or Limits(), trace, self._variables)
         context.start()
         try:
-            # Overflow and division by zero are values here, not events.
+            # Overflow and division by zero give values here, not warnings.
             with silence():
                 results = self._program.call(context, arguments)
         except StepError as failure:
@@ -134,7 +134,7 @@ def input_names(graph: Graph) -> tuple[str, ...]:
 
 
 def output_names(graph: Graph) -> tuple[str, ...]:
-    """The names of the outputs, in order; a name that stands twice is numbered."""
+    """The names of the outputs, in order; a repeated name gets a number."""
     names = [node.name for node in graph.results]
     twice = {name for name, count in Counter(names).items() if count > 1}
     seen: Counter[str] = Counter()
@@ -202,7 +202,7 @@ def _conform(node: Node, value: Any, type: ValueType) -> Any:
             raise _refused(node, type, value)
         return [_conform(node, item, type.item) for item in value]
     if isinstance(value, list) and type.element is ElementType.DYNAMIC:
-        # A type nobody declared: a list of arrays can only be a sequence.
+        # Without a declared type, a list of arrays can only be a sequence.
         return value
     if value is None:
         raise _refused(node, type, value)

@@ -1,4 +1,4 @@
-"""Outputs that gather one part from every iteration."""
+"""Collects one part from every iteration for concatenated outputs."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["Stack", "empty_value", "join", "nothing_joined"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: How many parts to make room for when nobody knows how many will come.
+#: The number of parts to allocate at first if their number is unknown.
 FIRST_ROOM = 16
 
 
 class Stack:
-    """Parts of one shape, written into one array [n, ...] as they come."""
+    """Parts of one shape, written into one array [n, ...]."""
 
     __slots__ = ("_buffer", "_context", "_exact", "_name", "_node", "_shape")
 
     def __init__(self, node: Node, name: str, context: Context, exact: int | None) -> None:
-        """`exact` is the number of parts where it is certain."""
+        """`exact` is the number of parts if it is certain."""
         self._node = node
         self._name = name
         self._context = context
@@ -92,7 +92,7 @@ class Stack:
 
 
 def join(parts: Array, port: Concatenated | ScanOutput) -> Array:
-    """The output that `parts` [n, ...] make: stacked along a new axis or joined along one."""
+    """Make the output from `parts` [n, ...]: stacked along a new axis or concatenated along one."""
     if isinstance(port, ScanOutput):
         ordered = parts[::-1] if port.reverse else parts
         return np.moveaxis(ordered, 0, normal_axis(port.axis, parts.ndim))
@@ -106,7 +106,7 @@ def join(parts: Array, port: Concatenated | ScanOutput) -> Array:
 
 
 def nothing_joined(port: Concatenated | ScanOutput, type: ValueType) -> Array:
-    """The output of a loop that ran zero times; dimensions that nobody knows are 0."""
+    """The output of a loop that ran zero times; unknown dimensions are 0."""
     if not isinstance(type, TensorType) or type.shape.dims is None:
         return np.zeros((0,), _dtype(type))
     dims = [dim if isinstance(dim, int) else 0 for dim in type.shape.dims]

@@ -1,4 +1,4 @@
-"""Variables that live from one run to the next: ReadValue and Assign of OpenVINO."""
+"""Variables that live between runs: ReadValue and Assign of OpenVINO."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irloop.graph.types import UNKNOWN_TYPE
 __all__ = ["STATEFUL", "stateful_kernel"]
 
 _READING = (state.ReadValue, state.ReadValue6)
-#: Operations that the executor runs itself, since their result is no function of their inputs.
+#: Operations that the executor runs itself, because their result depends on more than their inputs.
 STATEFUL = (state.Assign, state.Assign6, *_READING)
 
 

@@ -1,4 +1,4 @@
-"""Watching a run: every node, in every iteration."""
+"""Traces a run: every node, in every iteration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True, slots=True)
 class TraceEvent:
-    """One node was run. `iterations` holds the number of each loop around it, outermost first.
+    """A node ran. `iterations` holds the iteration of each loop around it, outermost first.
 
     Values are arrays, lists of arrays (sequences) or None (an omitted input).
     """
@@ -31,7 +31,7 @@ class TraceEvent:
 
     @property
     def path(self) -> str:
-        """The way to the node through bodies, as in ``Loop_7/body/Mul_4``."""
+        """The path of the node through bodies, as in ``Loop_7/body/Mul_4``."""
         return node_path(self.node)
 
 
@@ -41,7 +41,7 @@ Tracer = Callable[[TraceEvent], None]
 class TextTracer:
     """Writes one line for each output: path, iteration, type, shape, range, NaN.
 
-    A NaN whose node had none in its inputs is marked as born there.
+    A NaN is marked as new if no input of its node had one.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -51,7 +51,7 @@ class TextTracer:
         place = event.path
         if event.iterations:
             place += "[" + ",".join(map(str, event.iterations)) + "]"
-        # What has a body only passes on what was born inside.
+        # A node with bodies only passes on NaNs that are new inside.
         clean = not event.node.bodies and not any(map(_has_nan, event.inputs))
         for index, value in enumerate(event.outputs):
             port = f".{index}" if len(event.outputs) > 1 else ""

@@ -1,4 +1,4 @@
-"""Types of body values as inference finds them, without leaving a trace in the model."""
+"""Infers the types of body values without changing the model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["body_types"]
 
 
 def body_types(graph: Graph) -> dict[Value, ValueType]:
-    """The types of all values of a model that has loops; of others what is declared suffices.
+    """The types of all values of a model with loops; other models need only declared types.
 
     A loop that runs zero times gives outputs whose shape only inference knows.
     """
@@ -27,7 +27,7 @@ def body_types(graph: Graph) -> dict[Value, ValueType]:
 
 
 def _both(inferred: ValueType, declared: ValueType) -> ValueType:
-    """What inference and the file say together; inference where they contradict each other."""
+    """Combine the inferred and the declared type; the inferred one wins."""
     if not isinstance(inferred, TensorType) or not isinstance(declared, TensorType):
         return inferred
     shape = inferred.shape.refine(declared.shape)

@@ -1,9 +1,8 @@
-"""Work of a body that depends on slices alone, done once over the whole axis.
+"""Steps of a body that depend on slices alone, computed once over the whole axis.
 
-In an iteration such a step sees one slice; here it sees all of them, [n, ...]. Only operations
-are taken for which that makes no difference: those that work element by element, those that
-only give a slice another shape, and products with a matrix that does not change (the same
-products, added up by one larger call).
+In an iteration such a step sees one slice; here it sees all of them, [n, ...]. Only operations for
+which that makes no difference are taken: elementwise ones, those that only reshape a slice, and
+products with an invariant matrix (the same products, summed by one larger call).
 """
 
 from __future__ import annotations
@@ -23,7 +22,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def over_whole_axis(node: Node, kernel: Kernel, whole: Sequence[bool]) -> Kernel | None:
-    """The kernel of a step whose inputs marked in `whole` hold all slices; None if it has none."""
+    """The kernel of a step whose inputs marked in `whole` hold all slices; None if there is
+    none.
+    """
     name = node.op.type
     if len(node.outputs) != 1:
         return None
@@ -48,7 +49,7 @@ def _binary(kernel: Kernel, whole: Sequence[bool]) -> Kernel:
 
 
 def _aligned(operand: Array, whole: bool, rank: int) -> Array:
-    """Slices with ones in front, so that they broadcast as each of them would."""
+    """Insert axes of size 1 so that stacked slices broadcast like single ones."""
     if not whole:
         return operand
     count, *dims = operand.shape

@@ -1,9 +1,10 @@
-"""Floating point computed in a wider type than the model names.
+"""Computes floating point in a wider type than the model declares.
 
 OpenVINO's CPU computes half precision in single precision with its f32 hint: an IR of f16 or bf16
-is mostly a compressed f32 model, and its numbers are meant to be those of f32, rounded once where
-they leave. ONNX states the precision of every operation, and gets it. Double precision for
-everything is what the error of an engine is measured against.
+is
+usually a compressed f32 model, and its outputs are those of f32, rounded once. ONNX defines the
+precision of every operation, and irloop follows it. Double precision for everything serves as the
+reference for the error of an engine.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _ELEMENTS = {
     np.dtype(np.float32): ElementType.F32,
 }
 
-#: Which element type is computed in which other one.
+#: For each element type, the type to compute it in.
 Wider = Mapping[ElementType, ElementType]
 
 NONE: Wider = {}
@@ -39,7 +40,7 @@ DOUBLE: Wider = {
 
 
 def widened(value: Any, wider: Wider) -> Any:
-    """An array in the type that it is computed in."""
+    """Convert an array to the type it is computed in."""
     if isinstance(value, list):
         return [widened(item, wider) for item in value]
     element = _ELEMENTS.get(getattr(value, "dtype", None))
@@ -48,17 +49,17 @@ def widened(value: Any, wider: Wider) -> Any:
 
 
 def widened_type(found: ValueType, wider: Wider) -> ValueType:
-    """The type that a value has while it is computed with."""
+    """The type of a value during the computation."""
     if isinstance(found, TensorType) and found.element in wider:
         return TensorType(wider[found.element], found.shape)
     return found
 
 
 def widened_op(op: Op, wider: Wider) -> Op:
-    """An operation that would make a narrow type, making the wider one."""
-    # Every subclass of Op is made a dataclass as it is defined; Op itself is none.
+    """Replace an operation that makes a narrow type by one that makes the wider type."""
+    # Every subclass of Op becomes a dataclass when it is defined; Op itself is none.
     if not op.pure:
-        # Random bits become other numbers in another type.
+        # Random bits give other numbers in another type.
         return op
     attributes: Any = op
     made = {item.name: getattr(op, item.name) for item in fields(attributes)}
@@ -71,11 +72,11 @@ def widened_op(op: Op, wider: Wider) -> Op:
 
 
 def rounded(value: Any, declared: ValueType, wider: Wider) -> Any:
-    """A value that leaves, in the precision that it is declared to have."""
+    """Round an output to its declared precision."""
     if isinstance(value, list) and isinstance(declared, SequenceType):
         return [rounded(item, declared.item, wider) for item in value]
     if isinstance(declared, TensorType) and declared.element in wider and value is not None:
-        # What half precision cannot hold becomes an infinity there.
+        # Numbers beyond half precision become infinite.
         with np.errstate(over="ignore"):
             return np.asarray(value).astype(declared.element.numpy())
     return value

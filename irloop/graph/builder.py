@@ -1,4 +1,4 @@
-"""Building a new graph, node by node, with types known from the first moment."""
+"""Builds a new graph node by node; types are inferred immediately."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ __all__ = ["Builder", "Names"]
 
 
 class Names:
-    """Names already taken, shared by a graph and all its bodies."""
+    """The names in use, shared by a graph and all its bodies."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
         self._next: dict[str, int] = {}
 
     def reserve(self, name: str) -> None:
-        """Mark a name as taken, for names that have to stay as they are."""
+        """Reserve a name that must be kept."""
         self._taken.add(name)
 
     def fresh(self, wish: str) -> str:
-        """`wish` when it is free, else `wish` with the first free number."""
+        """Return `wish` if it is free, else `wish` with the first free number."""
         name = wish
         stem = re.sub(r"_\d+$", "", wish) or wish
         while name in self._taken:
@@ -43,10 +43,11 @@ class Names:
 
 
 class Builder:
-    """Appends nodes to one graph; each is inferred as it is made.
+    """Appends nodes to one graph and infers each of them.
 
-    Builders of bodies share `names` and `inference` with the builder of the outer graph.
-    `location` and `prefix` are taken over by what is emitted: set them per source node.
+    Builders of bodies share `names` and `inference` with the builder of the outer graph. New nodes
+    get
+    `location` and `prefix`: set them for each source node.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Builder:
         key = (element, array.shape, array.tobytes() if array.size <= 64 else b"")
         shared = array.size <= 64 and element is not ElementType.STRING
         known = self._constants.get(key) if shared else None
-        # A constant that was erased since is made again.
+        # The shared constant was erased: make it again.
         if known is not None and known.producer.graph is self.graph:
             return known
         value = self.tensor(ArrayTensor(array, element), name)
@@ -113,7 +114,7 @@ class Builder:
         bodies: tuple[Body, ...] = (),
         types: tuple[ValueType, ...] = (),
     ) -> Node:
-        """Append a node; `n_outputs` defaults to what the op class says.
+        """Append a node; `n_outputs` defaults to that of the op class.
 
         Raises:
             InferenceError: when the inputs contradict the operation's specification.
@@ -140,7 +141,7 @@ class Builder:
         return self.emit(op, *inputs, name=name).outputs[0]
 
     def constant_of(self, value: Value) -> Array | None:
-        """The value of a small constant, folded where needed, or None."""
+        """The value of a small constant, folded if needed, or None."""
         return self.inference.constant(value)
 
     def _name(self, type_name: str) -> str:
@@ -148,7 +149,7 @@ class Builder:
 
 
 def element_of(value: Value) -> ElementType:
-    """The element type of a tensor value; `DYNAMIC` when it is not known or no tensor."""
+    """The element type of a tensor value; `DYNAMIC` if it is unknown or not a tensor."""
     return value.type.element if isinstance(value.type, TensorType) else ElementType.DYNAMIC
 
 

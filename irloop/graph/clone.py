@@ -42,10 +42,9 @@ def clone_graph(graph: Graph) -> Graph:
 
 
 def clone_upstream(node: Node, known: Mapping[Value, Tensor] = MappingProxyType({})) -> Graph:
-    """A graph without inputs that gives the outputs of a copy of `node`.
+    """A graph without inputs that computes the outputs of a copy of `node`.
 
-    The node must depend on no parameter, but for those whose tensors are `known`. Constants share
-    their data.
+    The node must not depend on a parameter. Constants share their data.
     """
     assert node.graph is not None
     needed, pending = {node}, [node]
@@ -77,8 +76,8 @@ def clone_into(
 ) -> list[Value]:
     """Copy the nodes of `source` into the rewriter's graph, before a node or at the end.
 
-    `parameters` stand for the parameters of `source`; what its results read is returned.
-    `suffix` ends the names of the copies.
+    `parameters` replace the parameters of `source`; the values that its results read are returned.
+    `suffix` is appended to the names of the copies.
     """
     values: dict[Value, Value] = dict(zip(source.inputs, parameters, strict=True))
     for node in source.nodes:

@@ -1,4 +1,4 @@
-"""What a node says about itself to people: attributes, small constants."""
+"""Describes a node for people: attributes, small constants."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from irloop.graph.op import Constant, UnknownOp
 
 __all__ = ["attributes", "constant"]
 
-#: Constants of more elements are told by their type only.
+#: Larger constants are described by their type only.
 SHOWN = 4
 
 
@@ -21,7 +21,7 @@ def attributes(node: Node) -> dict[str, Any]:
     if isinstance(node.op, UnknownOp):
         return dict(node.op.attributes)
     found = {}
-    # The type checker knows operations as dataclasses only by their transform.
+    # To the type checker operations are dataclasses only by their transform.
     op: Any = node.op
     for item in fields(op):
         value = getattr(op, item.name)
@@ -31,12 +31,12 @@ def attributes(node: Node) -> dict[str, Any]:
 
 
 def constant(op: Constant) -> str:
-    """A constant's elements where they are few, else its type."""
+    """The elements of a small constant, else its type."""
     if op.tensor.count <= SHOWN and op.tensor.element.bits >= 8:
         try:
             return _numbers(op.tensor.numpy().tolist())
         except (ValueError, OSError):
-            # The weights are missing or too short; the type still says something.
+            # The weights are missing or too short; the type is still known.
             return f"const {op.tensor.type}"
     return f"const {op.tensor.type}"
 

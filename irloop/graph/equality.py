@@ -1,4 +1,4 @@
-"""Are two graphs the same, node by node? For tests of what is to change nothing."""
+"""Compares two graphs node by node, for tests of changes that must have no effect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["difference", "model_difference"]
 
 
 def model_difference(left: Model, right: Model) -> str | None:
-    """The first thing in which two models differ, where they come from apart; None for none."""
+    """The first difference of two models, apart from their origin; None if there is none."""
     for name in ("dialect", "version", "opsets", "metadata"):
         pair = getattr(left, name), getattr(right, name)
         if pair[0] != pair[1]:
@@ -83,5 +83,5 @@ def _same_op(one: Op, two: Op) -> bool:
         left, right = one.tensor, two.tensor
         same = left.element is right.element and left.shape == right.shape
         return same and bytes(left.raw()) == bytes(right.raw())
-    # A NaN among the attributes is equal in its text only.
+    # A NaN among the attributes equals itself as text only.
     return type(one) is type(two) and (one == two or repr(one) == repr(two))

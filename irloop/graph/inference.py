@@ -1,8 +1,7 @@
-"""Inference of element types, shapes and small constants through a graph and its bodies.
+"""Infers element types, shapes and small constants through a graph and its bodies.
 
-`Inference` asks each op class (`Op.infer`) and keeps what it learnt on the way: constants
-that fold (`constant`) and integer vectors of which some entries are known (`dims`), which is
-what shapes computed inside a model are made of.
+`Inference` asks each op class (`Op.infer`) and remembers folded constants (`constant`) and partly
+known integer vectors (`dims`), which is what shape computations inside a model consist of.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Inference", "NodeArguments"]
 
-#: Constants of more elements than this are not folded: they are weights, not shapes.
+#: Larger constants are not folded: they are weights, not shapes.
 FOLD_LIMIT = 4096
 
-#: States that change in every nested loop multiply the visits; a hostile file could go on forever.
+#: States that change in every nested loop multiply the visits; a hostile file could run for ever.
 VISIT_LIMIT = 5_000_000
 
 
@@ -127,7 +126,7 @@ class NodeArguments:
 
     @contextmanager
     def errors_ignored(self) -> Iterator[None]:
-        """Forget the errors that are found inside: what is never run may contradict itself."""
+        """Drop the errors found in the block: a body that never runs may contradict itself."""
         errors = self._inference.errors
         before = len(errors)
         try:
@@ -149,10 +148,11 @@ class NodeArguments:
         *,
         kind: InferenceKind = "operands",
     ) -> InferenceError:
-        """An error that names this node; raise it.
+        """Make an error that names this node; the caller raises it.
 
-        `kind` is "elements" where element types do not go together and "range" where an axis, a
-        number or a word of an attribute is none that the operation has.
+        `kind` is "elements" where element types do not go together, and "range" where the operation
+        does
+        not have that axis, number or word.
         """
         return InferenceError(
             f"{self.node.op.label} {node_path(self.node)!r}: {message}",
@@ -164,10 +164,11 @@ class NodeArguments:
 
 
 class Inference:
-    """Infers graphs and remembers the constants it met.
+    """Infers graphs and remembers the constants it found.
 
-    With `tolerant` an operation that contradicts itself gets its declared types and the error
-    is kept in `errors`; otherwise the error is raised.
+    With `tolerant`, an operation that contradicts itself gets its declared types and the error is
+    kept
+    in `errors`; otherwise the error is raised.
     """
 
     def __init__(self, *, tolerant: bool = False) -> None:
@@ -186,7 +187,7 @@ class Inference:
         types: Sequence[ValueType] | None = None,
         constants: Mapping[int, Array] | None = None,
     ) -> None:
-        """Set the type of every value of `graph`, starting from its parameters.
+        """Infer the type of every value of `graph`, starting from its parameters.
 
         Raises:
             InferenceError: when an operation contradicts itself and this is not tolerant.
@@ -195,7 +196,7 @@ class Inference:
             known = constants or {}
             seen = (len(graph), tuple(types), {at: known[at].tobytes() for at in sorted(known)})
             if self._seen.get(graph) == seen:
-                # Nested loops would otherwise be inferred again at every level above them.
+                # Otherwise a nested loop would be inferred again for every loop around it.
                 return
             self._seen[graph] = seen
             for node, given in zip(graph.parameters, types, strict=True):
@@ -240,7 +241,7 @@ class Inference:
         self._fold(node, args)
 
     def declare(self, value: Value, type: ValueType) -> None:
-        """Let `type` say what inference does not find out about `value`."""
+        """Use `type` where inference of `value` finds nothing."""
         self._declared[value] = type
         value.type = _completed(value.type, type)
 
@@ -249,7 +250,7 @@ class Inference:
         return self._declared.get(value, value.type)
 
     def hint(self, value: Value, type: ValueType) -> None:
-        """Let dimensions that inference does not find out be those of `type`."""
+        """Use the dimensions of `type` where inference finds none."""
         if isinstance(type, TensorType) and type.shape.dims is not None:
             self._hints[value] = type
 
@@ -293,7 +294,9 @@ class Inference:
         try:
             with np.errstate(all="ignore"):
                 result = node.op.kernel_of_constants(len(node.outputs))(*inputs)
-        except Exception:  # a kernel that refuses leaves the value unknown; running reports it
+        except (
+            Exception
+        ):  # A kernel that raises leaves the value unknown; running it reports the error.
             return
         results = result if isinstance(result, tuple) else (result,)
         for value, array in zip(node.outputs, results, strict=False):
@@ -313,7 +316,7 @@ class Inference:
 
 
 def _reads_codes(node: Node) -> bool:
-    """True when an input is held as codes, which a kernel alone would take for numbers."""
+    """True when an input is stored as codes, which a kernel alone would read as numbers."""
     types = (value.type for value in node.inputs if value is not None)
     return any(isinstance(t, TensorType) and t.element is ElementType.NF4 for t in types)
 

@@ -1,17 +1,17 @@
-"""How a body is wired to the operation that owns it: port maps and back edges, typed.
+"""The wiring of a body to the operation that owns it: port maps and back edges, typed.
 
-All numbers are positions, never identifiers of a file format: `external` counts the inputs
-(or outputs) of the owning node, `parameter` the parameters of the body, `result` its results.
+All numbers are positions, never identifiers of a file format: `external` counts the inputs (or
+outputs) of the owning node, `parameter` the parameters of the body, `result` its results.
 
 ==================  =====================================================================
 record              meaning
 ==================  =====================================================================
 `Invariant`         the same outer value in every iteration (a captured value in ONNX)
-`Carried`           starts from an outer value, afterwards the body result that is carried back
+`Carried`           starts from an outer value, then holds the body result of its back edge
 `Sliced`            IR: iteration i sees slice i of an axis; the axis stays, of size `part_size`
 `ScanInput`         ONNX Scan: iteration i sees element i of an axis; the axis is dropped
 `LastValue`         the value of a body result after the last iteration
-`Concatenated`      IR: the results of all iterations, joined along an axis they have
+`Concatenated`      IR: the results of all iterations, concatenated along an existing axis
 `ScanOutput`        ONNX: the results of all iterations, stacked along a new axis
 ==================  =====================================================================
 """
@@ -52,11 +52,12 @@ class Carried(Record):
 
 
 class Sliced(Record):
-    """Slices of input `external` along `axis`, which they keep.
+    """Slices of input `external` along `axis`; they keep the axis.
 
-    `start` and `end` bound the range as OpenVINO counts it: a negative value v means
-    N + 1 + v, so 0..-1 is everything. A negative `stride` walks from the end. A Loop does not look
-    at the range: its slices begin at an end of the axis.
+    `start` and `end` bound the range in OpenVINO's counting: a negative value v means N + 1 + v, so
+    0..-1 is everything. A negative `stride` starts at the end. A Loop ignores the range: its slices
+    start
+    at an end of the axis.
     """
 
     external: int
@@ -69,7 +70,7 @@ class Sliced(Record):
 
 
 class ScanInput(Record):
-    """Elements of input `external` along `axis`, which they lose; backwards if `reverse`."""
+    """Elements of input `external` along `axis`, without that axis; in reverse if `reverse`."""
 
     external: int
     parameter: int

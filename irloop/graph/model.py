@@ -79,7 +79,7 @@ Use = tuple["Node", int]
 
 @dataclass(slots=True)
 class Body:
-    """A graph owned by a node, and how the two are wired. `label` is body, then or else."""
+    """A graph owned by a node, and its wiring. `label` is body, then or else."""
 
     label: str
     graph: Graph
@@ -128,12 +128,12 @@ class Node:
 
     @property
     def following(self) -> Node | None:
-        """The node behind this one in its graph; None for the last."""
+        """The next node in its graph; None for the last."""
         return self._next
 
     @property
     def read_inputs(self) -> tuple[Value | None, ...]:
-        """The inputs that the operation reads; engines ignore more than it has."""
+        """The inputs that the operation reads; engines ignore further ones."""
         limit = self.op.arity[1]
         return self.inputs if limit is None or self.bodies else self.inputs[:limit]
 
@@ -149,10 +149,11 @@ class Node:
 
 
 class Graph:
-    """Parameters, results and the nodes between them, in an order that can be run.
+    """Parameters, results and the nodes between them, in an executable order.
 
-    The nodes form a linked list: iterating while nodes are added or removed is safe; a node
-    added behind the current one is still visited.
+    The nodes form a linked list: iterating while nodes are added or removed is safe; a node added
+    after
+    the current one is still visited.
     """
 
     __slots__ = ("_first", "_last", "_size", "name", "owner", "parameters", "results")
@@ -213,7 +214,7 @@ class Graph:
         return value
 
     def add_result(self, value: Value, name: str, location: Location = NOWHERE) -> Node:
-        """Append an output that gives `value`."""
+        """Append an output that returns `value`."""
         node = Node(Result(), name, location)
         node.graph = self
         node.inputs = (value,)
@@ -241,7 +242,7 @@ class Graph:
         bodies: tuple[Body, ...] = (),
         location: Location = NOWHERE,
     ) -> Node:
-        """Append a node behind all others; its inputs must stand before it or be parameters."""
+        """Append a node after all others; its inputs must precede it or be parameters."""
         node = make_node(op, name, inputs, n_outputs, types, names, bodies, location)
         link(self, node, before=None)
         return node
@@ -260,14 +261,14 @@ def make_node(
     bodies: tuple[Body, ...] = (),
     location: Location = NOWHERE,
 ) -> Node:
-    """A node with its outputs, its uses recorded, in no graph yet (for `Graph`, `Rewriter`)."""
+    """A node with its outputs and recorded uses, in no graph yet (for `Graph`, `Rewriter`)."""
     node = Node(op, name, location)
     node.inputs = inputs
     for position, value in enumerate(inputs):
         if value is not None:
             value._uses[(node, position)] = None
     if n_outputs == 1:
-        # Nearly every node; building a large graph is mostly this.
+        # Nearly every node takes this path, which dominates building a large graph.
         type = types[0] if types else UNKNOWN_TYPE
         node.outputs = (Value(node, 0, type, names[0] if names else ()),)
     else:
@@ -303,7 +304,7 @@ def link(graph: Graph, node: Node, before: Node | None) -> None:
 
 
 def unlink(node: Node) -> None:
-    """Take `node` out of its graph's list; its own links stay, so a running walk goes on."""
+    """Remove `node` from its graph's list; its own links stay, so a running iteration continues."""
     graph = node.graph
     assert graph is not None
     if node._previous is None:
@@ -320,11 +321,12 @@ def unlink(node: Node) -> None:
 
 @dataclass(slots=True)
 class Model:
-    """A graph and what its file says about it.
+    """A graph and the facts in its file.
 
-    `dialect` is "openvino" or "onnx". `version` is the IR version (10, 11) or the ONNX IR
-    version. `opsets` maps an ONNX domain to its opset ("" is ai.onnx); an OpenVINO node's
-    opset is its op's own. `metadata` is kept as the format read it and written back.
+    `dialect` is "openvino" or "onnx". `version` is the IR version (10, 11) or the ONNX IR version.
+    `opsets` maps an ONNX domain to its opset ("" is ai.onnx); an OpenVINO node's opset is its op's
+    own.
+    `metadata` is kept as read and written back.
     """
 
     graph: Graph

@@ -74,7 +74,7 @@ class Registry:
         versions.sort(key=lambda item: item.since)
 
     def find(self, type_name: str, opset: int, domain: str = "") -> type[Op] | None:
-        """The class that `type_name` means in `opset`, or None."""
+        """The class for `type_name` in `opset`, or None."""
         self._loaded(type_name)
         found = None
         for cls in self._classes.get(self._key(domain, type_name), ()):
@@ -119,7 +119,7 @@ class Op(Record):
     #: Names and element types of the inputs and outputs, as ``data: any, axis?: i64 -> any``; only
     #: for people to read (`irloop ops`).
     operands: ClassVar[str] = ""
-    #: Both operands may be swapped; patterns try it.
+    #: Both operands may be swapped; patterns try both orders.
     commutative: ClassVar[bool] = False
     registry: ClassVar[Registry | None] = None
 

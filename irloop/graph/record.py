@@ -73,7 +73,7 @@ class Record:
         if len(cls.__bases__) == 1 and hasattr(cls, "__dataclass_fields__"):
             texts = get_annotations(cls).values()
             if all(str(text).startswith("ClassVar") for text in texts):
-                return  # no fields of its own: it has those of its base
+                return  # No fields of its own: it has those of its base.
         dataclass(init=False, repr=False, eq=False)(cls)
         own: tuple[Any, ...] = fields(cast("Any", cls))
         cls._fields = tuple(item.name for item in own)
@@ -142,5 +142,5 @@ class Record:
 
     @classmethod
     def _type_names(cls) -> dict[str, Any]:
-        """Names that annotations may use without their module importing them."""
+        """Names that annotations may use although their module does not import them."""
         return {}

@@ -1,4 +1,4 @@
-"""The one door to changing a graph."""
+"""The only way to change a graph."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["Rewriter"]
 
 
 class Rewriter:
-    """Changes one graph and keeps values, uses and order right.
+    """Changes one graph and keeps values, uses and order consistent.
 
-    `modified` is true once anything was changed; a pass returns it.
+    `modified` is true once anything has changed; a pass returns it.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.modified = False
-        #: Inserted nodes that stand for no other node yet.
+        #: Inserted nodes that have not replaced another node yet.
         self._new: set[Node] = set()
 
     def on_change(self, node: Node) -> None:
@@ -42,7 +42,7 @@ class Rewriter:
         names: tuple[tuple[str, ...], ...] = (),
         bodies: tuple[Body, ...] = (),
     ) -> Node:
-        """A new node before another one, or (None) at the end."""
+        """Insert a new node before another one, or (None) at the end."""
         location = NOWHERE if before is None else before.location
         node = make_node(op, name, inputs, n_outputs, types, names, bodies, location)
         link(self.graph, node, before)
@@ -51,7 +51,7 @@ class Rewriter:
         return node
 
     def insert_constant(self, tensor: Tensor, *, before: Node | None, name: str) -> Value:
-        """A new constant before a node, or (None) at the end."""
+        """Insert a new constant before a node, or (None) at the end."""
         from irloop.graph.op import Constant
 
         return self.insert(
@@ -59,7 +59,7 @@ class Rewriter:
         ).output
 
     def set_input(self, node: Node, position: int, value: Value | None) -> None:
-        """Let input `position` of `node` read `value`."""
+        """Make input `position` of `node` read `value`."""
         old = node.inputs[position]
         if old is value:
             return
@@ -84,7 +84,7 @@ class Rewriter:
         self._changed(node)
 
     def replace_value(self, old: Value, new: Value, *, keep_names: bool = True) -> None:
-        """Let every reader of `old` read `new`; tensor names move along unless told not to."""
+        """Make every reader of `old` read `new`; tensor names move along unless told not to."""
         if old is new:
             return
         for node, position in old.uses:
@@ -95,11 +95,13 @@ class Rewriter:
         self.modified = True
 
     def replace_node(self, old: Node, values: Iterable[Value]) -> None:
-        """Replace every output of `old` by the value at its place and erase the node.
+        """Replace every output of `old` by the value at its position and erase the node.
 
-        Nodes that give the values take over the runtime information. Of those inserted by this
-        rewriter, the one that gives all outputs takes the old node's name; where there are
-        several, each takes the name and the number of its output. Other nodes keep their names.
+        The nodes that make the values take over the runtime information. Among those inserted by
+        this
+        rewriter, the one that makes all outputs takes the old node's name; if there are several,
+        each takes
+        the name and the number of its output. Other nodes keep their names.
 
         Raises:
             VerifyError: when the numbers of values differ.
@@ -116,7 +118,7 @@ class Rewriter:
         self._carry(old, new)
 
     def _carry(self, old: Node, values: tuple[Value, ...]) -> None:
-        """Hand name and runtime information of an erased node on to what stands for it."""
+        """Move the name and runtime information of an erased node to its replacements."""
         first: dict[Node, int] = {}
         for index, value in enumerate(values):
             first.setdefault(value.producer, index)
@@ -170,7 +172,7 @@ class Rewriter:
         self._changed(node)
 
     def erase(self, node: Node) -> None:
-        """Remove a node that nobody reads.
+        """Remove a node without readers.
 
         Raises:
             VerifyError: when one of its outputs is still used.
@@ -183,7 +185,7 @@ class Rewriter:
         self.modified = True
 
     def erase_parameter(self, node: Node) -> None:
-        """Remove an unused parameter; port maps are the caller's to adapt."""
+        """Remove an unused parameter; the caller must adapt port maps."""
         if node.outputs[0].is_used:
             raise VerifyError(f"{node!r} is still used", location=node.location)
         self.graph.parameters.remove(node)
@@ -191,7 +193,7 @@ class Rewriter:
         self.modified = True
 
     def erase_result(self, node: Node) -> None:
-        """Remove a result; port maps are the caller's to adapt."""
+        """Remove a result; the caller must adapt port maps."""
         self._forget_inputs(node)
         self.graph.results.remove(node)
         node.graph = None

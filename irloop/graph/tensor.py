@@ -36,10 +36,10 @@ __all__ = [
 ]
 
 
-#: Windows of fewer bytes are read, and not mapped.
+#: Smaller windows are read, not mapped.
 MAPPED = 1 << 16
 
-#: Bytes that are copied at once.
+#: The number of bytes copied at once.
 PIECE = 1 << 20
 
 
@@ -78,18 +78,18 @@ class Tensor(ABC):
         """The elements, one array item each; do not write into it."""
 
     def pieces(self, step: int = PIECE) -> Iterator[memoryview]:
-        """The bytes of `raw()` a piece at a time, each valid until the next one is asked for."""
+        """The bytes of `raw()` in pieces, each valid until the next one is requested."""
         raw = self.raw()
         for start in range(0, len(raw), step):
             yield raw[start : start + step]
 
     def ends(self, count: int) -> tuple[bytes, bytes]:
-        """The first and the last `count` bytes of `raw()`, or all of them twice."""
+        """The first and the last `count` bytes of `raw()`, or all bytes twice."""
         raw = self.raw()
         return bytes(raw[:count]), bytes(raw[-count:])
 
     def loaded(self) -> Array:
-        """As `numpy`, in memory that changing or cutting off a file does not reach."""
+        """Like `numpy`, in memory that later changes of a file do not affect."""
         return self.numpy()
 
     def __repr__(self) -> str:
@@ -114,10 +114,10 @@ class MappedFile:
 
     @property
     def size(self) -> int:
-        """The size of the file in bytes, when it was looked at first.
+        """The size of the file in bytes when it was opened.
 
         Raises:
-            OSError: when the file cannot be looked at.
+            OSError: when the file cannot be examined.
         """
         if self._size is None:
             self._size = os.stat(self.path).st_size
@@ -160,7 +160,7 @@ class MappedFile:
         return found.toreadonly()
 
     def chunks(self, offset: int, nbytes: int, step: int = 1 << 20) -> Iterator[memoryview]:
-        """The bytes of a window in pieces, each valid until the next one is asked for.
+        """The bytes of a window in pieces, each valid until the next one is requested.
 
         Raises:
             ValueError: when the window is not inside the file.
@@ -220,7 +220,7 @@ def _read_at(file: FileIO, buffer: memoryview, offset: int) -> int:
 
 
 class MappedTensor(Tensor):
-    """A window of a mapped file; nothing is read until it is asked for."""
+    """A window of a mapped file; nothing is read until it is needed."""
 
     __slots__ = ("file", "offset")
 
@@ -256,7 +256,7 @@ class ArrayTensor(Tensor):
     __slots__ = ("_array",)
 
     def __init__(self, array: Array, element: ElementType | None = None) -> None:
-        """Wrap `array`; give `element` where the array type does not tell it (u1, nf4)."""
+        """Wrap `array`; pass `element` if the array type does not determine it (u1, nf4)."""
         import numpy as np
 
         from irloop.graph.types import element_type_of
@@ -276,7 +276,7 @@ class ArrayTensor(Tensor):
 
 
 class BytesTensor(Tensor):
-    """A constant held as the bytes that a file would store; making one takes no NumPy."""
+    """A constant held as the bytes of its file form; it is made without NumPy."""
 
     __slots__ = ("_bytes",)
 
@@ -362,7 +362,7 @@ def _unpack_bits(codes: Array, bits: int, count: int) -> Array:
         bits_of: Array = np.unpackbits(codes, bitorder="big")[:count]
         return bits_of
     if bits in (2, 4):
-        # The first element sits in the low bits of its byte.
+        # The first element is in the low bits of its byte.
         shifts = np.arange(0, 8, bits, dtype=np.uint8)
         fields: Array = ((codes[:, None] >> shifts) & ((1 << bits) - 1)).reshape(-1)[:count]
         return fields
@@ -373,14 +373,14 @@ def _unpack_bits(codes: Array, bits: int, count: int) -> Array:
 
 
 def unpack(raw: memoryview | bytes, element: ElementType, shape: tuple[int, ...]) -> Array:
-    """The elements in `raw` as an array of `shape`; a view where no unpacking is needed."""
+    """The elements in `raw` as an array of `shape`; a view if no unpacking is needed."""
     import numpy as np
 
     kind = element.numpy()
     if element.bits >= 8:
         array = np.frombuffer(raw, dtype=np.uint8)
         if element is ElementType.BOOLEAN:
-            # A byte other than 0 and 1 still means true, but numpy would carry it on as it is.
+            # Bytes other than 0 and 1 mean true as well, but NumPy would keep their value.
             truth: Array = (array != 0).reshape(shape)
             return truth
         # A byte view allows any alignment; numpy copies where an operation needs aligned data.
@@ -402,7 +402,7 @@ def unpack(raw: memoryview | bytes, element: ElementType, shape: tuple[int, ...]
 
 
 def pack(array: Array, element: ElementType) -> bytes:
-    """The bytes a file stores for `array`: the inverse of `unpack`."""
+    """The file form of `array` in bytes: the inverse of `unpack`."""
     import numpy as np
 
     if element.bits >= 8:

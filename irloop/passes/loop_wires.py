@@ -1,11 +1,13 @@
-"""The wires of a loop by what they join, free of positions, so that a pass can change them.
+"""The wires of a loop without port numbers, so that a pass can change them.
 
-`LoopWires.of` reads a loop node, a pass edits the lists, `LoopWires.replace` makes a node of
-any loop operation of the dialect from them, numbers its ports, and puts it in the old one's place.
+`LoopWires.of` reads a loop node, a pass edits the lists, `LoopWires.replace` makes any loop
+operation
+of the dialect from them, numbers its ports, and replaces the old node.
 
-Wires keep no copies of values. An end of a wire is a use: the input of a node that reads the
-value, as every other reader does. Whatever a rewriter replaces while a pass works, in the body or
-outside, the wires lead to the new value.
+Wires hold no copies of values. Each end of a wire is a use: the input of a node that reads the
+value,
+like any other reader. Whatever a rewriter replaces while a pass runs, in the body or outside, the
+wires lead to the new value.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["LOOPS", "Entering", "Leaving", "LoopWires", "is_passed_on"]
 
-#: The loops that passes work on; a Scan-8 is made a Scan first.
+#: The loops that passes work on; a Scan-8 becomes a Scan first.
 LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan)
 
 _BOOLEAN = TensorType(ElementType.BOOLEAN, Shape(()))
@@ -45,23 +47,23 @@ _NUMBER = TensorType(ElementType.I64, Shape(()))
 
 
 class _Held(Op, type="Held", inputs=1, outputs=0):
-    """Reads a value that a wire was given and that no node of a graph reads for it yet."""
+    """Reads a value that a wire holds and that no node of a graph reads yet."""
 
 
 class _Ends:
-    """Makes ends for values that a pass gives to wires, until the new loop reads them itself."""
+    """Makes ends for values that a pass adds to wires, until the new loop reads them itself."""
 
     def __init__(self) -> None:
         self._nodes: list[Node] = []
 
     def hold(self, value: Value) -> Use:
-        """An end that reads `value`, made by a node in no graph."""
+        """An end that reads `value`, by a node in no graph."""
         node = make_node(_Held(), "held", (value,), 0)
         self._nodes.append(node)
         return node, 0
 
     def release(self) -> None:
-        """Forget what was held: these ends read nothing any more."""
+        """Release all ends: they no longer read anything."""
         for node in self._nodes:
             Rewriter(Graph()).set_inputs(node, ())
         self._nodes.clear()
@@ -78,8 +80,9 @@ def _at(end: Use) -> Value:
 class Entering:
     """An outer value and the body parameter that receives it.
 
-    `port` says how (its positions mean nothing here); a state has the body value it continues
-    with in `result`.
+    `port` gives the kind of wire (its positions are ignored); a state has the body value of its
+    back edge
+    in `result`.
     """
 
     __slots__ = ("_ends", "_outer", "_result", "parameter", "port")
@@ -95,7 +98,7 @@ class Entering:
 
     @property
     def outer(self) -> Value:
-        """What enters."""
+        """The outer value."""
         return _at(self._outer)
 
     @outer.setter
@@ -104,7 +107,7 @@ class Entering:
 
     @property
     def result(self) -> Value | None:
-        """The body value that the next iteration starts from; None where this is no state."""
+        """The body value that the next iteration starts from; None if this is no state."""
         return None if self._result is None else _at(self._result)
 
     @result.setter
@@ -113,10 +116,11 @@ class Entering:
 
 
 class Leaving:
-    """A body value and the output of the loop that shows it; `port` says how.
+    """A body value and the loop output that returns it; `port` gives the kind of wire.
 
-    `state` is the one it was the last value of when the loop was read: several states may
-    continue with one value.
+    `state` is the state whose last value it was when the loop was read: several states may continue
+    with
+    one value.
     """
 
     __slots__ = ("_ends", "_value", "output", "port", "state")
@@ -137,7 +141,7 @@ class Leaving:
 
     @property
     def value(self) -> Value:
-        """The body value that leaves."""
+        """The body value."""
         return _at(self._value)
 
     @value.setter
@@ -147,7 +151,7 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """Wires by position: what a node of some operation is made of.
+    """Wires by position, ready to make a node.
 
     `shown` has the old outputs that each new output replaces.
     """
@@ -160,11 +164,12 @@ class Numbered:
 
 
 class LoopWires:
-    """Everything that goes into a loop body and comes out of it.
+    """All wires into and out of a loop body.
 
     `trip` and `starts` are the first two inputs of a Loop, `goes_on` the body's condition,
-    `iteration` the parameter that receives the number of the iteration, `running` the one that
-    receives an ONNX Loop's condition.
+    `iteration` the
+    parameter that receives the iteration number, `running` the one that receives an ONNX Loop's
+    condition.
     """
 
     def __init__(self, node: Node, graph: Graph) -> None:
@@ -174,7 +179,7 @@ class LoopWires:
         self.running: Value | None = None
         self.inputs: list[Entering] = []
         self.outputs: list[Leaving] = []
-        #: Nodes between the loop and what reads its outputs.
+        #: Nodes between the loop and the readers of its outputs.
         self.behind: list[Node] = []
         self._ends = _Ends()
         self._trip: Use | None = None
@@ -183,7 +188,7 @@ class LoopWires:
 
     @classmethod
     def of(cls, node: Node) -> LoopWires | None:
-        """The wires of a loop; None when an input it needs is not connected."""
+        """Read the wires of a loop; None if a required input is not connected."""
         body = node.body()
         ports, results = body.ports, body.graph.results
         if any(result.inputs[0] is None for result in results):
@@ -225,7 +230,7 @@ class LoopWires:
 
     @property
     def trip(self) -> Value | None:
-        """The trip count of a Loop; None where it is omitted."""
+        """The trip count of a Loop; None if it is omitted."""
         return None if self._trip is None else _at(self._trip)
 
     @trip.setter
@@ -234,7 +239,7 @@ class LoopWires:
 
     @property
     def starts(self) -> Value | None:
-        """The condition that a Loop starts with; None where it is omitted."""
+        """The initial condition of a Loop; None if it is omitted."""
         return None if self._starts is None else _at(self._starts)
 
     @starts.setter
@@ -252,21 +257,21 @@ class LoopWires:
 
     @property
     def states(self) -> list[Entering]:
-        """What is carried from iteration to iteration."""
+        """The wires that carry a value from iteration to iteration."""
         return [item for item in self.inputs if isinstance(item.port, Carried)]
 
     @property
     def slices(self) -> list[Entering]:
-        """What enters piece by piece."""
+        """The wires that pass one slice per iteration."""
         return [item for item in self.inputs if isinstance(item.port, Sliced | ScanInput)]
 
     @property
     def invariants(self) -> list[Entering]:
-        """What is the same in every iteration."""
+        """The wires that pass the same value in every iteration."""
         return [item for item in self.inputs if isinstance(item.port, Invariant)]
 
     def enter(self, outer: Value, name: str, port: InputPort, type: ValueType) -> Value:
-        """A new input of the loop; the body's view of it."""
+        """Add an input of the loop; return the body's view of it."""
         parameter = self.graph.add_parameter(name, type, location=self.node.location)
         self.inputs.append(Entering(self._ends, self._ends.hold(outer), parameter, port))
         return parameter
@@ -274,20 +279,20 @@ class LoopWires:
     def leave(
         self, value: Value, output: Value, port: OutputPort, state: Entering | None = None
     ) -> Leaving:
-        """A new output of the loop, read where `output` is read now."""
+        """Add an output of the loop, to be read where `output` is read now."""
         made = Leaving(self._ends, self._ends.hold(value), output, port, state)
         self.outputs.append(made)
         return made
 
     def capture(self, outer: Value, name: str) -> Value:
-        """The body's view of an outer value that does not change."""
+        """Return the body's view of an invariant outer value."""
         for item in self.invariants:
             if item.outer is outer:
                 return item.parameter
         return self.enter(outer, name, Invariant(0, 0), outer.type)
 
     def number(self, name: str) -> Value:
-        """The number of the iteration, in the type its parameter has (i64 where it is new)."""
+        """The iteration number, in the type of its parameter (i64 if it is new)."""
         if self.iteration is None:
             self.iteration = self.graph.add_parameter(name, _NUMBER, location=self.node.location)
         return self.iteration
@@ -295,7 +300,7 @@ class LoopWires:
     def change_output(
         self, leaving: Leaving, rewriter: MatchRewriter, change: Callable[[Value], Value]
     ) -> None:
-        """Let the readers of an output read what `change` makes of it, names included."""
+        """Make the readers of an output read the result of `change` instead, names included."""
         old = leaving.output
         before = old.uses
         new = change(old)
@@ -311,7 +316,7 @@ class LoopWires:
         self.behind += reversed(chain)
 
     def replace(self, op: Op, rewriter: MatchRewriter) -> Node:
-        """A node of `op` with these wires in place of the old node, which is erased.
+        """Make a node of `op` with these wires and replace the old node by it.
 
         Outputs that are no longer listed must have no readers.
         """
@@ -335,7 +340,9 @@ class LoopWires:
     def insert(
         self, op: Op, rewriter: MatchRewriter, *, before: Node | None
     ) -> tuple[Node, list[list[Value]]]:
-        """A node of `op` that takes the body over, and the old outputs for each of its own."""
+        """Insert a node of `op` that takes the body over; return it and the old outputs of each
+        new one.
+        """
         made = self.numbered(op)
         self._ends.release()
         self.graph.parameters[:] = [value.producer for value in made.parameters]
@@ -352,7 +359,7 @@ class LoopWires:
         return new, made.shown
 
     def numbered(self, op: Op) -> Numbered:
-        """The wires as a node of `op` has them."""
+        """The wires in the positions of a node of `op`."""
         if isinstance(op, ov.Loop | ov.TensorIterator):
             return self._openvino(isinstance(op, ov.Loop))
         return self._onnx(isinstance(op, onnx.Loop))
@@ -365,7 +372,7 @@ class LoopWires:
         externals: list[Value | None] = [self.trip, self.starts] if is_loop else []
         inputs: list[InputPort] = []
         for item in self.inputs:
-            # The condition is mapped where it enters, as every writer of IR does.
+            # The condition is mapped where it enters, as every IR writer does.
             at = 1 if is_loop and self._is_condition(item) else len(externals)
             if at == len(externals):
                 externals.append(item.outer)
@@ -387,7 +394,7 @@ class LoopWires:
         return Numbered(tuple(externals), ports, parameters, results, shown)
 
     def _places(self, is_loop: bool) -> list[tuple[Value, Entering | None]]:
-        """What each result holds: a value and, where it is not all of its states', the state."""
+        """The content of each result: a value and, if not all its states share it, the state."""
         places: list[tuple[Value, Entering | None]] = []
         if is_loop and self.goes_on is not None:
             places.append((self.goes_on, None))
@@ -403,8 +410,9 @@ class LoopWires:
     def _apart(self, value: Value, state: Entering | None) -> Entering | None:
         """The state itself if it needs a result of its own.
 
-        A result that several states continue with shows the first one's initial value when the
-        loop does not run; a later state that an output shows is therefore kept apart.
+        A result that several states share gives the first state's initial value if the loop does
+        not run; a
+        later state with an output is therefore kept apart.
         """
         first = next((item for item in self.states if item.result is value), None)
         if state is None or state is first:
@@ -454,14 +462,14 @@ class LoopWires:
         return Numbered(tuple(externals), ports, parameters, results, shown)
 
     def state_of(self, leaving: Leaving) -> Entering | None:
-        """The state whose last value an output shows."""
+        """The state whose last value an output returns."""
         if not isinstance(leaving.port, LastValue):
             return None
         states = [item for item in self.states if item.result is leaving.value]
         return leaving.state if leaving.state in states else next(iter(states), None)
 
     def shown_by(self, state: Entering) -> list[Leaving]:
-        """What shows the last value of a state."""
+        """The outputs that return the last value of a state."""
         return [item for item in self.outputs if self.state_of(item) is state]
 
     def _running(self) -> Value:
@@ -472,7 +480,7 @@ class LoopWires:
         return self.running
 
     def _set_results(self, values: Sequence[Value]) -> None:
-        """Leave exactly these results, in this order."""
+        """Set exactly these results, in this order."""
         rewriter = Rewriter(self.graph)
         names = {result.inputs[0]: result.name for result in self.graph.results}
         for result in list(self.graph.results):
@@ -486,9 +494,9 @@ class LoopWires:
             self.graph.add_result(value, name, self.node.location)
 
     def drop_unread(self, op: Op) -> bool:
-        """Leave out slices and invariants that the body does not read; True if there were any.
+        """Remove slices and invariants that the body does not read; True if there were any.
 
-        One slice stays where nothing else counts the iterations of a node of `op`.
+        One slice stays if only it determines the trip count of a node of `op`.
         """
         kept = [item for item in self.inputs if item.result is not None or item.parameter.is_used]
         counted = isinstance(op, ov.Loop | onnx.Loop)
@@ -502,7 +510,7 @@ class LoopWires:
 
 
 def is_passed_on(item: Entering) -> bool:
-    """True for a state that the body hands on as it came."""
+    """True for a state that the body returns unchanged."""
     value = item.result
     while value is not None and isinstance(value.producer.op, OpenVinoIdentity | OnnxIdentity):
         value = value.producer.inputs[0]

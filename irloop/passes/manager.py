@@ -1,4 +1,4 @@
-"""Running passes in order: timed, counted, checked, observed."""
+"""Runs passes in order, with timing, counts, checks and observers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["Manager", "Observer"]
 
 
 class Observer(Protocol):
-    """Told before and after each pass of a manager and of the managers nested in it."""
+    """Is told before and after each pass of a manager and of its nested managers."""
 
     def before(self, name: str, model: Model) -> None:
         """The pass `name` is about to run on `model`."""
 
     def after(self, record: PassRecord, model: Model) -> None:
-        """A pass ran; `model` is as it left it, types inferred again."""
+        """A pass ran; `model` is the result, with types inferred again."""
 
 
 class Manager(Pass):
@@ -67,7 +67,7 @@ class Manager(Pass):
 
     @property
     def profile(self) -> Profile:
-        """What the passes of the last run did."""
+        """The records of the passes in the last run."""
         return Profile(self.records)
 
     def run_passes(self, model: Model) -> bool:
@@ -84,7 +84,7 @@ class Manager(Pass):
         return self._run_all(model, config, self, 0)
 
     def _run_all(self, model: Model, config: PassConfig, outer: Manager, depth: int) -> bool:
-        """Run as part of `outer`, which says what is observed and checked."""
+        """Run as part of `outer`, which decides about observers and checks."""
         self.records = []
         modified = False
         for item in self.passes:

@@ -1,4 +1,4 @@
-"""The rewriter of a graph rewrite: what a callback inserts is visited again by itself."""
+"""The rewriter of a graph rewrite: nodes that a callback inserts are visited too."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from irloop.passes.folding import folded
 __all__ = ["MatchRewriter", "copy_info"]
 
 
-#: Operations that act without being read.
+#: Operations with an effect although nothing reads them.
 SINKS = (Assign, Assign6)
 
 
 def is_unread(node: Node) -> bool:
-    """True when nothing depends on a node: nobody reads its outputs, and it writes no variable."""
+    """True when nothing depends on a node: no reader of its outputs, and no variable written."""
     read = any(value.is_used for value in node.outputs)
     return bool(node.outputs) and not read and not isinstance(node.op, SINKS)
 
@@ -62,14 +62,16 @@ class MatchRewriter(Rewriter):
         return node
 
     def replace_value(self, old: Value, new: Value, *, keep_names: bool = True) -> None:
-        """As `Rewriter.replace_value`; an input of the graph is still called as it was."""
+        """Like `Rewriter.replace_value`; an input of the graph keeps its name."""
         own = new.names
         super().replace_value(old, new, keep_names=keep_names)
         if isinstance(new.producer.op, Parameter):
             new.names = (*own, *(name for name in new.names if name not in own)) if own else ()
 
     def take_inserted(self) -> list[Node]:
-        """The nodes inserted since the last call that are still in the graph, in order made."""
+        """The nodes inserted since the last call that are still in the graph, in order of
+        creation.
+        """
         if not self._inserted:
             return []
         made = self.inserted
@@ -78,13 +80,15 @@ class MatchRewriter(Rewriter):
 
     @property
     def inserted(self) -> list[Node]:
-        """The nodes inserted since `take_inserted` that are still in the graph, in order made."""
+        """The nodes inserted since `take_inserted` that are still in the graph, in order of
+        creation.
+        """
         return [node for node in self._inserted if node.graph is self.graph]
 
     def fold(self, value: Value) -> Value:
-        """`value` as a constant, where it depends on constants only; else `value` itself.
+        """Fold `value` if it depends on constants only; else return `value` itself.
 
-        What a callback builds from constants is folded here and now: no later pass need see it.
+        Constant expressions that a callback builds are folded immediately: no later pass sees them.
         """
         tensor = folded(value)
         if tensor is None or isinstance(value.producer.op, Constant):
@@ -93,7 +97,7 @@ class MatchRewriter(Rewriter):
         return self.insert_constant(tensor, before=before, name=f"{before.name}/folded")
 
     def erase_unread(self, nodes: Iterable[Node]) -> None:
-        """Erase those of `nodes` that nobody reads any more, and what only they read."""
+        """Erase those of `nodes` without readers, and the nodes that only they read."""
         waiting = list(nodes)
         while waiting:
             node = waiting.pop()
@@ -104,10 +108,11 @@ class MatchRewriter(Rewriter):
             self.erase(node)
 
     def eliminate(self, node: Node, value: Value) -> bool:
-        """Let readers of the only output of `node` read `value`; its names are kept.
+        """Make readers of the only output of `node` read `value`; its names are kept.
 
-        Returns False, and changes nothing, where two names that both have to stay would meet:
-        an input of the graph, or one of several outputs, cannot take over the name of an output.
+        Returns False and changes nothing if two names that must stay would collide: an input of the
+        graph, or
+        one of several outputs, cannot take over the name of an output.
         """
         is_output = node.output.is_output
         if is_output and (_has_fixed_name(value.producer) or value.is_output):

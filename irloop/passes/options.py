@@ -40,19 +40,19 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A pass and its options as text: what ``NAME=VALUE:OPTION=VALUE`` says."""
+    """A pass and its options as text, ``NAME=VALUE:OPTION=VALUE``."""
 
     name: str
     options: tuple[tuple[str, str], ...] = ()
 
 
 def parse_request(text: str) -> Request:
-    """What a text such as ``unroll:trips=8`` asks for; "" names a pass's first option.
+    """Parse a text such as ``unroll:trips=8``; "" names a pass's first option.
 
     The name may be ``FILE.py:CLASS``.
 
     Raises:
-        UsageError: when it is no such text.
+        UsageError: when the text cannot be parsed.
     """
     # The file of FILE.py:CLASS may hold colons and equals signs, what follows it may not.
     file, marker, end = text.rpartition(".py:")
@@ -139,7 +139,7 @@ def _value(cls: type[Pass], name: str, text: str, type: Any) -> Any:
 
 
 def _parsed(text: str, type: Any) -> Any:
-    """The value that `text` stands for; ValueError when it stands for none."""
+    """Parse `text` as a value of `type`; ValueError if it is none."""
     if get_origin(type) is tuple:
         return (_parsed(text, get_args(type)[0]),)
     if get_origin(type) is Literal:

@@ -1,11 +1,11 @@
-"""Patterns: small graphs of types that a value's producers may fit.
+"""Patterns: small graphs of types that match a value and its producers.
 
     x = any_input()
     scale = wrap_type(ov.Constant)
     product = wrap_type(ov.Multiply, x, scale, where=consumers(1))
 
-Attributes take part only through predicates. A pattern used twice has to meet the same value
-twice. Operations that commute are tried with their operands swapped.
+Attributes are matched only by predicates. A pattern used twice must match the same value twice.
+Commutative operations are also tried with swapped operands.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ __all__ = [
 
 
 class Match:
-    """Which value each pattern met. Index it by pattern: ``match[x]``."""
+    """The value that each pattern matched. Index it by pattern: ``match[x]``."""
 
     __slots__ = ("_bound", "_values", "_why", "nodes", "root")
 
     def __init__(self, root: Node) -> None:
-        #: The node the whole pattern was tried on.
+        #: The node on which the whole pattern was tried.
         self.root = root
-        #: The nodes that typed patterns met, the root first.
+        #: The nodes that typed patterns matched, the root first.
         self.nodes: list[Node] = []
         self._values: dict[Pattern, Value] = {}
         self._bound: list[Pattern] = []
@@ -49,16 +49,16 @@ class Match:
         return pattern in self._values
 
     def node(self, pattern: Pattern) -> Node:
-        """The node that makes the value `pattern` met."""
+        """The node that makes the value matched by `pattern`."""
         return self._values[pattern].producer
 
     @property
     def reason(self) -> str:
-        """Why the match failed, told for the attempt that came furthest."""
+        """The reason why the match failed, for the attempt that got furthest."""
         return self._why[1]
 
     def bind(self, pattern: Pattern, value: Value) -> bool:
-        """Note that `pattern` met `value`; False when it met another one before."""
+        """Bind `pattern` to `value`; False if it is bound to another value."""
         known = self._values.get(pattern)
         if known is None:
             self._values[pattern] = value
@@ -69,25 +69,25 @@ class Match:
         return self.fail("%r met %r before and now %r", pattern, known, value)
 
     def fail(self, reason: str, *details: object) -> bool:
-        """Record why an attempt ended (the deepest one is told); always False.
+        """Record why an attempt failed (the deepest one is reported); always False.
 
-        `reason` is a %-format: most matches fail, and nobody asks why.
+        `reason` is a %-format, because most failures are never reported.
         """
         return False
 
     def mark(self) -> tuple[int, int]:
-        """A point to come back to when an alternative fails."""
+        """A point to return to when an alternative fails."""
         return len(self._bound), len(self.nodes)
 
     def back_to(self, mark: tuple[int, int]) -> None:
-        """Forget what was bound since `mark`."""
+        """Undo the bindings since `mark`."""
         while len(self._bound) > mark[0]:
             del self._values[self._bound.pop()]
         del self.nodes[mark[1] :]
 
 
 class _Explained(Match):
-    """A match that remembers why it failed."""
+    """A match that records why it failed."""
 
     __slots__ = ()
 
@@ -99,9 +99,9 @@ class _Explained(Match):
 
 
 class Pattern(ABC):
-    """Something a value may match."""
+    """Something that a value may match."""
 
-    #: The types its root can have; None: any.
+    #: The types of a possible root; None: any.
     root_types: tuple[type[Op], ...] | None = None
 
     def match(self, node: Node) -> Match | None:
@@ -110,14 +110,16 @@ class Pattern(ABC):
         return found if self.accept_root(node, found) else None
 
     def accept_root(self, node: Node, match: Match) -> bool:
-        """Whether `node` fits as the root; one without outputs fits only where a type is asked."""
+        """True when `node` matches as the root; a node without outputs matches only a typed
+        pattern.
+        """
         if not node.outputs:
             return match.fail("%r has no output", node)
         return self.accept(node.outputs[0], match)
 
     @abstractmethod
     def accept(self, value: Value, match: Match) -> bool:
-        """Whether `value` fits, noting in `match` what met what."""
+        """True when `value` matches; the bindings are recorded in `match`."""
 
 
 class _AnyInput(Pattern):
@@ -185,7 +187,7 @@ class _WrapType(Pattern):
         return self._accept_inputs(values[::-1], match)
 
     def _accept_inputs(self, values: tuple[Any, ...], match: Match) -> bool:
-        # A plain loop: this is what a rewrite spends its time in.
+        # A plain loop, because rewrites spend their time here.
         for pattern, value in zip(self._inputs, values, strict=True):
             if not pattern.accept(value, match):
                 return False
@@ -240,7 +242,7 @@ class _Either(Pattern):
 
 
 def any_input(where: Predicate | None = None) -> Pattern:
-    """Matches every value (that fulfils `where`)."""
+    """Matches every value (that satisfies `where`)."""
     return _AnyInput(where)
 
 
@@ -249,8 +251,9 @@ def wrap_type(
 ) -> Pattern:
     """Matches the output of a node of one of `types`.
 
-    Without `inputs` any number of inputs fits; with them exactly these, omitted ones left out.
-    As the root of a pattern it also fits a node without outputs, such as a Result.
+    Without `inputs` any inputs match; with them exactly these, without omitted ones. As the root of
+    a
+    pattern it also matches a node without outputs, such as a Result.
     """
     return _WrapType(types if isinstance(types, tuple) else (types,), inputs, where)
 
@@ -258,15 +261,15 @@ def wrap_type(
 def optional(
     types: type[Op] | tuple[type[Op], ...], inner: Pattern, where: Predicate | None = None
 ) -> Pattern:
-    """Matches `inner`, with or without a node of one of `types` behind it.
+    """Matches `inner`, with or without a node of one of `types` after it.
 
-    The pattern itself is bound only where that node is there.
+    The pattern itself is bound only if that node exists.
     """
     return _Optional(types if isinstance(types, tuple) else (types,), inner, where)
 
 
 def either(*patterns: Pattern) -> Pattern:
-    """Matches the first of `patterns` that fits."""
+    """Matches the first of `patterns` that matches."""
     return _Either(patterns)
 
 

@@ -1,4 +1,4 @@
-"""Conditions on a value that a pattern may ask for; they compose with ``&``, ``|`` and ``~``."""
+"""Predicates on a value for patterns; they compose with ``&``, ``|`` and ``~``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class Predicate:
-    """A named test of a value; the name says in a failed match what was asked for."""
+    """A named test of a value; a failed match reports the name."""
 
     __slots__ = ("_test", "text")
 

@@ -1,4 +1,4 @@
-"""What passes did and how long they took, as a table and as CSV."""
+"""The records of passes and their times, as a table and as CSV."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class PassRecord:
-    """What one pass did.
+    """The record of one pass.
 
     `matches` counts the matches of each matcher, `nodes` the nodes of the model (bodies included)
-    before and after; `seconds` leave inference, verification and observers out, except that those
-    of a manager hold all that happened in it.
+    before
+    and after; `seconds` excludes inference, verification and observers, except that the time of a
+    manager
+    includes everything in it.
     """
 
     name: str
@@ -92,7 +94,7 @@ class Profile:
 
 
 def _matchers(record: PassRecord) -> Iterator[tuple[str, int]]:
-    """The matchers of a rewrite; a matcher that ran on its own needs no second row."""
+    """The matchers of a rewrite; a matcher that ran alone needs no second row."""
     if tuple(record.matches) != (record.name,):
         yield from record.matches.items()
 

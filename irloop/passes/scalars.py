@@ -1,4 +1,4 @@
-"""Scalars where an operation wants scalars and gets a single element."""
+"""Reshapes single elements to scalars where an operation requires scalars."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ __all__ = ["scalar_ranges"]
 
 
 def scalar_ranges(model: Model) -> bool:
-    """Give every Range of an ONNX model scalars for bounds of shape [1]; True for a change.
+    """Give every Range of an ONNX model scalars for bounds of shape [1]; True if anything changed.
 
-    Range-11 is one of scalars. ONNX Runtime computes it of any single element, but refuses the
-    model once it sees a constant of another rank, which the choice of a branch may have hidden.
+    Range-11 requires scalars. ONNX Runtime accepts any single element, but rejects the model once
+    it
+    sees a constant of another rank, which a branch may have hidden before.
     """
     if model.dialect != "onnx":
         return False

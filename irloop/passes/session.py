@@ -1,4 +1,4 @@
-"""What all rewriters of one pass over one model share: types and names."""
+"""Types and names shared by all rewriters of one pass over one model."""
 
 from __future__ import annotations
 

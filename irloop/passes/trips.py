@@ -1,4 +1,4 @@
-"""How often a loop runs, where that is known before it does."""
+"""Computes the trip count of a loop, if it is known before the run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _number(inference: Inference, value: Value | None) -> int | None:
 
 
 def condition_after(node: Node, inference: Inference) -> bool | None:
-    """The condition that every iteration of a Loop leaves behind, None where it is computed."""
+    """The condition that every iteration of a Loop returns; None if it is computed."""
     body = node.body()
     at = body.ports.condition
     value = None if at is None else body.graph.results[at].inputs[0]
@@ -37,7 +37,7 @@ def condition_after(node: Node, inference: Inference) -> bool | None:
     if isinstance(node.op, onnx.Loop):
         return True if onnx.source_parameter(body, 0) == 1 else None
     for port in body.ports.inputs:
-        # Passed on as it came; it was true, or the iteration would not have run.
+        # Returned unchanged; it was true, or the iteration would not have run.
         same = value is body.graph.inputs[port.parameter]
         if same and isinstance(port, Carried) and port.result == at:
             return True
@@ -45,7 +45,7 @@ def condition_after(node: Node, inference: Inference) -> bool | None:
 
 
 def trip_count(node: Node, inference: Inference) -> int | None:
-    """The number of iterations of a loop node, None where only running it tells."""
+    """The trip count of a loop node; None if only running it tells."""
     if isinstance(node.op, ov.Loop | onnx.Loop):
         return _loop_count(node, inference)
     if isinstance(node.op, onnx.Scan):

@@ -1,4 +1,4 @@
-"""Taking wires out of a loop or branch: parameters, results, inputs and outputs that go."""
+"""Removes parameters, results, inputs and outputs of a loop or branch."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = [
 
 
 def fixed_inputs(node: Node) -> int:
-    """How many first inputs are no body inputs: trip count and condition, lengths, condition."""
+    """The number of first inputs that are no body inputs: trip count, condition, lengths."""
     return {"Loop": 2, "If": 1}.get(node.op.type, 1 if node.op.label == "Scan-8" else 0)
 
 
 def _moved(dropped: Iterable[int], count: int) -> list[int | None]:
-    """New positions of 0..count-1 when `dropped` ones go; None for those."""
+    """The new positions of 0..count-1 after removing `dropped`; None for removed ones."""
     gone = set(dropped)
     positions: list[int | None] = []
     kept = 0
@@ -37,7 +37,7 @@ def _moved(dropped: Iterable[int], count: int) -> list[int | None]:
 
 
 def drop_parameters(node: Node, body: Body, dropped: set[int], rewriter: Rewriter) -> Body:
-    """Remove unused parameters of a body and the wires that fed them; the body as it is now."""
+    """Remove unused parameters of a body and their wires; return the new body."""
     moved = _moved(dropped, len(body.graph.parameters))
     inner = Rewriter(body.graph)
     for index in sorted(dropped, reverse=True):
@@ -58,7 +58,7 @@ def drop_parameters(node: Node, body: Body, dropped: set[int], rewriter: Rewrite
 
 
 def drop_results(node: Node, body: Body, dropped: set[int], rewriter: Rewriter) -> Body:
-    """Remove results that no wire names any more; the body as it is now."""
+    """Remove results without a wire; return the new body."""
     moved = _moved(dropped, len(body.graph.results))
     inner = Rewriter(body.graph)
     for index in sorted(dropped, reverse=True):
@@ -80,7 +80,7 @@ def drop_results(node: Node, body: Body, dropped: set[int], rewriter: Rewriter) 
 
 
 def drop_inputs(node: Node, rewriter: Rewriter) -> bool:
-    """Remove inputs of the node that no body maps; True when there were any."""
+    """Remove inputs of the node that no body maps; True if there were any."""
     mapped = {port.external for body in node.bodies for port in body.ports.inputs}
     first = fixed_inputs(node)
     dropped = {at for at in range(first, len(node.inputs)) if at not in mapped}
@@ -90,7 +90,7 @@ def drop_inputs(node: Node, rewriter: Rewriter) -> bool:
     for body in node.bodies:
         inputs: list[InputPort] = []
         for port in body.ports.inputs:
-            # An ONNX Loop's condition is wired to input 1 even where it is omitted.
+            # The condition of an ONNX Loop is wired to input 1 even if it is omitted.
             at = moved[port.external] if port.external < len(moved) else port.external
             assert at is not None
             inputs.append(replace(port, external=at))
@@ -123,7 +123,7 @@ def drop_outputs(node: Node, dropped: set[int], rewriter: Rewriter) -> None:
 
 
 def replace_body(node: Node, rewriter: Rewriter, old: Body, ports: PortMap) -> Body:
-    """Give one body of `node` another port map; the body as it is now."""
+    """Replace the port map of one body of `node`; return the new body."""
     new = Body(old.label, old.graph, ports)
     bodies = tuple(new if body is old else body for body in node.bodies)
     rewriter.set_bodies(node, bodies)
