@@ -6,7 +6,6 @@ Validation, `irloop ops` and the pages of operations are made from this.
 from __future__ import annotations
 
 from dataclasses import MISSING, fields
-from functools import cache
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
@@ -87,14 +86,20 @@ def _text(default: Any) -> str:
     return str(default).lower() if isinstance(default, bool) else str(default)
 
 
-@cache
+_KNOWN: dict[type[Op], dict[str, Attribute]] = {}
+
+
 def attributes_of(cls: type[Op]) -> dict[str, Attribute]:
     """The attributes of an operation class by their names in files."""
+    if cls in _KNOWN:
+        return _KNOWN[cls]
     hints = cls.attribute_types()
     # The type checker knows operations as dataclasses only by their transform.
-    items = fields(cls)  # type: ignore[arg-type]
+    known: Any = cls
+    items = fields(known)
     found = (_attribute(item.name, hints[item.name], item.default, item.metadata) for item in items)
-    return {item.name: item for item in found}
+    _KNOWN[cls] = {item.name: item for item in found}
+    return _KNOWN[cls]
 
 
 def _attribute(field: str, hint: Any, default: Any, metadata: Any) -> Attribute:
@@ -133,7 +138,6 @@ def _kind(hint: Any, words: tuple[str, ...]) -> str:
     return _SCALARS.get(hint, "text")
 
 
-@cache
 def operands_of(cls: type[Op]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
     """The inputs and the outputs of a class, as its `operands` and `inputs` tell.
 

@@ -72,7 +72,7 @@ def test_an_operation_that_the_standard_defines_by_a_function() -> None:
     assert "function" in row.notes
 
 
-@pytest.mark.parametrize("cls", OPENVINO.all(), ids=lambda cls: cls.label)
+@pytest.mark.parametrize("cls", OPENVINO.all(), ids=lambda cls: f"{cls.type}-{cls.since}")
 def test_operands_are_as_many_as_inputs_and_outputs(cls: type[Op]) -> None:
     assert cls.operands, "name the inputs and outputs"
     inputs, outputs = operands_of(cls)

@@ -232,7 +232,7 @@ class Rename(MatcherPass):
 def test_a_pass_in_a_file(request_: str, name: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(textwrap.dedent(SOURCE), "utf-8")
     target = tmp_path / "out.xml"
-    command = [sys.executable, "-m", "irloop", "transform", MODEL, "-o", target]
+    command = [sys.executable, "-m", "irloop", "transform", str(MODEL), "-o", str(target)]
     subprocess.run([*command, "--pass", f"{tmp_path}/mine.py:{request_}"], check=True)
     assert name in [node.name for node in body_of(irloop.read_model(target)).nodes]
 

@@ -6,7 +6,7 @@ writer puts into a file. Types match in any letter case, as in OpenVINO's reader
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Op, Registry
@@ -69,8 +69,10 @@ class OpenVinoOp(Op):
         Raises:
             InferenceError: naming the attribute, with the words that it has.
         """
+        # The type checker knows operations as dataclasses only by their transform.
+        known: Any = self.__class__
         for name in names:
-            words = self.__dataclass_fields__[name].metadata["words"]
+            words = known.__dataclass_fields__[name].metadata["words"]
             found = str(getattr(self, name))
             if found.lower() not in words:
                 raise args.error(f"{name} is not known", ", ".join(words), found, kind="range")
