@@ -11,7 +11,7 @@ import click
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.errors import IrloopError, ReadError, UsageError, VerifyError, WriteError
-from irloop.files import scratch
+from irloop.files import ParsedOnce, scratch
 
 from . import report_json, report_text
 from .check import comparison_text, exit_of
@@ -199,6 +199,8 @@ class _Job:
         style: str,
     ) -> None:
         self.source = source
+        #: The source, parsed once for validating, reading and checking.
+        self.file = ParsedOnce(source)
         self.output = output
         self.console = console
         self.weights_file = weights_file
@@ -241,6 +243,7 @@ class _Job:
             raise _Refusal(item.in_file(self.source) for item in error.diagnostics) from error
         finally:
             self.console.done()
+            self.file.close()
 
     def report(self, findings: Sequence[Diagnostic], files: Sequence[str]) -> None:
         """Findings and the verdict to stdout, what was written to stderr."""
@@ -288,7 +291,7 @@ class _Job:
         from irloop import validate
 
         self.console.progress(f"validating {self.source}")
-        report = validate(self.source, self.weights_file)
+        report = validate(self.file, self.weights_file)
         if report.has_errors:
             raise _Refusal(item for item in report.sorted() if item.severity is Severity.ERROR)
 
@@ -297,7 +300,9 @@ class _Job:
 
         self.console.progress(f"reading {self.source}")
         functions = self.to_dialect == "openvino"
-        model = read_model(self.source, self.weights_file, functions=functions)
+        model = read_model(self.file, self.weights_file, functions=functions)
+        if not self.check:
+            self.file.close()
         require_free(self.output, weight_files(model))
         return model
 
@@ -349,13 +354,13 @@ class _Job:
         from irloop import compare, read_model
 
         self.console.progress(f"running {self.source} and the result")
-        # Read again: what converting might do to the model must not be hidden by it. The file
-        # itself is what its engine is to run.
-        first: Model | str = self.source
+        # A new model is made: what converting might do to the other must not be hidden by it. The
+        # file itself is what its engine is to run.
+        first: Model | ParsedOnce = self.file
         if self.shapes or self.lengths:
             first = source
         elif self.weights_file is not None:
-            first = read_model(self.source, self.weights_file)
+            first = read_model(self.file, self.weights_file)
         self.comparison = compare(first, result, engines=self.engines, max_memory=self.max_memory)
         if not self.comparison.equal:
             raise _Refusal(status=exit_of(self.comparison))

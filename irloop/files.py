@@ -11,9 +11,17 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-__all__ = ["open_regular", "read_regular", "reason_of", "replacing", "scratch", "what_else"]
+__all__ = [
+    "ParsedOnce",
+    "open_regular",
+    "read_regular",
+    "reason_of",
+    "replacing",
+    "scratch",
+    "what_else",
+]
 
 Path = str | os.PathLike[str]
 
@@ -24,6 +32,26 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+
+
+class ParsedOnce(os.PathLike[str]):
+    """A path whose parsed content is kept until `close`, for several readers of one file.
+
+    It can be given wherever a path can; readers of formats that take part fill `content`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = os.fspath(path)
+        self.content: Any = None
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def close(self) -> None:
+        """Forget the content, which takes as much memory as the model has layers and edges."""
+        if self.content is not None:
+            self.content.clear()
+            self.content = None
 
 
 def what_else(path: Path) -> str:

@@ -213,7 +213,8 @@ class Analysis:
         broken = bool(context.errors) and not as_it_is
         document = repaired(context) if broken else context.document
         try:
-            graph = read_document(document, context.weights.path).graph
+            indexes = None if broken else context.by_net
+            graph = read_document(document, context.weights.path, indexes).graph
             # Readers look at a body by itself before its owner gives it types and shapes.
             bodies = all_graphs(graph) if len(context.nets) > 1 else ()
             for body in bodies:

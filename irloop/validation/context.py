@@ -56,8 +56,8 @@ class Context:
         self._wirings: dict[int, list[Wiring]] = {}
         self._arities: dict[tuple[str | None, str | None], tuple[int, int | None]] = {}
 
-    def close(self) -> None:
-        """Close the weights and cut what refers to itself.
+    def close(self, *, keep_document: bool = False) -> None:
+        """Close the weights and cut reference cycles, in the document unless it is kept.
 
         The memory of a large file goes back at once, and no garbage collection searches for it.
         """
@@ -66,7 +66,7 @@ class Context:
             analysis: Analysis | None = self.__dict__.pop(name, None)
             if analysis is not None:
                 analysis.close()
-        for index in self.__dict__.get("nets", ()):
+        for index in () if keep_document else self.__dict__.get("nets", ()):
             for layer in index.net.layers:
                 del layer.net
         self._wirings.clear()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from irloop.diagnostics import Diagnostic, Report, Severity
 from irloop.errors import ReadError, UsageError
-from irloop.files import open_regular
+from irloop.files import ParsedOnce, open_regular
 from irloop.formats.openvino.xml import parse
 from irloop.validation import rules as rule_package
 from irloop.validation.context import Context
@@ -145,7 +145,7 @@ def validate(
         if _is_onnx(file):
             findings = _onnx_findings(file, selection, targets)
         else:
-            findings = _ir_findings(file, weights, selection, targets)
+            findings = _ir_findings(path, weights, selection, targets)
         for item in findings:
             if selection.wants(item.code):
                 is_suppressed = selection.suppressed is not None and selection.suppressed(item)
@@ -227,14 +227,15 @@ def _onnx_findings(
 
 
 def _ir_findings(
-    file: str,
+    path: str | os.PathLike[str],
     weights: str | os.PathLike[str] | None,
     selection: _Selection,
     engines: tuple[str, ...],
 ) -> Iterator[Diagnostic]:
+    file = os.fspath(path)
     envelope = _envelope(file)
     try:
-        document = parse(file)
+        document = parse(path)
     except ReadError as error:
         yield from error.diagnostics
         return
@@ -252,7 +253,7 @@ def _ir_findings(
     except ReadError as error:  # libxml2 refuses what expat accepts
         yield from error.diagnostics
     finally:
-        context.close()
+        context.close(keep_document=isinstance(path, ParsedOnce))
 
 
 def _envelope(file: str) -> Callable[[], bool]:

@@ -170,6 +170,8 @@ class Document:
                     layer.bodies.clear()
             net.layers.clear()
             net.edges.clear()
+        self.__dict__.pop("root", None)
+        self.__dict__.pop("_lines", None)
 
     @cached_property
     def root(self) -> etree._Element:

@@ -311,7 +311,7 @@ def no_weights(layer: Layer, path: str, what: str) -> Problem:
         at_data(layer),
         f"the weights file {path} {what}",
         expected="the .bin that belongs to this .xml",
-        found="no file" if is_missing else what.removeprefix("is "),
+        found="no file" if is_missing else what.removeprefix("is ").removesuffix(", not a file"),
         cause="the .xml was copied or downloaded without its .bin" if is_missing else "",
         fix="put the .bin beside the .xml, or name it",
     )

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
+from irloop.files import ParsedOnce
 from irloop.formats.openvino.layers import Shared
 from irloop.formats.openvino.markup import text_of_extras
 from irloop.formats.openvino.net import NetReader
@@ -31,7 +32,7 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
     """Read an IR of version 10 or 11.
 
     Args:
-        path: the .xml.
+        path: the .xml; a `ParsedOnce` is parsed only where nobody has done it.
         weights: the .bin; by default the file of the same name beside the .xml. It is mapped,
             and its bytes are read when a constant is looked into.
 
@@ -41,7 +42,8 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
     with no_collection():
         document = parse(path)
         model = read_document(document, weights or default_weights(path))
-        document.clear()
+        if not isinstance(path, ParsedOnce):
+            document.clear()
         return model
 
 

@@ -101,7 +101,7 @@ class Weights:
         if isinstance(error, FileNotFoundError):
             what = "does not exist"
         elif reason.startswith("this is "):  # as `open_regular` names a folder or a pipe
-            what = reason.removeprefix("this ").removesuffix(", not a file")
+            what = reason.removeprefix("this ")
         return problems.no_weights(layer, self.path, what).error(self.file)
 
 

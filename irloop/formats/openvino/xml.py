@@ -19,7 +19,7 @@ from xml.parsers import expat
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
-from irloop.files import read_regular, what_else
+from irloop.files import ParsedOnce, read_regular, what_else
 from irloop.formats.openvino.document import (
     BackEdge,
     Document,
@@ -442,10 +442,17 @@ def _at_end(code: int) -> bool:
 def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) -> Document:
     """Parse an IR from a path, or from the bytes of one; `file` is its name in messages.
 
+    The document of a `ParsedOnce` is parsed at the first call, and belongs to that path.
+
     Raises:
         ReadError: when it is not there, is something else than an IR, is not well-formed,
             declares entities or nests too deeply.
     """
+    if isinstance(source, ParsedOnce):
+        if source.content is None:
+            source.content = parse(source.path)
+        document: Document = source.content
+        return document
     if isinstance(source, bytes):
         name, data = file or "<bytes>", source
     else:

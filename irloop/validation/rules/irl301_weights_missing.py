@@ -35,7 +35,7 @@ class WeightsMissing(
             return
         layer, weights = context.constants[0].layer, context.weights
         if weights.instead:
-            problem = problems.no_weights(layer, weights.path, f"is {weights.instead}")
+            problem = problems.no_weights(layer, weights.path, f"is {weights.instead}, not a file")
             yield self.from_problem(problem)
         elif weights.size is None:
             yield self.from_problem(problems.no_weights(layer, weights.path, "does not exist"))
