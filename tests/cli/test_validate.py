@@ -241,7 +241,7 @@ def test_weights_that_are_no_file_are_called_what_they_are(
     result = irloop("validate", model)
     assert result.exit_code == 1
     assert f"IRL301: the weights file {weights} is a pipe, not a file" in result.stdout
-    assert "this is a pipe" in irloop("run", model).output
+    assert f"{weights} is a pipe, not a file" in irloop("run", model).output
     weights.unlink()
     weights.mkdir()
     assert f"{weights} is a folder, not a file" in irloop("validate", model).stdout

@@ -277,6 +277,8 @@ def _bad_identity(layer: Layer) -> Problem:
 
 
 def _cycle(index: NetIndex, path: list[str | None], start: str) -> Problem:
+    # A layer may be in several cycles, of which the rule reports what `index.cycles` finds.
+    known = next((found for found in index.cycles if start in found), None)
     # The path goes from readers to producers; a cycle is named along the data.
     around = [key or "" for key in reversed(path[path.index(start) :])]
-    return problems.cycle(index, around)
+    return problems.cycle(index, known or around)

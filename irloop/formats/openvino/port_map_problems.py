@@ -29,14 +29,34 @@ def port_map_missing(wiring: Wiring) -> Problem:
     )
 
 
-def no_input(wiring: Wiring, entry: Entry, what: str, known: str) -> Problem:
-    """IRL503: an entry names an input that the owner does not have; `known` lists those it has."""
+def no_input(wiring: Wiring, entry: Entry) -> Problem:
+    """IRL503: an entry names an input that the owner does not have, or that has no edge.
+
+    Or it is the counter of a Loop, which no input gives.
+    """
     assert wiring.section is not None
+    owner = wiring.owner
+    place = at_entry(owner, wiring.section, entry.entry)
+    if wiring.is_loop and entry.purpose == "current_iteration":
+        return Problem(
+            "IRL503",
+            place,
+            f"the counter of {describe(owner)} is taken from input {entry.external}",
+            expected='external_port_id="-1": the loop itself counts',
+            found=f'external_port_id="{entry.external}"',
+            fix='write external_port_id="-1", or remove the purpose',
+        )
+    what = f"no input {entry.external}"
+    known = [str(port.id) for port in owner.inputs]
+    if entry.position is not None:
+        what = f"no edge to input {entry.external}, which the body reads"
+        connected = {edge.to_port for edge in wiring.outer.edges_into(owner)}
+        known = [str(port.id) for port in owner.inputs if port.id in connected]
     return Problem(
         "IRL503",
-        at_entry(wiring.owner, wiring.section, entry.entry),
-        f"{describe(wiring.owner)} has {what}",
-        expected=f"one of its connected inputs: {known}",
+        place,
+        f"{describe(owner)} has {what}",
+        expected=f"one of its connected inputs: {', '.join(known[:20]) or 'none'}",
         found=f'external_port_id="{entry.external}"',
         fix="name a connected input, or restore the edge",
     )

@@ -137,8 +137,7 @@ def _input_problems(wiring: Wiring, n_inputs: int) -> Iterator[Problem]:
         if not _is_outer(entry):
             continue
         if entry.position is None or entry.position >= n_inputs:
-            known = ", ".join(str(port.id) for port in wiring.owner.inputs[: min(n_inputs, 20)])
-            yield problems.no_input(wiring, entry, f"no input {entry.external}", known or "none")
+            yield problems.no_input(wiring, entry)
         other = first.setdefault(_inner(entry), entry)
         if other is not entry and other.external == entry.external:
             yield problems.mapped_twice(wiring, entry, other)

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
 from irloop.formats.openvino import texts
-from irloop.formats.openvino.document import Edge, Layer, Port
+from irloop.formats.openvino.document import Document, Edge, Layer, Port
 from irloop.formats.openvino.net_index import NetIndex
+from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.places import at_data, at_edge, at_layer, at_net, at_port, describe
 
 __all__ = ["Problem"]
@@ -69,6 +70,23 @@ def malformed_integer(place: Location, name: str, text: str) -> Problem:
         expected="decimal digits",
         found=repr(text),
         fix=f"write {name} in decimal digits",
+    )
+
+
+def bad_version(document: Document) -> Problem:
+    """IRL102: the version of the IR is neither 10 nor 11."""
+    version = unsigned(document.version)
+    is_old = version is not None and version < 10
+    return Problem(
+        "IRL102",
+        at_net(document.net),
+        "IR version is not supported",
+        expected="version 10 or 11",
+        found="no version" if document.version is None else f"version {document.version!r}",
+        cause="written before OpenVINO 2020.1"
+        if is_old
+        else "the file was edited, or made by a release newer than this program",
+        fix="convert the original model again with a newer tool" if is_old else "",
     )
 
 
@@ -474,8 +492,12 @@ def input_connected_twice(index: NetIndex, edge: Edge, layer: Layer, first: Edge
     )
 
 
-def cycle(index: NetIndex, layers: Sequence[str]) -> Problem:
+def cycle(index: NetIndex, layers: list[str]) -> Problem:
     """IRL207: layers, given by their ids along the data, depend on themselves."""
+    # Named from the layer that comes first in the file on, wherever the search met the cycle.
+    order = {key: number for number, key in enumerate(index.layers)}
+    start = layers.index(min(layers, key=order.__getitem__))
+    layers = [*layers[start:], *layers[:start]]
     names = [index.layers[item].name or item for item in layers]
     shown = [*names[:8], "..."] if len(names) > 8 else [*names, names[0]]
     edge = next(e for e in index.outgoing[layers[-1]] if e.to_layer == layers[0])

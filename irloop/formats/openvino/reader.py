@@ -11,9 +11,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-from irloop.diagnostics import Location
-from irloop.errors import ReadError
 from irloop.files import ParsedOnce
+from irloop.formats.openvino import problems
 from irloop.formats.openvino.layers import Shared
 from irloop.formats.openvino.markup import text_of_extras
 from irloop.formats.openvino.net import NetReader
@@ -82,11 +81,4 @@ def _version(document: Document) -> int:
     version = unsigned(document.version)
     if version in VERSIONS:
         return version
-    raise ReadError(
-        "the IR has no version that can be read",
-        location=Location(document.file, document.net.line, element="net"),
-        code="IRL102",
-        expected='<net version="10"> or "11"',
-        found="no version" if document.version is None else f'version="{document.version}"',
-        cause="the file was edited, or made by a release newer than this program",
-    )
+    raise problems.bad_version(document).error(document.file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_net
+from irloop.formats.openvino import problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -32,15 +32,5 @@ class RootOrVersion(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """At most one finding, at the root; the parser reports a root that is not net."""
-        document = context.document
-        place = at_net(document.net)
         if context.version not in (10, 11):
-            old = context.version is not None and context.version < 10
-            yield self.found(
-                place,
-                "IR version is not supported",
-                expected="version 10 or 11",
-                found="no version" if document.version is None else f"version {document.version!r}",
-                cause="written before OpenVINO 2020.1" if old else "",
-                fix="convert the original model again with a newer tool" if old else "",
-            )
+            yield self.from_problem(problems.bad_version(context.document))

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino import port_map_problems as problems
-from irloop.formats.openvino.places import at_entry, describe
-from irloop.formats.openvino.port_map_reader import Entry, Wiring
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -45,25 +43,8 @@ class InputNoPort(
             for entry in wiring.inputs:
                 if entry.external is None or entry.external == -1:
                     continue
-                if entry.purpose == "current_iteration" and wiring.is_loop:
-                    yield self._no_counter(wiring, entry)
-                elif entry.position is None:
-                    known = ", ".join(str(port.id) for port in ports) or "none"
-                    yield self._no_port(wiring, entry, f"no input {entry.external}", known)
-                elif ports[entry.position].id not in connected and len(connected) < len(ports):
-                    known = ", ".join(str(port.id) for port in ports if port.id in connected)
-                    what = f"no edge to input {entry.external}, which the body reads"
-                    yield self._no_port(wiring, entry, what, known or "none")
-
-    def _no_counter(self, wiring: Wiring, entry: Entry) -> Diagnostic:
-        assert wiring.section is not None
-        return self.found(
-            at_entry(wiring.owner, wiring.section, entry.entry),
-            f"the counter of {describe(wiring.owner)} is taken from input {entry.external}",
-            expected='external_port_id="-1": the loop itself counts',
-            found=f'external_port_id="{entry.external}"',
-            fix='write external_port_id="-1", or remove the purpose',
-        )
-
-    def _no_port(self, wiring: Wiring, entry: Entry, what: str, known: str) -> Diagnostic:
-        return self.from_problem(problems.no_input(wiring, entry, what, known))
+                place = entry.position
+                is_counter = wiring.is_loop and entry.purpose == "current_iteration"
+                is_open = len(connected) < len(ports)
+                if is_counter or place is None or (is_open and ports[place].id not in connected):
+                    yield self.from_problem(problems.no_input(wiring, entry))

@@ -1,0 +1,129 @@
+"""Validating and reading agree: what `validate` finds no error in, `read_model` reads.
+
+The fixtures of rules, and the models beside them, are damaged by chance, with a fixed seed. What
+the reader raises is what a rule reports, in the same words; irloop reads what OpenVINO reads.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.errors import ReadError
+from irloop.formats.openvino.reader import read
+from irloop.validation.engine import validate
+from tests.formats.openvino.test_mutations import mutated
+from tests.rule_fixtures import Fixture, fixtures
+
+MODELS = Path(__file__).resolve().parents[1] / "fixtures"
+FIXTURES = [item for item in fixtures() if item.path.suffix == ".xml"]
+PLAIN = sorted([*(MODELS / "ir").glob("*.xml"), *(MODELS / "models").glob("*/model.xml")])
+GROUPS = ("irl1", "irl2", "irl3", "irl4", "irl5", "irl6", "irl7", "irl8", "irl9", "plain")
+ROUNDS = 150
+
+
+def sources(group: str, folder: Path) -> list[tuple[str, Path]]:
+    """The texts of the models of a group, each with its .bin."""
+    if group == "plain":
+        return [(path.read_text(encoding="utf-8"), path.with_suffix(".bin")) for path in PLAIN]
+    found = []
+    for item in FIXTURES:
+        if not item.code.lower().startswith(group) or (group == "irl1" and item.code == "IRL101"):
+            continue
+        text = item.path.read_text(encoding="utf-8", errors="replace")
+        place = folder / item.path.parent.name / item.path.stem
+        place.mkdir(parents=True, exist_ok=True)
+        found.append((text, Fixture(item.code, item.path).weights(place)))
+    return found
+
+
+def mutants(group: str, folder: Path) -> list[tuple[Path, Path]]:
+    """Files, each damaged once to three times, with the .bin of each."""
+    rng = random.Random(group)  # noqa: S311 (the same mutants each time)
+    texts = sources(group, folder)
+    found = []
+    for number in range(ROUNDS):
+        text, weights = rng.choice(texts)
+        for _ in range(rng.choice((1, 1, 1, 2, 3))):
+            text = mutated(text, rng)
+        path = folder / f"{number}.xml"
+        path.write_bytes(text.encode("utf-8", errors="surrogateescape"))
+        found.append((path, weights))
+    return found
+
+
+def refusal(path: Path, weights: Path) -> Diagnostic | None:
+    try:
+        read(path, weights)
+    except ReadError as error:
+        return error.diagnostics[0]
+    return None
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_what_is_valid_can_be_read(group: str, tmp_path: Path) -> None:
+    valid = refused = 0
+    for path, weights in mutants(group, tmp_path):
+        report = validate(path, weights=weights)
+        errors = [item for item in report if item.severity is Severity.ERROR]
+        problem = refusal(path, weights)
+        valid += not errors
+        refused += problem is not None
+        if problem is None:
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        assert errors, f"valid, but {problem}\n{text}"
+        same = [item for item in errors if item.code == problem.code]
+        # A finding that follows from another one is left out of the report.
+        if same:
+            assert problem.message in {item.message for item in same}, text
+    # Both ends are reached.
+    assert valid
+    assert refused
+
+
+SCRIPT = """
+import sys
+import openvino
+
+core = openvino.Core()
+for line in sys.stdin:
+    path, weights = line.rstrip("\\n").split("\\t")
+    try:
+        core.read_model(path, weights)
+    except Exception:
+        print("refused", flush=True)
+    else:
+        print("read", flush=True)
+"""
+
+
+#: What OpenVINO 2026.4 reads and irloop refuses: XML that is not well-formed, a second layer of an
+#: id in place of the first, models without outputs, a dimension of 2^64 as 0, a text as weights.
+STRICTER = {"IRL101", "IRL105", "IRL108", "IRL112", "IRL301"}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_what_openvino_reads_can_be_read(group: str, tmp_path: Path) -> None:
+    pytest.importorskip("openvino")
+    given = mutants(group, tmp_path)
+    child = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        input="".join(f"{path}\t{weights}\n" for path, weights in given),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    # A mutant that ends the process takes the verdicts after it along.
+    verdicts = child.stdout.split()
+    accepted = [item for item, verdict in zip(given, verdicts, strict=False) if verdict == "read"]
+    assert verdicts
+    refusals = [refusal(path, weights) for path, weights in accepted]
+    wrong = [item for item in refusals if item is not None and item.code not in STRICTER]
+    assert wrong == []
