@@ -13,7 +13,7 @@ def test_the_attributes_of_one_operation(irloop: Callable[..., Result]) -> None:
     shown = [" ".join(line.split()) for line in lines]
     assert "input batch indices i32 | i64" in shown
     assert "attribute pooled_h int; required; 1 or more" in shown
-    assert "attribute mode avg, max; required" in shown
+    assert "attribute mode avg, max; required; without it OpenVINO takes avg" in shown
     modes = "asymmetric, half_pixel_for_nn, half_pixel"
     assert f"attribute aligned_mode {modes}; default asymmetric" in shown
 
