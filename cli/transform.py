@@ -24,7 +24,7 @@ __all__ = ["command"]
 EPILOG = """\
 \b
 A pass and its options:
-  --pass unroll                       as it stands
+  --pass unroll                       without options
   --pass unroll=8                     with its first option
   --pass unroll:trips=8:nodes=500     with options by name ('irloop passes unroll' lists them)
   --pass my_passes.py:MyPass=8        a class in a file of your own, which is run for it
@@ -92,7 +92,7 @@ def _moments(
     metavar="before=NAME|after=NAME",
     multiple=True,
     callback=_moments,
-    help="Draw the model then; what the pass removes or adds stands out.",
+    help="Draw the model then; what the pass removes or adds is coloured.",
 )
 @click.option(
     "--draw-to",

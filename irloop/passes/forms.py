@@ -99,7 +99,7 @@ class Forms(Emitter):
         return self.emit(ov_gather.Gather(), value, indices, self.constant(axis))
 
     def joined(self, values: list[Value], axis: int) -> Value:
-        """Values one behind the other along `axis`."""
+        """Values concatenated along `axis`."""
         if len(values) == 1:
             return values[0]
         op = onnx_slicing.Concat(axis) if self.onnx else ov_slicing.Concat(axis)
@@ -235,7 +235,7 @@ class Forms(Emitter):
         )
 
     def named_apart(self, value: Value, output: Value) -> Value:
-        """`value` to stand for `output`, which goes; a copy where both have to keep their names.
+        """Replace `output` by `value`, or by a copy of it where both have to keep their names.
 
         That is so where `output` gives an output of the graph and `value` an input or another one.
         """

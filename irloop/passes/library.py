@@ -79,7 +79,7 @@ def _package(point: EntryPoint) -> str:
 
 
 def find_pass(name: str) -> type[Pass]:
-    """The pass of this name; a hyphen may stand for an underscore.
+    """The pass of this name, in which a hyphen counts as an underscore.
 
     ``FILE.py:CLASS`` is a class of a file, which is run for it.
 
@@ -133,7 +133,7 @@ def _is_pass(item: object) -> TypeGuard[type[Pass]]:
 def make_pass(text: str) -> Pass:
     """The pass that ``NAME``, ``NAME=VALUE`` or ``NAME:OPTION=VALUE:OPTION=VALUE`` asks for.
 
-    ``FILE.py:CLASS`` may stand for NAME.
+    NAME may be ``FILE.py:CLASS``.
 
     Raises:
         UsageError: for a pass or an option that does not exist, or a value of another type.

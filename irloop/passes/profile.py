@@ -57,7 +57,7 @@ class Profile:
         return any(record.modified for record in self)
 
     def __str__(self) -> str:
-        """A table for people; the matchers of a rewrite stand below it."""
+        """A table for people; the matchers of a rewrite follow in lines below it."""
         rows = [("pass", "ms", "matches", "nodes", "changed")]
         for record in self:
             rows.append(_row(record))

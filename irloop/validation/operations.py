@@ -51,7 +51,7 @@ def operation_of(type_name: str, version: str) -> Operation | None:
 
 def attribute_problems(context: Context) -> Iterator[Problem]:
     """Everything wrong with the attributes in `data` of all layers."""
-    # Layers repeat each other: what is right once is right everywhere.
+    # Layers repeat: equal type, version and attributes need one check only.
     sound: set[tuple[object, ...]] = set()
     for index in context.nets:
         for layer in index.net.layers:

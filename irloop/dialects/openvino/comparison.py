@@ -166,7 +166,7 @@ class Select(OpenVinoOp, type="Select", since=1, inputs=3):
 
     @property
     def pdpd_axis(self) -> int:
-        """Where the first two operands stand in mode pdpd."""
+        """The axis at which operands are aligned in mode pdpd."""
         return 0 if self.auto_broadcast_axis is None else self.auto_broadcast_axis
 
     def infer(self, args: Arguments) -> list[ValueType]:

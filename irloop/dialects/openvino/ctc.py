@@ -33,7 +33,7 @@ def _fits(args: Arguments, position: int, *wanted: Dim) -> None:
 class CTCGreedyDecoder(OpenVinoOp, type="CTCGreedyDecoder", since=1, inputs=2):
     """Scores [T, N, C] and a mask [T, N] to classes [N, T, 1, 1] (CTCGreedyDecoder-1).
 
-    The last class is the blank; -1 stands behind the last class of a sequence.
+    The last class is the blank; -1 follows the last class of a sequence.
     """
 
     operands = "scores: float, sequence mask: float -> float"

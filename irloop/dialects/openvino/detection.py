@@ -49,7 +49,7 @@ class Detecting(OpenVinoOp):
     objectness_score: float = 0.0
 
     def classes(self) -> int | None:
-        """The number of classes where an attribute says it."""
+        """The number of classes, if an attribute gives it."""
         return None
 
     def centred(self) -> bool:

@@ -43,7 +43,7 @@ class ExperimentalDetectronDetectionOutput(
 ):
     """Regions [R, 4], moves [R, 4 C], scores [R, C] and the image to boxes, classes, scores.
 
-    There are max_detections_per_image of them, zeros behind the last; class 0 is the
+    There are max_detections_per_image of them, zeros after the last; class 0 is the
     background (ExperimentalDetectronDetectionOutput-6). Moves are of each class whatever
     class_agnostic_box_regression says.
     """

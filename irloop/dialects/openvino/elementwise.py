@@ -56,10 +56,10 @@ __all__ = [
 
 
 class Binary(OpenVinoOp):
-    """Two operands of one element type, broadcast as `auto_broadcast` says.
+    """Two operands of one element type, broadcast by the mode `auto_broadcast`.
 
     none: equal shapes; numpy: aligned at the last dimension; pdpd: the second operand's first
-    dimension stands at `auto_broadcast_axis` of the first operand (0 when absent).
+    dimension is aligned with `auto_broadcast_axis` of the first operand (0 when absent).
     """
 
     auto_broadcast: str = attribute(default="numpy", words=BROADCASTS)
@@ -74,7 +74,7 @@ class Binary(OpenVinoOp):
 
     @property
     def pdpd_axis(self) -> int:
-        """Where the second operand stands in mode pdpd."""
+        """The axis of the first operand that the second is aligned with in mode pdpd."""
         return 0 if self.auto_broadcast_axis is None else self.auto_broadcast_axis
 
     def broadcast(self, args: Arguments, element: ElementType | None = None) -> list[ValueType]:
@@ -229,7 +229,7 @@ class Unary(OpenVinoOp):
 
 
 class Round(OpenVinoOp, type="Round", since=5, inputs=1):
-    """The nearest integer, ties as `mode` says (Round-5)."""
+    """The nearest integer; `mode` decides ties (Round-5)."""
 
     operands = "data: number -> number"
 

@@ -151,7 +151,7 @@ class SegmentMax(OpenVinoOp, type="SegmentMax", since=16, inputs=(2, 3)):
     """The largest elements of each segment of slices (SegmentMax-16).
 
     Inputs: data, the sorted segment of each slice, optionally the number of segments. An empty
-    segment is zero or the lowest number, as `fill_mode` says.
+    segment is zero or the lowest number, by `fill_mode`.
     """
 
     operands = "data: number, segment ids: i32 | i64, segments?: i32 | i64 -> number"

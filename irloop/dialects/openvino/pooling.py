@@ -38,7 +38,7 @@ class _Pool(OpenVinoOp):
         return ()
 
     def window(self) -> Window:
-        """Where the windows stand.
+        """The positions of the windows.
 
         Raises:
             ValueError: when the attributes do not fit each other.
@@ -119,7 +119,7 @@ class MaxPool1(_Pool, type="MaxPool", since=1, inputs=1):
 
 
 class _IndexedMax(_Pool):
-    """A second output tells where each maximum stands among the dimensions from `axis`."""
+    """The second output is the flat index of each maximum in the dimensions from `axis` on."""
 
     operands = "data: number -> maxima: number, indices: i32 | i64"
 

@@ -125,7 +125,7 @@ class ExperimentalDetectronGenerateProposalsSingleImage(
 ):
     """Image [3], anchors [H * W * A, 4], moves [4 A, H, W], scores [A, H, W] to boxes, scores.
 
-    There are post_nms_count of both, zeros behind the last
+    There are post_nms_count of both, zeros after the last
     (ExperimentalDetectronGenerateProposalsSingleImage-6).
     """
 

@@ -1,6 +1,6 @@
 """Recurrent cells and sequences of OpenVINO.
 
-Shapes: B items, T steps, I inputs, S state elements, D directions. Gates stand in the order
+Shapes: B items, T steps, I inputs, S state elements, D directions. Gates are in the order
 f i c o (LSTM) and z r h (GRU).
 """
 
@@ -205,7 +205,7 @@ class RNNCell(_Rnn, type="RNNCell", since=1, inputs=(4, 5)):
 class LSTMSequence1(_Lstm, type="LSTMSequence", since=1, inputs=(7, 8), outputs=3):
     """An LSTM over a sequence (LSTMSequence-1); inputs as LSTMSequence-5, then peepholes [D,3S].
 
-    `weights_format` names the order of the gates in W, R and B; peepholes stand in the order
+    `weights_format` names the order of the gates in W, R and B; peepholes are in the order
     input, output, forget. `input_forget` makes the forget gate one less the input gate.
     """
 

@@ -58,7 +58,7 @@ class RegionYolo(OpenVinoOp, type="RegionYolo", since=1, inputs=1):
             inference.axis_in(args, self.end_axis, 4),
         )
         if first is None or end is None or first > end:
-            raise args.error("axis stands behind end_axis", f"up to {end}", str(first))
+            raise args.error("axis comes after end_axis", f"up to {end}", str(first))
         inner = Shape(dims[first : end + 1]).static()
         merged = UNKNOWN_DIM if inner is None else math.prod(inner)
         return [TensorType(element, Shape((*dims[:first], merged, *dims[end + 1 :])))]

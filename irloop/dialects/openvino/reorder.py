@@ -37,7 +37,7 @@ class Reverse(OpenVinoOp, type="Reverse", since=1, until=1, inputs=2):
 
 
 class ReverseSequence(OpenVinoOp, type="ReverseSequence", since=1, inputs=2):
-    """The first elements along `seq_axis` reversed, as many as input 1 says for each batch item.
+    """The first elements along `seq_axis` reversed; input 1 gives their number for each batch item.
 
     The lengths may be floats (ReverseSequence-1).
     """

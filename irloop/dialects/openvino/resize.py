@@ -38,7 +38,7 @@ class Interpolation(OpenVinoOp):
         raise NotImplementedError(self.label)
 
     def pads(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Zeros before and behind each axis; axes without an entry get none."""
+        """Zeros before and after each axis; axes without an entry get none."""
         return (), ()
 
     def by_scales(self) -> bool:
@@ -121,7 +121,7 @@ class Interpolate1(Interpolation, type="Interpolate", since=1, inputs=2):
         return self._spread(self.pads_begin), self._spread(self.pads_end)
 
     def _spread(self, pads: tuple[int, ...]) -> tuple[int, ...]:
-        # One number stands for all axes, and 0 is what everybody writes.
+        # One number applies to all axes; files usually have a single 0.
         return () if not any(pads) else pads
 
     def how(self) -> Resampling:

@@ -87,7 +87,7 @@ class ScatterNDUpdate(OpenVinoOp, type="ScatterNDUpdate", since=4, inputs=3):
 
 
 class ScatterNDUpdate15(OpenVinoOp, type="ScatterNDUpdate", since=15, inputs=3):
-    """As ScatterNDUpdate-3; combined with what stands there by `reduction` (ScatterNDUpdate-15).
+    """As ScatterNDUpdate-3; combined with the old elements by `reduction` (ScatterNDUpdate-15).
 
     none, sum, sub, prod, min or max.
     """

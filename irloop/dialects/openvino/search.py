@@ -142,7 +142,8 @@ class SearchSorted(OpenVinoOp, type="SearchSorted", since=15, inputs=2):
 class Unique(OpenVinoOp, type="Unique", since=10, inputs=(1, 2), outputs=4):
     """Different elements, or slices of the axis of input 1 (Unique-10).
 
-    Outputs: the values, where each stands first, which one each element is, how often it occurs.
+    Outputs: the values, the index of each one's first occurrence, for each element the index of its
+    value, and the number of occurrences.
     """
 
     operands = (

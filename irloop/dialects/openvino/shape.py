@@ -65,7 +65,7 @@ class ShapeOf3(OpenVinoOp, type="ShapeOf", since=3, inputs=1):
 class Reshape(OpenVinoOp, type="Reshape", since=1, inputs=2):
     """The elements of the first input in the shape of the second (Reshape-1).
 
-    -1 is what is left over; 0 copies the dimension at its position with `special_zero`.
+    -1 takes the remaining elements; 0 copies the dimension at its position with `special_zero`.
     """
 
     operands = "data: any, shape: integer -> any"
@@ -193,8 +193,8 @@ def _explicit(args: Arguments) -> Shape:
 class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
     """The first input repeated to the shape of the second (Broadcast-1).
 
-    `mode` is numpy (aligned at the last dimension), none or explicit (axes stand where input
-    2 says), or pdpd (the first axis stands at `axis`).
+    `mode` is numpy (aligned at the last dimension), none or explicit (input 2 maps the axes), or
+    pdpd (the first axis is aligned with `axis`).
     """
 
     expands = True
@@ -222,8 +222,8 @@ class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
 class Broadcast3(OpenVinoOp, type="Broadcast", since=3, inputs=(2, 3)):
     """The first input repeated to the shape of the second (Broadcast-3).
 
-    `mode` is numpy, explicit (axes stand where input 2 says), bidirectional (ones of the
-    target give way) or pdpd (the first axis stands at `axis`).
+    `mode` is numpy, explicit (input 2 maps the axes), bidirectional (ones of the target are
+    broadcast too) or pdpd (the first axis is aligned with `axis`).
     """
 
     expands = True

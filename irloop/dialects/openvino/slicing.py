@@ -14,7 +14,7 @@ __all__ = ["Concat", "Slice", "SliceScatter", "Split", "StridedSlice", "Variadic
 
 
 class Concat(OpenVinoOp, type="Concat", since=1, inputs=(1, None)):
-    """The inputs one behind the other along `axis` (Concat-1)."""
+    """The inputs concatenated along `axis` (Concat-1)."""
 
     operands = "inputs...: any -> any"
 
@@ -59,7 +59,7 @@ class Split(OpenVinoOp, type="Split", since=1, inputs=2, outputs=None):
 class VariadicSplit(OpenVinoOp, type="VariadicSplit", since=1, inputs=3, outputs=None):
     """Parts of the lengths of input 2 along the axis of input 1 (VariadicSplit-1).
 
-    One length may be -1: what is left.
+    One length may be -1: the rest of the axis.
     """
 
     operands = "data: any, axis: i32 | i64, lengths: i32 | i64 -> parts...: any"
@@ -77,7 +77,7 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
 
     A 1 in `begin_mask` or `end_mask` leaves the bound open; in `new_axis_mask` it inserts an
     axis of 1, in `shrink_axis_mask` it takes one element and removes the axis, in
-    `ellipsis_mask` it stands for all axes not mentioned. Masks are filled up with zeros.
+    `ellipsis_mask` the entry covers all axes not mentioned. Masks are filled up with zeros.
     """
 
     operands = "data: any, begin: i32 | i64, end: i32 | i64, stride?: i32 | i64 -> any"

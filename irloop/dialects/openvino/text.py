@@ -13,7 +13,7 @@ __all__ = ["StringTensorPack", "StringTensorUnpack"]
 
 
 class StringTensorPack(OpenVinoOp, type="StringTensorPack", since=15, inputs=3):
-    """Strings whose UTF-8 bytes stand from begins to ends in a list (StringTensorPack-15).
+    """Strings from the UTF-8 bytes between begins and ends in a list (StringTensorPack-15).
 
     Begins and ends have the shape of the result; the bytes are a list of u8.
     """
@@ -41,7 +41,7 @@ class StringTensorPack(OpenVinoOp, type="StringTensorPack", since=15, inputs=3):
 
 
 class StringTensorUnpack(OpenVinoOp, type="StringTensorUnpack", since=15, inputs=1, outputs=3):
-    """Begins, ends and UTF-8 bytes of strings, one behind the other (StringTensorUnpack-15)."""
+    """Begins, ends and the concatenated UTF-8 bytes of strings (StringTensorUnpack-15)."""
 
     operands = "data: string -> begins: i32, ends: i32, symbols: u8"
 
