@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from irloop.diagnostics import one_line
+
+from .limits import allowance_for, size
 
 if TYPE_CHECKING:
     import threading
@@ -27,6 +31,8 @@ class Console:
     def __init__(self) -> None:
         self.level = 0
         self.debug = False
+        self.max_memory: int | None = None
+        self.max_seconds: float | None = None
         self._doing = ""
         self._shown = False
         self._timer: threading.Timer | None = None
@@ -121,7 +127,61 @@ def common_options(command: Command) -> Command:
             callback=_set_debug,
             help="Show the traceback of an internal error.",
         ),
+        click.option(
+            "--max-memory",
+            callback=_set_memory,
+            expose_value=False,
+            metavar="SIZE",
+            help="What the work on a model may take, as in 500M or 8G.  [default: 2G, and 8 times "
+            "the size of its files]",
+        ),
+        click.option(
+            "--max-seconds",
+            type=click.FloatRange(min=0, min_open=True),
+            callback=_set_seconds,
+            expose_value=False,
+            help="And how long.  [default: 60, and one for each MiB of its files]",
+        ),
     )
+    limited = _limited(command)
     for option in reversed(options):
-        command = option(command)
-    return command
+        limited = option(limited)
+    return limited
+
+
+#: How much longer those take that run a model many times, or many models.
+_RUNS = {"check": 10.0, "reduce": 10.0, "conformance": 1000.0}
+
+
+def _limited(command: Command) -> Command:
+    """The command, bounded by what is fit for the files that it is given."""
+
+    @functools.wraps(command)
+    def call(*args: Any, **options: Any) -> Any:
+        context = click.get_current_context()
+        if context.info_name == "validate":
+            # It has many models, and an allowance for each.
+            return command(*args, **options)
+        console = console_of(context)
+        given = [*args, *options.values()]
+        files = [
+            item for value in given for item in (value if isinstance(value, tuple) else [value])
+        ]
+        source = context.get_parameter_source("max_memory")
+        if source is not None and source is not ParameterSource.DEFAULT:
+            console.max_memory = options["max_memory"]
+        runs = "check" if options.get("check") else context.info_name
+        patience = _RUNS.get(runs or "", 1.0)
+        allowance = allowance_for(files, console.max_memory, console.max_seconds, patience)
+        with allowance.held():
+            return command(*args, **options)
+
+    return cast("Command", call)
+
+
+def _set_memory(context: click.Context, parameter: click.Parameter, text: str | None) -> None:
+    console_of(context).max_memory = size(context, parameter, text)
+
+
+def _set_seconds(context: click.Context, parameter: click.Parameter, value: float | None) -> None:
+    console_of(context).max_seconds = value

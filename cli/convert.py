@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.errors import IrloopError, ReadError, UsageError, VerifyError, WriteError
+from irloop.errors import InternalError, IrloopError, ReadError, UsageError, VerifyError, WriteError
 from irloop.files import ParsedOnce, scratch
 
 from . import report_json, report_text
@@ -235,7 +235,7 @@ class _Job:
                 self._validate()
             model = self._read()
             return self._save(model, self._converted(model))
-        except (UsageError, VerifyError):
+        except (InternalError, UsageError, VerifyError):
             raise
         except IrloopError as error:
             if isinstance(error, WriteError) and isinstance(error.__cause__, (OSError, ReadError)):

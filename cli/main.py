@@ -127,11 +127,13 @@ def _leave(leaving: SystemExit) -> NoReturn:
 
 def _report(ctx: click.Context, error: Exception) -> NoReturn:
     """Say what an exception means, and leave with the exit status that it has."""
-    from irloop.errors import IrloopError, UsageError, VerifyError, WriteError
+    from irloop.errors import InternalError, IrloopError, UsageError, VerifyError, WriteError
 
     console_of(ctx).done()
     if isinstance(error, (UsageError, WriteError)):
         _fail(ctx, error.message, *_rows(error))
+    if isinstance(error, InternalError):
+        _internal(ctx, error.error, error.step)
     if isinstance(error, IrloopError) and not isinstance(error, VerifyError):
         _findings(ctx, error)
     if isinstance(error, OSError):
@@ -161,7 +163,7 @@ def _findings(ctx: click.Context, error: IrloopError) -> NoReturn:
     ctx.exit(Exit.FINDINGS)
 
 
-def _internal(ctx: click.Context, error: Exception) -> NoReturn:
+def _internal(ctx: click.Context, error: BaseException, step: str = "") -> NoReturn:
     if console_of(ctx).debug:
         import traceback
 
@@ -169,7 +171,7 @@ def _internal(ctx: click.Context, error: Exception) -> NoReturn:
     first_line = (str(error).splitlines() or [""])[0]
     _fail(
         ctx,
-        f"internal error: {type(error).__name__}: {first_line}",
+        f"internal error{step and f' while {step}'}: {type(error).__name__}: {first_line}",
         "fix: this is a bug in irloop; report it with the model (or a part of it) and the output "
         "of the same command with --debug",
     )

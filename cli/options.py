@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import click
 
 from .console import Command
+from .limits import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["comparison_options", "engines_option", "memory_option", "memory_size", "weights_option"]
-
-
-_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
-
-
-def memory_size(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
-    """The number of bytes in a text such as 500M or 2G."""
-    if text is None:
-        return None
-    match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
-    if match is None:
-        raise click.BadParameter(f"{text!r} is no size such as 500M or 2G")
-    return int(match[1]) * _UNITS[match[2].upper()]
+__all__ = ["comparison_options", "engines_option", "memory_option", "weights_option"]
 
 
 def weights_option(name: str = "weights") -> Callable[[Command], Command]:
@@ -66,10 +53,15 @@ def comparison_options(command: Command) -> Command:
 
 
 def memory_option(command: Command) -> Command:
-    """What an engine may hold in memory, as parameter `max_memory` in bytes."""
+    """What an engine may hold in memory, as parameter `max_memory` in bytes.
+
+    Where it is given, it holds for irloop's own process as well, as that of other commands does.
+    """
+    params: list[click.Parameter] = getattr(command, "__click_params__", [])
+    params[:] = [param for param in params if "--max-memory" not in param.opts]
     return click.option(
         "--max-memory",
-        callback=memory_size,
+        callback=size,
         default="8G",
         show_default=True,
         metavar="SIZE",

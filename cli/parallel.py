@@ -6,10 +6,12 @@ import os
 from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
-from irloop.diagnostics import Diagnostic
-from irloop.errors import IrloopError, ReadError, UsageError
+from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.errors import InternalError, IrloopError, LimitError, ReadError, UsageError
 
-__all__ = ["Job", "Outcome", "outcomes", "processes_for"]
+from .limits import allowance_for
+
+__all__ = ["IrloopFailure", "Job", "Outcome", "done", "lost", "outcomes", "processes_for"]
 
 #: Starting a process takes as long as validating so many bytes of XML.
 WORTH = 2_000_000
@@ -23,6 +25,8 @@ class Job(NamedTuple):
     select: tuple[str, ...]
     ignore: tuple[str, ...]
     engines: tuple[str, ...] = ()
+    memory: int | None = None
+    seconds: float | None = None
 
 
 class Outcome(NamedTuple):
@@ -40,41 +44,30 @@ def processes_for(models: Sequence[str], wanted: int | None) -> int:
     return max(1, min(os.cpu_count() or 1, len(models), size // WORTH))
 
 
-def outcomes(jobs: Sequence[Job], processes: int) -> Generator[Outcome, None, None]:
+def outcomes(
+    jobs: Sequence[Job], processes: int, *, isolate: bool
+) -> Generator[Outcome, None, None]:
     """The outcome of each job, in the order of the jobs.
 
+    With `isolate`, or with several processes, models are validated in processes of their own: what
+    ends one of them is a finding in the model that it was validating.
+
     Raises:
-        IrloopError: when a job cannot be done at all, or a process ends before its job does.
+        IrloopError: when a job cannot be done at all.
     """
-    if processes < 2:
+    if not isolate and processes < 2:
         yield from map(_done, jobs)
         return
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import get_context
+    from .workers import Workers
 
     groups = _by_weights(jobs)
-    # A fresh interpreter each: a fork would copy threads that are running.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        futures = {}
-        for group in groups:
-            future = pool.submit(_all_done, [jobs[at] for at in group])
-            futures.update({at: (future, number) for number, at in enumerate(group)})
-        try:
-            for at in range(len(jobs)):
-                future, number = futures[at]
-                found = future.result()
-                if isinstance(found, IrloopFailure):
-                    raise UsageError(found.message, diagnostics=found.diagnostics)
-                yield found[number]
-        except BrokenProcessPool:
-            raise UsageError(
-                "a process ended before its model was validated",
-                cause="it ran out of memory, or was killed",
-                fix="try again with --jobs 1",
-            ) from None
-        finally:
-            pool.shutdown(cancel_futures=True)
+    with Workers([[jobs[at] for at in group] for group in groups], processes) as workers:
+        places = {at: (g, n) for g, group in enumerate(groups) for n, at in enumerate(group)}
+        for at in range(len(jobs)):
+            found = workers.outcome(*places[at])
+            if isinstance(found, IrloopFailure):
+                raise UsageError(found.message, diagnostics=found.diagnostics)
+            yield found
 
 
 class IrloopFailure(NamedTuple):
@@ -93,21 +86,29 @@ def _by_weights(jobs: Sequence[Job]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _all_done(jobs: list[Job]) -> list[Outcome] | IrloopFailure:
+def done(job: Job) -> Outcome | IrloopFailure:
+    """What a job found, or why it cannot be done."""
     try:
-        return [_done(job) for job in jobs]
+        return _done(job)
     except IrloopError as error:
         return IrloopFailure(error.message, error.diagnostics)
+
+
+def lost(job: Job, code: str, message: str, fix: str) -> Outcome:
+    """The outcome of a job that was not finished."""
+    place = Location(file=job.model)
+    return Outcome([Diagnostic(code, Severity.ERROR, message, place, fix=fix)], [])
 
 
 def _done(job: Job) -> Outcome:
     from irloop import validate
 
     try:
-        report = validate(
-            job.model, job.weights, select=job.select, ignore=job.ignore, engines=job.engines
-        )
-    except ReadError as error:
+        with allowance_for([job.model, job.weights], job.memory, job.seconds).held():
+            report = validate(
+                job.model, job.weights, select=job.select, ignore=job.ignore, engines=job.engines
+            )
+    except (ReadError, LimitError, InternalError) as error:
         return Outcome([item.in_file(job.model) for item in error.diagnostics], [])
     return Outcome(
         [item.in_file(job.model) for item in report.sorted()],

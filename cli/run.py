@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from irloop import budget
 from irloop.diagnostics import one_line
 
 from . import report_text
 from .arrays import describe, matched
 from .console import common_options, console_of
 from .files import require_free, weight_files
-from .options import memory_size, weights_option
+from .options import weights_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,13 +53,6 @@ Examples:
 @click.option("--seed", type=int, default=0, show_default=True, help="For generated inputs.")
 @click.option("--trace", is_flag=True, help="Every node in every iteration, on stderr.")
 @click.option("--max-iterations", type=click.IntRange(min=1), help="Of each loop.")
-@click.option(
-    "--max-memory",
-    callback=memory_size,
-    metavar="SIZE",
-    help="Allocated by the run, as in 500M or 2G.",
-)
-@click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True))
 @common_options
 @click.pass_context
 def command(ctx: click.Context, /, model: str, **options: Any) -> None:
@@ -77,7 +71,7 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     # A trace shows every node where it stands, also what could run once for all iterations.
     session = Session(loaded, hoist=tracer is None)
     inputs = _inputs(loaded, options["inputs"], options["seed"])
-    results = session.run(inputs, limits=_limits(options), trace=tracer)
+    results = session.run(inputs, limits=_limits(ctx, options), trace=tracer)
     if session.notes:
         click.echo(report_text.render(item.in_file(model) for item in session.notes))
     if options["outputs"] is None:
@@ -101,12 +95,12 @@ def _inputs(model: Model, file: str | None, seed: int) -> Mapping[str, Any]:
     return matched(model, read_arrays(file))
 
 
-def _limits(options: Mapping[str, Any]) -> Limits:
+def _limits(ctx: click.Context, options: Mapping[str, Any]) -> Limits:
     from irloop import Limits
 
     given = {
         "iterations": options["max_iterations"],
-        "memory_bytes": options["max_memory"],
-        "seconds": options["max_seconds"],
+        "memory_bytes": console_of(ctx).max_memory or budget.current().memory,
+        "seconds": console_of(ctx).max_seconds,
     }
     return Limits(**{name: value for name, value in given.items() if value is not None})

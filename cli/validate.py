@@ -112,6 +112,11 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     help="Processes for several models.  [default: by the size of the files]",
 )
 @click.option(
+    "--isolate/--no-isolate",
+    default=None,
+    help="Validate in other processes, which a model may end.  [default: for several models]",
+)
+@click.option(
     "--follow-links",
     is_flag=True,
     help="Follow links that lead out of the folders that are searched.",
@@ -150,10 +155,19 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     if processes > 1:
         console.detail(f"{len(readable)} models in {processes} processes")
     work = [
-        Job(model, weights, settings.select, settings.ignore, settings.engines)
+        Job(
+            model,
+            weights,
+            settings.select,
+            settings.ignore,
+            settings.engines,
+            console.max_memory,
+            console.max_seconds,
+        )
         for model in readable
     ]
-    with closing(outcomes(work, processes)) as done:
+    isolate = len(work) > 1 if options["isolate"] is None else options["isolate"]
+    with closing(outcomes(work, processes, isolate=isolate)) as done:
         for number, model in enumerate(readable, start=1):
             console.progress(f"{number} of {len(readable)}: {model}")
             outcome = next(done)

@@ -18,6 +18,8 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from irloop.boundary import guarded
+
 if TYPE_CHECKING:
     import os
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from irloop.dialects.attributes import Operand as Operand
     from irloop.errors import ExecutionError as ExecutionError
     from irloop.errors import InferenceError as InferenceError
+    from irloop.errors import InternalError as InternalError
     from irloop.errors import IrloopError as IrloopError
     from irloop.errors import LimitError as LimitError
     from irloop.errors import PassError as PassError
@@ -73,6 +76,7 @@ _CLASSES = {
     "ExecutionError": "irloop.errors",
     "Graph": "irloop.graph.model",
     "InferenceError": "irloop.errors",
+    "InternalError": "irloop.errors",
     "IrloopError": "irloop.errors",
     "LimitError": "irloop.errors",
     "Limits": "irloop.execution.limits",
@@ -108,6 +112,7 @@ __all__ = [
     "ExecutionError",
     "Graph",
     "InferenceError",
+    "InternalError",
     "IrloopError",
     "LimitError",
     "Limits",
@@ -171,6 +176,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
+@guarded("reading a model")
 def read_model(path: Path, weights: Path | None = None, *, functions: bool = False) -> Model:
     """Read an OpenVINO IR (.xml, with its .bin) or an ONNX model (.onnx).
 
@@ -205,6 +211,7 @@ def read_model(path: Path, weights: Path | None = None, *, functions: bool = Fal
     return onnx_reader.read(path, expand=only_by_function)
 
 
+@guarded("writing a model")
 def save_model(
     model: Model,
     path: Path,
@@ -254,6 +261,7 @@ def save_model(
     return tuple(map(str, writer.write(model, path, version=ir_version)))
 
 
+@guarded("validating a model")
 def validate(
     path: Path,
     weights: Path | None = None,
@@ -281,6 +289,7 @@ def validate(
     return engine.validate(path, weights=weights, select=select, ignore=ignore, engines=engines)
 
 
+@guarded("converting a model")
 def convert(
     model: Model | Path,
     target: Literal["onnx", "openvino"] | None = None,
@@ -377,6 +386,7 @@ def convert(
     return result, notes
 
 
+@guarded("running passes")
 def transform(
     model: Model | Path,
     passes: Iterable[str | Pass],
@@ -419,6 +429,7 @@ def transform(
     return result, manager.profile
 
 
+@guarded("listing passes")
 def transformations() -> tuple[PassInfo, ...]:
     """Every pass that `transform` knows by name, those of other packages included.
 
@@ -430,6 +441,7 @@ def transformations() -> tuple[PassInfo, ...]:
     return tuple(library.describe(cls) for _, cls in sorted(library.all_passes().items()))
 
 
+@guarded("drawing a model")
 def draw(
     model: Model | Path,
     format: Literal["svg", "dot"] = "svg",
@@ -482,6 +494,7 @@ def draw(
     return svg(source.graph, style, heading)
 
 
+@guarded("running a model")
 def run(
     model: Model | Path,
     inputs: Mapping[str, Any] | Sequence[Any],
@@ -518,6 +531,7 @@ def run(
     return session.run(source, inputs, limits=limits, trace=trace)
 
 
+@guarded("comparing two models")
 def compare(
     first: Model | Path,
     second: Model | Path,
@@ -578,6 +592,7 @@ def compare(
     )
 
 
+@guarded("running the conformance suite")
 def conform(
     engine: str,
     *,
@@ -625,6 +640,7 @@ def conform(
     )
 
 
+@guarded("looking for differences")
 def diff(first: Model | Path, second: Model | Path, *, metadata: bool = False) -> ModelDiff:
     """What is different in `second`: operations, attributes, wires, port maps, weights.
 
@@ -643,6 +659,7 @@ def diff(first: Model | Path, second: Model | Path, *, metadata: bool = False) -
     return differing.diff(*sides, metadata=metadata)
 
 
+@guarded("reducing two models")
 def reduce(
     first: Model | Path,
     second: Model | Path,
@@ -673,6 +690,7 @@ def reduce(
     return reducing.reduce(first, second, inputs=inputs, tolerance=tolerance, seconds=seconds)
 
 
+@guarded("making inputs")
 def random_inputs(model: Model | Path, *, seed: int = 0) -> dict[str, Any]:
     """Inputs that a model can be run with, by name; the same seed gives the same ones.
 
@@ -692,6 +710,7 @@ def random_inputs(model: Model | Path, *, seed: int = 0) -> dict[str, Any]:
     return dict(zip(session.input_names(source.graph), trial.arrays, strict=True))
 
 
+@guarded("reading arrays")
 def read_arrays(path: Path) -> dict[str, Any]:
     """The arrays of a .npz by name, or that of a .npy under the name "in0".
 
@@ -706,6 +725,7 @@ def read_arrays(path: Path) -> dict[str, Any]:
     return npz.read(path)
 
 
+@guarded("writing arrays")
 def write_arrays(path: Path, values: Mapping[str, Any]) -> None:
     """Write values as `read_arrays` reads them; the file appears whole or not at all.
 
@@ -717,6 +737,7 @@ def write_arrays(path: Path, values: Mapping[str, Any]) -> None:
     npz.write(path, values)
 
 
+@guarded("inferring types")
 def infer(model: Model) -> list[Diagnostic]:
     """Complete the types of all values in `model`, bodies included, as far as they follow.
 
@@ -731,6 +752,7 @@ def infer(model: Model) -> list[Diagnostic]:
     return [item for error in inference.errors for item in error.diagnostics]
 
 
+@guarded("explaining a text")
 def explain(text: str) -> str:
     """What a code means, or a pasted message of OpenVINO, ONNX Runtime or onnx.checker.
 
@@ -760,6 +782,7 @@ def explain(text: str) -> str:
     return explain_message(text)
 
 
+@guarded("listing rules")
 def rules() -> tuple[type[Rule], ...]:
     """Every validation rule: a class with `code`, `severity`, `title` and its page as docstring."""
     from irloop.validation import engine
@@ -767,6 +790,7 @@ def rules() -> tuple[type[Rule], ...]:
     return tuple(engine.rule_classes().values())
 
 
+@guarded("listing operations")
 def operations() -> tuple[Coverage, ...]:
     """What irloop can do with each operation of both dialects, one item for each meaning."""
     from irloop.conversion import coverage

@@ -8,8 +8,9 @@
     ├── InferenceError      element types or shapes of an operation contradict each other
     ├── PassError           a pass or a callback failed; names the pass and the node
     ├── UnsupportedError    understood, but cannot be converted or run; names every place
+    ├── InternalError       irloop itself failed: a bug, which `__cause__` shows
     └── ExecutionError      running went wrong
-        └── LimitError      an iteration, memory or time limit was reached
+        └── LimitError      a limit on iterations, memory, time or steps was reached
 
 Every exception carries `diagnostics`: findings with layer, id, line, expected, found,
 cause and fix where they are known.
@@ -27,6 +28,7 @@ __all__ = [
     "ExecutionError",
     "InferenceError",
     "InferenceKind",
+    "InternalError",
     "IrloopError",
     "LimitError",
     "PassError",
@@ -69,6 +71,21 @@ class IrloopError(Exception):
             ),
         )
         super().__init__("\n".join(str(item) for item in self.diagnostics))
+
+
+class InternalError(IrloopError):
+    """irloop itself failed: a bug. `__cause__` is what was raised, `step` what was being done."""
+
+    code = "BUG001"
+
+    def __init__(self, step: str, error: BaseException) -> None:
+        self.step = step
+        self.error = error
+        reason = (str(error).splitlines() or [""])[0]
+        super().__init__(
+            f"internal error while {step}: {type(error).__name__}: {reason}",
+            fix="report it with the model, or a part of it",
+        )
 
 
 class UsageError(IrloopError):
@@ -152,6 +169,8 @@ class LimitError(ExecutionError):
 
 #: What the codes mean that no validation rule has; `irloop explain` prints it.
 MEANINGS = {
+    "BUG001": "irloop itself failed. The step is named; report it with the model, or a part of it "
+    "that still shows it, and the output of the same command with --debug.",
     "CNV001": "An operation cannot be said in the other format. Every such operation of the model "
     "is named with its path into bodies and the reason.",
     "CNV002": "An input or output of the model is a sequence or an optional, and an OpenVINO IR "
@@ -192,6 +211,12 @@ MEANINGS = {
     "pass and, where it is known, the node are named; the exception itself is the cause.",
     "PAS002": "A rewrite did not end: each change made a new match. Let the pattern or the "
     "callback leave alone what the pass itself has made.",
+    "LIM001": "A step would take more memory than the work on one model may. Small files may "
+    "describe huge tensors: allow more with --max-memory if the sizes are meant to be so.",
+    "LIM002": "The work on one model takes longer than it may. Allow more with --max-seconds, or "
+    "look for a loop that does not end.",
+    "LIM003": "The work on one model takes more steps than it may, or the model is nested too "
+    "deeply.",
     "RUN001": "Running the model went wrong; the node and the iteration are named.",
     "RUN002": "A limit on iterations, memory or time was reached. Raise it with --max-iterations, "
     "--max-memory or --max-seconds, or look why the loop does not end.",

@@ -16,6 +16,8 @@ ROWS = (
     ("diagnostics",),
     ("errors",),
     ("files",),
+    ("budget",),
+    ("boundary",),
     ("graph", "kernels"),
     ("dialects",),
     ("hazards",),
@@ -44,6 +46,8 @@ WITHOUT_NUMPY = (
     "irloop/diagnostics.py",
     "irloop/errors.py",
     "irloop/files.py",
+    "irloop/budget.py",
+    "irloop/boundary.py",
     "irloop/testing.py",
     "irloop/graph/",
     "irloop/dialects/",
@@ -138,7 +142,8 @@ def test_every_package_has_a_floor() -> None:
     }
     assert packages <= set(FLOOR), "give the new package a row in ROWS"
     modules = {path.stem for path in (ROOT / "irloop").glob("*.py")}
-    assert modules == {"__init__", "__main__", "diagnostics", "errors", "files", "testing"}
+    named = {"boundary", "budget", "diagnostics", "errors", "files", "testing"}
+    assert modules == {"__init__", "__main__", *named}
 
 
 def test_modules_import_only_lower_rows() -> None:
@@ -153,7 +158,7 @@ def test_modules_import_only_lower_rows() -> None:
 
 
 def test_the_command_line_speaks_to_the_api_and_its_data_types() -> None:
-    allowed = {"irloop", "cli", "errors", "diagnostics", "files", "graph"}
+    allowed = {"irloop", "cli", "errors", "diagnostics", "files", "budget", "graph"}
     wrong = [
         str(item)
         for item in ALL_IMPORTS

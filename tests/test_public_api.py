@@ -37,6 +37,7 @@ FUNCTIONS = {
 ERRORS = {
     "ExecutionError",
     "InferenceError",
+    "InternalError",
     "IrloopError",
     "LimitError",
     "PassError",

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.comparison.roles import Role, roles
 from irloop.errors import UsageError
 from irloop.graph.model import Model
@@ -65,6 +66,9 @@ Sizes = Mapping[DynamicDim | int, int]
 #: Larger inputs are not made: NumPy has a limit of dimensions, computers one of memory.
 MOST_DIMS = 64
 MOST_ELEMENTS = 1 << 30
+
+#: Making an element takes about so much memory, and as much again to compute with it.
+BYTES_AN_ELEMENT = 64
 
 #: The spread of floating-point inputs: loops that stop early need large numbers too.
 SPREADS = (1.0, 20.0)
@@ -253,8 +257,21 @@ def _arrays(
     plan: _Plan,
 ) -> Iterator[Any]:
     random = np.random.default_rng(plan.seed)
+    elements = sum(_elements(type, sizes) for type in types)
+    budget.reserve(elements * BYTES_AN_ELEMENT, "making inputs")
     for type, role in zip(types, found, strict=True):
         yield _value(type, role, sizes, plan, random)
+
+
+def _elements(type: ValueType, sizes: Sizes) -> int:
+    """How many elements are made for an input; of a sequence three items are."""
+    if isinstance(type, OptionalType):
+        return _elements(type.item, sizes)
+    if isinstance(type, SequenceType):
+        return 3 * _elements(type.item, sizes)
+    # A text is an object and a number first.
+    weight = 4 if type.element is ElementType.STRING else 1
+    return weight * math.prod(_shape(type, sizes))
 
 
 def _value(

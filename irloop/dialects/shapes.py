@@ -16,7 +16,11 @@ from irloop.graph.types import (
     broadcast_shapes,
 )
 
+#: No list that is a shape or counts sizes has more elements; inference folds no longer ones.
+LONGEST = 4096
+
 __all__ = [
+    "LONGEST",
     "broadcast_to",
     "concatenated",
     "flattened",
@@ -77,6 +81,8 @@ def shape_from(args: Arguments, position: int) -> Shape:
     if dims is not None:
         return Shape(dims)
     length = length_of(args, position)
+    if length is not None and length > LONGEST:
+        raise args.error("the shape has more dimensions than any tensor", str(LONGEST), str(length))
     return UNKNOWN_SHAPE if length is None else Shape.of_rank(length)
 
 
@@ -297,7 +303,7 @@ def joined_dims(args: Arguments) -> tuple[Dim, ...] | None:
         dims = args.dims(position)
         if dims is None:
             count = args.shape(position).count() if args.rank(position) == 1 else None
-            if count is None or not args.element(position).is_integer:
+            if count is None or count > LONGEST or not args.element(position).is_integer:
                 return None
             dims = (UNKNOWN_DIM,) * count
         joined.extend(dims)

@@ -35,6 +35,7 @@ from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant, Kernel, Op, UnknownOp
 from irloop.graph.types import ElementType, ValueType
 from irloop.graph.walk import all_nodes, is_constant, node_path
+from irloop.graph.wellformed import misfit
 
 __all__ = ["compile_graph", "missing"]
 
@@ -123,6 +124,9 @@ def _refusal(node: Node) -> str | None:
     """The reason why a node cannot be run ("" without details); None if it can."""
     if isinstance(node.op, UnknownOp):
         return ""
+    wrong = misfit(node)
+    if wrong is not None:
+        return str(wrong)
     if node.bodies or isinstance(node.op, Constant):
         return None if isinstance(node.op, (*_LOOPS, *_BRANCHES, Constant)) else ""
     if isinstance(node.op, STATEFUL):
@@ -132,6 +136,8 @@ def _refusal(node: Node) -> str | None:
     except NotImplementedError as error:
         reason = str(error)
         return "" if reason == node.op.label else reason
+    except Exception as error:  # attributes of a file may be anything
+        return f"its attributes do not fit: {type(error).__name__}: {error}"
     return None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from irloop.errors import IrloopError
+from irloop.graph.cost import is_known
 from irloop.graph.inference import FOLD_LIMIT, Inference, NodeArguments
 from irloop.graph.model import Node, Value
 from irloop.graph.op import UnknownOp
@@ -31,12 +32,14 @@ _WIDEST = 16
 
 def expands(node: Node) -> bool:
     """True when the size of the output is not bounded by the sizes of the inputs."""
-    return node.op.expands
+    return node.op.expands or not is_known(node)
 
 
 def owned_bytes(value: Any) -> int:
     """The bytes that a value owns; a view of another array owns none."""
     if isinstance(value, np.ndarray):
+        if value.dtype == object:
+            return value.nbytes + sum(len(item) for item in value.flat if isinstance(item, str))
         return value.nbytes if value.base is None else 0
     if isinstance(value, list):
         return sum(owned_bytes(item) for item in value)

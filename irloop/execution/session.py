@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from irloop import budget
+from irloop.boundary import guarded
 from irloop.diagnostics import Diagnostic, Location
 from irloop.errors import ExecutionError, UsageError
 from irloop.execution.compile import compile_graph
@@ -63,6 +66,7 @@ def run(
 class Session:
     """A compiled model with the variables that it keeps between runs."""
 
+    @guarded("compiling a model")
     def __init__(
         self,
         model: Model,
@@ -96,6 +100,7 @@ class Session:
         """Reset the variables."""
         self._variables.clear()
 
+    @guarded("running a model")
     def run(
         self, inputs: Inputs, *, limits: Limits | None = None, trace: Tracer | None = None
     ) -> dict[str, Any]:
@@ -108,7 +113,11 @@ class Session:
         arguments = _bound(self._graph, inputs)
         if self._wider:
             arguments = [widened(value, self._wider) for value in arguments]
-        context = Context(limits or Limits(), trace, self._variables)
+        allowed = limits or Limits()
+        outer = budget.current().memory
+        if limits is None and outer is not None:
+            allowed = replace(allowed, memory_bytes=outer)
+        context = Context(allowed, trace, self._variables)
         context.start()
         try:
             # Overflow and division by zero give values here, not warnings.

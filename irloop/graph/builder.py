@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from irloop.diagnostics import NOWHERE, Location
+from irloop.errors import InferenceError
 from irloop.graph.inference import Inference
 from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Op
@@ -89,7 +90,14 @@ class Builder:
         """A small constant from a number, a (nested) list or an array; equal ones are shared."""
         import numpy as np
 
-        array = np.asarray(data).astype(element.numpy())
+        if element is ElementType.DYNAMIC:
+            raise InferenceError(f"{self.prefix!r} needs a constant of a type that is not known")
+        try:
+            array = np.asarray(data).astype(element.numpy())
+        except OverflowError as error:
+            raise InferenceError(
+                f"{self.prefix!r} needs a number too large for {element}"
+            ) from error
         key = (element, array.shape, array.tobytes() if array.size <= 64 else b"")
         shared = array.size <= 64 and element is not ElementType.STRING
         known = self._constants.get(key) if shared else None

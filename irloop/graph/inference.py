@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from irloop.errors import InferenceError, InferenceKind
+from irloop.errors import InferenceError, InferenceKind, IrloopError
+from irloop.graph.cost import bytes_to_fold
 from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.types import (
@@ -23,16 +24,20 @@ from irloop.graph.types import (
     ValueType,
 )
 from irloop.graph.walk import node_path
+from irloop.graph.wellformed import misfit
 
 if TYPE_CHECKING:
     import numpy as np
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["Inference", "NodeArguments"]
+__all__ = ["Inference", "NodeArguments", "known_dims"]
 
 #: Larger constants are not folded: they are weights, not shapes.
 FOLD_LIMIT = 4096
+
+#: What folding one operation may take; inputs and outputs together have few elements.
+FOLD_BYTES = 1 << 26
 
 #: States that change in every nested loop multiply the visits; a hostile file could run for ever.
 VISIT_LIMIT = 5_000_000
@@ -94,7 +99,9 @@ class NodeArguments:
     def ints(self, position: int) -> tuple[int, ...] | None:
         """The elements of a constant integer input (a scalar gives one), or None."""
         array = self.constant(position)
-        return None if array is None else tuple(int(item) for item in array.reshape(-1))
+        if array is None or array.dtype.kind not in "biu":
+            return None
+        return tuple(int(item) for item in array.reshape(-1))
 
     def dims(self, position: int) -> tuple[Dim, ...] | None:
         """The elements of an integer input as far as they are known, or None for nothing."""
@@ -228,7 +235,7 @@ class Inference:
             return
         args = NodeArguments(node, self)
         try:
-            types = node.op.infer(args)
+            types = _types_of(node, args)
         except InferenceError as error:
             if not self._tolerant:
                 raise
@@ -278,7 +285,7 @@ class Inference:
     def _fold(self, node: Node, args: NodeArguments) -> None:
         if node.bodies or isinstance(node.op, Constant):
             return
-        partial = node.op.infer_dims(args)
+        partial = known_dims(node, args)
         if partial is not None:
             self._dims[node.outputs[0]] = partial
         inputs = [None if v is None else self.constant(v) for v in node.inputs]
@@ -288,6 +295,9 @@ class Inference:
             self._fold_dims(node, partial)
             return
         if not all(_is_small(value.type) for value in node.outputs) or _reads_codes(node):
+            return
+        cost = bytes_to_fold(node, args.types)
+        if cost is None or cost > FOLD_BYTES:
             return
         import numpy as np
 
@@ -311,8 +321,45 @@ class Inference:
         import numpy as np
 
         shape = () if type.shape.rank == 0 else (len(partial),)
-        array = np.array(partial, dtype=type.element.numpy()).reshape(shape)
+        try:
+            array = np.array(partial, dtype=type.element.numpy()).reshape(shape)
+        except (OverflowError, ValueError):
+            # A product of sizes that the element type does not hold, or another rank.
+            return
         self._constants[node.outputs[0]] = array
+
+
+def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
+    """What the operation makes of its inputs.
+
+    Raises:
+        InferenceError: when it contradicts itself; also where that shows only as an exception of
+            Python, since attributes and inputs of a file may be anything.
+    """
+    wrong = misfit(node)
+    if wrong is not None:
+        raise args.error(*wrong)
+    try:
+        return node.op.infer(args)
+    except (IrloopError, MemoryError, RecursionError):
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise args.error("its attributes and inputs do not fit", "", reason) from error
+
+
+def known_dims(node: Node, args: NodeArguments) -> tuple[Dim, ...] | None:
+    """The elements of a list output as far as they are known; long lists are no shapes."""
+    type = node.outputs[0].type if node.outputs else UNKNOWN_TYPE
+    count = type.shape.count() if isinstance(type, TensorType) else None
+    if count is not None and count > FOLD_LIMIT:
+        return None
+    try:
+        return node.op.infer_dims(args)
+    except (IrloopError, MemoryError, RecursionError):
+        raise
+    except Exception:  # as where types are inferred; without them nothing is lost
+        return None
 
 
 def _reads_codes(node: Node) -> bool:

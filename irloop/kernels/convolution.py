@@ -7,6 +7,7 @@ addition for each position of the kernel.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product as all_of
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from irloop import budget
 from irloop.kernels.geometry import Window
 from irloop.kernels.matmul import widened
 
@@ -221,6 +223,11 @@ def _spread(x: Array, w: Array, window: Window, groups: int) -> Array:
     result = np.zeros((items, groups * outputs, *full), dtype=x.dtype)
     if 0 in x.shape or 0 in w.shape:
         return result
+    budget.spend(math.prod(window.kernel), "a transposed convolution")
+    budget.reserve(
+        x.itemsize * items * w.shape[1] * groups * math.prod((*window.kernel, *sizes)),
+        "a transposed convolution",
+    )
     filters = w.reshape(groups, depth, -1).swapaxes(1, 2)
     with np.errstate(all="ignore"):
         columns = np.matmul(filters, x.reshape(items, groups, depth, -1))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.matmul import widened
 
 __all__ = ["Array", "Function", "greedy", "greedy_by_length", "loss"]
@@ -113,6 +114,7 @@ def loss(*, collapse: bool, merge: bool, unique: bool) -> Function:
             chances = wide - best - np.log(np.exp(wide - best).sum(axis=2, keepdims=True))
             paths = np.full(states.shape, -np.inf, dtype=wide.dtype)
             paths[:, 0] = 0
+            budget.spend(logits.shape[1], "CTC")
             for frame in range(logits.shape[1]):
                 ahead = np.where(may_stay, paths, -np.inf)
                 ahead = np.logaddexp(ahead, _shifted(paths, 1))

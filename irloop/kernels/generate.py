@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
+
 __all__ = [
     "eye",
     "eye_like",
@@ -159,6 +161,7 @@ def mel_weight_matrix(dtype: np.dtype[Any]) -> Callable[..., Array]:
     def run(bins: Array, dft: Array, rate: Array, lower: Array, upper: Array) -> Array:
         count, length = int(bins.reshape(-1)[0]), int(dft.reshape(-1)[0])
         rows = length // 2 + 1
+        budget.reserve(48 * rows * count, "a matrix of mel weights")
         edges = np.array([float(lower.reshape(-1)[0]), float(upper.reshape(-1)[0])])
         low, high = 2595 * np.log10(1 + edges / 700)
         mels = low + np.arange(count + 2) * ((high - low) / (count + 2))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels import rotated
 
 __all__ = [
@@ -115,6 +116,7 @@ def non_max_suppression(
 
     The order is by item, class and score, or by score alone with `descending`.
     """
+    budget.spend(scores.shape[0] * scores.shape[1], "suppression")
     rows: list[tuple[int, int, int]] = []
     values: list[float] = []
     with np.errstate(all="ignore"):

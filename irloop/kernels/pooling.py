@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.convolution import padded, windows
 from irloop.kernels.geometry import Window
 from irloop.kernels.matmul import widened
@@ -161,6 +162,8 @@ def members(window: Window, axis: int, size: int, *, include_pad: bool, clip_end
         return np.full(count, window.kernel[axis])
     begin, end = window.pads(axis, size)
     low, high = (-begin, size + end) if include_pad else (0, size)
+    # Booleans and positions of every element of every window.
+    budget.reserve(count * window.kernel[axis] * 20, "counting elements of windows")
     start = np.arange(count)[:, None] * window.strides[axis] - begin
     place = start + np.arange(window.kernel[axis]) * window.dilations[axis]
     inside: Array = ((place >= low) & (place < high)).sum(axis=1)

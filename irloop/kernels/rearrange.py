@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
+
 __all__ = [
     "batch_to_space",
     "depth_to_space",
@@ -177,6 +179,7 @@ def sum_of_columns(
         channels = columns.shape[1] // math.prod(kernel)
         columns = columns.reshape(columns.shape[0], channels, *kernel, *counts)
         result = np.zeros((columns.shape[0], channels, *wide), data.dtype)
+        budget.spend(math.prod(kernel), "adding up columns")
         for offset in np.ndindex(*kernel):
             window: tuple[Any, ...] = tuple(
                 slice(o * d, o * d + (n - 1) * s + 1, s)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.matmul import widened
 
 __all__ = [
@@ -51,6 +52,7 @@ def roi_pool_max(height: int, width: int, scale: float) -> Function:
 
     def apply(data: Array, rois: Array) -> Any:
         result = np.zeros((len(rois), data.shape[1], height, width), data.dtype)
+        budget.spend(len(rois), "reading regions")
         for at, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
             if item < 0:
                 break
@@ -93,6 +95,7 @@ def roi_pool_bilinear(height: int, width: int) -> Function:
 
     def apply(data: Array, rois: Array) -> Any:
         result = np.zeros((len(rois), data.shape[1], height, width), data.dtype)
+        budget.spend(len(rois), "reading regions")
         for at, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
             if item < 0:
                 break
@@ -109,6 +112,7 @@ def _align_axis(
 ) -> tuple[Array, Array, Array]:
     """Elements [places, 2], their weights, and which places are inside, of one axis."""
     samples = ratio if ratio > 0 else max(math.ceil(extent / count), 1)
+    budget.reserve(samples * count * 80, "the samples of a region")
     step = np.float32(extent) / np.float32(count)
     inner = (np.arange(samples, dtype=np.float32) + np.float32(0.5)) * step / np.float32(samples)
     bins = np.arange(count, dtype=np.float32)[:, None] * step
@@ -167,6 +171,7 @@ def _aligned(
     mode: str,
 ) -> Array:
     (y, y_share, y_inside), (x, x_share, x_inside) = rows, columns
+    budget.reserve(24 * len(plane) * y.size * x.size, "the samples of a region")
     # [C, sampled rows, 2, sampled columns, 2]
     cells = plane[:, y][:, :, :, x] * y_share[:, :, None, None] * x_share
     cells = cells * (y_inside[:, None, None, None] & x_inside[:, None])
@@ -198,6 +203,7 @@ def psroi_average(outputs: int, group: int, scale: float) -> Function:
 
     def apply(data: Array, rois: Array) -> Any:
         result = np.zeros((len(rois), outputs, group, group), data.dtype)
+        budget.spend(len(rois), "reading regions")
         for at, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
             if item < 0:
                 break
@@ -228,6 +234,7 @@ def psroi_bilinear(outputs: int, group: int, bins_x: int, bins_y: int, scale: fl
     def apply(data: Array, rois: Array) -> Any:
         height, width = data.shape[2:]
         result = np.zeros((len(rois), outputs, group, group), data.dtype)
+        budget.spend(len(rois) * bins_y * bins_x, "reading regions")
         for at, (item, *box) in enumerate(rois.astype(np.float64).tolist()):
             if item < 0:
                 break

@@ -9,12 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
+from irloop.errors import LimitError
+
 __all__ = ["can_match", "concat", "full_match", "normalizer", "packed", "split", "unpacked"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
 _CASES: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "UPPER": str.upper}
+
+
+#: Doubling a string thirty times makes a gigabyte of it.
+_LONGEST = 1 << 24
 
 
 def _strings(items: Sequence[str], shape: Sequence[int]) -> Array:
@@ -24,7 +31,21 @@ def _strings(items: Sequence[str], shape: Sequence[int]) -> Array:
 
 
 def concat(left: Array, right: Array) -> Array:
-    """Strings joined one by one, broadcast as in NumPy."""
+    """Strings joined one by one, broadcast as in NumPy.
+
+    Raises:
+        LimitError: where one of them would be longer than any text, or all together too long.
+    """
+    longest = sum(max(map(len, item.reshape(-1)), default=0) for item in (left, right))
+    if longest > _LONGEST:
+        raise LimitError(
+            "a string would be longer than any text",
+            code="LIM001",
+            expected=f"at most {_LONGEST} characters",
+            found=str(longest),
+        )
+    count = np.broadcast(left, right).size
+    budget.reserve(count * (longest + 64), "joining strings")
     return np.asarray(np.add(left, right), dtype=object)
 
 

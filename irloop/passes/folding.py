@@ -9,7 +9,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from irloop import budget
 from irloop.dialects.openvino.base import OpenVinoOp
+from irloop.graph.cost import bytes_to_fold
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Op
 from irloop.graph.tensor import ArrayTensor, Tensor
@@ -23,6 +25,12 @@ _HALF = frozenset({ElementType.F16, ElementType.BF16})
 
 #: Results of more bytes than this are not stored: the model would grow.
 RESULT_LIMIT = 16 << 20
+
+#: Computing one result may take so many bytes, temporaries included; inputs may be weights.
+MOST_BYTES = 1 << 30
+
+#: Results of one conversion may be so many bytes larger together than what they are made of.
+KEPT_LIMIT = 256 << 20
 
 
 def folded(value: Value, limit: int = RESULT_LIMIT) -> Tensor | None:
@@ -56,6 +64,16 @@ def folded_outputs(
     if any(tensor is not None and tensor.element is ElementType.NF4 for tensor in inputs):
         # Held as codes, which a kernel alone would take for numbers.
         return None
+    cost = bytes_to_fold(node, [None if tensor is None else tensor.type for tensor in inputs])
+    if cost is None or cost > MOST_BYTES:
+        return None
+    kept = sum(_nbytes(value) for value in node.outputs)
+    read = sum(tensor.nbytes for tensor in inputs if tensor is not None)
+    work = budget.current()
+    # What is made of nothing counts: a file of a kilobyte may ask for it a thousand times.
+    if work.folded + max(kept - read, 0) > KEPT_LIMIT:
+        return None
+    work.folded += max(kept - read, 0)
     arrays = [None if tensor is None else tensor.numpy() for tensor in inputs]
     results = _computed(op, arrays, len(node.outputs))
     if results is None or not _keeps_numbers(node, arrays, results):
@@ -106,5 +124,10 @@ def _widened(array: Any) -> Any:
 def _fits(value: Value, limit: int) -> bool:
     if not isinstance(value.type, TensorType) or not value.type.element.bits:
         return False
-    count = value.type.shape.count()
-    return count is not None and value.type.element.nbytes(count) <= limit
+    return value.type.shape.count() is not None and _nbytes(value) <= limit
+
+
+def _nbytes(value: Value) -> int:
+    type = value.type
+    count = type.shape.count() if isinstance(type, TensorType) else None
+    return 0 if count is None or not isinstance(type, TensorType) else type.element.nbytes(count)

@@ -18,7 +18,7 @@ from irloop.errors import InferenceError, IrloopError
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.reader import read_document
 from irloop.formats.openvino.xml import Layer, Port
-from irloop.graph.inference import FOLD_LIMIT, Inference, NodeArguments
+from irloop.graph.inference import FOLD_LIMIT, Inference, NodeArguments, known_dims
 from irloop.graph.model import Graph, Node, Value
 from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.types import Dim, ElementType, TensorType, ValueType
@@ -172,7 +172,7 @@ class LightInference(Inference):
             return
         if type.shape.rank not in (None, 0, 1):
             return
-        partial = node.op.infer_dims(args)
+        partial = known_dims(node, args)
         if partial is not None:
             self._dims[node.outputs[0]] = partial
             self._fold_dims(node, partial)

@@ -285,6 +285,8 @@ def import_roi_align(
             "ROIAlign",
             "write opset9 or newer",
         )
+        if not op.spatial_scale:
+            raise c.refuse("its spatial_scale is 0")
         shift = ov_forms.scalar(c, 0.5 / op.spatial_scale, rois)
         rois = ov_forms.subtract(c, rois, shift)
     return c(ov.ROIAlign(**attributes), data, rois, whole)

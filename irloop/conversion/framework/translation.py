@@ -19,13 +19,14 @@ from typing import Any, TypeVar
 
 from irloop.conversion.framework.virtual_values import Virtual
 from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.errors import InferenceError
+from irloop.errors import InferenceError, InternalError, IrloopError
 from irloop.graph.builder import Builder, Names
 from irloop.graph.inference import Inference
 from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant, Op, UnknownOp
 from irloop.graph.types import ElementType, TensorType, ValueType
 from irloop.graph.walk import node_path
+from irloop.graph.wellformed import misfit
 
 __all__ = [
     "Conversion",
@@ -261,6 +262,9 @@ class Conversion(Builder):
             return [self.tensor(node.op.tensor, node.name)]
         rule = self.converter.rules.get(type(node.op))
         try:
+            wrong = misfit(node)
+            if wrong is not None:
+                raise RefusedError(str(wrong), "validate the model first")
             if rule is None:
                 raise RefusedError("irloop knows no way to say it in the other format")
             virtual = next((item for item in inputs if isinstance(item, Virtual)), None)
@@ -270,7 +274,15 @@ class Conversion(Builder):
         except (RefusedError, InferenceError) as error:
             self._refused(node, error)
             return self._placeholder(node)
+        except (IrloopError, MemoryError, RecursionError):
+            raise
+        except Exception as error:
+            raise InternalError(f"converting {node.op.label} {node_path(node)!r}", error) from error
         outputs = (result,) if isinstance(result, Value | Virtual) else result
+        made = [*outputs, *[None] * len(node.outputs)]
+        if any(old.is_used and new is None for old, new in zip(node.outputs, made, strict=False)):
+            self._refused(node, RefusedError("it has more outputs than its operation"))
+            return self._placeholder(node)
         first = next((value for value in outputs if isinstance(value, Value)), None)
         if first is not None and first.producer.graph is self.graph and first not in inputs:
             self._take_node_name(node, first.producer)

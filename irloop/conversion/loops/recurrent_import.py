@@ -26,6 +26,9 @@ __all__: list[str] = []
 #: Activations that OpenVINO's CPU plugin runs inside a Sequence.
 EXECUTABLE = frozenset({"sigmoid", "tanh", "relu"})
 
+#: Larger zeros are made by an operation: they would fill the file.
+_STORED = 1 << 16
+
 #: The positions of OpenVINO's gates f i c o in ONNX's order i o f c.
 OPENVINO_ORDER = ("iofc".index("f"), "iofc".index("i"), "iofc".index("c"), "iofc".index("o"))
 
@@ -63,7 +66,7 @@ def _zero_state(c: Conversion, x: Value, directions: int, size: int) -> Value:
     import numpy as np
 
     dims = shape_of(x).dims
-    if dims is not None and isinstance(dims[0], int):
+    if dims is not None and isinstance(dims[0], int) and dims[0] * directions * size <= _STORED:
         return c.constant(np.zeros((dims[0], directions, size)), element_of(x))
     shape = forms.concat(c, [_extent(c, x, 0), c.i64([directions, size])], 0)
     return forms.broadcast(c, c.constant(0, element_of(x)), shape)

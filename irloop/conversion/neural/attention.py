@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from irloop import budget
 from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.framework.known_inputs import needed_rank
 from irloop.conversion.framework.translation import Conversion, imports
@@ -63,6 +64,9 @@ def _shared(c: Conversion, x: Value, query: Value) -> Value:
         raise c.refuse("its numbers of heads are not known", "declare the shapes of the inputs")
     if have == want:
         return x
+    if not have or want % have:
+        raise c.refuse(f"{want} heads of queries cannot share {have} heads of keys")
+    budget.spend(want, "repeating heads")
     repeated = [head // (want // have) for head in range(want)]
     return forms.gather(c, x, c.i64(repeated), 1)
 
@@ -187,7 +191,8 @@ def _root_of_scale(c: Conversion, op: Attention, query: Value) -> Value:
         return forms.scalar(c, op.scale**0.5, query)
     size: Dim = shape_of(query).dim(3)
     if isinstance(size, int):
-        return forms.scalar(c, size**-0.25, query)
+        # What has no elements is scaled by anything.
+        return forms.scalar(c, max(size, 1) ** -0.25, query)
     number = forms.convert(c, forms.size_of(c, query, 3), element_of(query))
     return c(elementwise.Power(), number, forms.scalar(c, -0.25, query))
 

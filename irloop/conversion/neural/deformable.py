@@ -238,6 +238,8 @@ def import_causal(
     dims = shape_of(filters).static()
     if dims is None:
         raise c.refuse("the shape of its filter is not known", "give it a static shape")
+    if len(dims) != 3:
+        raise c.refuse(f"its filter has rank {len(dims)}, and not 3")
     channels, _, width = dims
     kept = width - 1
     seen = data

@@ -60,7 +60,8 @@ def _plans(c: Conversion, data: Value, request: Request) -> list[_Axis]:
     whole = forms.concat(c, [forms.reshape(c, size, [1]) for size in sizes], 0)
     inner = forms.convert(c, whole, F32)
     if request.sizes is None:
-        assert request.scales is not None, "there are scales where no sizes are"
+        if request.scales is None:
+            raise c.refuse("it has neither scales nor sizes")
         factors = forms.converted(c, request.scales, F32)
         lengths = forms.multiply(c, inner, factors)
         counts = forms.convert(c, c(elementwise.Floor(), lengths), ElementType.I64)

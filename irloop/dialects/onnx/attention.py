@@ -64,6 +64,8 @@ class _Attention(OnnxOp):
         places = fresh[2]
         if args.has(past):
             known = args.shape(past).dims
+            if known is not None and len(known) != 4:
+                raise args.error(f"input {past} has another rank", "4", str(len(known)))
             places = _plus(places, known[2]) if known else UNKNOWN_DIM
         return Shape((*fresh[:2], places, fresh[3]))
 
@@ -199,7 +201,7 @@ class LinearAttention(OnnxOp, type="LinearAttention", since=27, inputs=(3, 6), o
             raise args.error(
                 "update_rule is not known", ", ".join(known), self.update_rule, kind="range"
             )
-        if self.kv_num_heads < 1 or self.q_num_heads % self.kv_num_heads:
+        if min(self.kv_num_heads, self.q_num_heads) < 1 or self.q_num_heads % self.kv_num_heads:
             raise args.error(
                 "q_num_heads is no multiple of kv_num_heads",
                 f"a multiple of {self.kv_num_heads}",

@@ -142,6 +142,9 @@ def _batch(args: Arguments, body: Body) -> Dim:
 def _trips(args: Arguments, body: Body) -> int | None:
     """Iterations of a Loop, None where they are decided only when it runs."""
     limit = args.ints(0)
+    for position, given in ((0, limit), (1, args.constant(1))):
+        if given is not None and not len(given if position == 0 else given.reshape(-1)):
+            raise args.error(f"input {position} has no element", "1", "0")
     if limit is not None and limit[0] <= 0:
         return 0
     before = args.constant(1)

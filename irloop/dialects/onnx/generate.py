@@ -61,12 +61,16 @@ class ConstantOfShape(OnnxOp, type="ConstantOfShape", since=9, inputs=1):
         return ElementType.F32 if self.value is None else self.value.element
 
     def infer(self, args: Arguments) -> list[ValueType]:
+        if self.value is not None and self.value.count != 1:
+            raise args.error("the value is not one number", "1 element", str(self.value.count))
         return [TensorType(self.element, shapes.shape_from(args, 0))]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
         shape = args.dims(0)
         count = shape[0] if shape is not None and len(shape) == 1 else None
         if not isinstance(count, int) or self.value is None or not self.element.is_integer:
+            return None
+        if not 0 <= count <= shapes.LONGEST:
             return None
         return (int(self.value.numpy().reshape(-1)[0]),) * count
 

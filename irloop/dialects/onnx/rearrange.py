@@ -76,6 +76,11 @@ class Col2Im(OnnxOp, type="Col2Im", since=18, inputs=3):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         image = shapes.shape_from(args, 1).dims
+        rank = None if image is None else len(image)
+        for name, times in (("strides", 1), ("dilations", 1), ("pads", 2)):
+            given = getattr(self, name)
+            if given is not None and rank is not None and len(given) != times * rank:
+                raise args.error(f"{name} do not fit", f"{times * rank} numbers", str(len(given)))
         return [TensorType(args.element(0), blocks.column_image(args, image, args.ints(2)))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -1,0 +1,141 @@
+"""What the work of a command on one model may take: memory, seconds, steps."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+import click
+
+from irloop.budget import Budget, Expired, out_of_time
+from irloop.errors import LimitError
+
+__all__ = ["Allowance", "allowance_for", "size"]
+
+#: What a small file may take, as is fit for the machines of CI services.
+MEMORY = 2 << 30
+SECONDS = 60.0
+STEPS = 400_000
+
+#: And what it may take more for its own size: bytes a byte, and bytes a second.
+BYTES_A_BYTE = 8
+BYTES_A_SECOND = 1 << 20
+
+#: Address space that the threads of NumPy take for each processor, used or not.
+_A_PROCESSOR = 64 << 20
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+
+
+def size(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+    """The number of bytes in a text such as 500M or 2G."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d{1,15})([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise click.BadParameter(f"{text!r} is no size such as 500M or 2G")
+    return int(match[1]) * _UNITS[match[2].upper()]
+
+
+class Allowance:
+    """Memory in bytes and seconds for the work on one model, and the steps that fit into them."""
+
+    def __init__(self, memory: int, seconds: float) -> None:
+        self.memory = memory
+        self.seconds = seconds
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let no work inside take more.
+
+        The system refuses memory beyond it (`MemoryError`), and a clock ends what Python does
+        (`Expired`); both are there for what did not ask the budget before.
+        """
+        steps = int(STEPS * max(1.0, self.seconds / SECONDS))
+        with ExitStack() as stack:
+            stack.enter_context(_bounded_memory(self.memory))
+            stack.enter_context(_alarm(self.seconds))
+            # What single steps ask for is not all that they take: temporaries come on top.
+            budget = Budget(memory=self.memory // 3, seconds=self.seconds, operations=steps)
+            stack.enter_context(budget.entered())
+            try:
+                yield
+            except Expired as error:
+                raise out_of_time("the command") from error
+            except MemoryError as error:
+                raise LimitError("memory ran out", code="LIM001", found=str(error)) from error
+
+
+def allowance_for(
+    files: Iterable[Any],
+    memory: int | None = None,
+    seconds: float | None = None,
+    patience: float = 1.0,
+) -> Allowance:
+    """What the work on these files may take, where the user has not said it.
+
+    `patience` multiplies the seconds.
+    """
+    total = sum(_size_of(file) for file in files)
+    return Allowance(
+        MEMORY + BYTES_A_BYTE * total if memory is None else memory,
+        (SECONDS + total / BYTES_A_SECOND) * patience if seconds is None else seconds,
+    )
+
+
+def _size_of(file: Any) -> int:
+    """The bytes of a file and of the weights beside it; 0 for what is no file."""
+    if not isinstance(file, str):
+        return 0
+    total = 0
+    for path in {file, os.path.splitext(file)[0] + ".bin", f"{file}.data"}:
+        with suppress(OSError, ValueError):
+            total += os.stat(path).st_size if os.path.isfile(path) else 0
+    return total
+
+
+@contextmanager
+def _bounded_memory(memory: int) -> Iterator[None]:
+    try:
+        import resource
+
+        with open("/proc/self/statm", "rb") as file:
+            used = int(file.read().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError):
+        # Without either only what asks the budget is bounded.
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = used + memory + _A_PROCESSOR * (os.cpu_count() or 1)
+    for bound in (soft, hard):
+        if bound != resource.RLIM_INFINITY:
+            wanted = min(wanted, bound)
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def expire(number: int, frame: object) -> None:
+        raise Expired
+
+    before = signal.signal(signal.SIGALRM, expire)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

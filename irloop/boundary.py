@@ -1,0 +1,59 @@
+"""The border of the API: whatever goes wrong inside leaves it as one of irloop's own exceptions."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from irloop.budget import Budget, Expired, out_of_time
+from irloop.errors import InternalError, IrloopError, LimitError, UsageError
+
+__all__ = ["guarded"]
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def guarded(step: str) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """A function of the API, from which only `IrloopError` leaves; `step` says what it does."""
+
+    def wrap(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        @functools.wraps(function)
+        def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
+            try:
+                # What is counted, is counted for each call.
+                with Budget().entered():
+                    return function(*args, **keywords)
+            except (IrloopError, BrokenPipeError):
+                # Whoever reads what a tracer writes has left: that is no failure of ours.
+                raise
+            except Expired as error:
+                raise out_of_time(step) from error
+            except MemoryError as error:
+                raise LimitError(
+                    f"memory ran out while {step}",
+                    code="LIM001",
+                    found=str(error),
+                    fix="allow more memory, or look for sizes that are not meant to be so",
+                ) from error
+            except RecursionError as error:
+                raise LimitError(
+                    f"the model is nested too deeply for {step}", code="LIM003"
+                ) from error
+            except OSError as error:
+                place = os.fsdecode(error.filename) if error.filename else "a file"
+                reason = error.strerror or str(error)
+                raise UsageError(f"{place}, while {step}: {reason}") from error
+            except TypeError as error:
+                # Arguments that do not fit the signature are the caller's, as in any function.
+                if error.__traceback__ is None or error.__traceback__.tb_next is None:
+                    raise
+                raise InternalError(step, error) from error
+            except Exception as error:
+                raise InternalError(step, error) from error
+
+        return call
+
+    return wrap

@@ -1,0 +1,126 @@
+"""What the work on one model may take, and what happens when it is used up.
+
+A `Budget` is entered once, at the boundary, and everything below asks the current one: `reserve`
+before memory is taken, `spend` before work that Python does step by step, `check` now and then.
+Nothing has to hand it on. Without one that was entered, single steps may take 8 GB.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from irloop.errors import LimitError
+
+__all__ = ["Budget", "Expired", "current", "out_of_time", "reserve", "spend"]
+
+
+class Expired(BaseException):
+    """The time is over. It is no `Exception`: what guesses and goes on must not catch it."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """Bounds of the work on one model; None lifts a bound.
+
+    `memory` bounds what a single step takes, in bytes; `seconds` all steps together;
+    `operations` the steps that Python takes inside kernels, each about five microseconds.
+    """
+
+    memory: int | None = None
+    seconds: float | None = None
+    operations: int | None = None
+    #: Bytes of results that were made at conversion time and are kept.
+    folded: int = 0
+    _deadline: float | None = field(default=None, repr=False)
+    _spent: int = field(default=0, repr=False)
+
+    @contextmanager
+    def entered(self) -> Iterator[Budget]:
+        """Make this the budget of all work inside; an outer one holds as well."""
+        outer = _CURRENT.get()
+        if self.seconds is not None:
+            self._deadline = time.monotonic() + self.seconds
+        for name in ("memory", "operations", "_deadline"):
+            mine, other = getattr(self, name), getattr(outer, name)
+            if mine is None or (other is not None and other < mine):
+                setattr(self, name, other)
+        token = _CURRENT.set(self)
+        try:
+            yield self
+        finally:
+            _CURRENT.reset(token)
+
+    def reserve(self, nbytes: int, what: str) -> None:
+        """Fail when a step called `what` would take more memory than is allowed.
+
+        Raises:
+            LimitError: with the code LIM001.
+        """
+        if self.memory is not None and nbytes > self.memory:
+            raise LimitError(
+                f"{what} would take more memory than it may",
+                code="LIM001",
+                expected=f"at most {self.memory:,} bytes",
+                found=f"{nbytes:,} bytes",
+                fix="allow more memory (--max-memory) if the sizes are meant to be so",
+            )
+        self.check(what)
+
+    def spend(self, operations: int, what: str) -> None:
+        """Fail when the steps of work called `what` are more than are left.
+
+        Raises:
+            LimitError: with the code LIM003.
+        """
+        self._spent += operations
+        if self.operations is not None and self._spent > self.operations:
+            raise LimitError(
+                f"{what} would take more steps than it may",
+                code="LIM003",
+                expected=f"at most {self.operations:,} steps",
+                found=f"{self._spent:,} steps",
+                fix="allow more time (--max-seconds) if the sizes are meant to be so",
+            )
+        self.check(what)
+
+    def check(self, what: str) -> None:
+        """Fail when the time is over.
+
+        Raises:
+            LimitError: with the code LIM002.
+        """
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            raise out_of_time(what)
+
+
+def out_of_time(what: str) -> LimitError:
+    """The error for work called `what` that took too long."""
+    return LimitError(
+        f"{what} takes longer than it may",
+        code="LIM002",
+        fix="allow more time (--max-seconds), or look for what never ends",
+    )
+
+
+#: Where none was entered: what no single step needs.
+_STANDARD = Budget(memory=8 << 30)
+_CURRENT: ContextVar[Budget] = ContextVar("irloop_budget", default=_STANDARD)
+
+
+def current() -> Budget:
+    """The budget that was entered last."""
+    return _CURRENT.get()
+
+
+def reserve(nbytes: int, what: str) -> None:
+    """`Budget.reserve` of the current budget."""
+    _CURRENT.get().reserve(nbytes, what)
+
+
+def spend(operations: int, what: str) -> None:
+    """`Budget.spend` of the current budget."""
+    _CURRENT.get().spend(operations, what)

@@ -1,0 +1,83 @@
+"""What every operation needs before anything else is asked of it: its inputs, bodies and wires.
+
+A file may leave any of it out. Who infers, converts or runs a node asks here first, so that the
+code of an operation may take its inputs and bodies for granted.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from irloop.graph.model import Node
+from irloop.graph.op import Constant, UnknownOp
+
+__all__ = ["Misfit", "misfit"]
+
+#: The bodies of control flow, whatever the dialect.
+_BODIES = {
+    "Loop": ("body",),
+    "TensorIterator": ("body",),
+    "Scan": ("body",),
+    "If": ("then", "else"),
+}
+
+#: Operations whose first inputs may be left out although later ones are given.
+_MAY_LACK_FIRST = frozenset({"Loop", "Scan"})
+
+
+class Misfit(NamedTuple):
+    """Why a node is not one of its operation."""
+
+    message: str
+    expected: str = ""
+    found: str = ""
+
+    def __str__(self) -> str:
+        text = self.message
+        if self.expected:
+            text += f": expected {self.expected}, found {self.found}"
+        return text
+
+
+def misfit(node: Node) -> Misfit | None:
+    """What the node lacks that its operation must have; None where nothing is missing."""
+    op = node.op
+    if isinstance(op, (Constant, UnknownOp)):
+        return None
+    least, most = op.arity
+    count = len(node.inputs)
+    if count < least or (most is not None and count > most):
+        wanted = (
+            f"{least}" if least == most else f"{least} to {'any number' if most is None else most}"
+        )
+        return Misfit("it has another number of inputs", wanted, str(count))
+    if op.type not in _MAY_LACK_FIRST:
+        for position in range(least):
+            if node.inputs[position] is None:
+                return Misfit(f"input {position} is missing")
+    labels = _BODIES.get(op.type)
+    return None if labels is None else _body_misfit(node, labels)
+
+
+def _body_misfit(node: Node, labels: tuple[str, ...]) -> Misfit | None:
+    found = tuple(body.label for body in node.bodies)
+    if sorted(found) != sorted(labels):
+        return Misfit(
+            "it lacks a body, or has others", ", ".join(labels), ", ".join(found) or "none"
+        )
+    for body in node.bodies:
+        parameters, results = len(body.graph.parameters), len(body.graph.results)
+        ports = body.ports
+        for port in ports.inputs:
+            if not (0 <= port.external < len(node.inputs) and 0 <= port.parameter < parameters):
+                return Misfit(f"its port map has an input that is not there: {port}")
+            if hasattr(port, "result") and not 0 <= port.result < results:
+                return Misfit(f"its back edge starts at a result that is not there: {port}")
+        for out in ports.outputs:
+            if not (0 <= out.external < len(node.outputs) and 0 <= out.result < results):
+                return Misfit(f"its port map has an output that is not there: {out}")
+        if ports.iteration is not None and not 0 <= ports.iteration < parameters:
+            return Misfit("its iteration number enters a parameter that is not there")
+        if ports.condition is not None and not 0 <= ports.condition < results:
+            return Misfit("its condition is a result that is not there")
+    return None
