@@ -397,6 +397,9 @@ def transform(
 ) -> tuple[Model, Profile]:
     """What passes make of a model, and what each of them did; the model itself stays as it is.
 
+    Loops of an IR that the passes left in a form that OpenVINO computes wrongly or refuses are
+    rewritten at the end; the profile then names the repairs.
+
     Args:
         model: a model, or the path of one.
         passes: in the order in which they run: ``"dead_code"``, ``"unroll=8"``,
@@ -425,8 +428,17 @@ def transform(
     manager.config.disable(*(find_pass(name) for name in disable))
     result = clone_model(model) if isinstance(model, Model) else read_model(model)
     infer(result)
-    manager.run_passes(result)
-    return result, manager.profile
+    if result.dialect != "openvino":
+        manager.run_passes(result)
+        return result, manager.profile
+    from irloop.conversion.loops.after_passes import repairs_after
+    from irloop.passes.profile import Profile
+
+    repairs = Manager(repairs_after(result), name="repair", config=manager.config, check=verify)
+    if not manager.run_passes(result) or not repairs.run_passes(result):
+        return result, manager.profile
+    repaired = [record for record in repairs.profile if record.modified]
+    return result, Profile([*manager.profile, *repaired])
 
 
 @guarded("listing passes")

@@ -1,0 +1,206 @@
+"""Loops of an IR that passes changed, in a form that OpenVINO still runs.
+
+A pass is right if its result has the same meaning. Its result may still be a form that OpenVINO
+2026.4 computes wrongly or refuses, while it ran the source: a slice that is no longer read, a
+condition that is constant now. The passes here rewrite such loops. A loop that had the same form
+before any pass ran is mostly left as it is: the user asked for other changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from functools import partial
+
+from irloop.conversion.framework.steps import CountIterations
+from irloop.conversion.loops.constant_loops import FoldConstantLoops, constant_loops
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.shape import ShapeOf3
+from irloop.dialects.openvino.slicing import Slice
+from irloop.graph.builder import shape_of
+from irloop.graph.inference import Inference
+from irloop.graph.loops import Concatenated, Sliced
+from irloop.graph.model import Model, Node, Value
+from irloop.graph.types import ElementType
+from irloop.graph.walk import all_nodes
+from irloop.hazards.patterns import number_of
+from irloop.passes.base import Pass
+from irloop.passes.common.unroll import Unroll
+from irloop.passes.folding import folded
+from irloop.passes.forms import Forms
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.loop_wires import Leaving, LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.trips import condition_after, trip_count
+
+__all__ = ["repairs_after"]
+
+
+def repairs_after(model: Model) -> list[Pass]:
+    """The passes that repair loops once other passes have changed `model`.
+
+    Call this before any pass changes the model: loops that have one of the forms already are left
+    as they are.
+    """
+    loops = [node for node in all_nodes(model.graph) if isinstance(node.op, ov.Loop)]
+    iterators = [node for node in all_nodes(model.graph) if isinstance(node.op, ov.TensorIterator)]
+    if not loops and not iterators:
+        return []
+    inference = Inference()
+    inference.run(model.graph)
+    return [
+        FoldConstantLoops(constant_loops(model.graph)),
+        _RemoveIdleLoops(_names(loops, lambda node: trip_count(node, inference) == 0)),
+        _CountUnread(_names(iterators, _reads_no_slice)),
+        _RunnablePorts(),
+        _CutJoined(_names(loops, _has_static_count)),
+    ]
+
+
+def _names(nodes: list[Node], test: Callable[[Node], bool]) -> frozenset[str]:
+    return frozenset(node.name for node in nodes if test(node))
+
+
+def _reads_no_slice(node: Node) -> bool:
+    body = node.body()
+    slices = [port for port in body.ports.inputs if isinstance(port, Sliced)]
+    read = [port for port in slices if body.graph.inputs[port.parameter].is_used]
+    return bool(slices) and not read
+
+
+def _has_static_count(node: Node, inference: Inference | None = None) -> bool:
+    """True if OpenVINO derives the size of joined outputs without the starting condition.
+
+    Captured constants count where an inference finds them.
+    """
+    if (number_of(node.inputs[0]) or 0) <= 0 or number_of(node.inputs[1]) is not None:
+        return False
+    if inference is not None and condition_after(node, inference) is True:
+        return True
+    at = node.body().ports.condition
+    value = None if at is None else node.body().graph.outputs[at]
+    tensor = None if value is None else folded(value)
+    return tensor is not None and bool(tensor.numpy().all())
+
+
+class _RemoveIdleLoops(Unroll):
+    """Removes Loops that never run: OpenVINO cannot compile all of them.
+
+    Given::
+
+        Loop(3, Const false, a):  s: a, s' = s + s   -> last s
+
+    Result::
+
+        a
+    """
+
+    name = "remove_idle_loops"
+
+    def __init__(self, leave: AbstractSet[str]) -> None:
+        super().__init__(trips=0)
+        self._leave = leave
+
+    def unroll_node(self, model: Model, node: Node, rewriter: MatchRewriter) -> None:
+        if node.name not in self._leave:
+            super().unroll_node(model, node, rewriter)
+
+
+class _CountUnread(CountIterations):
+    """Replaces a TensorIterator by a Loop if passes took away the readers of its slices."""
+
+    def __init__(self, leave: AbstractSet[str]) -> None:
+        self._leave = leave
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        if node.name not in self._leave:
+            super().change(node, wires, rewriter)
+
+
+class _RunnablePorts(LoopPass):
+    """Removes the port maps of a Loop that OpenVINO's own rewriting fails on.
+
+    Given::
+
+        Loop(n, true, x, y):  p: n   q: x (not read)   a: y, a' = a + p   -> joined a, backwards
+
+    Result::
+
+        Loop(n, true, n, y):  p: n                     a: y, a' = a + p   -> joined a, backwards
+
+    OpenVINO drops inputs that the body does not read and outputs that nothing reads, and then
+    supports only ports that go forward in steps of one. It fails if input 0, the trip count, is
+    mapped to a body parameter; here the parameter gets an input of its own.
+    """
+
+    name = "runnable_ports"
+    loops = (ov.Loop,)
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        ports = node.body().ports
+        special = any(
+            isinstance(port, Sliced | Concatenated)
+            and (port.start, port.end, port.stride, port.part_size) != (0, -1, 1, 1)
+            for port in (*ports.inputs, *ports.outputs)
+        )
+        changed = any(port.external == 0 for port in ports.inputs)
+        if special or any(not item.parameter.is_used for item in wires.slices):
+            changed |= wires.drop_unread(node.op)
+        read = [item for item in wires.outputs if item.output.is_used]
+        if special and read and len(read) < len(wires.outputs):
+            wires.outputs, changed = read, True
+        if changed:
+            wires.replace(node.op, rewriter)
+
+
+class _CutJoined(LoopPass):
+    """Cuts joined outputs of a Loop to nothing if the Loop does not start.
+
+    Given::
+
+        y = Loop(3, c, a):  s: a, s' = s + s   condition true   -> joined s, axis 0
+
+    Result::
+
+        j = Loop(3, c, a):  ...
+        y = Slice(j, 0, ShapeOf(j)[0] * Convert(c), axis 0)
+
+    OpenVINO derives the size of `y` from the trip count alone if the condition in the body is a
+    constant, and gives memory that nothing was written to if `c` is false.
+    """
+
+    name = "cut_joined"
+    loops = (ov.Loop,)
+
+    def __init__(self, leave: AbstractSet[str]) -> None:
+        self._leave = leave
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        if node.name in self._leave or not _has_static_count(node, self.session.inference):
+            return
+        joined = [
+            item
+            for item in wires.outputs
+            if isinstance(item.port, Concatenated) and not _is_cut(item.output)
+        ]
+        if not joined or wires.starts is None:
+            return
+        forms = Forms(self.model, rewriter, node.following, node.name)
+        started = forms.converted(forms.reshaped(wires.starts, [1]), ElementType.I64)
+        for item in joined:
+            wires.change_output(item, rewriter, partial(_cut, forms, started, item))
+        wires.replace(node.op, rewriter)
+
+
+def _is_cut(value: Value) -> bool:
+    return all(isinstance(user.op, Slice | ShapeOf3) for user, _ in value.uses)
+
+
+def _cut(forms: Forms, started: Value, leaving: Leaving, value: Value) -> Value:
+    assert isinstance(leaving.port, Concatenated)
+    # A scalar is joined along axis 0.
+    axis = leaving.port.axis if shape_of(leaving.value).rank else 0
+    zero, one = forms.constant([0]), forms.constant([1])
+    size = forms.gathered(forms.shape_of(value), forms.constant([axis]), 0)
+    end = forms.multiplied(size, started)
+    return forms.emit(Slice(), value, zero, end, one, forms.constant([axis]))

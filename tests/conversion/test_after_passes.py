@@ -1,0 +1,180 @@
+"""What `transform` leaves of loops runs in OpenVINO: several inferences in one compiled model.
+
+The numbers are worked out by hand.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irloop
+from irloop.dialects.openvino import activation, comparison, control_flow, elementwise, reduction
+from irloop.graph.builder import Builder
+from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, PortMap, Sliced
+from irloop.graph.model import Body, Model, Value
+from irloop.graph.types import ElementType, Shape, TensorType
+from tests.passes.openvino_models import model_of
+
+F32, I64, BOOL = ElementType.F32, ElementType.I64, ElementType.BOOLEAN
+
+Runs = list[tuple[list[Any], list[Any]]]
+
+
+def transformed(model: Model, name: str, runs: Runs, folder: Path) -> list[str]:
+    """Run a pass and give the passes that changed something.
+
+    OpenVINO and irloop give the second list of each run for the first one.
+    """
+    openvino = pytest.importorskip("openvino", reason="needs the openvino package")
+    result, profile = irloop.transform(model, [name], verify=True)
+    path = folder / "model.xml"
+    irloop.save_model(result, path)
+    request = openvino.Core().compile_model(path, "CPU").create_infer_request()
+    session = irloop.Session(result)
+    for given, wanted in runs:
+        arrays = [
+            np.asarray(value, kind_of(p))
+            for value, p in zip(given, model.graph.inputs, strict=True)
+        ]
+        assert [value.tolist() for value in session.run(arrays).values()] == wanted
+        assert [np.asarray(value).tolist() for value in request.infer(arrays).values()] == wanted
+    return [record.name for record in profile if record.modified]
+
+
+def kind_of(parameter: Value) -> Any:
+    assert isinstance(parameter.type, TensorType)
+    return parameter.type.element.numpy()
+
+
+def test_slices_that_only_dead_values_read(tmp_path: Path) -> None:
+    """OpenVINO would run a TensorIterator once that reads none of its slices."""
+
+    def build(b: Builder, x: Value, h: Value) -> list[Value]:
+        inner = b.nested("body")
+        part = inner.parameter("p", TensorType(F32, Shape.of(1)))
+        state = inner.parameter("s", h.type)
+        inner(activation.ReLU(), part)
+        inner.result(inner(elementwise.Add(), state, state), "next")
+        ports = PortMap(
+            (Sliced(0, 0, 0), Carried(1, 1, 0)),
+            (LastValue(0, 0), Concatenated(0, 1, 0, 0, -1, 1, 1)),
+        )
+        bodies = (Body("body", inner.graph, ports),)
+        made = b.emit(control_flow.TensorIterator(), x, h, n_outputs=2, bodies=bodies)
+        return list(made.outputs)
+
+    model = model_of(build, (F32, (3,)), (F32, (1,)))
+    runs: Runs = [([[1, 1, 1], [2]], [[16], [4, 8, 16]]), ([[0, 5, 0], [1]], [[8], [2, 4, 8]])]
+    assert "count_iterations" in transformed(model, "dead_code", runs, tmp_path)
+
+
+def joined_backwards(b: Builder, a: Value) -> Value:
+    """Loop(3, true): a' = a + c, joined backwards; c is a captured constant."""
+    inner = b.nested("body")
+    state = inner.parameter("a", a.type)
+    fixed = inner.parameter("c", TensorType(F32, Shape.of()))
+    inner.result(inner.constant(True, BOOL), "go")
+    inner.result(inner(elementwise.Add(), state, fixed), "next")
+    ports = PortMap(
+        (Carried(2, 0, 1), Invariant(3, 1)), (Concatenated(1, 0, 0, -1, 0, -1, 1),), None, 0
+    )
+    given = (b.i64(3), b.constant(True, BOOL), a, b.constant(1, F32))
+    bodies = (Body("body", inner.graph, ports),)
+    return b.emit(control_flow.Loop(), *given, n_outputs=1, bodies=bodies).output
+
+
+@pytest.mark.parametrize("name", ["constant_folding", "simplify"])
+def test_inputs_that_the_body_has_as_constants(name: str, tmp_path: Path) -> None:
+    """OpenVINO drops the input, and then refuses the output that runs backwards."""
+    model = model_of(joined_backwards, (F32, (1, 2)))
+    runs: Runs = [
+        ([[[1, 2]]], [[[4, 5], [3, 4], [2, 3]]]),
+        ([[[0, 0]]], [[[3, 3], [2, 2], [1, 1]]]),
+    ]
+    assert name in transformed(model, name, runs, tmp_path)
+
+
+def test_a_condition_that_becomes_constant(tmp_path: Path) -> None:
+    """OpenVINO then takes the trip count for the length of what is joined."""
+
+    def build(b: Builder, c: Value, a: Value) -> list[Value]:
+        inner = b.nested("body")
+        state, stop = inner.parameter("a", a.type), inner.parameter("q", c.type)
+        inner.result(inner(comparison.LogicalNot(), stop), "go")
+        inner.result(inner(elementwise.Add(), state, state), "next")
+        ports = PortMap(
+            (Carried(2, 0, 1), Invariant(3, 1)),
+            (LastValue(1, 0), Concatenated(1, 1, 0, 0, -1, 1, 1)),
+            None,
+            0,
+        )
+        given = (b.i64(2), c, a, b.constant(False, BOOL))
+        bodies = (Body("body", inner.graph, ports),)
+        return list(b.emit(control_flow.Loop(), *given, n_outputs=2, bodies=bodies).outputs)
+
+    model = model_of(build, (BOOL, ()), (F32, (1,)))
+    runs: Runs = [
+        ([False, [1]], [[1], []]),
+        ([True, [1]], [[4], [2, 4]]),
+        ([False, [3]], [[3], []]),
+    ]
+    assert "cut_joined" in transformed(model, "constant_folding", runs, tmp_path)
+
+
+def test_a_loop_that_becomes_constant(tmp_path: Path) -> None:
+    """OpenVINO cannot fold a Loop that does not start."""
+
+    def build(b: Builder, x: Value) -> Value:
+        outer = b.nested("body")
+        state, q = outer.parameter("s", x.type), outer.parameter("q", x.type)
+        inner = b.nested("inner")
+        r = inner.parameter("r", x.type)
+        inner.result(inner.constant(True, BOOL), "go_on")
+        inner.result(inner(elementwise.Add(), r, r), "twice")
+        ports = PortMap((Carried(2, 0, 1),), (LastValue(1, 0),), None, 0)
+        total = outer(reduction.ReduceSum(), q, outer.i64([0, 1]))
+        starts = outer(comparison.Less(), total, outer.constant(0, F32))
+        given = (outer.i64(3), starts, q)
+        bodies = (Body("body", inner.graph, ports),)
+        last = outer.emit(control_flow.Loop(), *given, n_outputs=1, bodies=bodies).output
+        outer.result(outer(elementwise.Add(), state, last), "next")
+        ports = PortMap((Carried(0, 0, 0), Sliced(1, 1, 0)), (LastValue(0, 0),))
+        rows = b.constant([[7, 8], [1, 2]], F32)
+        bodies = (Body("body", outer.graph, ports),)
+        return b.emit(control_flow.TensorIterator(), x, rows, n_outputs=1, bodies=bodies).output
+
+    runs: Runs = [([[[1, 2]]], [[[9, 12]]]), ([[[2, 0]]], [[[10, 10]]])]
+    model = model_of(build, (F32, (1, 2)))
+    assert "fold_constant_loops" in transformed(model, "unroll", runs, tmp_path)
+
+
+def test_a_trip_count_in_the_body(tmp_path: Path) -> None:
+    """OpenVINO fails on it where it does not rewrite the Loop, as for the unread `x` here."""
+
+    def build(b: Builder, n: Value, x: Value) -> Value:
+        inner = b.nested("body")
+        count, unread = inner.parameter("n", n.type), inner.parameter("x", x.type)
+        inner(activation.ReLU(), unread)
+        inner.result(inner.constant(True, BOOL), "go")
+        inner.result(inner(elementwise.Add(), count, inner.i64([0])), "count")
+        ports = PortMap(
+            (Invariant(0, 0), Invariant(2, 1)), (Concatenated(1, 0, 0, 0, -1, 1, 1),), None, 0
+        )
+        given = (n, b.constant(True, BOOL), x)
+        bodies = (Body("body", inner.graph, ports),)
+        return b.emit(control_flow.Loop(), *given, n_outputs=1, bodies=bodies).output
+
+    model = model_of(build, (I64, ()), (F32, (2,)))
+    runs: Runs = [([3, [1, 2]], [[3, 3, 3]]), ([1, [1, 2]], [[1]])]
+    assert "runnable_ports" in transformed(model, "dead_code", runs, tmp_path)
+
+
+def test_loops_that_have_such_a_form_already_stay() -> None:
+    """A pass that has nothing to do changes nothing."""
+    model = model_of(joined_backwards, (F32, (1, 2)))
+    _, profile = irloop.transform(model, ["dead_code"])
+    assert not profile.modified
