@@ -102,13 +102,13 @@ def convert(c: Conversion, value: Value, element: ElementType) -> Value:
     """Convert `value`, even if it has that element type already."""
     if element in UNKNOWN_TO_OPENVINO:
         raise c.refuse(f"OpenVINO IR has no element type {element}")
-    if element is element_of(value) is ElementType.BOOLEAN:
-        # OpenVINO replaces a Convert from boolean to boolean by the first output of its producer.
-        return c(comparison.LogicalOr(), value, value)
-    whole = element_of(value).bits >= 8
-    if element is ElementType.BOOLEAN and len(value.producer.outputs) > 1 and whole:
+    source = element_of(value)
+    if element is ElementType.BOOLEAN:
         # OpenVINO lets a Convert to boolean read output 0 of the producer, or fails.
-        return c(comparison.NotEqual(), value, c.constant(0, element_of(value)))
+        if source is ElementType.BOOLEAN:
+            return c(comparison.LogicalOr(), value, value)
+        if len(value.producer.outputs) > 1 and source.bits >= 8:
+            return c(comparison.NotEqual(), value, c.constant(0, source))
     return c(conversions.Convert(element), representable(c, value))
 
 
