@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from irloop.kernels import recurrent as recurrent
     from irloop.kernels import reduction as reduction
     from irloop.kernels import region as region
-    from irloop.kernels import regular_expressions as regular_expressions
     from irloop.kernels import reorder as reorder
     from irloop.kernels import resize as resize
     from irloop.kernels import roi as roi

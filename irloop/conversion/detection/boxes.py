@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms.sizes import Size
+from irloop.conversion.forms.scores import at_least
 from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.onnx import comparison, elementwise
 from irloop.graph.builder import element_of
@@ -14,7 +14,6 @@ from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
 __all__ = [
-    "at_least",
     "both",
     "centred_moves",
     "clipped",
@@ -22,7 +21,6 @@ __all__ = [
     "halves",
     "large_enough",
     "overlap",
-    "places",
     "refined",
     "shifts",
     "touching",
@@ -107,11 +105,6 @@ def large_enough(c: Conversion, boxes: Value, border: float, least: tuple[Value,
     return forms.squeeze(c, c(comparison.And(), wide, high), [-1])
 
 
-def at_least(c: Conversion, left: Value, right: Value) -> Value:
-    """left >= right."""
-    return forms.logical_not(c, forms.less(c, left, right))
-
-
 def _corners(c: Conversion, boxes: Value) -> list[Value]:
     """x1, y1, x2, y2, [...] each."""
     return [forms.gather(c, boxes, c.i64(at), -1) for at in range(4)]
@@ -156,11 +149,3 @@ def shifts(c: Conversion, x: Value, y: Value) -> Value:
     """Offsets of both corners, [H, W, 1, 4], from places x [.., W, 1, 1] and y [H, 1, 1, 1]."""
     along, down = c.constant([1.0, 0, 1, 0], F32), c.constant([0.0, 1, 0, 1], F32)
     return forms.add(c, forms.mul(c, x, along), forms.mul(c, y, down))
-
-
-def places(c: Conversion, count: Size, element: ElementType = I64) -> Value:
-    """0, 1, ... count - 1."""
-    if isinstance(count, int):
-        return c.constant(list(range(count)), element)
-    limit = forms.squeeze(c, count, [0])
-    return forms.cast(c, forms.range_(c, c.i64(0), limit, c.i64(1)), element)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from irloop.conversion.detection import boxes as geometry
 from irloop.conversion.detection import suppression
 from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.scores import at_least, places
 from irloop.conversion.forms.sizes import OnnxSizes, Size
 from irloop.conversion.framework.translation import Conversion, exports
 from irloop.dialects.onnx import comparison
@@ -121,8 +122,8 @@ class _Case:
             return worth
         pairs = self.sizes.reshape(forms.cast(c, first, F32), [self.items, self.priors, 2])
         objects = forms.gather(c, forms.transpose(c, pairs, [0, 2, 1]), c.i64([1]), 1)
-        shown = geometry.at_least(c, objects, c.constant(self.op.objectness_score, F32))
-        label = forms.unsqueeze(c, geometry.places(c, self.classes), [1])
+        shown = at_least(c, objects, c.constant(self.op.objectness_score, F32))
+        label = forms.unsqueeze(c, places(c, self.classes), [1])
         nothing = forms.equal(c, label, c.i64(self.op.background_label_id))
         return forms.where(c, shown, worth, forms.cast(c, nothing, F32))
 
@@ -131,13 +132,13 @@ def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: V
     """Rows in which each box belongs to its best class only; class 0 never wins."""
     low = c.constant(-1.0, F32)
     allowed = worth
-    label = forms.unsqueeze(c, geometry.places(c, case.classes), [1])
+    label = forms.unsqueeze(c, places(c, case.classes), [1])
     for none in {0, op.background_label_id} - {-1}:
         allowed = forms.where(c, forms.equal(c, label, c.i64(none)), low, allowed)
     kind = ArgMax12(axis=1) if c.opset >= 12 else ArgMax(axis=1)
     best = c(kind, allowed)
     own = forms.reduce(c, "Max", allowed, [1])
-    shown = geometry.at_least(c, own, c.constant(op.confidence_threshold, F32))
+    shown = at_least(c, own, c.constant(op.confidence_threshold, F32))
     shown = c(comparison.And(), shown, forms.less(c, low, own))
     shown = c(comparison.And(), shown, forms.less(c, c.i64(0), best))
     own = suppression.dropped(c, own, shown)

@@ -8,6 +8,7 @@ from typing import Any
 from irloop.conversion.detection import boxes as geometry
 from irloop.conversion.detection import suppression
 from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.scores import places
 from irloop.conversion.forms.sizes import OnnxSizes, Size
 from irloop.conversion.framework.translation import Conversion, exports
 from irloop.dialects.onnx import elementwise, roi
@@ -51,7 +52,7 @@ def export_grid(
 
 def _centres(c: Conversion, count: Size, length: Size, stride: float) -> Value:
     """The centres of `count` elements along an axis of an image."""
-    middle = forms.add(c, geometry.places(c, count, F32), c.constant(0.5, F32))
+    middle = forms.add(c, places(c, count, F32), c.constant(0.5, F32))
     if stride:
         return forms.mul(c, middle, c.constant(stride, F32))
     whole, parts = (

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from irloop.conversion.detection import suppression
-from irloop.conversion.detection.boxes import places
 from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.scores import LOWEST, OUT, places
 from irloop.conversion.forms.sizes import OnnxSizes
 from irloop.conversion.framework.translation import Conversion
-from irloop.conversion.onnx_loops import OnnxLoop
+from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder
 from irloop.dialects.onnx import comparison
 from irloop.dialects.onnx.search import ArgMax, ArgMax12, NonZero
 from irloop.graph.model import Value
@@ -34,7 +34,7 @@ class Rule:
     """
 
     share: Callable[[Conversion, Value, Value], Value]
-    update: Callable[[OnnxLoop, Value, Value, Sequence[Value]], tuple[Value, list[Value]]]
+    update: Callable[[OnnxLoopBuilder, Value, Value, Sequence[Value]], tuple[Value, list[Value]]]
     states: Sequence[Value] = ()
 
 
@@ -52,7 +52,7 @@ def greedy(
     # At least one iteration: not every runtime knows the shape of a stack of zero parts.
     trips = forms.maximum(c, trips, c.i64([1]))
     chosen, worth = (_by_class(c, scan) for scan in _stacked(c, boxes, scores, trips, rule))
-    kept = forms.less(c, c.constant(suppression.LOWEST, F32), worth)
+    kept = forms.less(c, c.constant(LOWEST, F32), worth)
     if limit is not None:
         kept = c(comparison.And(), kept, forms.less(c, c.i64([0]), limit))
     rows = forms.transpose(c, c(NonZero(), kept), [1, 0])
@@ -66,7 +66,7 @@ def _stacked(
     """The box taken from each class in each iteration, [T, N, C, 1], and its score."""
     flat, first = suppression.one_list(c, boxes), suppression.first_places(c, boxes)
     place = places(c, OnnxSizes(c).of(boxes, 4)[2])
-    loop = OnnxLoop(c, "suppression")
+    loop = OnnxLoopBuilder(c, "suppression")
     inner = loop.inner
     left = loop.state(scores, scores.type, "scores")
     held = [loop.state(value, value.type, "state") for value in rule.states]
@@ -77,10 +77,10 @@ def _stacked(
     share = rule.share(inner, loop.capture(boxes), taken)
     left, held = rule.update(loop, left, forms.cast(inner, share, F32), held)
     own = forms.equal(inner, loop.capture(place), best)
-    left = forms.where(inner, own, inner.constant(suppression.OUT, F32), left)
+    left = forms.where(inner, own, inner.constant(OUT, F32), left)
     most = forms.reduce(inner, "Max", left, [0, 1, 2], keep=False)
     # Runtimes return the lowest finite number as the maximum of only minus infinity.
-    more = forms.less(inner, inner.constant(suppression.LOWEST, F32), most)
+    more = forms.less(inner, inner.constant(LOWEST, F32), most)
     start = c.constant(True, ElementType.BOOLEAN)
     trip = forms.squeeze(c, trips, [0])
     made = loop.finish(trip, start, more, [left, *held], [best, value])

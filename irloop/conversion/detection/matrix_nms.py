@@ -5,6 +5,7 @@ from __future__ import annotations
 from irloop.conversion.detection import boxes as geometry
 from irloop.conversion.detection import class_rows, suppression
 from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.scores import LOWEST, places
 from irloop.conversion.forms.sizes import OnnxSizes
 from irloop.conversion.framework.translation import Conversion, exports
 from irloop.dialects.onnx import elementwise
@@ -32,7 +33,7 @@ def export_matrix_nms(c: Conversion, op: ov.MatrixNms, boxes: Value, scores: Val
     values, index = forms.topk(c, worth, _most(c, worth, op.nms_top_k), 2)
     chosen = suppression.members(c, forms.unsqueeze(c, wide, [1]), index)
     lowered = forms.mul(c, values, _decay(c, op, chosen))
-    left = forms.less(c, c.constant(max(op.post_threshold, suppression.LOWEST), F32), lowered)
+    left = forms.less(c, c.constant(max(op.post_threshold, LOWEST), F32), lowered)
     places = forms.transpose(c, c(NonZero(), left), [1, 0])
     found = suppression.Candidates(chosen, lowered, index).origin(c, places)
     rows = class_rows.Rows(found, suppression.read(c, lowered, places), items)
@@ -44,7 +45,7 @@ def export_matrix_nms(c: Conversion, op: ov.MatrixNms, boxes: Value, scores: Val
 
 def _most(c: Conversion, worth: Value, best: int) -> Value:
     """The largest number of candidates of any class, at most `best` and at least 1."""
-    candidate = forms.less(c, c.constant(suppression.LOWEST, F32), worth)
+    candidate = forms.less(c, c.constant(LOWEST, F32), worth)
     counts = forms.reduce(c, "Sum", forms.cast(c, candidate, I64), [2])
     most = forms.reshape(c, forms.reduce(c, "Max", counts, [0, 1]), [1])
     most = most if best < 0 else forms.minimum(c, most, c.i64([best]))
@@ -60,7 +61,7 @@ def _decay(c: Conversion, op: ov.MatrixNms, boxes: Value) -> Value:
     if border:
         # Boxes that do not touch do not share a border either.
         share = forms.where(c, geometry.touching(c, own, others), share, zero)
-    place = geometry.places(c, OnnxSizes(c).of(boxes, 4)[2])
+    place = places(c, OnnxSizes(c).of(boxes, 4)[2])
     better = forms.less(c, place, forms.unsqueeze(c, place, [1]))
     most = forms.reduce(c, "Max", forms.where(c, better, share, zero), [3], keep=False)
     most = forms.unsqueeze(c, most, [2])

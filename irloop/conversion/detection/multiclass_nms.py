@@ -11,9 +11,10 @@ from irloop.conversion.detection import boxes as geometry
 from irloop.conversion.detection import class_rows, suppression
 from irloop.conversion.detection.greedy import Rule, greedy
 from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.scores import at_least, places
 from irloop.conversion.forms.sizes import OnnxSizes
 from irloop.conversion.framework.translation import Conversion, exports
-from irloop.conversion.onnx_loops import OnnxLoop
+from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder
 from irloop.dialects.onnx import comparison
 from irloop.dialects.openvino import multiclass_nms as ov
 from irloop.graph.builder import element_of
@@ -63,8 +64,8 @@ def _segments(c: Conversion, boxes: Value, scores: Value, numbers: Value) -> tup
     sizes = OnnxSizes(c)
     counts = forms.unsqueeze(c, forms.as_i64(c, numbers), [1])
     first = forms.unsqueeze(c, suppression.starts(c, forms.as_i64(c, numbers)), [1])
-    place = geometry.places(c, sizes.of(scores, 2)[1])
-    reached = geometry.at_least(c, place, first)
+    place = places(c, sizes.of(scores, 2)[1])
+    reached = at_least(c, place, first)
     inside = c(comparison.And(), reached, forms.less(c, place, forms.add(c, first, counts)))
     worth = suppression.dropped(c, forms.unsqueeze(c, scores, [0]), forms.unsqueeze(c, inside, [1]))
     items = sizes.list([sizes.of(numbers, 1)[0], 1, 1, 1])
@@ -103,7 +104,7 @@ def _shrinking(c: Conversion, op: Multiclass, scores: Value) -> Rule:
         return geometry.overlap(inner, boxes, taken, border)
 
     def update(
-        loop: OnnxLoop, left: Value, share: Value, states: Sequence[Value]
+        loop: OnnxLoopBuilder, left: Value, share: Value, states: Sequence[Value]
     ) -> tuple[Value, list[Value]]:
         inner = loop.inner
         worst, threshold = forms.maximum(inner, states[0], share), states[1]

@@ -16,7 +16,7 @@ from irloop.conversion.detection.greedy import Rule, greedy
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms import openvino_forms as ov_forms
 from irloop.conversion.framework.translation import Conversion, exports, imports
-from irloop.conversion.onnx_loops import OnnxLoop
+from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder
 from irloop.dialects.onnx import elementwise
 from irloop.dialects.onnx import nms as onnx
 from irloop.dialects.openvino import nms as ov
@@ -120,7 +120,7 @@ def _softened(
     soft = forms.less(c, c.constant([0.0], F32), width)
 
     def update(
-        loop: OnnxLoop, left: Value, overlap: Value, states: Sequence[Value]
+        loop: OnnxLoopBuilder, left: Value, overlap: Value, states: Sequence[Value]
     ) -> tuple[Value, list[Value]]:
         inner = loop.inner
         power = forms.mul(inner, forms.mul(inner, overlap, overlap), loop.capture(scale))

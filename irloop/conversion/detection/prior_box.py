@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from irloop.conversion.detection.boxes import places
 from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.scores import places
 from irloop.conversion.forms.sizes import OnnxSizes, Size
 from irloop.conversion.framework.translation import Conversion, exports
 from irloop.dialects.onnx import elementwise

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from irloop.conversion.detection import boxes as geometry
 from irloop.conversion.detection import suppression
 from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.scores import places
 from irloop.conversion.forms.sizes import OnnxSizes, Size
 from irloop.conversion.framework.translation import Conversion, exports
 from irloop.dialects.openvino import proposals as ov
@@ -102,7 +103,7 @@ def _grid(c: Conversion, op: ov.Proposing, height: Size, width: Size) -> Value:
 
     base = c.constant(anchor_boxes(op.anchors()), F32)
     stride = c.constant(float(op.feat_stride), F32)
-    down, along = (forms.mul(c, geometry.places(c, size, F32), stride) for size in (height, width))
+    down, along = (forms.mul(c, places(c, size, F32), stride) for size in (height, width))
     down, along = forms.reshape(c, down, [-1, 1, 1, 1]), forms.reshape(c, along, [1, -1, 1, 1])
     x, y = (down, along) if op.anchors().tensorflow else (along, down)
     return forms.reshape(c, forms.add(c, geometry.shifts(c, x, y), base), [1, -1, 4])
@@ -157,7 +158,7 @@ def _filled_up(
     if op.normalize:
         bounds = [frame.width, frame.height, frame.width, frame.height]
         table = forms.div(c, table, forms.concat(c, bounds, -1))
-    item = forms.unsqueeze(c, geometry.places(c, items, F32), [1])
+    item = forms.unsqueeze(c, places(c, items, F32), [1])
     place, count = c.i64([list(range(after))]), forms.unsqueeze(c, kept.counts, [1])
     end = forms.where(c, forms.equal(c, place, count), c.constant(-1.0, F32), c.constant(0.0, F32))
     item = forms.where(c, forms.less(c, place, count), item, end)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from irloop.conversion.detection import roi_samples
-from irloop.conversion.detection.boxes import places
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.forms.scores import places
 from irloop.conversion.forms.sizes import OnnxSizes, Size
 from irloop.conversion.framework.translation import Conversion, exports, imports
 from irloop.conversion.neural.sampling import export_grid_sample

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irloop.conversion.detection.boxes import at_least, places
 from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.scores import at_least, places
 from irloop.conversion.forms.sizes import OnnxSizes, Size
 from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.onnx import comparison, elementwise

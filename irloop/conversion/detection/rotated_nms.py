@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irloop.conversion.detection import boxes as geometry
 from irloop.conversion.detection import suppression
 from irloop.conversion.detection.greedy import Rule, greedy
 from irloop.conversion.detection.nms import listed, scored_outputs
 from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.scores import at_least
 from irloop.conversion.framework.translation import Conversion, exports
-from irloop.conversion.onnx_loops import OnnxLoop
+from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder
 from irloop.dialects.onnx import comparison, elementwise
 from irloop.dialects.onnx.gather import GatherElements
 from irloop.dialects.openvino import nms as ov
@@ -47,9 +47,9 @@ def export_rotated(
     share, least = (listed(c, value, F32) for value in (iou, threshold))
 
     def update(
-        loop: OnnxLoop, left: Value, overlap: Value, states: Sequence[Value]
+        loop: OnnxLoopBuilder, left: Value, overlap: Value, states: Sequence[Value]
     ) -> tuple[Value, list[Value]]:
-        far = geometry.at_least(loop.inner, loop.capture(share), overlap)
+        far = at_least(loop.inner, loop.capture(share), overlap)
         return suppression.dropped(loop.inner, left, far), []
 
     wide = forms.cast(c, scores, F32)
@@ -119,7 +119,7 @@ def _within(c: Conversion, points: Pair, polygon: Pair) -> Value:
     limit = forms.mul(c, forms.mul(c, longest, longest), c.constant(-1e-9, F64))
     away = _minus(c, _outer(c, points, 4), _outer(c, polygon, 3))
     reach = forms.reduce(c, "Min", _cross(c, _outer(c, sides, 3), away), [4], keep=False)
-    return geometry.at_least(c, reach, limit)
+    return at_least(c, reach, limit)
 
 
 def _crossings(c: Conversion, left: Pair, right: Pair) -> tuple[Pair, Value]:
@@ -133,8 +133,8 @@ def _crossings(c: Conversion, left: Pair, right: Pair) -> tuple[Pair, Value]:
     safe = forms.where(c, meets, turn, one)
     at, other = (forms.div(c, _cross(c, between, side), safe) for side in (second, first))
     for share in (at, other):
-        meets = c(comparison.And(), meets, geometry.at_least(c, share, zero))
-        meets = c(comparison.And(), meets, geometry.at_least(c, one, share))
+        meets = c(comparison.And(), meets, at_least(c, share, zero))
+        meets = c(comparison.And(), meets, at_least(c, one, share))
     x, y = (
         forms.reshape(c, forms.add(c, low, forms.mul(c, at, side)), [0, 0, 0, 16])
         for low, side in zip(start, first, strict=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irloop.conversion.detection.boxes import places
 from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.scores import LOWEST, OUT, places
 from irloop.conversion.forms.sizes import OnnxSizes, Size
 from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.onnx import gather, nms
@@ -19,8 +19,6 @@ from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
 __all__ = [
-    "LOWEST",
-    "OUT",
     "Candidates",
     "best_of_items",
     "candidates",
@@ -42,9 +40,6 @@ __all__ = [
 ]
 
 F32, I64 = ElementType.F32, ElementType.I64
-
-#: The score of a box that is no candidate, and a threshold above that score only.
-OUT, LOWEST = float("-inf"), -3.4028234663852886e38
 
 
 def require_opset(c: Conversion) -> None:

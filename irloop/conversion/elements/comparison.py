@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from irloop.conversion.elements.elementwise import aligned, operands
+from irloop.conversion.elements.elementwise import aligned, operands, unary_rule
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms import openvino_forms as ov_forms
-from irloop.conversion.framework.translation import Conversion, exports, imports, pairs
+from irloop.conversion.framework.translation import Conversion, exports, imports
 from irloop.dialects.onnx import comparison as onnx
 from irloop.dialects.openvino import comparison as ov
 from irloop.graph.builder import element_of
@@ -15,7 +15,8 @@ from irloop.graph.model import Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
 
-pairs((ov.LogicalNot, onnx.Not))
+exports(ov.LogicalNot)(unary_rule(onnx.Not))
+imports(onnx.Not)(unary_rule(ov.LogicalNot))
 
 
 def _comparison(target: type[Op]) -> Callable[..., Value]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from irloop import kernels
-from irloop.conversion import onnx_older_forms as older
+from irloop.conversion.forms import onnx_older_forms as older
 from irloop.conversion.forms.onnx_shape_forms import (
     as_i64,
     as_list,
@@ -31,7 +31,7 @@ from irloop.conversion.forms.onnx_shape_forms import (
     unsqueeze,
 )
 from irloop.conversion.framework.translation import Conversion
-from irloop.conversion.onnx_loops import numbers_below
+from irloop.conversion.loops.onnx_loop_builder import numbers_below
 from irloop.dialects.onnx import (
     activation,
     comparison,

@@ -6,9 +6,8 @@ A rule writes one operation of the source in operations of the target:
     def concat(c: Conversion, op: ov.Concat, *inputs: Value) -> Value:
         return c(onnx.Concat(op.axis), *inputs)
 
-`exports` registers a rule for OpenVINO -> ONNX, `imports` one for ONNX -> OpenVINO, and `pairs`
-registers operations that are the same in both dialects. A rule returns the target value of each
-source output.
+`exports` registers a rule for OpenVINO -> ONNX, `imports` one for ONNX -> OpenVINO. A rule
+returns the target value of each source output.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ __all__ = [
     "exports",
     "imports",
     "no_counterpart",
-    "pairs",
 ]
 
 #: The translation of a source value: a target value, or a `Virtual` without a target type.
@@ -105,20 +103,6 @@ def no_counterpart(table: dict[type[Op], Rule], *classes: type[Op], reason: str,
 def takes_virtual(rule: RuleT) -> RuleT:
     """Mark a rule that accepts sequences and optionals, which exist only during conversion."""
     _TAKES_VIRTUAL.add(rule)
-    return rule
-
-
-def pairs(*couples: tuple[type[Op], type[Op]]) -> None:
-    """Register pairs of an OpenVINO and an ONNX class without attributes that mean the same."""
-    for openvino, onnx in couples:
-        exports(openvino)(_same(onnx))
-        imports(onnx)(_same(openvino))
-
-
-def _same(target: type[Op]) -> Rule:
-    def rule(c: Conversion, op: Op, *inputs: Value | None) -> Value:
-        return c(target(), *inputs)
-
     return rule
 
 

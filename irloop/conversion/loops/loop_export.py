@@ -15,7 +15,7 @@ from irloop.conversion.loops.loop_parts import (
     scalar,
     zeros_like_type,
 )
-from irloop.conversion.onnx_loops import OnnxLoop, reverse_axis
+from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder, reverse_axis
 from irloop.dialects.loops import is_consistent
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated, Sliced
@@ -40,7 +40,7 @@ def export_as_loop(
                 "disagree",
                 "write the same number in both",
             )
-    loop = OnnxLoop(c, "body")
+    loop = OnnxLoopBuilder(c, "body")
     inner = loop.inner
     bound: dict[int, Value] = {}
     for state in plan.carried:

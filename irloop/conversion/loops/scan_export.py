@@ -13,7 +13,7 @@ from irloop.conversion.loops.loop_parts import (
     is_single,
     zeros_like_type,
 )
-from irloop.conversion.onnx_loops import OnnxScan
+from irloop.conversion.loops.onnx_loop_builder import OnnxScanBuilder
 from irloop.dialects.loops import is_consistent
 from irloop.graph.builder import shape_of
 from irloop.graph.clone import clone_graph
@@ -94,7 +94,7 @@ def export_as_scan(
     c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...]
 ) -> list[Value | None]:
     """Write the IR body in `plan` as an ONNX Scan and return its outputs."""
-    scan = OnnxScan(c, "body")
+    scan = OnnxScanBuilder(c, "body")
     inner = scan.inner
     bound: dict[int, Value] = {}
     for port in plan.carried:

@@ -5,13 +5,12 @@ Blanks and labels alternate in the states of an alignment, [N, 2 * L + 1].
 
 from __future__ import annotations
 
-from irloop.conversion.detection.boxes import at_least, places
-from irloop.conversion.detection.suppression import LOWEST, OUT
 from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.forms.scores import LOWEST, OUT, at_least, places
 from irloop.conversion.forms.sizes import OnnxSizes
 from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.loops.onnx_loop_builder import OnnxScanBuilder
 from irloop.conversion.neural.ctc import changed, packed
-from irloop.conversion.onnx_loops import OnnxScan
 from irloop.dialects.onnx import comparison, elementwise
 from irloop.dialects.onnx.gather import GatherElements
 from irloop.dialects.openvino import ctc as ov
@@ -107,7 +106,7 @@ def _all_frames(
         skips = c(comparison.And(), skips, other)
     first = forms.where(c, forms.equal(c, place, c.i64(0)), zero, out)
     start = forms.expand(c, first, forms.shape(c, states))
-    scan = OnnxScan(c, "frames")
+    scan = OnnxScanBuilder(c, "frames")
     inner = scan.inner
     paths = scan.state(start, start.type, "paths")
     chance = scan.scan(chances, 1, False, "chances")

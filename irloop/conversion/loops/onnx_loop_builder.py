@@ -26,7 +26,7 @@ from irloop.graph.loops import (
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
-__all__ = ["OnnxLoop", "OnnxScan", "numbers_below", "reverse_axis"]
+__all__ = ["OnnxLoopBuilder", "OnnxScanBuilder", "numbers_below", "reverse_axis"]
 
 I64_SCALAR = TensorType(ElementType.I64, Shape(()))
 BOOL_SCALAR = TensorType(ElementType.BOOLEAN, Shape(()))
@@ -38,7 +38,7 @@ STATELESS = 11
 BEFORE_THE_START = -(2**63)
 
 
-class OnnxLoop:
+class OnnxLoopBuilder:
     """Assembles an ONNX Loop: make all states, then captures, then `finish`."""
 
     def __init__(self, c: Conversion, label: str) -> None:
@@ -116,7 +116,7 @@ def _emit_loop(
     return node
 
 
-class OnnxScan:
+class OnnxScanBuilder:
     """Assembles an ONNX Scan: make all states, then scanned inputs, then captures, `finish`."""
 
     def __init__(self, c: Conversion, label: str) -> None:
@@ -249,7 +249,7 @@ def numbers_below(c: Conversion, count: Value) -> Value:
         length = shape_forms.reshape(c, count, [1])
         ones = shape_forms.constant_of_shape(c, length, 1, ElementType.I64)
         return shape_forms.reshape(c, c(search.NonZero(), ones), [-1])
-    loop = OnnxLoop(c, "numbers")
+    loop = OnnxLoopBuilder(c, "numbers")
     truth, inner = ElementType.BOOLEAN, loop.inner
     number = inner(convert.Identity(), loop.iteration)
     starts, goes_on = c.constant(True, truth), inner.constant(True, truth)
