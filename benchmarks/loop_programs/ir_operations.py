@@ -220,7 +220,8 @@ def _rounded(block: Block) -> None:
     element, dtype = block.net.random.choice(choices)
     block.net.features.add(f"to {element}")
     small = block.op(Clamp(-4.0, 4.0), lambda x: np.clip(x, -4, 4), pick(block, F32))
-    low = block.op(Convert(element), lambda x: x.astype(dtype), small)
+    # OpenVINO rounds to f16 first.
+    low = block.op(Convert(element), lambda x: x.astype(np.float16).astype(dtype), small)
     block.add(block.op(Convert(F32), lambda x: x.astype(np.float32), low), F32)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 
 from irloop.dialects.openvino import comparison, elementwise
+from irloop.dialects.openvino.convert import Convert
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Result
@@ -144,8 +145,13 @@ def _has_one_source(node: Node) -> bool:
 
 
 def is_copy(value: Value) -> bool:
-    """True for the maximum of a value with itself, or its LogicalOr: what barriers are."""
+    """True for the maximum of a value with itself, or its LogicalOr: what barriers are.
+
+    It may be converted: 8-bit floats are copied as f32.
+    """
     node = value.producer
+    while isinstance(node.op, Convert) and node.inputs[0] is not None:
+        node = node.inputs[0].producer
     kinds = (comparison.LogicalOr, elementwise.Maximum)
     return isinstance(node.op, kinds) and node.inputs[0] is node.inputs[1]
 

@@ -116,7 +116,9 @@ def mean(data: Array, axes: Axes, keep: bool) -> Any:
 def _extremum(function: Callable[..., Any], lowest: bool) -> Core:
     def apply(data: Array, axes: Axes, keep: bool) -> Any:
         if data.size:
-            return function(data, axis=axes, keepdims=keep)
+            # NumPy gives the extremum of 4-bit integers as i8.
+            found = function(data, axis=axes, keepdims=keep)
+            return np.asarray(found).astype(data.dtype, copy=False)
         return function(data, axis=axes, keepdims=keep, initial=_limit(data.dtype, lowest))
 
     return apply

@@ -140,3 +140,14 @@ def test_axes_are_integers() -> None:
     x = data(builder, 2)
     with pytest.raises(InferenceError):
         builder(ov.ReduceSum(), x, x)
+
+
+@pytest.mark.parametrize("type", [ml_dtypes.int4, ml_dtypes.uint4])
+def test_extremes_of_4_bits_keep_their_type(type: Any) -> None:
+    data = np.array([[1, 7], [3, 2]], type)
+    for kind, wanted in ((ov.ReduceMax, [7, 3]), (ov.ReduceMin, [1, 2])):
+        found = kind().kernel()(data, np.array([1], np.int64))
+        assert found.dtype == type
+        np.testing.assert_array_equal(found.astype(np.int64), wanted)
+        whole = kind().kernel()(data, np.array([0, 1], np.int64))
+        assert whole.dtype == type

@@ -14,7 +14,7 @@ from irloop.errors import UnsupportedError, UsageError
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Result
-from irloop.graph.types import UNKNOWN_TYPE, Shape, TensorType, ValueType
+from irloop.graph.types import UNKNOWN_TYPE, ElementType, Shape, TensorType, ValueType
 from irloop.graph.walk import all_graphs, node_path
 
 __all__ = [
@@ -31,6 +31,11 @@ __all__ = [
     "require_known_types",
     "set_input_shapes",
 ]
+
+#: Inputs of these types OpenVINO 2026.4 takes over without a copy. Where such an input leaves the
+#: model through a Convert without effect, the next inference writes its output into that memory,
+#: which the caller may have freed.
+GIVEN_AS_THEY_ARE = frozenset({ElementType.F32, ElementType.I32, ElementType.I8, ElementType.U8})
 
 #: The suffix that Model Optimizer adds to the name of a Result.
 SINK_SUFFIX = "/sink_port_0"
@@ -245,7 +250,10 @@ def own_producer(c: Conversion, name: str, value: Value) -> Value:
     """
     producer = value.producer
     is_input = producer in c.graph.parameters
-    if is_input or value.is_output:
+    if is_input and element_of(value) in GIVEN_AS_THEY_ARE:
+        value = ov_forms.maximum(c, value, value)
+        producer = value.producer
+    elif is_input or value.is_output:
         value = ov_forms.convert(c, value, element_of(value))
         producer = value.producer
     value.names = (name,)

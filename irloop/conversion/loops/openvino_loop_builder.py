@@ -41,7 +41,7 @@ from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType, ValueType
 from irloop.hazards.memory import needs_barrier, shows_parameter
-from irloop.passes.common.body_barriers import copying
+from irloop.passes.common.body_barriers import EIGHT_BIT_FLOATS, copy_of
 
 __all__ = ["OpenVinoLoopBuilder", "Scanned", "copied"]
 
@@ -280,15 +280,18 @@ class OpenVinoLoopBuilder:
         one = self.c.constant(True, ElementType.BOOLEAN)
         goes = inner.parameter("running", truth)
         self._inputs.append(_Input(one, goes))
+        element = element_of(value)
+        if element in EIGHT_BIT_FLOATS:
+            value, state = (forms.convert(inner, x, ElementType.F32) for x in (value, state))
         if shape_of(value).static() is None or shape_of(value) != shape_of(state):
             state = self._one_of(state)
-        return forms.select(inner, goes, value, state)
+        return forms.converted(inner, forms.select(inner, goes, value, state), element)
 
     def _one_of(self, state: Value) -> Value:
         """Compute a scalar that depends on all elements of `state`."""
         rank = shape_of(state).rank
         if rank is None:
-            raise self.c.refuse("the rank of a state is not known", "give it a rank")
+            state, rank = shape_forms.reshape(self.inner, state, [-1]), 1
         if rank == 0:
             return state
         kind = "Or" if element_of(state) is ElementType.BOOLEAN else "Max"
@@ -388,4 +391,4 @@ def _backwards(c: Conversion, value: Value, axis: int, reverse: bool) -> Value:
 
 def copied(inner: Conversion, value: Value) -> Value:
     """Copy `value` to memory of its own (see the pass body_barriers)."""
-    return inner(copying(value), value, value)
+    return copy_of(value, inner)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from irloop.dialects.openvino import comparison, elementwise
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.convert import Convert
 from irloop.graph.builder import element_of
 from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
-from irloop.graph.op import Op, Result
+from irloop.graph.op import Result
 from irloop.graph.types import ElementType
 from irloop.hazards.memory import is_overwritten, needs_barrier, shows_parameter
 from irloop.passes.forms import Emitter
@@ -15,7 +18,10 @@ from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
-__all__ = ["BodyBarriers", "copying"]
+__all__ = ["EIGHT_BIT_FLOATS", "BodyBarriers", "copy_of"]
+
+#: Element types that OpenVINO's CPU plugin only moves and converts.
+EIGHT_BIT_FLOATS = frozenset({ElementType.F8E4M3, ElementType.F8E5M2, ElementType.F8E8M0})
 
 
 class BodyBarriers(LoopPass):
@@ -56,7 +62,7 @@ class BodyBarriers(LoopPass):
 
         def copied(value: Value) -> Value:
             if value not in copies:
-                copies[value] = emitter.emit(copying(value), value, value)
+                copies[value] = copy_of(value, emitter.emit)
             return copies[value]
 
         for item in wires.states:
@@ -83,12 +89,20 @@ def _read_a_copy(parameter: Value, inner: MatchRewriter, stem: str) -> None:
     """Let the body read a copy of what it captures."""
     uses = [use for use in parameter.uses if not isinstance(use[0].op, Result)]
     first = next(iter(inner.graph.nodes), None)
-    copy = Emitter(inner, first, stem).emit(copying(parameter), parameter, parameter)
+    copy = copy_of(parameter, Emitter(inner, first, stem).emit)
     for user, position in uses:
         inner.set_input(user, position, copy)
 
 
-def copying(value: Value) -> Op:
-    """The operation that copies a value when it is given the value twice."""
-    truth = element_of(value) is ElementType.BOOLEAN
-    return comparison.LogicalOr() if truth else elementwise.Maximum()
+def copy_of(value: Value, emit: Callable[..., Value]) -> Value:
+    """`value` in memory of its own; `emit` appends an operation and gives its output.
+
+    OpenVINO's CPU plugin computes nothing on 8-bit floats: they are copied as f32.
+    """
+    element = element_of(value)
+    if element is ElementType.BOOLEAN:
+        return emit(comparison.LogicalOr(), value, value)
+    if element not in EIGHT_BIT_FLOATS:
+        return emit(elementwise.Maximum(), value, value)
+    wide = emit(Convert(ElementType.F32), value)
+    return emit(Convert(element), emit(elementwise.Maximum(), wide, wide))
