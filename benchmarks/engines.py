@@ -45,8 +45,7 @@ class Child:
         ready, _, _ = select.select([child.stdout], [], [], SECONDS)
         line = child.stdout.readline() if ready else ""
         if not line:
-            child.kill()
-            self._child = None
+            self.close()
             raise EngineError("time-out" if not ready else "crash")
         answer = json.loads(line)
         if not answer["ok"]:

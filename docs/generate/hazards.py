@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from contextlib import suppress
 from inspect import cleandoc
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +14,8 @@ from docs.generate.markdown import fenced, table, ticked
 from docs.generate.pictures import drawn
 from irloop.conformance.catalogue import CASES
 from irloop.conformance.suite import write_case
-from irloop.hazards.catalogue import ENGINES, hazards
+from irloop.errors import InferenceError
+from irloop.hazards.catalogue import ENGINES, NOT_MINIMAL, hazards
 from irloop.hazards.hazard import SECTIONS, Hazard
 
 __all__ = ["index", "pages"]
@@ -60,12 +62,13 @@ def _page(hazard: type[Hazard]) -> str:
     if hazard.rule:
         rule = f"[{hazard.rule}](../rules/{hazard.rule.lower()}.md)"
         parts += ["## Found by", f"{rule}, in every `irloop validate`."]
-    elif hazard.find is not Hazard.find:
+    else:
         parts += ["## Found by", f"`irloop validate --engine {hazard.engine}`"]
-    if hazard.case:
-        command = f"irloop conformance {hazard.engine} --case {hazard.case}"
-        parts += ["## The minimal model", _picture(hazard.case)]
-        parts += ["## Test your version", fenced(command, "sh")]
+    command = f"irloop conformance {hazard.engine} --case {hazard.case}"
+    parts += ["## The minimal model", _picture(hazard.case)]
+    parts += ["## Test your version", fenced(command, "sh")]
+    if not hazard.minimal:
+        parts.append(NOT_MINIMAL)
     if hazard.reported:
         parts += ["## Reported", hazard.reported]
     return "\n\n".join(parts) + "\n"
@@ -81,5 +84,7 @@ def _sections(doc: str) -> dict[str, str]:
 def _picture(name: str) -> str:
     with TemporaryDirectory() as folder:
         model, _ = write_case(_CASES[name], Path(folder))
-    irloop.infer(model)
-    return drawn(model)
+        with suppress(InferenceError):
+            # Without it the picture lacks shapes, which such a file contradicts.
+            irloop.infer(model)
+        return drawn(model)

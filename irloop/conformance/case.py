@@ -30,7 +30,10 @@ class Case:
 
     `feature` is the row of the table. `model` is an ONNX model in ONNX's text format, or a
     function that builds an IR. `text` is the sentence of the specification that the expected
-    outputs follow, and `source` the operator and version it is from.
+    outputs follow, and `source` the operator and version it is from. What no specification allows
+    but files hold all the same `may_be_refused`: to refuse it is right, and so are the outputs.
+    A case that is `on_demand` runs only where it is named: all engines, irloop among them, have
+    settled on something else than the specification, or the case alone does not show the fault.
     """
 
     name: str
@@ -39,6 +42,8 @@ class Case:
     text: str
     model: str | Callable[[], Model]
     runs: tuple[Run, ...]
+    may_be_refused: bool = False
+    on_demand: bool = False
 
     @property
     def format(self) -> str:

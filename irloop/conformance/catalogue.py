@@ -8,8 +8,10 @@ from irloop.conformance.cases import (
     element_types,
     loop,
     nesting,
+    openvino_faults,
     openvino_if,
     openvino_loop,
+    outside,
     scan,
     scan8,
     sequences,
@@ -30,4 +32,6 @@ CASES: tuple[Case, ...] = (
     *tensor_iterator.CASES,
     *openvino_loop.CASES,
     *openvino_if.CASES,
+    *openvino_faults.CASES,
+    *outside.CASES,
 )

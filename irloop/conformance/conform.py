@@ -61,7 +61,7 @@ def _wanted(cases: list[Case], features: Sequence[str], names: Sequence[str]) ->
     wanted = [
         case
         for case in cases
-        if (not names or case.name in names)
+        if (case.name in names if names else not case.on_demand)
         and (not texts or any(text in case.feature.casefold() for text in texts))
     ]
     if not wanted:

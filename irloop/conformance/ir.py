@@ -52,6 +52,12 @@ class IrModel:
         first = self.constant(True, ElementType.BOOLEAN) if starts is None else starts
         return IrLoop(self.builder, ov.Loop(), (trips, first))
 
+    def inside(self, loop: IrLoop) -> IrModel:
+        """What builds in the body of a loop: constants, operations, loops."""
+        nested = IrModel()
+        nested.builder = loop.body
+        return nested
+
     def done(self, *outputs: Value) -> Model:
         """The model with these outputs, in order."""
         for number, value in enumerate(outputs):

@@ -20,6 +20,7 @@ from irloop.graph.op import Constant, Parameter, Result, UnknownOp
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import all_graphs, node_path
+from irloop.hazards.catalogue import hazards
 from irloop.passes.base import Pass
 from irloop.passes.common import (
     BodyBarriers,
@@ -34,6 +35,7 @@ from irloop.passes.common import (
     KeepReducedDims,
     PlainArithmetic,
     SelectBranches,
+    TensorIteratorToLoop,
     UnpackConstants,
     WidenNarrowIntegers,
 )
@@ -123,11 +125,18 @@ def adapt(model: Model, target: Target) -> None:
     """
     if target.ir_version is not None:
         model.version = target.ir_version
-    Manager(list(_passes(target))).run_passes(model)
+    manager = Manager(list(_passes(target)))
+    manager.config.set_callback(_may_stay, TensorIteratorToLoop)
+    manager.run_passes(model)
     if target.name == OLDEST:
         _separate_names(model)
     Inference().run(model.graph)
     require_readable(model, target)
+
+
+def _may_stay(node: Node) -> bool:
+    """True for a TensorIterator that the oldest runtime takes as it is."""
+    return not any(True for code in ("OVN111", "OVN121") for _ in hazards()[code]().find(node))
 
 
 def _separate_names(model: Model) -> None:
@@ -170,10 +179,12 @@ def _passes(target: Target) -> Iterator[Pass]:
     if not target.dynamic_shapes:
         yield FoldShapes()
     if target.name == OLDEST:
-        # It runs partial ranges from the end of the axis, cannot read loops with wires that nobody
+        # It has no TensorIterator in another one nor one whose slices are not read, runs partial
+        # ranges from the end of the axis, cannot read loops with wires that nobody
         # needs, gives zeros after no iteration, loses the rank of a reduction to a scalar, has no
         # ConvertLike, aligns operands in its own way, and computes differences in types that have
         # no negative numbers.
+        yield TensorIteratorToLoop()
         yield CanonicalPorts()
         yield DeadCode()
         yield ChooseInitialStates()
@@ -252,7 +263,14 @@ def _unknown_types(node: Node, target: Target) -> list[ElementType]:
 def _is_empty(node: Node) -> bool:
     """True for a tensor without elements that is made of anything but a shape."""
     shapes = [shape_of(value) for value in node.outputs if value.is_used]
-    return any(shape.count() == 0 for shape in shapes) and not isinstance(node.op, Constant)
+    if isinstance(node.op, Constant) and not any(_is_output(value) for value in node.outputs):
+        return False
+    return any(shape.count() == 0 for shape in shapes)
+
+
+def _is_output(value: Value) -> bool:
+    """True for a value that is a result of its graph."""
+    return any(isinstance(user.op, Result) for user, _ in value.uses)
 
 
 def _is_static(node: Node) -> bool:

@@ -41,6 +41,9 @@ class Hazard:
     title: ClassVar[str]
     effect: ClassVar[Effect]
     case: ClassVar[str]
+    #: Whether the case shows the fault by itself; else it was seen in larger models, or by another
+    #: way of reading the file, which `What happens` tells.
+    minimal: ClassVar[bool]
     rule: ClassVar[str]
     #: The passes that write a model with the pattern otherwise; conversion runs them, too.
     passes: ClassVar[tuple[str, ...]]
@@ -61,7 +64,8 @@ class Hazard:
         versions: tuple[str, ...],
         title: str,
         effect: Effect,
-        case: str = "",
+        case: str,
+        minimal: bool = True,
         rule: str = "",
         passes: tuple[str, ...] = (),
         fix: str = "",
@@ -71,7 +75,8 @@ class Hazard:
         if code in HAZARDS:
             raise TypeError(f"two hazards have the code {code}")
         cls.code, cls.engine, cls.versions, cls.title = code, engine, versions, title
-        cls.effect, cls.case, cls.rule, cls.passes = effect, case, rule, passes
+        cls.effect, cls.case, cls.minimal = effect, case, minimal
+        cls.rule, cls.passes = rule, passes
         cls.fix = fix or "".join(f"irloop transform --pass {name}" for name in passes[:1])
         cls.reported = reported
         HAZARDS[code] = cls

@@ -172,6 +172,8 @@ class _Selection:
     def __init__(self, select: Iterable[str], ignore: Iterable[str]) -> None:
         #: What the model itself says; known when it has been read.
         self.suppressed: Suppressed | None = None
+        #: The codes of the rules that found something.
+        self.reported: set[str] = set()
         self.select = self._checked(select)
         self.ignore = self._checked(ignore)
 
@@ -223,7 +225,7 @@ def _onnx_findings(
         from irloop.validation.hazards import hazard_findings
 
         for graph in context.inferred_graphs[:1]:
-            yield from hazard_findings(graph, engines)
+            yield from hazard_findings(graph, engines, selection.reported)
 
 
 def _ir_findings(
@@ -249,7 +251,7 @@ def _ir_findings(
         if engines:
             from irloop.validation.hazards import hazard_findings_of_ir
 
-            yield from hazard_findings_of_ir(document, bin_file, engines)
+            yield from hazard_findings_of_ir(document, bin_file, engines, selection.reported)
     except ReadError as error:  # libxml2 refuses what expat accepts
         yield from error.diagnostics
     finally:
@@ -290,6 +292,7 @@ def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> I
         for finding in rule().check(subject):
             if errors.silence(rule, finding.location):
                 continue
+            selection.reported.add(rule.code)
             if finding.severity is Severity.ERROR:
                 errors.add(rule.code, finding.location)
             yield finding

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,20 +20,25 @@ if TYPE_CHECKING:
 __all__ = ["hazard_findings", "hazard_findings_of_ir"]
 
 
-def hazard_findings(graph: Graph, engines: Iterable[str]) -> Iterator[Diagnostic]:
+def hazard_findings(
+    graph: Graph, engines: Iterable[str], reported: Collection[str]
+) -> Iterator[Diagnostic]:
     """A warning for each place in a graph that has the pattern of a hazard of these engines.
+
+    `reported` are the codes of the rules that found something: their hazards are left out.
 
     Raises:
         UsageError: when no hazard was measured in such an engine.
     """
     LightInference().run(graph)
     for engine in engines:
-        for match in find_hazards(graph, engine, with_rules=False):
-            yield _finding(match)
+        for match in find_hazards(graph, engine):
+            if match.hazard.rule not in reported:
+                yield _finding(match)
 
 
 def hazard_findings_of_ir(
-    document: Document, weights: str, engines: Iterable[str]
+    document: Document, weights: str, engines: Iterable[str], reported: Collection[str]
 ) -> Iterator[Diagnostic]:
     """The warnings for an IR, errors or not; a note where its errors make it no graph."""
     try:
@@ -46,7 +51,7 @@ def hazard_findings_of_ir(
             fix="correct the errors, then validate again",
         )
         return
-    yield from hazard_findings(graph, engines)
+    yield from hazard_findings(graph, engines, reported)
 
 
 def _finding(match: Match) -> Diagnostic:

@@ -182,6 +182,20 @@ g (int64 n, float x) => (float y, int64[k] z) {
         (run([4, 1], [7, [0, 2, 4, 6]]), run([1, 1], [1, [0]])),
     ),
     Case(
+        "loop_condition_is_left_out",
+        MODES,
+        SOURCE,
+        "input (trip_count, ''): the condition that the body computes is ignored.",
+        onnx("""
+g (int64 n, float x) => (float y) {
+  y = Loop <body = b (int64 i, bool c, float a) => (bool d, float r) {
+    three = Constant <value_float = 3.0> ()  r = Add (a, a)  d = Less (r, three)
+  }> (n, "", x)
+}"""),
+        (run([3, 1], [8]), run([1, 1], [2])),
+        on_demand=True,
+    ),
+    Case(
         "loop_count_zero",
         ZERO,
         SOURCE,
@@ -528,6 +542,19 @@ g (int64 n, float[2] x, int64 last) => (float[k, 2] z) {
             run([5, [1, 2], 0], [[[-1, -2]]]),
             run([0, [1, 2], 9], [empty(0, 2)]),
         ),
+    ),
+    Case(
+        "loop_output_without_name",
+        SCANS,
+        SOURCE,
+        "An output that nothing reads may have an empty name.",
+        onnx("""
+g (int64 n, float[2] x) => (float[k, 2] z) {
+  "", z = Loop <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] r, float[2] s) {
+    d = Identity (c)  r = Add (a, a)  s = Neg (a)
+  }> (n, "", x)
+}"""),
+        (run([2, [1, -2]], [[[-1, 2], [-2, 4]]]),),
     ),
     Case(
         "loop_reads_outer_values",

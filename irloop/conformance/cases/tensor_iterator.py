@@ -103,6 +103,17 @@ def of_a_range() -> Model:
     return m.done(*loop.done())
 
 
+def from_the_second_slice() -> Model:
+    m = IrModel()
+    x, h = m.input("x", 5, 1), m.input("h", 1, 1)
+    loop = m.tensor_iterator()
+    part, state = loop.slice(x, 0, 1, -1), loop.state(h)
+    total = loop(Add(), loop(Add(), state, state), part)
+    loop.carry(state, total)
+    loop.last(total)
+    return m.done(*loop.done())
+
+
 def any_length() -> Model:
     m = IrModel()
     x, h = m.input("x", None, 2), m.input("h", 1, 2)
@@ -237,6 +248,15 @@ CASES = (
         of_a_range,
         # elements 1, 2 and 3: ((2)*2 + 3)*2 + 4 = 18
         (run([[[1], [2], [3], [4], [5]], [[0]]], [[[18]]]),),
+    ),
+    Case(
+        "iterator_from_the_second_slice",
+        SLICES,
+        SOURCE,
+        START,
+        from_the_second_slice,
+        # elements 1 to 4: (((2)*2 + 3)*2 + 4)*2 + 5 = 41
+        (run([[[1], [2], [3], [4], [5]], [[0]]], [[[41]]]),),
     ),
     Case(
         "iterator_of_any_length",

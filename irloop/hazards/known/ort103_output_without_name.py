@@ -14,6 +14,7 @@ class OutputWithoutName(
     versions=("1.31.1",),
     title="A Loop output has an empty name",
     effect=Effect.CRASH,
+    case="loop_output_without_name",
     rule="ONX303",
     fix="Give the output a name that nothing reads.",
 ):

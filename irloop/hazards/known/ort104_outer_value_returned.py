@@ -14,6 +14,7 @@ class OuterValueReturned(
     versions=("1.31.1",),
     title="A body returns a value of the enclosing graph",
     effect=Effect.REFUSAL,
+    case="body_returns_an_outer_value",
     rule="ONX204",
     fix="Return an Identity of the value.",
 ):

@@ -14,6 +14,7 @@ class NameDefinedAgain(
     versions=("1.31.1",),
     title="A body defines a name of the enclosing graph again",
     effect=Effect.REFUSAL,
+    case="body_defines_an_outer_name",
     rule="ONX203",
     fix="Rename the value in the body.",
 ):

@@ -14,6 +14,7 @@ class UntypedBodyInput(
     versions=("1.31.1",),
     title="A body input has no element type",
     effect=Effect.REFUSAL,
+    case="body_input_without_type",
     rule="ONX205",
     fix="Declare the element type.",
 ):

@@ -19,6 +19,7 @@ class OmittedConditionIsHonoured(
     versions=("1.31.1",),
     title="The condition of a body is honoured although the Loop has no condition input",
     effect=Effect.WRONG,
+    case="loop_condition_is_left_out",
     rule="ONX301",
     fix="Connect a constant true, or return a constant true from the body.",
 ):

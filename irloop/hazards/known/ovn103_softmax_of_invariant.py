@@ -15,7 +15,7 @@ class SoftmaxOfInvariant(
     Hazard,
     code="OVN103",
     engine="openvino",
-    versions=("2026.4.1",),
+    versions=("2021.4.2", "2026.4.1"),
     title="Softmax of an invariant value in a loop body",
     effect=Effect.WRONG,
     case="openvino_loop_softmax_of_an_invariant",

@@ -19,7 +19,7 @@ class PartialRange(
     versions=("2021.4.2", "2026.4.1"),
     title="Slices of a part of an axis",
     effect=Effect.WRONG,
-    case="iterator_of_a_range",
+    case="iterator_from_the_second_slice",
     rule="IRL619",
     passes=("canonical_ports",),
 ):

@@ -20,6 +20,8 @@ class ConstantTripCountZero(
     versions=("2026.4.1",),
     title="A trip count of constant zero and a joined output",
     effect=Effect.CRASH,
+    minimal=False,
+    case="openvino_loop_constant_count_zero",
     rule="IRL609",
     passes=("fold_trips",),
 ):

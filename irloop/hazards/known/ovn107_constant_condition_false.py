@@ -19,6 +19,7 @@ class ConstantConditionFalse(
     versions=("2026.4.1",),
     title="An initial condition of constant false",
     effect=Effect.WRONG,
+    case="openvino_loop_constant_condition_false",
     rule="IRL609",
     passes=("fold_trips",),
 ):

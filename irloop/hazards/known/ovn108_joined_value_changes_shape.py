@@ -19,6 +19,8 @@ class JoinedValueChangesShape(
     versions=("2026.4.1",),
     title="A joined value whose shape changes",
     effect=Effect.WRONG,
+    minimal=False,
+    case="openvino_loop_joins_a_growing_value",
     rule="IRL612",
     fix="Join values of one shape.",
 ):

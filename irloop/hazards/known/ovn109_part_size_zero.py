@@ -16,9 +16,10 @@ class PartSizeZero(
     Hazard,
     code="OVN109",
     engine="openvino",
-    versions=("2026.4.1",),
+    versions=("2021.4.2", "2026.4.1"),
     title="A part_size of 0",
     effect=Effect.CRASH,
+    case="iterator_part_size_zero",
     rule="IRL615",
     fix="Write the size of a slice.",
 ):

@@ -18,6 +18,7 @@ class BodyWithoutParameters(
     versions=("2026.4.1",),
     title="A TensorIterator whose body has no Parameter",
     effect=Effect.CRASH,
+    case="iterator_without_parameters",
     rule="IRL523",
     fix="Use a Loop.",
 ):

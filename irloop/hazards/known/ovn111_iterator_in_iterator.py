@@ -15,9 +15,10 @@ class IteratorInIterator(
     Hazard,
     code="OVN111",
     engine="openvino",
-    versions=("2026.4.1",),
+    versions=("2021.4.2", "2026.4.1"),
     title="A TensorIterator directly in the body of another",
     effect=Effect.REFUSAL,
+    case="iterator_in_iterator",
     rule="IRL522",
     passes=("tensor_iterator_to_loop",),
 ):

@@ -16,9 +16,10 @@ class StateChangesRank(
     Hazard,
     code="OVN112",
     engine="openvino",
-    versions=("2026.4.1",),
+    versions=("2021.4.2", "2026.4.1"),
     title="A state whose number of dimensions changes",
     effect=Effect.REFUSAL,
+    case="openvino_loop_state_changes_rank",
     rule="IRL628",
     fix="Give the initial value the rank that the state continues with.",
 ):

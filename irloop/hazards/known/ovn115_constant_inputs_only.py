@@ -16,10 +16,11 @@ class ConstantInputsOnly(
     Hazard,
     code="OVN115",
     engine="openvino",
-    versions=("2026.4.1",),
+    versions=("2021.4.2", "2026.4.1"),
     title="A Loop whose inputs are all constants",
     effect=Effect.REFUSAL,
-    passes=("constant_folding",),
+    case="openvino_loop_of_constants",
+    fix="Compute the loop beforehand, or give it an input that is no constant.",
 ):
     """A Loop whose inputs are all constants.
 

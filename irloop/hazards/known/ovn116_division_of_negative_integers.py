@@ -20,6 +20,7 @@ class DivisionOfNegativeIntegers(
     versions=("2021.4.2", "2026.4.1"),
     title="Divide of negative integers",
     effect=Effect.WRONG,
+    case="divide_of_negative_integers",
     fix="To round down, write (a - FloorMod(a, b)) / b.",
 ):
     """Divide of negative integers.

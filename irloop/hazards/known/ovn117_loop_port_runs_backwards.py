@@ -19,6 +19,8 @@ class LoopPortRunsBackwards(
     versions=("2026.4.1",),
     title="A Loop with an input or output that runs backwards",
     effect=Effect.REFUSAL,
+    minimal=False,
+    case="openvino_loop_runs_backwards",
     fix="Reverse the value outside of the Loop.",
 ):
     """A Loop with an input or output that runs backwards.

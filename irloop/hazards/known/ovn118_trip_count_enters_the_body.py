@@ -18,6 +18,8 @@ class TripCountEntersTheBody(
     versions=("2026.4.1",),
     title="The trip count is mapped into the body",
     effect=Effect.REFUSAL,
+    minimal=False,
+    case="openvino_loop_count_enters_the_body",
     fix="Map a copy of the trip count.",
 ):
     """The trip count is mapped into the body.

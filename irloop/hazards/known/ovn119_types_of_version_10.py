@@ -14,6 +14,8 @@ class TypesOfVersion10(
     versions=("2026.4.1",),
     title="Element types of inputs and outputs in an IR of version 10",
     effect=Effect.WRONG,
+    minimal=False,
+    case="types_of_version_10",
     rule="IRL902",
     fix="Write version 11: irloop convert --ir-version 11",
 ):

@@ -19,6 +19,7 @@ class BooleanOutputReadTwice(
     versions=("2026.4.1",),
     title="A Convert to boolean of an output of several",
     effect=Effect.WRONG,
+    case="openvino_loop_boolean_output",
     fix="Replace the Convert by NotEqual to 0, or by LogicalOr of a boolean with itself.",
 ):
     """A Convert to boolean of an output of several.

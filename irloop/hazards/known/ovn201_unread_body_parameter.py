@@ -18,6 +18,7 @@ class UnreadBodyParameter(
     versions=("2021.4.2",),
     title="A mapped body parameter that nothing reads",
     effect=Effect.REFUSAL,
+    case="iterator_unread_parameter",
     rule="IRL513",
     passes=("canonical_ports",),
 ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.graph.loops import LastValue
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.patterns import may_not_run
@@ -18,7 +19,7 @@ class StatesOfALoopThatDoesNotRun(
     versions=("2021.4.2",),
     title="The states of a Loop that runs zero times",
     effect=Effect.WRONG,
-    case="openvino_loop_count_zero",
+    case="openvino_loop_starts_or_not",
     passes=("choose_initial_states",),
     fix="irloop convert --target openvino-2021.4",
 ):
@@ -33,5 +34,12 @@ class StatesOfALoopThatDoesNotRun(
     """
 
     def find(self, node: Node) -> Iterator[str]:
-        if may_not_run(node) and node.body().ports.carried:
-            yield "the loop may run zero times and has states"
+        if not may_not_run(node):
+            return
+        ports = node.body().ports
+        states = {port.result for port in ports.carried}
+        for port in ports.outputs:
+            if not isinstance(port, LastValue) or port.result not in states:
+                continue
+            if any(user.op.type != "Select" for user, _ in node.outputs[port.external].uses):
+                yield f"output {port.external} is a state, and the loop may run zero times"

@@ -18,6 +18,7 @@ class FourBitWeights(
     versions=("2021.4.2",),
     title="Weights of 4 bits",
     effect=Effect.WRONG,
+    case="four_bit_weights",
     passes=("unpack_constants",),
     fix="irloop convert --target openvino-2021.4",
 ):

@@ -18,6 +18,7 @@ class DifferencesOfUnsignedIntegers(
     versions=("2021.4.2",),
     title="Differences and minima of unsigned integers",
     effect=Effect.WRONG,
+    case="unsigned_differences",
     passes=("widen_narrow_integers",),
     fix="irloop convert --target openvino-2021.4",
 ):

@@ -1,0 +1,42 @@
+"""OVN121: a TensorIterator whose slices nothing reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.loops import Sliced
+from irloop.graph.model import Node
+from irloop.hazards.hazard import Effect, Hazard
+
+__all__ = ["UnreadSlices"]
+
+
+class UnreadSlices(
+    Hazard,
+    code="OVN121",
+    engine="openvino",
+    versions=("2021.4.2", "2026.4.1"),
+    title="A TensorIterator whose slices nothing reads",
+    effect=Effect.WRONG,
+    case="iterator_unread_slices",
+    passes=("tensor_iterator_to_loop",),
+):
+    """A TensorIterator whose slices nothing reads.
+
+    What happens:
+        The plugin drops the sliced input, and with it the number of iterations: the body runs
+        once.
+    Where:
+        Nothing in the body of a TensorIterator reads any of its slices.
+    What irloop does:
+        Conversion to IR writes a Loop whose trip count is the number of slices.
+    """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not isinstance(node.op, ov.TensorIterator):
+            return
+        body = node.body()
+        slices = [port for port in body.ports.inputs if isinstance(port, Sliced)]
+        if slices and not any(body.graph.inputs[port.parameter].is_used for port in slices):
+            yield f"nothing in the body reads the slices of input {slices[0].external}"
