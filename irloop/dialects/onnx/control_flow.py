@@ -141,13 +141,12 @@ def _batch(args: Arguments, body: Body) -> Dim:
 
 def _trips(args: Arguments, body: Body) -> int | None:
     """Iterations of a Loop, None where they are decided only when it runs."""
-    limit = args.ints(0)
-    for position, given in ((0, limit), (1, args.constant(1))):
-        if given is not None and not len(given if position == 0 else given.reshape(-1)):
+    limit, before = args.ints(0), args.constant(1)
+    for position, is_empty in ((0, limit == ()), (1, before is not None and not before.size)):
+        if is_empty:
             raise args.error(f"input {position} has no element", "1", "0")
     if limit is not None and limit[0] <= 0:
         return 0
-    before = args.constant(1)
     starts = True if not args.has(1) else None if before is None else bool(before.reshape(-1)[0])
     if starts is False:
         return 0
