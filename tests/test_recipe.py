@@ -107,7 +107,8 @@ def test_it_is_validated(recipe: Command, tmp_path: Path) -> None:
 
 def test_it_runs_and_converts(recipe: Command, tmp_path: Path) -> None:
     model, target = _model(tmp_path), tmp_path / "toy.onnx"
-    np.savez(tmp_path / "in.npz", x=np.float32([0, 4, 8]), y=np.float32([8, 4, 0]))
+    x, y = np.array([0, 4, 8], np.float32), np.array([8, 4, 0], np.float32)
+    np.savez(tmp_path / "in.npz", x=x, y=y)
     converted = recipe("convert", model, "-o", target)
     assert converted.returncode == 0, converted.stderr
     for path in (model, target):
@@ -117,7 +118,7 @@ def test_it_runs_and_converts(recipe: Command, tmp_path: Path) -> None:
         assert made.returncode == 0, made.stderr
         with np.load(tmp_path / "out.npz") as arrays:
             (name,) = arrays.files
-            np.testing.assert_array_equal(arrays[name], np.float32(RESULT))
+            np.testing.assert_array_equal(arrays[name], np.array(RESULT, np.float32))
 
 
 def test_it_is_listed(recipe: Command) -> None:
