@@ -118,10 +118,14 @@ def squeeze_lenient(data: Array, axes: Array | None = None) -> Array:
     return data.reshape([d for at, d in enumerate(data.shape) if at not in chosen or d != 1])
 
 
+_MOST_AXES = 64
+
+
 def unsqueeze_fixed(axes: tuple[int, ...]) -> Callable[[Array], Array]:
     """Insert axes of size 1 at these positions of the result."""
 
-    if not axes or min(axes) < 0:
+    # No array of NumPy has so many; expand_dims tells which axis is wrong.
+    if not axes or min(axes) < 0 or max(axes) >= _MOST_AXES:
         return lambda data: np.expand_dims(data, axes)
     index = tuple(None if at in axes else slice(None) for at in range(max(axes) + 1))
 

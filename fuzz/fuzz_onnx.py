@@ -1,0 +1,25 @@
+"""ONNX: the bytes are the protobuf."""
+
+from __future__ import annotations
+
+import sys
+
+import atheris
+
+with atheris.instrument_imports(include=["irloop"]):
+    from harness import everything, folder
+
+    import irloop  # noqa: F401
+
+PATH = folder / "m.onnx"
+
+
+def one_input(data: bytes) -> None:
+    """Do everything with one ONNX model."""
+    PATH.write_bytes(data)
+    everything(PATH)
+
+
+if __name__ == "__main__":
+    atheris.Setup(sys.argv, one_input)
+    atheris.Fuzz()

@@ -1,0 +1,80 @@
+"""What is released: dependencies bounded, locked by hash and of licences that fit."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+LOCKED = (ROOT / "requirements" / "locked.txt").read_text("utf-8")
+NAMES = [re.split(r"[<>=]", item)[0] for item in PROJECT["dependencies"]]
+
+#: Licences that let anybody use, change and pass on what they cover.
+PERMISSIVE = ("Apache-2.0", "BSD", "MIT", "PSF", "0BSD", "Zlib", "CC0-1.0", "Python-2.0")
+
+
+def plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@pytest.mark.parametrize("requirement", PROJECT["dependencies"])
+def test_a_dependency_has_both_bounds(requirement: str) -> None:
+    assert re.fullmatch(r"[\w-]+>=[\d.]+,<\d+", requirement)
+
+
+@pytest.mark.parametrize("file", ["locked.txt", "build.txt"])
+def test_everything_that_is_locked_has_hashes(file: str) -> None:
+    text = (ROOT / "requirements" / file).read_text("utf-8")
+    entries = [item for item in re.split(r"\n(?=\w)", text) if "==" in item]
+    assert entries
+    assert all("--hash=sha256:" in item for item in entries)
+
+
+def test_what_is_locked_is_what_is_needed() -> None:
+    locked = {plain(name) for name in re.findall(r"^([\w.-]+)==", LOCKED, re.MULTILINE)}
+    assert {plain(name) for name in NAMES} <= locked
+    # What comes on top is needed by one of them.
+    assert locked - {plain(name) for name in NAMES} <= {"typing-extensions"}
+    for requirement in PROJECT["dependencies"]:
+        name, least, most = re.fullmatch(r"([\w-]+)>=([\d.]+),<(\d+)", requirement).groups()  # type: ignore[union-attr]
+        for version in re.findall(rf"^{plain(name)}==([\d.]+)", LOCKED, re.MULTILINE):
+            numbers = [int(part) for part in version.split(".")]
+            assert [int(part) for part in least.split(".")] <= numbers
+            assert numbers[0] < int(most)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "typing_extensions"])
+def test_a_dependency_may_be_used_by_anybody(name: str) -> None:
+    data = importlib.metadata.metadata(name)
+    licence = data.get("License-Expression") or data.get("License") or ""
+    classifiers = " ".join(data.get_all("Classifier") or ())
+    assert any(word in f"{licence} {classifiers}" for word in PERMISSIVE), licence
+    assert "GPL" not in licence
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").glob("*.yml")))
+def test_workflows_may_only_read_by_default(path: Path) -> None:
+    workflow = yaml.safe_load(path.read_text("utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}
+    assert "pull_request_target" not in path.read_text("utf-8")
+
+
+def test_nothing_installs_irloop_by_name() -> None:
+    files = [
+        ROOT / "README.md", ROOT / "action.yml", ROOT / "Containerfile",
+        *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.yml"),
+        *(ROOT / ".github").rglob("*.yml"),
+    ]  # fmt: skip
+    for file in files:
+        text = file.read_text("utf-8")
+        assert not re.search(
+            r"pip install (-U |--upgrade )?[\"']?irloop(\[\w+\])?([\"'\n=]| (?!@))", text
+        ), file
+        addresses = re.findall(r"github\.com/([\w-]+)/irloop", text)
+        assert set(addresses) <= {"your-organisation"}, file
