@@ -118,7 +118,7 @@ class _CountUnread(CountIterations):
 
 
 class _RunnablePorts(LoopPass):
-    """Removes the port maps of a Loop that OpenVINO's own rewriting fails on.
+    """Rewrites port maps of a Loop that OpenVINO's own rewriting fails on.
 
     Given::
 
