@@ -178,3 +178,15 @@ def test_loops_that_have_such_a_form_already_stay() -> None:
     model = model_of(joined_backwards, (F32, (1, 2)))
     _, profile = irloop.transform(model, ["dead_code"])
     assert not profile.modified
+
+
+def test_types_that_contradict_each_other_are_no_reason_to_stop() -> None:
+    """Passes may be what is to repair them."""
+
+    def build(b: Builder, a: Value) -> list[Value]:
+        joined = joined_backwards(b, a)
+        wrong = b.graph.add_node(elementwise.Add(), "wrong", (a, b.i64([1, 2, 3])), 1)
+        return [joined, wrong.outputs[0]]
+
+    _, profile = irloop.transform(model_of(build, (F32, (1, 2))), ["dead_code"])
+    assert not profile.modified

@@ -46,7 +46,7 @@ def repairs_after(model: Model) -> list[Pass]:
     iterators = [node for node in all_nodes(model.graph) if isinstance(node.op, ov.TensorIterator)]
     if not loops and not iterators:
         return []
-    inference = Inference()
+    inference = Inference(tolerant=True)
     inference.run(model.graph)
     return [
         FoldConstantLoops(constant_loops(model.graph)),
