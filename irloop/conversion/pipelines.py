@@ -72,6 +72,7 @@ from irloop.conversion.loops.branch_outputs import ReadBranchesBySlices
 from irloop.conversion.loops.constant_loops import FoldConstantLoops, FoldLoopShapes
 from irloop.conversion.loops.empty_values import FoldEmptyValues
 from irloop.conversion.loops.growing_states import OpenGrowingStates
+from irloop.conversion.loops.loop_outputs import ReadLoopsByCopies
 from irloop.conversion.neural import (  # noqa: F401
     adaptive_pooling,
     attention,
@@ -105,6 +106,7 @@ from irloop.conversion.tensors import (  # noqa: F401
     strided_slice,
     unique,
 )
+from irloop.conversion.tensors.one_element_constants import NarrowOneElementConstants
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.onnx import ONNX
 from irloop.errors import UnsupportedError, UsageError
@@ -247,8 +249,11 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         DeadCode(),
         # The readers of states after their loop are known now.
         OpenGrowingStates(),
-        # The readers of the outputs of each If are known now.
+        # OpenVINO loses dimensions that only a constant of one element brings.
+        NarrowOneElementConstants(),
+        # The readers of the outputs of each If and each loop are known now.
         ReadBranchesBySlices(),
+        ReadLoopsByCopies(),
         # Bodies have their final form now: values that OpenVINO would overwrite are copied.
         BodyBarriers(),
         # Inputs and outputs have their final form now.

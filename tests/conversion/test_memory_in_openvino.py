@@ -114,13 +114,17 @@ g (bool c, ELEMENT[k, 1] x) => (ELEMENT[q, 1] out, ELEMENT[k, 3] wide) {
 
 
 @needs_engines
-@pytest.mark.parametrize("element", ["float16", "double", "int64", "uint64", "uint32", "float"])
+@pytest.mark.parametrize(
+    "element", ["float16", "double", "int64", "uint64", "uint32", "float", "bool"]
+)
 def test_an_output_of_an_if_is_an_output_of_the_model(
     element: str, engines: Engines, tmp_path: Path
 ) -> None:
     kind = {"float": "float32", "double": "float64"}.get(element, element)
     sets = [
-        [np.array(flag), np.arange(1, size + 1).reshape(size, 1).astype(kind)]
+        [np.array(flag), np.arange(size, 0, -1).reshape(size, 1).astype(kind) % 3 > 0]
+        if kind == "bool"
+        else [np.array(flag), np.arange(1, size + 1).reshape(size, 1).astype(kind)]
         for size, flag in ((4, True), (2, False), (5, False), (1, True))
     ]
     agree(PASSED_ON.replace("ELEMENT", element), sets, engines, tmp_path)
@@ -202,3 +206,30 @@ g (int64 M, ELEMENT[4] x, float[2] w) => (bool[2] y, bool[4] z) <int64[2] sizes 
     w = np.array([1, 2], F32)
     x = np.array([0, 3, 0, 1], {"float": "float32"}.get(element, element))
     agree(text, [[i64(count), x, w] for count in (2, 0)], engines, tmp_path)
+
+
+#: The Loop runs at least once, and its output is an output of the model as it is.
+SHOWN = """
+g (float[2] v, int64 n) => (float[q, 2] all, float[r, s] y) <int64[1] one = {1}> {
+  last, all = Loop ("", "", v) <body = b (int64 i, bool c, float[2] s)
+      => (bool d, float[2] t, float[2] p) { d = Less (i, n)  t = Add (s, v)  p = Identity (s) }>
+  READ
+}"""
+
+READERS = {
+    "Softmax": "y = Softmax <axis = 1> (all)",
+    "MatMul": "t = Transpose (all)  y = MatMul (t, all)",
+    "ReduceMax": "y = ReduceMax <keepdims = 1> (all)",
+}
+
+
+@needs_engines
+@pytest.mark.parametrize("reader_", READERS)
+def test_what_a_loop_joins_is_computed_with_and_an_output(
+    reader_: str, engines: Engines, tmp_path: Path
+) -> None:
+    sets = [
+        [np.array([start, start + 1], F32), i64(trips)]
+        for start, trips in ((1, 3), (2, 3), (3, 3), (4, 3), (1, 2), (2, 3), (5, 3))
+    ]
+    agree(SHOWN.replace("READ", READERS[reader_]), sets, engines, tmp_path)

@@ -24,6 +24,7 @@ from irloop.graph.tensor import ArrayTensor, Tensor
 from irloop.graph.types import TensorType
 from irloop.graph.walk import all_graphs, all_nodes
 from irloop.passes.base import ModelPass
+from irloop.passes.common.constant_folding import ConstantFolding
 from irloop.passes.common.fold_shapes import FoldShapes
 from irloop.passes.folding import RESULT_LIMIT
 
@@ -97,6 +98,9 @@ class FoldConstantLoops(ModelPass):
         folding = _Folding(work, self._leave, time.monotonic() + SECONDS)
         if not folding.run(work.graph, {}):
             return False
+        # A result may choose a branch, or make the inputs of another loop constant.
+        while ConstantFolding().run(work, self.config) and folding.run(work.graph, {}):
+            pass
         model.graph = work.graph
         return True
 

@@ -13,9 +13,17 @@ from irloop.formats.onnx.store import Store
 
 __all__ = ["check_model"]
 
+BF16, F16 = onnx.TensorProto.BFLOAT16, onnx.TensorProto.FLOAT16
+
+#: The first opset whose operations list bf16, loops and branches included.
+BF16_SINCE = 16
+
 
 def check_model(proto: onnx.ModelProto, store: Store, name: str) -> None:
     """Have a model judged whose weights are still in `store`; `name` is for the message.
+
+    Before opset 16 not all operations list bf16. ONNX Runtime runs such files, and irloop writes
+    them as they were read: f16, which all opsets list, stands in for bf16 when they are judged.
 
     Raises:
         WriteError: when the checker refuses it.
@@ -32,7 +40,7 @@ def check_model(proto: onnx.ModelProto, store: Store, name: str) -> None:
     try:
         with scratch() as folder, store.standing_in(folder):
             path = Path(folder, "model.onnx")
-            path.write_bytes(proto.SerializeToString())
+            path.write_bytes(_judged(proto).SerializeToString())
             onnx.checker.check_model(str(path), full_check=not unranked)
     except OSError as error:
         raise WriteError(f"{name} cannot be checked: {reason_of(error, gettempdir())}") from error
@@ -44,3 +52,38 @@ def check_model(proto: onnx.ModelProto, store: Store, name: str) -> None:
     finally:
         for item in unranked:
             item.ClearField("shape")
+
+
+def _judged(proto: onnx.ModelProto) -> onnx.ModelProto:
+    opsets = {item.domain: item.version for item in proto.opset_import}
+    if opsets.get("", BF16_SINCE) >= BF16_SINCE:
+        return proto
+    copy = onnx.ModelProto()
+    copy.CopyFrom(proto)
+    _replace_in_graph(copy.graph)
+    return copy
+
+
+def _replace_in_graph(graph: onnx.GraphProto) -> None:
+    for item in (*graph.input, *graph.output, *graph.value_info):
+        _replace_type(item)
+    for tensor in graph.initializer:
+        _replace_element(tensor)
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.name == "to" and node.op_type == "Cast" and attribute.i == BF16:
+                attribute.i = F16
+            if attribute.HasField("t"):
+                _replace_element(attribute.t)
+            if attribute.HasField("g"):
+                _replace_in_graph(attribute.g)
+
+
+def _replace_type(item: onnx.ValueInfoProto) -> None:
+    if item.type.HasField("tensor_type") and item.type.tensor_type.elem_type == BF16:
+        item.type.tensor_type.elem_type = F16
+
+
+def _replace_element(tensor: onnx.TensorProto) -> None:
+    if tensor.data_type == BF16:
+        tensor.data_type = F16

@@ -315,6 +315,24 @@ def test_what_the_checker_refuses_is_not_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+#: ONNX Runtime runs this, but the checker knows bf16 in Cast from opset 13 only.
+EARLY_BF16 = """
+<ir_version: 8, opset_import: ["" : 11]>
+g (int64 n, float[2] x) => (float[2] y) {
+  y = Loop (n, "", x) <body = b (int64 i, bool c, float[2] p) => (bool d, float[2] q) {
+    d = Identity (c)  unread = Cast <to = 16> (p)  q = Add (p, x) }>
+}"""
+
+
+def test_bf16_of_a_file_is_written_in_an_opset_that_does_not_list_it(tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    path = tmp_path / "m.onnx"
+    writer.write(reader.from_proto(onnx.parser.parse_model(EARLY_BF16)), path)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    x = np.array([1, -2], np.float32)
+    np.testing.assert_array_equal(session.run(None, {"n": np.array(2), "x": x})[0], 3 * x)
+
+
 def test_an_interrupted_write_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
