@@ -110,6 +110,7 @@ from irloop.conversion.tensors.one_element_constants import NarrowOneElementCons
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.onnx import ONNX
 from irloop.errors import UnsupportedError, UsageError
+from irloop.formats.onnx.signature import NEWEST
 from irloop.graph.model import Model
 from irloop.graph.types import Shape
 from irloop.passes.base import Pass
@@ -130,6 +131,9 @@ __all__ = [
 #: The current ONNX Runtime, TensorRT and DirectML read this opset.
 DEFAULT_ONNX_OPSET = 17
 
+#: The first opset whose binary operations broadcast as those of OpenVINO do.
+OLDEST_ONNX_OPSET = 7
+
 
 def to_onnx(
     model: Model,
@@ -145,12 +149,18 @@ def to_onnx(
     of inputs by name.
 
     Raises:
-        UsageError: when `model` is not an OpenVINO model, or has no input of a given name.
+        UsageError: when `model` is not an OpenVINO model, or has no input of a given name, or when
+            `opset` is older than `OLDEST_ONNX_OPSET` or newer than the installed onnx package.
         InferenceError: when the model contradicts itself.
         UnsupportedError: naming every operation that cannot be converted to ONNX.
     """
     if model.dialect != "openvino":
         raise UsageError(f"expected an OpenVINO model, found dialect {model.dialect!r}")
+    if opset is not None and not OLDEST_ONNX_OPSET <= opset <= NEWEST:
+        raise UsageError(
+            f"opset {opset} cannot be written: the oldest is {OLDEST_ONNX_OPSET}, "
+            f"the newest that the installed onnx package knows is {NEWEST}"
+        )
     set_input_shapes(model, shapes or {})
     options = {"prefer": prefer}
     converter = Converter(EXPORTS, opset or DEFAULT_ONNX_OPSET, options=options)

@@ -19,7 +19,7 @@ from irloop.conversion.pipelines import to_onnx
 from irloop.dialects.openvino import comparison, generate, matmul, padding, search, shape, slicing
 from irloop.dialects.openvino.control_flow import If, TensorIterator
 from irloop.dialects.openvino.elementwise import Add, Maximum
-from irloop.errors import UnsupportedError
+from irloop.errors import UnsupportedError, UsageError
 from irloop.formats.onnx import writer
 from irloop.graph.builder import Builder
 from irloop.graph.loops import Concatenated, LastValue, PortMap, Sliced
@@ -161,6 +161,22 @@ def test_what_an_opset_lacks_is_refused_with_the_one_that_has_it() -> None:
         to_onnx(Model(graph, "openvino", 11), opset=10)
     assert "needs CumSum of opset 11" in caught.value.diagnostics[0].message
     assert caught.value.diagnostics[0].fix == "write opset 11 or newer"
+
+
+@pytest.mark.parametrize("opset", [3, 6, 99])
+def test_opsets_that_cannot_be_written_are_named(opset: int) -> None:
+    b = Builder(Graph("model"))
+    x = b.parameter("x", TensorType(F32, Shape.of(3)))
+    b.result(b(Add(), x, x), "y")
+    built = Model(b.graph, "openvino", 11)
+    with pytest.raises(UsageError) as caught:
+        to_onnx(built, opset=opset)
+    newest = onnx.defs.onnx_opset_version()
+    assert f"opset {opset} cannot be written" in str(caught.value)
+    assert "the oldest is 7" in str(caught.value)
+    assert f"knows is {newest}" in str(caught.value)
+    (found,) = session_of(built, 7).run(None, {"x": np.ones(3, np.float32)})
+    np.testing.assert_array_equal(found, [2, 2, 2])
 
 
 ODD = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan], np.float32)
