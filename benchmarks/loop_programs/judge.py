@@ -34,11 +34,15 @@ Made = TypeVar("Made")
 #: Verdicts that are faults, the worst first. What an engine cannot do is none.
 FINDINGS = ("died", "hung", "crashed", "invalid", "wrong", "stale", "engine refuses", "refused")
 
+NO_STRINGS = "OpenVINO's CPU plugin computes nothing on strings and moves few of them"
+
 #: What an engine says of models that it cannot run, whoever wrote them; and why.
 LIMITS = {
-    "src_prc: string": "OpenVINO's CPU plugin computes nothing on strings and moves few of them",
-    "string precision": "OpenVINO's CPU plugin computes nothing on strings and moves few of them",
-    "StringMemory": "OpenVINO's CPU plugin computes nothing on strings and moves few of them",
+    "src_prc: string": NO_STRINGS,
+    "string precision": NO_STRINGS,
+    "StringMemory": NO_STRINGS,
+    "does not support string": NO_STRINGS,
+    "packed string tensor": NO_STRINGS,
     "non-string numpy arrays": "ONNX Runtime's Python interface takes no strings beside odd types",
     "dynamic rank": "OpenVINO's CPU plugin runs no loop over values of unknown rank",
     "Could not find an implementation": "ONNX Runtime has no kernel for the element type",
