@@ -18,7 +18,7 @@ from irloop.errors import InferenceError
 from irloop.hazards.catalogue import ENGINES, NOT_MINIMAL, hazards
 from irloop.hazards.hazard import SECTIONS, Hazard
 
-__all__ = ["index", "pages"]
+__all__ = ["faults", "index", "pages"]
 
 _CASES = {case.name: case for case in CASES}
 _TITLES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
@@ -47,6 +47,22 @@ def index() -> str:
         head = ("code", "pattern", "effect", "measured in", "rule")
         parts += [f"## {_TITLES[engine]}", table(head, rows)]
     return "\n\n".join(parts)
+
+
+def faults(engine: str) -> str:
+    """A table of what happens with the hazards of one engine, and what irloop does."""
+    rows = []
+    for item in hazards().values():
+        if item.engine != engine:
+            continue
+        texts = {
+            name: " ".join(text.split())
+            for name, text in _sections(cleandoc(item.__doc__ or "")).items()
+        }
+        link = f"[{item.code}](../hazards/{item.code.lower()}.md)"
+        cells = (ticked(item.title), ticked(texts[SECTIONS[0]]), ticked(texts[SECTIONS[2]]))
+        rows.append((link, *cells))
+    return table(("hazard", "pattern", "what happens", "what irloop does"), rows)
 
 
 def _page(hazard: type[Hazard]) -> str:

@@ -31,6 +31,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "api functions": api.functions,
     "api passes": api.passes,
     "commands": commands.index,
+    "faults onnxruntime": partial(hazards.faults, "onnxruntime"),
+    "faults openvino": partial(hazards.faults, "openvino"),
     "hazards": hazards.index,
     "messages": messages.known,
     "operation counts": operations.counts,
