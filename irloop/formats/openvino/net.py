@@ -185,27 +185,33 @@ class NetReader:
 
     def _constant(self, graph: Graph, layer: Layer) -> Node:
         data = layer.data
-        for problem in problems.incomplete_constant(layer):
-            raise self._error(problem)
         for edge in self.index.edges_into(layer):
             raise self._error(problems.edge_into_source(self.index, edge, layer))
-        dims, element = static_shape(data["shape"]), element_of_name(data["element_type"])
-        offset, size = unsigned(data["offset"]), unsigned(data["size"])
-        if offset is None or size is None:
-            name = "offset" if offset is None else "size"
-            place = at_data(layer, name)
-            raise self._error(problems.malformed_integer(place, name, data[name]))
+        dims, element = static_shape(data.get("shape")), element_of_name(data.get("element_type"))
+        offset, size = unsigned(data.get("offset")), unsigned(data.get("size"))
         if dims is None or element is None or element is ElementType.DYNAMIC:
-            raise self._first(
-                problems.unknown_element_type(layer, "element_type"),
-                problems.bad_shape(layer, "shape"),
-            )
+            raise self._bad_constant(layer)
+        if offset is None or size is None:
+            raise self._bad_constant(layer)
         tensor = self.reader.weights.tensor(layer, element, dims, offset, size)
         names = parse_names(layer.outputs[0].names) if layer.outputs else ()
         node = graph.add_constant(tensor, layer.name or "", names, self._location(layer)).producer
         if len(data) > len(problems.CONSTANT):
             node.attributes = {key: data[key] for key in data if key not in problems.CONSTANT}
         return node
+
+    def _bad_constant(self, layer: Layer) -> ReadError:
+        found = next(problems.incomplete_constant(layer), None)
+        for name in ("offset", "size"):
+            text = layer.data.get(name, "")
+            if found is None and unsigned(text) is None:
+                found = problems.malformed_integer(at_data(layer, name), name, text)
+        return self._first(
+            found,
+            problems.bad_shape(layer, "shape"),
+            # Looked up only where it is there: all four attributes are.
+            None if found else problems.unknown_element_type(layer, "element_type"),
+        )
 
     def _inputs(self, layer: Layer) -> tuple[Value, ...]:
         """The values on the input ports, in the order of the ports."""

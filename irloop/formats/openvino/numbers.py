@@ -32,6 +32,8 @@ _FLOAT = re.compile(
     rf"\s*([+-]?(?:\d++\.?\d*+{_EXPONENT}|\.\d++{_EXPONENT})|(?:-?inf|nan)(?=\s*$))", re.ASCII
 )
 _LARGEST = 2**63 - 1
+#: Fewer digits always fit 64 bits.
+_CERTAIN = 19
 #: A longer text is a number of 64 bits only with leading zeros; a million digits would take
 #: Python quadratic time.
 _MOST_CHARACTERS = 64
@@ -39,7 +41,11 @@ _MOST_CHARACTERS = 64
 
 def signed(text: str | None) -> int | None:
     """An integer of the structure; None when the text is not one."""
-    match = None if text is None else _SIGNED.fullmatch(text)
+    if text is None:
+        return None
+    if len(text) < _CERTAIN and text.isdecimal() and text.isascii():
+        return int(text)  # nearly every number of a file; patterns take longer
+    match = _SIGNED.fullmatch(text)
     return None if match is None else _number(match)
 
 
@@ -51,16 +57,15 @@ def unsigned(text: str | None) -> int | None:
 
 def canonical_id(text: str) -> str:
     """The digits of an id, so that `+07` and `7` are equal; a text that is no id is returned."""
+    if len(text) < _CERTAIN and text.isdecimal() and text.isascii() and text[0] != "0":
+        return text
     value = unsigned(text)
     return text if value is None else str(value)
 
 
 def is_id(text: str | None) -> bool:
-    """True for an id in canonical form."""
-    if text is None:
-        return False
-    # Of canonical texts, those of few digits are numbers; others are looked at again.
-    return (len(text) < 19 and text.isdecimal() and text.isascii()) or unsigned(text) is not None
+    """True for a text that is an id."""
+    return unsigned(text) is not None
 
 
 def dim_integer(text: str) -> int | None:

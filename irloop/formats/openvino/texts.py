@@ -138,6 +138,7 @@ def shape_problem(text: str) -> str | None:
     return found if isinstance(found, str) else None
 
 
+@lru_cache(maxsize=4096)
 def static_shape(text: str | None) -> tuple[int, ...] | None:
     """The dimensions of a shape text in which all are numbers, else None."""
     shape = None if text is None else parse_shape(text)
