@@ -10,24 +10,22 @@ from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irloop.errors import InferenceError, IrloopError
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.reader import read_document
-from irloop.formats.openvino.xml import Layer, Port
+from irloop.formats.openvino.xml import Document, Layer, Port
 from irloop.graph.inference import FOLD_LIMIT, Inference, NodeArguments, known_dims
 from irloop.graph.model import Graph, Node, Value
 from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.types import Dim, ElementType, TensorType, ValueType
 from irloop.graph.walk import all_graphs
 from irloop.validation.declared import PACKED
+from irloop.validation.errors import Errors
 from irloop.validation.repair import repaired
-
-if TYPE_CHECKING:
-    from irloop.validation.context import Context
 
 __all__ = ["Analysis", "LightInference", "Numbers"]
 
@@ -198,25 +196,34 @@ class LightInference(Inference):
 
 
 class Analysis:
-    """The graph behind a context, inferred; empty when it cannot be built.
+    """The inferred graph of a document; empty when it cannot be built.
 
-    Layers with errors stand in it as unknown operations that give what they declare, so that
-    an error hides nothing about the layers around it.
+    `nets` are the indexes of the root and all bodies, the root first. A layer that has one of
+    `errors` becomes an unknown operation with the outputs that it declares, so that an error hides
+    nothing about the layers around it.
     """
 
-    def __init__(self, context: Context, *, as_it_is: bool = False) -> None:
+    def __init__(
+        self,
+        document: Document,
+        weights: str,
+        nets: Sequence[NetIndex],
+        errors: Errors | None = None,
+    ) -> None:
         self.errors: list[InferenceError] = []
         #: Every layer that became a node, with that node.
         self.pairs: list[tuple[Layer, Node]] = []
         self._alone: dict[Value, ValueType] = {}
         inference = LightInference()
-        broken = bool(context.errors) and not as_it_is
-        document = repaired(context) if broken else context.document
+        by_net = {id(index.net): index for index in nets}
+        indexes: dict[int, NetIndex] | None = by_net
+        if errors:
+            # Other nets than those of the document: they have no indexes yet.
+            document, indexes = repaired(document, nets[0], by_net, errors), None
         try:
-            indexes = None if broken else context.by_net
-            graph = read_document(document, context.weights.path, indexes).graph
+            graph = read_document(document, weights, indexes).graph
             # Readers look at a body by itself before its owner gives it types and shapes.
-            bodies = all_graphs(graph) if len(context.nets) > 1 else ()
+            bodies = all_graphs(graph) if len(nets) > 1 else ()
             for body in bodies:
                 if body is not graph:
                     inference.run(body)
@@ -227,9 +234,9 @@ class Analysis:
         except (IrloopError, RecursionError):
             return
         self.errors = inference.errors
-        self._pair(context, graph, context.root)
+        self._pair(graph, nets[0], by_net)
 
-    def _pair(self, context: Context, graph: Graph, index: NetIndex) -> None:
+    def _pair(self, graph: Graph, index: NetIndex, by_net: Mapping[int, NetIndex]) -> None:
         layers = index.layers
         for node in (*graph.parameters, *graph.nodes, *graph.results):
             if node.location.layer_id is None:
@@ -237,8 +244,7 @@ class Analysis:
             layer = layers[node.location.layer_id]
             self.pairs.append((layer, node))
             for body in node.bodies:
-                inner = context.by_net[id(layer.bodies[body.label])]
-                self._pair(context, body.graph, inner)
+                self._pair(body.graph, by_net[id(layer.bodies[body.label])], by_net)
 
     @cached_property
     def _nodes(self) -> dict[int, Node]:

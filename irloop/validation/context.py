@@ -217,7 +217,7 @@ class Context:
         """What is wrong with the attributes in `data`."""
         from irloop.validation.operations import attribute_problems
 
-        return list(attribute_problems(self))
+        return list(attribute_problems(self.nets))
 
     @cached_property
     def has_dynamic_shapes(self) -> bool:
@@ -467,7 +467,7 @@ class Context:
         """The inferred graph of the file as it is, before all errors are known."""
         from irloop.validation.analysis import Analysis
 
-        return Analysis(self, as_it_is=True)
+        return Analysis(self.document, self.weights.path, self.nets)
 
     @cached_property
     def analysis(self) -> Analysis:
@@ -476,7 +476,7 @@ class Context:
             return self.first_analysis
         from irloop.validation.analysis import Analysis
 
-        return Analysis(self)
+        return Analysis(self.document, self.weights.path, self.nets, self.errors)
 
 
 def _by_position(wiring: Wiring) -> dict[int, Entry]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from irloop.dialects.attributes import Attribute, attributes_of
 from irloop.dialects.openvino.opsets import opset_of
 from irloop.formats.openvino import problems
 from irloop.formats.openvino.attributes import INTEGER, NO_SUCH_WORD, NUMBER, UNREADABLE
+from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import attribute_number
 from irloop.formats.openvino.places import at_data, describe
 from irloop.formats.openvino.problems import Problem
 from irloop.formats.openvino.texts import ELEMENT_NAMES
 from irloop.formats.openvino.xml import Layer
-
-if TYPE_CHECKING:
-    from irloop.validation.context import Context
 
 __all__ = ["Operation", "attribute_problems", "operation_of"]
 
@@ -49,11 +47,11 @@ def operation_of(type_name: str, version: str) -> Operation | None:
     return Operation(f"{cls.type}-{cls.since}", cls.type, cls.arity, attributes_of(cls))
 
 
-def attribute_problems(context: Context) -> Iterator[Problem]:
+def attribute_problems(nets: Iterable[NetIndex]) -> Iterator[Problem]:
     """Everything wrong with the attributes in `data` of all layers."""
     # Layers repeat: equal type, version and attributes need one check only.
     sound: set[tuple[object, ...]] = set()
-    for index in context.nets:
+    for index in nets:
         for layer in index.net.layers:
             if layer.type in _PLAIN or layer.type is None or layer.version is None:
                 continue

@@ -6,15 +6,13 @@ that lead nowhere are left out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.xml import Document, Edge, Layer, Net, Port
-
-if TYPE_CHECKING:
-    from irloop.validation.context import Context
+from irloop.validation.errors import Errors
 
 __all__ = ["repaired"]
 
@@ -22,14 +20,19 @@ __all__ = ["repaired"]
 _UNKNOWN = "irloop.unknown"
 
 
-def repaired(context: Context) -> Document:
-    """The document without its broken parts; the original is not changed."""
-    return replace(context.document, net=_net(context, context.root))
+def repaired(
+    document: Document, root: NetIndex, by_net: Mapping[int, NetIndex], errors: Errors
+) -> Document:
+    """The document without its broken parts; the original is not changed.
+
+    `by_net` are the indexes of all nets by the identity of the net.
+    """
+    return replace(document, net=_net(root, by_net, errors))
 
 
-def _net(context: Context, index: NetIndex) -> Net:
+def _net(index: NetIndex, by_net: Mapping[int, NetIndex], errors: Errors) -> Net:
     net = index.net
-    broken = {id(layer) for layer in net.layers if _is_broken(context, index, layer)}
+    broken = {id(layer) for layer in net.layers if _is_broken(errors, layer)}
     cyclic = {key for cycle in index.cycles for key in cycle}
     edges: dict[tuple[str, str | None], Edge] = {}
     for edge in net.edges:
@@ -45,7 +48,7 @@ def _net(context: Context, index: NetIndex) -> Net:
     kept = []
     for layer in index.layers.values():
         if id(layer) not in broken:
-            kept.append(_with_bodies(context, layer))
+            kept.append(_with_bodies(layer, by_net, errors))
             continue
         # A gap among the inputs is one of the errors: the connected ones move together.
         inputs = [port for port in layer.inputs if (layer.id or "", port.id) in edges]
@@ -57,15 +60,15 @@ def _net(context: Context, index: NetIndex) -> Net:
     return replace(net, layers=kept, edges=[edge for key, edge in edges.items() if key in ports])
 
 
-def _is_broken(context: Context, index: NetIndex, layer: Layer) -> bool:
+def _is_broken(errors: Errors, layer: Layer) -> bool:
     if unsigned(layer.id) is None or layer.name is None or layer.type is None:
         return True
-    if context.errors.at(layer.element_path):
+    if errors.at(layer.element_path):
         return True
     # Wires count by position: a body that lost a Parameter or a Result breaks its owner.
     for net in layer.bodies.values():
         for inner in net.layers:
-            if inner.type in ("Parameter", "Result") and context.errors.at(inner.element_path):
+            if inner.type in ("Parameter", "Result") and errors.at(inner.element_path):
                 return True
     return False
 
@@ -87,8 +90,8 @@ def _unknown(layer: Layer, inputs: list[Port]) -> Layer:
     )
 
 
-def _with_bodies(context: Context, layer: Layer) -> Layer:
+def _with_bodies(layer: Layer, by_net: Mapping[int, NetIndex], errors: Errors) -> Layer:
     if not layer.bodies:
         return layer
-    bodies = {label: _net(context, context.by_net[id(net)]) for label, net in layer.bodies.items()}
+    bodies = {label: _net(by_net[id(net)], by_net, errors) for label, net in layer.bodies.items()}
     return replace(layer, bodies=bodies)

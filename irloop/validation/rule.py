@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +11,8 @@ from irloop.formats.openvino.places import at_layer
 from irloop.formats.openvino.problems import Problem
 
 if TYPE_CHECKING:
-    from irloop.validation.context import Context
+    from irloop.errors import InferenceError
+    from irloop.formats.openvino.document import Layer
 
 __all__ = ["FILE", "LAYER", "NET", "OWNER", "RULES", "SECTIONS", "OnnxRule", "Rule"]
 
@@ -97,19 +98,21 @@ class Rule:
         )
         return replace(finding, severity=Severity.WARNING) if problem.is_warning else finding
 
-    def from_inference(self, context: Context) -> Iterator[Diagnostic]:
-        """The errors of inference that have this code."""
-        for layer, code, error in context.inference_errors:
+    def from_inference(
+        self, errors: Iterable[tuple[Layer, str, InferenceError]]
+    ) -> Iterator[Diagnostic]:
+        """The errors of inference that have this code, among those of `Context`."""
+        for layer, code, error in errors:
             if code != self.code:
                 continue
-            said = error.diagnostics[0]
+            first = error.diagnostics[0]
             yield self.found(
                 at_layer(layer),
-                said.message,
-                expected=said.expected,
-                found=said.found,
-                cause=said.cause,
-                fix=said.fix or "correct the operand or the attribute",
+                first.message,
+                expected=first.expected,
+                found=first.found,
+                cause=first.cause,
+                fix=first.fix or "correct the operand or the attribute",
             )
 
 

@@ -34,4 +34,4 @@ class OperandTypes(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding a layer."""
-        yield from self.from_inference(context)
+        yield from self.from_inference(context.inference_errors)
