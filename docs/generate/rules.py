@@ -43,6 +43,8 @@ OTHER_GROUPS = {
     "IRL": "Reading and inferring",
     "GRF": "Graphs in memory",
     "PAS": "Passes",
+    "LIM": "Limits",
+    "BUG": "Errors of irloop itself",
     "HAZ": "Hazards of engines",
     "USE": "Usage",
     "WRT": "Writing",
