@@ -408,6 +408,10 @@ def reduce(
     c: Conversion, kind: str, value: Value, axes: Sequence[int], *, keep: bool = True
 ) -> Value:
     """A reduction (Sum, Mean, Prod, Max, Min, L1, L2) over axes that are known and not empty."""
+    rank = static_shape(value).rank
+    if rank is not None:
+        # ONNX Runtime 1.31 leaves an empty value as it is where an axis counts from the end.
+        axes = [axis + rank if axis < 0 else axis for axis in axes]
 
     def build(x: Value) -> Value:
         since = 13 if kind == "Sum" else 18
