@@ -62,6 +62,19 @@ def shapes_of(
     return shapes
 
 
+def types_of(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, str]:
+    """Element types by input name, from texts such as ``x=f32``."""
+    types = {}
+    for text in texts:
+        name, equals, element = text.rpartition("=")
+        if not name or not equals or not element.strip():
+            raise click.BadParameter(f"{text!r} is no element type such as x=f32")
+        types[name] = element.strip()
+    return types
+
+
 def lengths_of(
     context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, int]:
@@ -111,6 +124,14 @@ def lengths_of(
     multiple=True,
     callback=shapes_of,
     help="Another shape for an input, as in x=1,3,224,224; ? is a dimension not known.",
+)
+@click.option(
+    "--type",
+    "types",
+    metavar="NAME=TYPE",
+    multiple=True,
+    callback=types_of,
+    help="The element type of an input whose type is dynamic, as in x=f32.",
 )
 @click.option(
     "--length",
@@ -191,6 +212,7 @@ class _Job:
         target: str | None,
         loops: Literal["keep", "scan", "loop", "unroll", "sequence"] | None,
         shapes: dict[str, list[int | None]],
+        types: dict[str, str],
         lengths: dict[str, int],
         weights: Literal["copy", "share"],
         external_data: bool,
@@ -212,6 +234,7 @@ class _Job:
         self.target = target
         self.loops = loops
         self.shapes = shapes
+        self.types = types
         self.lengths = lengths
         self.weights = weights
         self.external_data = external_data
@@ -317,6 +340,7 @@ class _Job:
             loops=self.loops,
             runtime=self.target,
             shapes=self.shapes,
+            types=self.types,
             lengths=self.lengths or None,
             compress_to_fp16=self.compress_to_fp16,
         )
@@ -357,7 +381,7 @@ class _Job:
         # A new model is made: what converting might do to the other must not be hidden by it. The
         # file itself is what its engine is to run.
         first: Model | ParsedOnce = self.file
-        if self.shapes or self.lengths:
+        if self.shapes or self.types or self.lengths:
             first = source
         elif self.weights_file is not None:
             first = read_model(self.file, self.weights_file)

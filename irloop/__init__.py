@@ -298,6 +298,7 @@ def convert(
     loops: Literal["keep", "scan", "loop", "unroll", "sequence"] | None = None,
     runtime: str | None = None,
     shapes: Mapping[str, Shape | Sequence[int | None]] | None = None,
+    types: Mapping[str, str] | None = None,
     lengths: Mapping[str, int] | None = None,
     compress_to_fp16: bool = False,
 ) -> tuple[Model, list[Diagnostic]]:
@@ -316,6 +317,7 @@ def convert(
         runtime: "openvino-2021.4" or "openvino-2026": use only what it knows (to OpenVINO only).
         shapes: other shapes for inputs, by name; None is a dimension that is not known. For a
             model that is in the format wanted already only where something else changes it.
+        types: element types for inputs whose type is dynamic, by name, as "f32".
         lengths: how many tensors each input that is a sequence or an optional holds, by name (to
             OpenVINO only): the new model has an input for each.
         compress_to_fp16: store large constants of f32 and f64 as f16; a note says how many, and the
@@ -359,6 +361,8 @@ def convert(
         name: shape if isinstance(shape, Shape) else Shape.of(*shape)
         for name, shape in (shapes or {}).items()
     }
+    if types:
+        pipelines.set_input_types(source, types)
     if changes and source.dialect == wanted:
         pipelines.set_input_shapes(source, new_shapes)
     if loops is not None or (changes and source.dialect == wanted):

@@ -30,6 +30,7 @@ __all__ = [
     "require_known_ranks",
     "require_known_types",
     "set_input_shapes",
+    "set_input_types",
 ]
 
 #: Inputs of these types OpenVINO 2026.4 takes over without a copy. Where such an input leaves the
@@ -48,15 +49,7 @@ def set_input_shapes(model: Model, shapes: Mapping[str, Shape]) -> None:
         UsageError: for a name that no input has, or a shape that contradicts the model.
     """
     for name, wanted in shapes.items():
-        found = [
-            node
-            for node in model.graph.parameters
-            if name == node.name or name in node.outputs[0].names
-        ]
-        if not found:
-            known = ", ".join(node.name for node in model.graph.parameters)
-            raise UsageError(f"the model has no input {name!r}", expected=f"one of {known}")
-        value = found[0].outputs[0]
+        value = _input_called(model, name)
         refined = value.type.shape.refine(wanted) if isinstance(value.type, TensorType) else None
         if not isinstance(value.type, TensorType) or refined is None:
             message = f"input {name!r} cannot have that shape"
@@ -67,6 +60,39 @@ def set_input_shapes(model: Model, shapes: Mapping[str, Shape]) -> None:
                 fix="the pass set_shape changes fixed dimensions, and what depends on them",
             )
         value.type = TensorType(value.type.element, refined)
+
+
+def set_input_types(model: Model, types: Mapping[str, str]) -> None:
+    """Set the element types of inputs whose type is dynamic, named by tensor or by layer.
+
+    Raises:
+        UsageError: for a name that no input has, a type that there is not, or an input that has
+            another type already.
+    """
+    for name, text in types.items():
+        value = _input_called(model, name)
+        try:
+            wanted = ElementType(text)
+        except ValueError:
+            message = f"no element type is called {text!r}"
+            raise UsageError(message, expected="one such as f32, i64, boolean") from None
+        known = value.type.element if isinstance(value.type, TensorType) else None
+        if not isinstance(value.type, TensorType) or known not in (ElementType.DYNAMIC, wanted):
+            raise UsageError(
+                f"input {name!r} has an element type already",
+                expected=str(value.type),
+                found=str(wanted),
+                fix="leave its type out: only dynamic types can be given",
+            )
+        value.type = TensorType(wanted, value.type.shape)
+
+
+def _input_called(model: Model, name: str) -> Value:
+    for node in model.graph.parameters:
+        if name == node.name or name in node.outputs[0].names:
+            return node.outputs[0]
+    known = ", ".join(node.name for node in model.graph.parameters)
+    raise UsageError(f"the model has no input {name!r}", expected=f"one of {known}")
 
 
 def onnx_input_name(node: Node) -> str:
