@@ -174,6 +174,21 @@ def repeatable(node: Node) -> bool:
     return node.op.pure and not keeps_state(node) and all(item.op.pure for item in inner)
 
 
+def _fewer_outputs(node: Node, kernel: Kernel) -> Kernel:
+    """The kernel of a layer that lacks ports of its operation: what they would give is dropped."""
+    count = len(node.outputs)
+    if node.op.n_outputs is None or count >= node.op.n_outputs:
+        return kernel
+
+    def apply(*inputs: Any) -> Any:
+        made = kernel(*inputs)
+        if not isinstance(made, tuple):
+            return made if count else ()
+        return made[0] if count == 1 else made[:count]
+
+    return apply
+
+
 def _computed_in_advance(node: Node) -> bool:
     """True where an engine computes a node as it reads the model, and so by another rule."""
     if type(node.op).kernel_of_constants is Op.kernel_of_constants:
@@ -268,10 +283,11 @@ class _Compiler:
         if node.bodies:
             return Step(self._control(node), (CONTEXT, *ins), outs, (), node, 0)
         if isinstance(node.op, STATEFUL):
-            return Step(stateful_kernel(node), (CONTEXT, *ins), outs, (), node, 0)
+            stateful = _fewer_outputs(node, stateful_kernel(node))
+            return Step(stateful, (CONTEXT, *ins), outs, (), node, 0)
         op = widened_op(node.op, self._wider) if self._wider else node.op
         bind = op.kernel_of_constants if _computed_in_advance(node) else op.kernel
-        kernel = _decoding(node, bind(len(node.outputs)))
+        kernel = _fewer_outputs(node, _decoding(node, bind(len(node.outputs))))
         size = value_bytes(self._types, node.outputs)
         if size is None and inside and expands(node):
             # The later iterations run without checks, so this one checks for itself.

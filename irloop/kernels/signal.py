@@ -118,7 +118,7 @@ def framed(x: Array, length: int, step: int) -> Array:
 
 
 def onnx_stft(*, onesided: bool) -> Function:
-    """Signal [B, L, 1 or 2], step, window (ones), length -> [B, frames, frequencies, 2]."""
+    """Signal [B, L, 1 or 2] or [B, L], step, window (ones), length to [B, frames, bins, 2]."""
 
     def apply(
         signal: Array, step: Array, window: Array | None = None, length: Array | None = None
@@ -127,7 +127,8 @@ def onnx_stft(*, onesided: bool) -> Function:
             count = int(length.reshape(-1)[0])
         else:
             count = signal.shape[1] if window is None else len(window)
-        frames = framed(widened(signal), count, int(step.reshape(-1)[0]))
+        given = signal if signal.ndim == 3 else signal[..., None]
+        frames = framed(widened(given), count, int(step.reshape(-1)[0]))
         if window is not None:
             frames = frames * widened(window)[:, None]
         z = _complex(frames) if frames.shape[-1] == 2 else frames[..., 0]

@@ -100,7 +100,7 @@ def export_pyramid(
     items = forms.constant_of_shape(c, count, 0, I64)
     level = _level(c, rois, len(maps))
     result: Value | None = None
-    for at, (scale, features) in enumerate(zip(op.pyramid_scales, maps, strict=True)):
+    for at, (scale, features) in enumerate(zip(op.pyramid_scales, maps, strict=False)):
         regions = _one_element_large(c, rois, float(scale)) if op.aligned else rois
         read = c(_align(c, op, 1.0 / scale), features, regions, items)
         otherwise = forms.scalar(c, 0.0, read) if result is None else result

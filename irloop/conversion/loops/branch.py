@@ -12,6 +12,7 @@ from irloop.conversion.framework.translation import (
     takes_virtual,
 )
 from irloop.conversion.framework.virtual_values import Items, Maybe, Stacked
+from irloop.conversion.loops.deciding_sizes import deciding_inputs, shape_option
 from irloop.conversion.loops.loop_parts import scalar
 from irloop.conversion.loops.stacks import as_stack
 from irloop.dialects.onnx import control_flow as onnx
@@ -248,5 +249,15 @@ def _warn_of_ranks(c: Conversion, bodies: tuple[Body, ...]) -> None:
                 "CNV101",
                 f"output {index} has rank {ranks[0]} in one branch and {ranks[1]} in the other: "
                 "OpenVINO's CPU refuses to compile it",
-                "give both branches the same rank",
+                _cure(c),
             )
+
+
+def _cure(c: Conversion) -> str:
+    """What to do about branches that do not go together."""
+    condition = c.node.inputs[0]
+    inputs = [] if condition is None else deciding_inputs(condition)
+    if not inputs:
+        return "give both branches the same rank"
+    options = " ".join(shape_option(value) for value in inputs)
+    return f"sizes decide this If: fix them, and only the branch taken is written: {options}"

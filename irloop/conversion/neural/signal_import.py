@@ -132,6 +132,8 @@ def import_stft(
 ) -> Value:
     """STFT -> STFT, else pieces by Gather, windowed, DFT."""
     _since_7(c)
+    if needed_rank(c, signal) == 2:
+        signal = forms.unsqueeze(c, signal, [2])
     parts = _parts(c, signal)
     hop = forms.as_scalar(c, forms.as_i64(c, step))
     if length is not None:

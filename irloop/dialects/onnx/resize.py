@@ -17,9 +17,9 @@ __all__ = ["Resize", "Resize10", "Resize11", "Upsample", "Upsample1", "Upsample9
 
 
 def _asymmetric(mode: str) -> Resampling:
-    """Scaled from the first element on, nearest rounding down."""
+    """Scaled from the first element on; nearest rounds down, or up where an axis shrinks."""
     return kernels.resize.Resampling(
-        "nearest" if mode == "nearest" else "linear", "asymmetric", "floor"
+        "nearest" if mode == "nearest" else "linear", "asymmetric", "simple"
     )
 
 

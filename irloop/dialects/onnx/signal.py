@@ -89,6 +89,7 @@ class DFT(_Dft, type="DFT", since=20, inputs=(1, 3)):
 class STFT(OnnxOp, type="STFT", since=17, inputs=(2, 4)):
     """Transforms of windowed pieces of a signal [B, L, 1 or 2] (STFT-17).
 
+    A signal [B, L] is one of real numbers, as it is for ONNX Runtime.
     Inputs signal, frame step, optional window and frame length; gives [B, frames,
     frequencies, 2], with `onesided` the first half of the frequencies.
     """
@@ -105,8 +106,9 @@ class STFT(OnnxOp, type="STFT", since=17, inputs=(2, 4)):
         element, dims = args.element(0), args.shape(0).dims
         if dims is None:
             return [TensorType(element, Shape((*(UNKNOWN_DIM,) * 3, 2)))]
-        if len(dims) != 3:
-            raise args.error("the signal has another rank", "[B, L, 1 or 2]", str(Shape(dims)))
+        if len(dims) not in (2, 3):
+            expected = "[B, L] or [B, L, 1 or 2]"
+            raise args.error("the signal has another rank", expected, str(Shape(dims)))
         size, step, length = self._size(args, dims[1]), _one(args, 1), dims[1]
         frames: Dim = UNKNOWN_DIM
         if isinstance(size, int) and isinstance(step, int) and isinstance(length, int):

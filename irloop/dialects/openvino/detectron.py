@@ -140,7 +140,8 @@ class ExperimentalDetectronROIFeatureExtractor(
     """Regions [R, 4] read from the map [1, C, H, W] of a pyramid that fits their size.
 
     Gives features [R, C, size, size] and the regions
-    (ExperimentalDetectronROIFeatureExtractor-6).
+    (ExperimentalDetectronROIFeatureExtractor-6). More scales than maps are allowed, as in
+    OpenVINO: the last ones are not used.
     """
 
     operands = "regions: float, pyramid maps...: float -> features: float, regions: float"
@@ -153,9 +154,10 @@ class ExperimentalDetectronROIFeatureExtractor(
 
     def infer(self, args: Arguments) -> list[ValueType]:
         regions = _boxes(args, 0)
-        if len(self.pyramid_scales) != len(args) - 1:
+        if len(self.pyramid_scales) < len(args) - 1:
             found = str(len(self.pyramid_scales))
-            raise args.error("pyramid_scales are not of each map", str(len(args) - 1), found)
+            expected = f"{len(args) - 1} or more"
+            raise args.error("some maps have no pyramid scale", expected, found)
         channels = [_dims(args, position, 4)[1] for position in range(1, len(args))]
         size, element = self.output_size, args.element(0)
         shape = Shape((regions, channels[0], size, size))

@@ -23,6 +23,7 @@ from irloop.formats.onnx.signature import kind_name
 from irloop.formats.onnx.source import load
 from irloop.formats.onnx.tensors import tensor_from_proto
 from irloop.formats.onnx.types import ELEMENT_TYPES, require_text, type_from_proto
+from irloop.formats.onnx.versions import domain_of, implied_opset
 from irloop.graph.types import UNKNOWN_TYPE, ValueType
 
 __all__ = ["Outline", "OutlineGraph", "OutlineNode", "outline_of"]
@@ -144,7 +145,8 @@ def outline_of(path: str | os.PathLike[str]) -> Outline:
     files = ExternalFiles(file.parent)
     proto = load(file, files)
     require_text([item.domain for item in proto.opset_import], "the domain of an opset")
-    opsets = {item.domain.removeprefix("ai.onnx"): item.version for item in proto.opset_import}
+    opsets = {domain_of(item.domain): int(item.version) for item in proto.opset_import}
+    opsets.setdefault("ai.onnx.ml", implied_opset("ai.onnx.ml") or 1)
     functions = frozenset((item.domain, item.name) for item in proto.functions)
     return Outline(_graph(proto.graph, "", None, files), opsets, functions, _ignored(proto))
 

@@ -9,7 +9,7 @@ import onnx
 from irloop.errors import ReadError
 from irloop.formats.onnx.types import require_text
 
-__all__ = ["check_readable", "domain_of", "ir_version_for", "opsets_of", "schema_of"]
+__all__ = ["check_readable", "domain_of", "implied_opset", "ir_version_for", "opsets_of", "schema_of"]
 
 
 def domain_of(domain: str) -> str:
@@ -20,31 +20,55 @@ def domain_of(domain: str) -> str:
 def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
     """The opset of each domain that a model imports.
 
+    Of several versions of one domain ONNX Runtime takes the last and OpenVINO the newest; they
+    are read where both take the same.
+
     Raises:
-        ReadError: for two versions of one domain, or one that the installed onnx is too old for.
+        ReadError: for versions of one domain that engines choose from differently, or an opset
+            that the installed onnx is too old for.
     """
     opsets: dict[str, int] = {}
+    newest: dict[str, int] = {}
     for entry in model.opset_import:
         require_text([entry.domain], "the name of a domain")
-        domain, version = domain_of(entry.domain), int(entry.version)
-        if opsets.setdefault(domain, version) != version:
+        domain = domain_of(entry.domain)
+        opsets[domain] = int(entry.version)
+        newest[domain] = max(opsets[domain], newest.get(domain, 0))
+    for domain, version in opsets.items():
+        if version != newest[domain]:
             raise ReadError(
                 f"the model imports two versions of the domain {domain or 'ai.onnx'!r}",
-                found=f"{opsets[domain]} and {version}",
+                expected="one version, or the newest as the last",
+                found=f"{newest[domain]} and then {version}",
+                fix="remove the opset_import that the model was not made for",
             )
     if not model.opset_import and model.ir_version < 3:
         # The IR had no opsets before version 3; everything is opset 1.
         opsets[""] = 1
-    newest = onnx.defs.onnx_opset_version()
-    if not 1 <= opsets.get("", 1) <= newest:
+    known = onnx.defs.onnx_opset_version()
+    if not 1 <= opsets.get("", 1) <= known:
         raise ReadError(
             f"opset {opsets['']} is not known",
-            expected=f"an opset from 1 to {newest}",
+            expected=f"an opset from 1 to {known}",
             found=str(opsets[""]),
             cause="the file is newer than the installed onnx package, or damaged",
             fix="install a newer onnx package",
         )
     return opsets
+
+
+@cache
+def implied_opset(domain: str) -> int | None:
+    """The opset of a domain that a model uses without importing it; None where it has to.
+
+    ONNX Runtime takes the newest it knows of the domains that it has itself.
+    """
+    if domain == "com.microsoft":
+        return 1
+    if domain != "ai.onnx.ml":
+        return None
+    schemas = onnx.defs.get_all_schemas_with_history()
+    return max(int(item.since_version) for item in schemas if item.domain == domain)
 
 
 def check_readable(model: onnx.ModelProto) -> None:

@@ -1,0 +1,67 @@
+"""Which sizes of a model's inputs decide what an If does."""
+
+from __future__ import annotations
+
+from irloop.graph.loops import Invariant
+from irloop.graph.model import Value
+from irloop.graph.op import Parameter
+from irloop.graph.types import Shape, TensorType
+
+__all__ = ["deciding_inputs", "shape_option"]
+
+#: What makes a number of a size, in both dialects.
+_SIZES = frozenset({"Shape", "Size", "ShapeOf"})
+
+
+def deciding_inputs(condition: Value) -> list[Value]:
+    """Inputs of the model without known sizes, where sizes are all that decides `condition`.
+
+    Empty where the condition depends on the numbers of an input as well.
+    """
+    inputs: dict[Value, None] = {}
+    pending, seen = [(condition, False)], {(condition, False)}
+    while pending:
+        value, only_size = pending.pop()
+        if only_size and _is_static(value):
+            continue
+        if not isinstance(value.producer.op, Parameter):
+            only_size = only_size or value.producer.op.type in _SIZES
+            sources = [item for item in value.producer.inputs if item is not None]
+        elif value.producer.graph is not None and value.producer.graph.owner is not None:
+            outer = _outside(value)
+            if outer is None:
+                return []
+            sources = [outer]
+        elif only_size:
+            inputs[value] = None
+            continue
+        else:
+            return []
+        fresh = [(item, only_size) for item in sources if (item, only_size) not in seen]
+        seen.update(fresh)
+        pending += fresh
+    return list(inputs)
+
+
+def _is_static(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and value.type.shape.count() is not None
+
+
+def _outside(parameter: Value) -> Value | None:
+    """What a parameter of a body always has; None for a slice or a state."""
+    graph = parameter.producer.graph
+    owner = None if graph is None else graph.owner
+    if graph is None or owner is None:
+        return None
+    body = next(item for item in owner.bodies if item.graph is graph)
+    port = body.ports.by_parameter.get(graph.inputs.index(parameter))
+    return owner.inputs[port.external] if isinstance(port, Invariant) else None
+
+
+def shape_option(value: Value) -> str:
+    """The option that gives an input a shape, N for each size to fill in."""
+    shape = value.type.shape if isinstance(value.type, TensorType) else Shape(None)
+    if shape.dims is None:
+        return f"--shape {value.producer.name}=N,..."
+    sizes = ",".join(str(dim) if isinstance(dim, int) else "N" for dim in shape.dims)
+    return f"--shape {value.producer.name}={sizes}"
