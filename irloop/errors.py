@@ -195,7 +195,9 @@ MEANINGS = {
     "CNV108": "An output of the ONNX model is a sequence or an optional. IR has tensors only: the "
     "model that is written has an output for each tensor in it, or one with an axis more.",
     "CNV109": "The converted model holds a pattern that its engine gets wrong; conversion could "
-    "not write it in another way. The note names the hazard: irloop explain OVN116.",
+    "not write it in another way. The note names the hazard: irloop explain OVN117.",
+    "CNV110": "A ZipMap makes maps from class to number of the rows of a tensor. IR has tensors "
+    "only: the tensor is the output, one column a class in the order of the class labels.",
     "CNV802": "An LSTMCell of opset1 has peepholes or coupled gates that OpenVINO's runtimes "
     "ignore; the conversion ignores them likewise.",
     "CNV804": "ROIAlign before opset9 takes a region smaller than one element for one element; the "

@@ -67,11 +67,18 @@ class OnnxRuntimeRunner:
         feed = [(name, type, value) for (name, type), value in pairs if value is not None]
         if not self._odd:
             plain = {name: value for name, _, value in feed}
-            return list(self._session.run(None, plain))
+            return [_without_maps(value) for value in self._session.run(None, plain)]
         if any(isinstance(value, list) for _, _, value in feed):
             raise TypeError("ONNX Runtime takes no sequences beside types that NumPy does not have")
         tensors = {name: _tensor(type, value) for name, type, value in feed}
         return [_array(value) for value in self._session.run_with_ort_values(None, tensors)]
+
+
+def _without_maps(value: Any) -> Any:
+    """The numbers of a list of maps (ZipMap), a row a map, columns in the order of the keys."""
+    if not isinstance(value, list) or not value or not isinstance(value[0], dict):
+        return value
+    return np.array([[row[key] for key in sorted(row)] for row in value], np.float32)
 
 
 def _tensor(type: str, value: Array) -> Any:

@@ -21,6 +21,9 @@ __all__: list[str] = []
 
 F32, F64 = ElementType.F32, ElementType.F64
 
+#: How many class labels a note names.
+_SHOWN = 8
+
 no_counterpart(
     IMPORTS,
     labels.CategoryMapper,
@@ -28,6 +31,18 @@ no_counterpart(
     reason="one of its sides is strings, and OpenVINO computes nothing on them",
     fix="encode and decode labels outside of the model",
 )
+
+
+@imports(onnx.ZipMap)
+def import_zip_map(c: Conversion, op: onnx.ZipMap, rows: Value) -> Value:
+    """ZipMap -> its input: IR has no maps."""
+    shown = ", ".join(map(str, op.labels[:_SHOWN])) + (", ..." if len(op.labels) > _SHOWN else "")
+    c.warn(
+        "CNV110",
+        f"the tensor of ZipMap is the output instead of its maps: one column a class ({shown})",
+        "export the model with zipmap=False: the ONNX model then gives this tensor itself",
+    )
+    return rows
 
 
 @imports(labels.LabelEncoder2, labels.LabelEncoder4)

@@ -10,6 +10,7 @@ from irloop.graph.op import Kernel
 from irloop.graph.types import (
     UNKNOWN_DIM,
     UNKNOWN_SHAPE,
+    UNKNOWN_TYPE,
     Dim,
     ElementType,
     Shape,
@@ -26,6 +27,7 @@ __all__ = [
     "Normalizer",
     "OneHotEncoder",
     "Scaler",
+    "ZipMap",
 ]
 
 F32 = ElementType.F32
@@ -33,6 +35,33 @@ F32 = ElementType.F32
 
 class MlOp(OnnxOp, domain="ai.onnx.ml"):
     """An operation of classical machine learning."""
+
+
+class ZipMap(MlOp, type="ZipMap", since=1, inputs=1):
+    """Rows [N, C] of numbers as a list of maps from class to number (ZipMap-1).
+
+    irloop has no maps: the rows themselves stand for them, one column a class, in the order of
+    the class labels.
+    """
+
+    classlabels_int64s: tuple[int, ...] = ()
+    classlabels_strings: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> tuple[int, ...] | tuple[str, ...]:
+        """The class of each column."""
+        return self.classlabels_strings or self.classlabels_int64s
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        columns = args.shape(0).dim(-1)
+        if isinstance(columns, int) and args.rank(0) == 2 and columns != len(self.labels):
+            expected = f"{len(self.labels)} columns"
+            raise args.error("there is not one column a class", expected, str(columns))
+        # The file declares maps, for which there is no type.
+        return [UNKNOWN_TYPE]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.convert.identity
 
 
 class ArrayFeatureExtractor(MlOp, type="ArrayFeatureExtractor", since=1, inputs=2):

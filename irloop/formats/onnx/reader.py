@@ -45,7 +45,13 @@ from irloop.formats.onnx.scopes import (
 from irloop.formats.onnx.source import load
 from irloop.formats.onnx.tensors import sparse_from_proto, tensor_from_proto
 from irloop.formats.onnx.types import require_text, type_from_proto, type_to_proto
-from irloop.formats.onnx.versions import check_readable, domain_of, implied_opset, opsets_of, schema_of
+from irloop.formats.onnx.versions import (
+    check_readable,
+    domain_of,
+    implied_opset,
+    opsets_of,
+    schema_of,
+)
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Op, UnknownOp
 from irloop.graph.tensor import ArrayTensor, StringTensor, Tensor

@@ -9,7 +9,14 @@ import onnx
 from irloop.errors import ReadError
 from irloop.formats.onnx.types import require_text
 
-__all__ = ["check_readable", "domain_of", "implied_opset", "ir_version_for", "opsets_of", "schema_of"]
+__all__ = [
+    "check_readable",
+    "domain_of",
+    "implied_opset",
+    "ir_version_for",
+    "opsets_of",
+    "schema_of",
+]
 
 
 def domain_of(domain: str) -> str:
