@@ -47,7 +47,8 @@ PYRAMID = """<?xml version="1.0"?>
 <net name="pyramid" version="10"><layers>
 <layer id="0" name="rois" type="Parameter" version="opset1"><data element_type="f32" shape="3,4"/>
 <output><port id="0" precision="FP32"><dim>3</dim><dim>4</dim></port></output></layer>
-<layer id="1" name="a" type="Parameter" version="opset1"><data element_type="f32" shape="1,2,16,16"/>
+<layer id="1" name="a" type="Parameter" version="opset1">
+<data element_type="f32" shape="1,2,16,16"/>
 <output><port id="0" precision="FP32">
 <dim>1</dim><dim>2</dim><dim>16</dim><dim>16</dim></port></output></layer>
 <layer id="2" name="b" type="Parameter" version="opset1"><data element_type="f32" shape="1,2,8,8"/>

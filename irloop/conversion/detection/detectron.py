@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from irloop.conversion.detection import boxes as geometry
 from irloop.conversion.detection import suppression
+from irloop.conversion.detection.greedy import Rule, greedy
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms.scores import places
 from irloop.conversion.forms.sizes import OnnxSizes, Size
 from irloop.conversion.framework.translation import Conversion, exports
-from irloop.dialects.onnx import elementwise, roi
+from irloop.conversion.onnx_loops import OnnxLoop
+from irloop.dialects.onnx import comparison, elementwise, roi
 from irloop.dialects.openvino import detectron as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -172,14 +176,8 @@ def export_detections(
     worth = forms.transpose(c, forms.cast(c, scores, F32), [1, 0])
     worth = forms.unsqueeze(c, suppression.dropped(c, worth, solid), [0])
     worth = suppression.without_class(c, worth, OnnxSizes(c).of(worth, 3)[1], 0)
-    rows = suppression.suppressed(
-        c,
-        geometry.with_border(c, boxes, 1.0),
-        worth,
-        op.nms_threshold,
-        least=op.score_threshold,
-        limit=op.post_nms_count,
-    )
+    good = forms.less(c, c.constant(op.score_threshold, F32), worth)
+    rows = _suppressed(c, op, boxes, suppression.dropped(c, worth, good))
     values = suppression.read(c, worth, rows)
     order = _best_if_too_many(c, values, op.max_detections_per_image)
     rows, values = forms.gather(c, rows, order, 0), forms.gather(c, values, order, 0)
@@ -196,6 +194,51 @@ def export_detections(
         forms.cast(c, names, ElementType.I32),
         forms.cast(c, worths, element_of(scores)),
     ]
+
+
+def _suppressed(
+    c: Conversion,
+    op: ov.ExperimentalDetectronDetectionOutput,
+    boxes: Value,
+    worth: Value,
+) -> Value:
+    """Rows of what is kept. Boxes overlap with their borders, but only where they touch.
+
+    NonMaxSuppression lets borders overlap without that, and turns boxes whose corners are in the
+    wrong order. No overlap of borders alone exceeds the threshold t where all sides are at least
+    (1 + 1/t) / 2 with the border. Where a candidate is narrower, a Loop does the work, and each
+    of the two finds no candidates where the other one is right.
+    """
+    threshold = op.nms_threshold
+    least = (1 + 1 / threshold) / 2 if threshold > 0 else math.inf
+    narrow = forms.reduce(c, "Min", geometry.extents(c, boxes, 1.0), [-1], keep=False)
+    candidate = forms.less(c, c.constant(suppression.LOWEST, F32), worth)
+    near = c(comparison.And(), candidate, forms.less(c, narrow, c.constant(least, F32)))
+    number = forms.reduce(c, "Sum", forms.cast(c, near, I64), [0, 1, 2], keep=False)
+    exact = forms.less(c, number, c.i64(1))
+    plain = suppression.dropped(c, worth, exact)
+    rest = suppression.dropped(c, worth, forms.logical_not(c, exact))
+    rows = suppression.suppressed(
+        c, geometry.with_border(c, boxes, 1.0), plain, threshold, limit=op.post_nms_count
+    )
+    limit = c.i64([op.post_nms_count]) if op.post_nms_count >= 0 else None
+    others, _ = greedy(c, boxes, rest, limit, Rule(_share, partial(_update, threshold)))
+    return forms.concat(c, [rows, others], 0)
+
+
+def _share(c: Conversion, boxes: Value, taken: Value) -> Value:
+    """The overlap with borders; none where boxes do not touch."""
+    share = geometry.overlap(c, boxes, taken, 1.0)
+    return forms.where(c, geometry.touching(c, boxes, taken), share, c.constant(0.0, F32))
+
+
+def _update(
+    threshold: float, loop: OnnxLoop, left: Value, share: Value, states: Sequence[Value]
+) -> tuple[Value, list[Value]]:
+    """What overlaps by more than the threshold goes."""
+    inner = loop.inner
+    kept = geometry.at_least(inner, inner.constant(threshold, F32), share)
+    return suppression.dropped(inner, left, kept), []
 
 
 def _decoded(

@@ -52,7 +52,7 @@ def test_one_domain_under_both_names(imports: list[tuple[str, int]], tmp_path: P
 def test_versions_that_engines_choose_from_differently_are_refused(tmp_path: Path) -> None:
     text = "g (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax<axis = 1>(x) }"
     path = written(text, [("", 17), ("ai.onnx", 11)], tmp_path)
-    with pytest.raises(irloop.ReadError, match="two versions of the domain 'ai.onnx'") as caught:
+    with pytest.raises(irloop.ReadError, match="two versions of the domain") as caught:
         irloop.read_model(path)
     assert caught.value.diagnostics[0].found == "17 and then 11"
 
