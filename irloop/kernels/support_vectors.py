@@ -1,8 +1,10 @@
-"""Support vector machines for regression (ai.onnx.ml)."""
+"""Support vector machines (ai.onnx.ml)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy as np
 from irloop.kernels.precision import unwarned
 from irloop.kernels.scores import transformed
 
-__all__ = ["regressor", "similarity"]
+__all__ = ["Duels", "classifier", "duel_weights", "linear_classifier", "regressor", "similarity"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
@@ -63,5 +65,125 @@ def regressor(
             scores = np.where(scores > 0, np.float32(1), np.float32(-1))
         result: Array = transformed(np.asarray(scores, dtype=np.float32), transform)
         return result
+
+    return apply
+
+
+def duel_weights(coefficients: Sequence[float], per_class: Sequence[int]) -> Array:
+    """[pairs, S]: what each support vector counts where two classes are compared.
+
+    Coefficients are [classes - 1, S]: a vector of class i is weighted against class j by row
+    j - 1 where j comes later, and by row j where it comes earlier.
+    """
+    ends = np.cumsum(per_class)
+    starts = ends - per_class
+    table = np.array(coefficients, np.float32).reshape(-1, int(ends[-1]))
+    pairs = list(combinations(range(len(per_class)), 2))
+    weights = np.zeros((len(pairs), table.shape[1]), np.float32)
+    for row, (one, other) in enumerate(pairs):
+        first, second = (slice(starts[item], ends[item]) for item in (one, other))
+        weights[row, first] = table[other - 1, first]
+        weights[row, second] = table[one, second]
+    return weights
+
+
+@dataclass(frozen=True, slots=True)
+class Duels:
+    """Every two of `count` classes compared, in the order (0, 1), (0, 2), ...
+
+    `shares` are the two parameters of each duel's sigmoid, where probabilities are asked for.
+    """
+
+    count: int
+    weights: Array
+    rho: Sequence[float]
+    shares: tuple[Sequence[float], Sequence[float]] | None
+
+    def votes(self, scores: Array) -> Array:
+        """[N, classes]: how many duels each class wins by these scores [N, pairs]."""
+        result = np.zeros((len(scores), self.count), np.int64)
+        for column, (one, other) in enumerate(combinations(range(self.count), 2)):
+            won = scores[:, column] > 0
+            result[:, one] += won
+            result[:, other] += ~won
+        return result
+
+
+def classifier(
+    similar: Function, vectors: Array, duels: Duels, labels: Array, transform: str
+) -> Function:
+    """Rows [N, F] to the label with the most votes, and the scores of duels or probabilities.
+
+    The score s of two classes alone becomes (-s, s), or (1 - s, s) where it is not transformed
+    by NONE or LOGISTIC, as in ONNX Runtime.
+    """
+    offsets = np.array(duels.rho, np.float32)
+
+    @unwarned
+    def apply(x: Array) -> tuple[Array, Array]:
+        rows = (x.reshape(1, -1) if x.ndim == 1 else x).astype(np.float32)
+        scores = np.matmul(similar(rows, vectors), duels.weights.T) + offsets
+        found = labels[duels.votes(scores).argmax(axis=1)]
+        if duels.shares is not None:
+            slopes, shifts = (np.array(item, np.float32) for item in duels.shares)
+            won = 1 / (1 + np.exp(scores * slopes + shifts))
+            values = _probabilities(np.clip(won, 1e-7, 1 - 1e-7), duels.count)
+            return found, transformed(values, transform)
+        if duels.count > 2:
+            return found, transformed(scores, transform)
+        if transform in ("NONE", "LOGISTIC"):
+            return found, transformed(np.concatenate((-scores, scores), axis=1), transform)
+        return found, np.concatenate((1 - scores, scores), axis=1)
+
+    return apply
+
+
+def _probabilities(won: Array, count: int) -> Array:
+    """Probabilities [N, classes] from those of duels [N, pairs], by libsvm's iteration."""
+    share = np.zeros((len(won), count, count), np.float32)
+    for column, (one, other) in enumerate(combinations(range(count), 2)):
+        share[:, one, other], share[:, other, one] = won[:, column], 1 - won[:, column]
+    return np.stack([_coupled(item) for item in share]).astype(np.float32)
+
+
+def _coupled(share: Array) -> Array:
+    count = len(share)
+    form = -share.T * share
+    np.fill_diagonal(form, np.square(share).sum(axis=0))
+    found = np.full(count, 1 / count, np.float32)
+    for _ in range(max(100, count)):
+        slope = form @ found
+        value = found @ slope
+        if np.abs(slope - value).max() < 0.005 / count:
+            break
+        for at in range(count):
+            step = (value - slope[at]) / form[at, at]
+            found[at] += step
+            value = (value + step * (step * form[at, at] + 2 * slope[at])) / (1 + step) ** 2
+            slope = (slope + step * form[at]) / (1 + step)
+            found /= 1 + step
+    return found
+
+
+def linear_classifier(
+    coefficients: Sequence[float], rho: float, labels: Array, transform: str
+) -> Function:
+    """As `classifier` without support vectors: a row of coefficients and a score a class.
+
+    Of two labels ONNX Runtime takes the second one where the best score is above 0 (at least a
+    half, where no coefficient is negative).
+    """
+    weights = np.array(coefficients, np.float32).reshape(len(labels), -1)
+    positive = bool((weights >= 0).all())
+
+    @unwarned
+    def apply(x: Array) -> tuple[Array, Array]:
+        rows = (x.reshape(1, -1) if x.ndim == 1 else x).astype(np.float32)
+        scores = np.matmul(rows, weights.T) + np.float32(rho)
+        places = scores.argmax(axis=1)
+        if len(labels) == 2:
+            best = scores.max(axis=1)
+            places = np.where(best >= 0.5 if positive else best > 0, 1, places)
+        return labels[places], transformed(scores, transform)
 
     return apply

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -90,7 +91,7 @@ def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Va
     if needed_rank(c, x) == 1:
         x = forms.unsqueeze(c, x, [0])
     rows = forms.converted(c, x, F32)
-    alike = _likeness(c, op, rows) if op.n_supports else rows
+    alike = _likeness(c, op, rows, op.n_supports) if op.n_supports else rows
     weights = c.constant(np.array(op.coefficients, np.float32).reshape(-1, 1), F32)
     scores = c(matmul.MatMul(), alike, weights)
     scores = forms.add(c, scores, forms.scalar(c, op.rho[0] if op.rho else 0.0, scores))
@@ -100,9 +101,52 @@ def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Va
     return transformed(c, scores, op.post_transform)
 
 
-def _likeness(c: Conversion, op: onnx.SVMRegressor, rows: Value) -> Value:
-    """Kernel values of rows [N, F] and support vectors [S, F]: [N, S]."""
-    vectors = c.constant(np.array(op.support_vectors, np.float32).reshape(op.n_supports, -1), F32)
+@imports(onnx.SVMClassifier)
+def import_vector_classifier(c: Conversion, op: onnx.SVMClassifier, x: Value) -> list[Value]:
+    """SVMClassifier of integers -> likeness to each vector, a MatMul for all duels, votes."""
+    if op.classlabels_strings:
+        raise c.refuse("its labels are strings", "give it integers and look the names up outside")
+    if op.vectors_per_class and op.prob_a:
+        raise c.refuse(
+            "its probabilities come from an iteration over the duels of classes",
+            "export the model without probabilities",
+        )
+    if not op.vectors_per_class:
+        raise c.refuse("it has no support vectors", "use a LinearClassifier")
+    if needed_rank(c, x) == 1:
+        x = forms.unsqueeze(c, x, [0])
+    duels = op.duels()
+    alike = _likeness(c, op, forms.converted(c, x, F32), sum(op.vectors_per_class))
+    scores = c(matmul.MatMul(transpose_b=True), alike, c.constant(duels.weights, F32))
+    scores = forms.add(c, scores, c.constant(list(op.rho), F32))
+    label = labelled(c, _votes(c, scores, duels.count), op.classlabels_ints)
+    if duels.count > 2:
+        values = transformed(c, scores, op.post_transform)
+    elif op.post_transform in ("NONE", "LOGISTIC"):
+        both = forms.concat(c, [c(elementwise.Negative(), scores), scores], 1)
+        values = transformed(c, both, op.post_transform)
+    else:
+        one = forms.scalar(c, 1.0, scores)
+        values = forms.concat(c, [forms.subtract(c, one, scores), scores], 1)
+    return [label, values][: len(c.node.outputs)]
+
+
+def _votes(c: Conversion, scores: Value, count: int) -> Value:
+    """[N, classes]: how many duels each class wins by the scores of duels [N, pairs]."""
+    pairs = list(combinations(range(count), 2))
+    first, second = (np.eye(count)[[pair[at] for pair in pairs]] for at in range(2))
+    zero, one = forms.scalar(c, 0.0, scores), forms.scalar(c, 1.0, scores)
+    won = forms.select(c, c(comparison.Greater(), scores, zero), one, zero)
+    # A duel gives its vote to the second class, or moves it to the first one.
+    moved = c(matmul.MatMul(), won, c.constant(first - second, F32))
+    return forms.add(c, moved, c.constant(second.sum(axis=0), F32))
+
+
+def _likeness(
+    c: Conversion, op: onnx.SVMRegressor | onnx.SVMClassifier, rows: Value, count: int
+) -> Value:
+    """Kernel values of rows [N, F] and `count` support vectors [S, F]: [N, S]."""
+    vectors = c.constant(np.array(op.support_vectors, np.float32).reshape(count, -1), F32)
     gamma, shift, degree = (
         forms.scalar(c, item, rows) for item in (*op.kernel_params, 0.0, 0.0, 0.0)[:3]
     )

@@ -1,6 +1,8 @@
-"""Linear models and support vector regression (domain ai.onnx.ml)."""
+"""Linear models and support vectors (domain ai.onnx.ml)."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from irloop import kernels
 from irloop.dialects import inference
@@ -8,9 +10,12 @@ from irloop.dialects.onnx.features import MlOp
 from irloop.dialects.onnx.trees import classified, known_transform, rows_of
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
-from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+from irloop.graph.types import Dim, ElementType, Shape, TensorType, ValueType
 
-__all__ = ["LinearClassifier", "LinearRegressor", "SVMRegressor"]
+if TYPE_CHECKING:
+    from irloop.kernels.support_vectors import Duels
+
+__all__ = ["LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor"]
 
 SIMILARITIES = ("LINEAR", "POLY", "RBF", "SIGMOID")
 
@@ -128,3 +133,95 @@ class SVMRegressor(MlOp, type="SVMRegressor", since=1, inputs=1):
             one_class=self.one_class != 0,
             transform=self.post_transform,
         )
+
+
+class SVMClassifier(MlOp, type="SVMClassifier", since=1, inputs=1, outputs=2):
+    """The class that wins most duels with the others, and scores as f32 (SVMClassifier-1).
+
+    Scores are those of the duels [N, pairs], of two classes (-s, s); with prob_a and prob_b they
+    are probabilities [N, classes]. Without support vectors each class has a linear model.
+    """
+
+    classlabels_ints: tuple[int, ...] = ()
+    classlabels_strings: tuple[str, ...] = ()
+    coefficients: tuple[float, ...] = ()
+    kernel_params: tuple[float, ...] = ()
+    kernel_type: str = "LINEAR"
+    post_transform: str = "NONE"
+    prob_a: tuple[float, ...] = ()
+    prob_b: tuple[float, ...] = ()
+    rho: tuple[float, ...] = ()
+    support_vectors: tuple[float, ...] = ()
+    vectors_per_class: tuple[int, ...] = ()
+
+    @property
+    def labels(self) -> tuple[int, ...] | tuple[str, ...]:
+        """The classes."""
+        return self.classlabels_ints or self.classlabels_strings
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        known_transform(args, self.post_transform)
+        if self.kernel_type not in SIMILARITIES:
+            raise args.error(
+                "kernel_type is not known", ", ".join(SIMILARITIES), self.kernel_type, kind="range"
+            )
+        if len(self.labels) < 2:
+            raise args.error("it needs two classes at least", "2", str(len(self.labels)))
+        label, _ = [*classified(args, self.labels), None][:2]
+        assert label is not None
+        pairs = len(self.labels) * (len(self.labels) - 1) // 2
+        width: Dim = len(self.labels)
+        if self.vectors_per_class:
+            self._check_duels(args, pairs)
+            width = width if self.prob_a else max(pairs, 2)
+        else:
+            _divided(args, len(self.coefficients), len(self.labels))
+            if not self.rho:
+                raise args.error("rho is missing", "a number")
+        scores = TensorType(ElementType.F32, Shape((rows_of(args), width)))
+        return [label, scores][: args.n_outputs]
+
+    def _check_duels(self, args: Arguments, pairs: int) -> None:
+        """The attributes of duels fit each other.
+
+        Raises:
+            InferenceError: when there are not as many numbers as classes, vectors or pairs need.
+        """
+        classes, vectors = len(self.labels), sum(self.vectors_per_class)
+        if len(self.vectors_per_class) != classes or min(self.vectors_per_class) < 0:
+            found = str(len(self.vectors_per_class))
+            raise args.error("vectors_per_class do not fit the labels", str(classes), found)
+        _divided(args, len(self.support_vectors), vectors)
+        wanted = (classes - 1) * vectors
+        if len(self.coefficients) != wanted:
+            raise args.error("coefficients do not fit", str(wanted), str(len(self.coefficients)))
+        for name in ("rho", "prob_a", "prob_b"):
+            count = len(getattr(self, name))
+            if count != pairs and (name == "rho" or self.prob_a or self.prob_b):
+                raise args.error(f"{name} is not of each two classes", str(pairs), str(count))
+
+    def duels(self) -> Duels:
+        """The kernel's view of what is compared."""
+        support = kernels.support_vectors
+        weights = support.duel_weights(self.coefficients, self.vectors_per_class)
+        shares = (self.prob_a, self.prob_b) if self.prob_a else None
+        return support.Duels(len(self.labels), weights, self.rho, shares)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        import numpy as np
+
+        support, labels = kernels.support_vectors, kernels.labels.array_of(self.labels)
+        if self.vectors_per_class:
+            vectors = np.array(self.support_vectors, np.float32)
+            run = support.classifier(
+                support.similarity(self.kernel_type, self.kernel_params),
+                vectors.reshape(sum(self.vectors_per_class), -1),
+                self.duels(),
+                labels,
+                self.post_transform,
+            )
+        else:
+            run = support.linear_classifier(
+                self.coefficients, self.rho[0], labels, self.post_transform
+            )
+        return run if n_outputs > 1 else lambda x: run(x)[0]
