@@ -34,8 +34,6 @@ WITHOUT_A_CLASS = {
     },
     (ML, "CastMap"): "it reads a map, and there are no maps here",
     (ML, "DictVectorizer"): "it reads a map, and there are no maps here",
-    (ML, "ZipMap"): "it gives maps, and there are no maps here",
-    (ML, "SVMClassifier"): "the standard does not say how votes become scores: refused by name",
 }
 
 #: Versions that only say that the operation has ended.
