@@ -14,7 +14,7 @@ from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms.scores import places
 from irloop.conversion.forms.sizes import OnnxSizes, Size
 from irloop.conversion.framework.translation import Conversion, exports
-from irloop.conversion.onnx_loops import OnnxLoop
+from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder
 from irloop.dialects.onnx import comparison, elementwise, roi
 from irloop.dialects.openvino import detectron as ov
 from irloop.graph.builder import element_of, shape_of
@@ -233,7 +233,7 @@ def _share(c: Conversion, boxes: Value, taken: Value) -> Value:
 
 
 def _update(
-    threshold: float, loop: OnnxLoop, left: Value, share: Value, states: Sequence[Value]
+    threshold: float, loop: OnnxLoopBuilder, left: Value, share: Value, states: Sequence[Value]
 ) -> tuple[Value, list[Value]]:
     """What overlaps by more than the threshold goes."""
     inner = loop.inner
