@@ -11,7 +11,7 @@ from irloop.conversion.detection import boxes as geometry
 from irloop.conversion.detection import suppression
 from irloop.conversion.detection.greedy import Rule, greedy
 from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms.scores import places
+from irloop.conversion.forms.scores import LOWEST, at_least, places
 from irloop.conversion.forms.sizes import OnnxSizes, Size
 from irloop.conversion.framework.translation import Conversion, exports
 from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder
@@ -212,7 +212,7 @@ def _suppressed(
     threshold = op.nms_threshold
     least = (1 + 1 / threshold) / 2 if threshold > 0 else math.inf
     narrow = forms.reduce(c, "Min", geometry.extents(c, boxes, 1.0), [-1], keep=False)
-    candidate = forms.less(c, c.constant(suppression.LOWEST, F32), worth)
+    candidate = forms.less(c, c.constant(LOWEST, F32), worth)
     near = c(comparison.And(), candidate, forms.less(c, narrow, c.constant(least, F32)))
     number = forms.reduce(c, "Sum", forms.cast(c, near, I64), [0, 1, 2], keep=False)
     exact = forms.less(c, number, c.i64(1))
@@ -237,7 +237,7 @@ def _update(
 ) -> tuple[Value, list[Value]]:
     """What overlaps by more than the threshold goes."""
     inner = loop.inner
-    kept = geometry.at_least(inner, inner.constant(threshold, F32), share)
+    kept = at_least(inner, inner.constant(threshold, F32), share)
     return suppression.dropped(inner, left, kept), []
 
 
