@@ -107,6 +107,7 @@ from irloop.conversion.tensors import (  # noqa: F401
     strided_slice,
     unique,
 )
+from irloop.conversion.tensors.double_sums import FoldDoubleSums
 from irloop.conversion.tensors.one_element_constants import NarrowOneElementConstants
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.onnx import ONNX
@@ -261,6 +262,8 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         DeadCode(),
         # The readers of states after their loop are known now.
         OpenGrowingStates(),
+        # OpenVINO's compilation does not end at sums of f64 constants.
+        FoldDoubleSums(),
         # OpenVINO loses dimensions that only a constant of one element brings.
         NarrowOneElementConstants(),
         # The readers of the outputs of each If and each loop are known now.

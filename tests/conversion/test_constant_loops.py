@@ -132,6 +132,19 @@ g (float[1, 2] x) => (bool[k] flags, int64 twice) {
 }"""
 
 
+#: OpenVINO would rewrite these sums without an end.
+SUMS = """
+g (double[2] x) => (double[2] y, double[2] z) <double[2] a = {1, 2}, double b = {0.5}> {
+  c = Add (a, b)  d = Sub (c, b)  y = Add (d, b)  z = Add (x, y)
+}"""
+
+
+@needs_engines
+def test_sums_of_f64_constants(engines: Engines, tmp_path: Path) -> None:
+    assert kinds(converted(SUMS)) == ["Add"]
+    agree(SUMS, [[np.array([5.0, 6.0])]], engines, tmp_path)
+
+
 @needs_engines
 def test_a_loop_of_what_shapes_tell(engines: Engines, tmp_path: Path) -> None:
     x = np.array([[5, 6]], F32)
