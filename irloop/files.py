@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -131,7 +132,9 @@ def reason_of(error: OSError, path: Path) -> str:
 # What is written has a name only for the moment in which it takes its place, where the system
 # can do that. Elsewhere it has this one, and is locked: whoever writes into the folder later
 # removes what nobody holds locked any more, because its writer was killed.
-_MARK = ".irloop-"
+# Only names of exactly this form are, so that nobody else's files are touched.
+_FILE = re.compile(r"\.irloop-[0-9a-f]{16}\.tmp")
+_FOLDER = re.compile(r"\.?irloop-scratch-[a-z0-9_]{8}")
 
 
 @contextmanager
@@ -145,7 +148,7 @@ def replacing(*targets: Path) -> Iterator[tuple[BinaryIO, ...]]:
     """
     with ExitStack() as stack:
         for folder in {os.path.dirname(os.path.abspath(target)) for target in targets}:
-            _sweep(folder, _MARK)
+            _sweep(folder)
         pending = [stack.enter_context(_pending(target)) for target in targets]
         yield tuple(item.stream for item in pending)
         for item in pending:
@@ -171,7 +174,7 @@ class _Pending:
         if self.name is None and self._link(self._target):
             return
         if self.name is None:
-            self.name = os.path.join(self._folder, f"{_MARK}{secrets.token_hex(8)}.tmp")
+            self.name = _new_name(self._folder)
             self._link(self.name)
         os.replace(self.name, self._target)
         self.name = None
@@ -212,11 +215,23 @@ def _unnamed(folder: str) -> int | None:
         raise
 
 
+def _new_name(folder: str) -> str:
+    return os.path.join(folder, f".irloop-{secrets.token_hex(8)}.tmp")
+
+
+def _is_ours(entry: os.DirEntry[str]) -> bool:
+    """True for a file or a folder of the form of name that only this module gives."""
+    if entry.is_symlink():
+        return False
+    form = _FOLDER if entry.is_dir(follow_symlinks=False) else _FILE
+    return form.fullmatch(entry.name) is not None
+
+
 def _named(folder: str) -> tuple[int, str]:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
     flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     while True:
-        name = os.path.join(folder, f"{_MARK}{secrets.token_hex(8)}.tmp")
+        name = _new_name(folder)
         handle = os.open(name, flags, 0o666)
         if _lock(handle) and _is_at(handle, name):
             return handle, name
@@ -231,8 +246,8 @@ def scratch(folder: Path | None = None) -> Iterator[str]:
     Those of processes that were killed are removed as well.
     """
     parent = tempfile.gettempdir() if folder is None else os.fspath(folder)
-    mark = "irloop-" if folder is None else _MARK
-    _sweep(parent, mark)
+    mark = "irloop-scratch-" if folder is None else ".irloop-scratch-"
+    _sweep(parent)
     while True:
         path = tempfile.mkdtemp(prefix=mark, dir=parent)
         handle = _opened_folder(path)
@@ -277,7 +292,7 @@ def _is_at(handle: int, path: str) -> bool:
     return os.path.samestat(status, os.fstat(handle))
 
 
-def _sweep(folder: str, mark: str) -> None:
+def _sweep(folder: str) -> None:
     """Remove what killed processes of ours left in a folder."""
     try:
         import fcntl
@@ -286,15 +301,13 @@ def _sweep(folder: str, mark: str) -> None:
         return
     try:
         with os.scandir(folder) as entries:
-            left = [entry for entry in entries if entry.name.startswith(mark)]
+            left = [entry for entry in entries if _is_ours(entry)]
     except OSError:
         return
     for entry in left:
         with suppress(OSError):
             status = entry.stat(follow_symlinks=False)
-            if status.st_uid != os.geteuid() or not (
-                stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
-            ):
+            if status.st_uid != os.geteuid():
                 continue
             handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:

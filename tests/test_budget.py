@@ -28,7 +28,7 @@ def model(
 ) -> Path:
     """A model without inputs, whose outputs are those of the last node."""
     tensors = [
-        helper.make_tensor(name, TensorProto.STRING, list(np.shape(value)), [str(value).encode()])
+        TensorProto(name=name, data_type=TensorProto.STRING, string_data=[value.encode()])
         if isinstance(value, str)
         else onnx.numpy_helper.from_array(np.asarray(value), name)
         for name, value in constants.items()

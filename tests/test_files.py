@@ -142,11 +142,17 @@ def test_what_a_killed_writer_left_is_removed(tmp_path: Path, how: str) -> None:
                 assert set(before) <= set(tmp_path.iterdir())
             child.send_signal(signal.SIGKILL)
 
+    mine = {".irloop-cache", "irloop-notes", ".irloop-baseline.json", ".irloop-0123.tmp"}
+    for name in mine:
+        (tmp_path / name).write_bytes(b"mine")
+    (tmp_path / "irloop-models").mkdir()
     for number in range(3):
         killed(number)
     with files.replacing(tmp_path / "target") as (stream,):
         stream.write(b"whole")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "target"]
+    # What only looks like it stays.
+    kept = {*mine, "irloop-models", "other", "target"}
+    assert {path.name for path in tmp_path.iterdir()} == kept
     assert (tmp_path / "target").read_bytes() == b"whole"
 
 

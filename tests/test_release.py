@@ -52,7 +52,8 @@ def test_what_is_locked_is_what_is_needed() -> None:
 @pytest.mark.parametrize("name", [*NAMES, "typing_extensions"])
 def test_a_dependency_may_be_used_by_anybody(name: str) -> None:
     data = importlib.metadata.metadata(name)
-    licence = data.get("License-Expression") or data.get("License") or ""
+    named = ("License-Expression", "License")
+    licence = next((data[key] for key in named if key in data), "")
     classifiers = " ".join(data.get_all("Classifier") or ())
     assert any(word in f"{licence} {classifiers}" for word in PERMISSIVE), licence
     assert "GPL" not in licence

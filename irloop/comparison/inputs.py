@@ -271,7 +271,8 @@ def _elements(type: ValueType, sizes: Sizes) -> int:
         return 3 * _elements(type.item, sizes)
     # A text is an object and a number first.
     weight = 4 if type.element is ElementType.STRING else 1
-    return weight * math.prod(_shape(type, sizes))
+    # NumPy refuses a shape of huge dimensions even where another one is 0.
+    return weight * math.prod(max(size, 1) for size in _shape(type, sizes))
 
 
 def _value(
