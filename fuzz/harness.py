@@ -19,7 +19,7 @@ __all__ = ["BUDGET", "attempt", "everything", "folder"]
 #: One input: memory of a step, seconds, steps.
 BUDGET = {"memory": 256 << 20, "seconds": 5.0, "operations": 100_000}
 
-folder = Path(tempfile.mkdtemp(prefix="irloop-fuzz-"))
+folder = Path(tempfile.mkdtemp(prefix="fuzz-of-irloop-"))
 
 
 def attempt(step: Callable[[], object]) -> None:
