@@ -20,6 +20,9 @@ from irloop.passes.wire_removal import (
 
 __all__ = ["DeadCode"]
 
+#: The ai.onnx opset from which a Loop may have no state.
+STATELESS = 11
+
 
 class DeadCode(ModelPass):
     """Removes unread nodes, loop outputs, states, body parameters and body results.
@@ -35,7 +38,8 @@ class DeadCode(ModelPass):
         Loop(M, cond, x):     state a: x, a' = a + 1      -> out
 
     Model inputs stay, used or not. The last slice that gives a TensorIterator or a Scan its
-    length stays, and so do operations that write a variable.
+    length stays, and so do operations that write a variable. Below opset 11 an ONNX Loop keeps
+    one state.
     """
 
     name = "dead_code"
@@ -43,6 +47,7 @@ class DeadCode(ModelPass):
     def run_on_model(self, model: Model) -> bool:
         # ONNX tells states from scan outputs by position, so a state keeps its output.
         self._positional = model.dialect == "onnx"
+        self._keep_a_state = self._positional and model.opsets.get("", STATELESS) < STATELESS
         modified = False
         while self._sweep(model.graph):
             modified = True
@@ -67,14 +72,24 @@ class DeadCode(ModelPass):
         if isinstance(node.op, ov.If | onnx.If):
             unread = {at for at, value in enumerate(node.outputs) if not value.is_used}
         else:
-            unread = _unread_outputs(node, node.bodies[0], self._positional)
+            dead = self._dead_states(node, node.bodies[0])
+            unread = _unread_outputs(node, node.bodies[0], dead, self._positional)
         if unread and len(unread) < len(node.outputs):
             drop_outputs(node, unread, rewriter)
         for label in [body.label for body in node.bodies]:
-            _drop_states(node, node.body(label), rewriter)
+            body = node.body(label)
+            _drop_states(node, body, self._dead_states(node, body), rewriter)
             _drop_unused_results(node, node.body(label), rewriter)
             _drop_unused_parameters(node, node.body(label), rewriter, self._positional)
         drop_inputs(node, rewriter)
+
+    def _dead_states(self, node: Node, body: Body) -> list[Carried]:
+        """The states to remove; below opset 11 an ONNX Loop keeps its last one."""
+        dead = _dead_states(node, body)
+        states = [port for port in body.ports.carried if port.result != body.ports.condition]
+        if self._keep_a_state and isinstance(node.op, onnx.Loop) and len(dead) == len(states):
+            return dead[1:]
+        return dead
 
 
 def _dead_states(node: Node, body: Body) -> list[Carried]:
@@ -95,11 +110,13 @@ def _dead_states(node: Node, body: Body) -> list[Carried]:
     return dead
 
 
-def _unread_outputs(node: Node, body: Body, positional: bool) -> set[int]:
+def _unread_outputs(
+    node: Node, body: Body, dead_states: list[Carried], positional: bool
+) -> set[int]:
     unread = {at for at, value in enumerate(node.outputs) if not value.is_used}
     if not positional:
         return unread - _counting_outputs(node, body)
-    dead = {port.result for port in _dead_states(node, body)}
+    dead = {port.result for port in dead_states}
     carried = {port.result for port in body.ports.carried}
     held = {
         port.external
@@ -118,9 +135,9 @@ def _counting_outputs(node: Node, body: Body) -> set[int]:
     return {port.external for port in body.ports.outputs if isinstance(port, Concatenated)}
 
 
-def _drop_states(node: Node, body: Body, rewriter: Rewriter) -> None:
+def _drop_states(node: Node, body: Body, dead: list[Carried], rewriter: Rewriter) -> None:
     shown = {port.result for port in body.ports.outputs}
-    dead = [port for port in _dead_states(node, body) if port.result not in shown]
+    dead = [port for port in dead if port.result not in shown]
     if not dead:
         return
     kept = [port for port in body.ports.inputs if port not in dead]
