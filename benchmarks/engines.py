@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import select
+import selectors
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,10 @@ class Child:
         assert child.stdout is not None
         child.stdin.write(json.dumps(job) + "\n")
         child.stdin.flush()
-        ready, _, _ = select.select([child.stdout], [], [], SECONDS)
+        # Not select.select, which refuses file descriptors from 1024 on.
+        with selectors.DefaultSelector() as waiting:
+            waiting.register(child.stdout, selectors.EVENT_READ)
+            ready = waiting.select(SECONDS)
         line = child.stdout.readline() if ready else ""
         if not line:
             self.close()

@@ -73,7 +73,7 @@ def command(
         click.echo(report_json.dump({"schema": "irloop-ops/1", "ops": list(map(_entry, rows))}))
         return
     _print([HEADERS, *map(_cells, rows)])
-    click.echo(f"{len(rows)} operations")
+    click.echo("1 operation" if len(rows) == 1 else f"{len(rows)} operations")
     for row in rows:
         if row.type.lower() in wanted:
             _describe(row)

@@ -118,9 +118,10 @@ class PassError(IrloopError):
     code = "PAS001"
 
 
-#: What an operation objects to: element types that do not go together, a number or a word outside
-#: of its range, or any other contradiction between operands (shapes above all).
-InferenceKind = Literal["elements", "range", "operands"]
+#: What an operation objects to: inputs that are missing, element types that do not go together, a
+#: number or a word outside of its range, or any other contradiction between operands (shapes
+#: above all).
+InferenceKind = Literal["inputs", "elements", "range", "operands"]
 
 
 class InferenceError(IrloopError):
@@ -133,6 +134,7 @@ class InferenceError(IrloopError):
     code = "IRL404"
     CODES: ClassVar[Mapping[InferenceKind, str]] = {
         "elements": "IRL403",
+        "inputs": "IRL406",
         "operands": "IRL404",
         "range": "IRL405",
     }

@@ -124,7 +124,8 @@ def _refusal(node: Node) -> str | None:
     """The reason why a node cannot be run ("" without details); None if it can."""
     if isinstance(node.op, UnknownOp):
         return ""
-    wrong = misfit(node)
+    # A node that nothing reads is not run, whatever it lacks.
+    wrong = misfit(node) if any(value.is_used for value in node.outputs) else None
     if wrong is not None:
         return str(wrong)
     if node.bodies or isinstance(node.op, Constant):

@@ -102,6 +102,6 @@ class Arguments(Protocol):
     ) -> InferenceError:
         """Make an error that names this node; the caller raises it.
 
-        `kind` is "elements" where element types do not go together, and "range" where the
-        operation does not have that axis, number or word.
+        `kind` is "inputs" where inputs are missing, "elements" where element types do not go
+        together, and "range" where the operation does not have that axis, number or word.
         """

@@ -338,7 +338,7 @@ def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
     """
     wrong = misfit(node)
     if wrong is not None:
-        raise args.error(*wrong)
+        raise args.error(wrong.message, wrong.expected, wrong.found, kind=wrong.kind)
     try:
         return node.op.infer(args)
     except (IrloopError, MemoryError, RecursionError):

@@ -7,6 +7,8 @@ wherever the type and the alignment allow it.
 
 from __future__ import annotations
 
+import errno
+import gc
 import mmap
 import os
 import weakref
@@ -180,7 +182,7 @@ class MappedFile:
     def _opened(self) -> FileIO:
         if self._file is None:
             try:
-                self._file = open_regular(self.path)
+                self._file = _opened(self.path)
             except OSError as error:
                 reason = error.strerror or type(error).__name__
                 raise ReadError(f"{self.path} cannot be read: {reason}") from error
@@ -210,6 +212,17 @@ class MappedFile:
             cause="another process writes the file",
             fix="try again when it is complete",
         )
+
+
+def _opened(path: str) -> FileIO:
+    try:
+        return open_regular(path)
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+    # Models that are no longer used hold their files until the collector finds them.
+    gc.collect()
+    return open_regular(path)
 
 
 def _read_at(file: FileIO, buffer: memoryview, offset: int) -> int:

@@ -1,19 +1,20 @@
-"""What every operation needs before anything else is asked of it: its inputs, bodies and wires.
+"""Checks that a node has the inputs, bodies and wires that its operation requires.
 
-A file may leave any of it out. Who infers, converts or runs a node asks here first, so that the
-code of an operation may take its inputs and bodies for granted.
+A file may lack any of them. Inference, conversion and execution check a node here first, so that
+the code of an operation may rely on its inputs and bodies.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from irloop.errors import InferenceKind
 from irloop.graph.model import Node
 from irloop.graph.op import Constant, UnknownOp
 
 __all__ = ["Misfit", "misfit"]
 
-#: The bodies of control flow, whatever the dialect.
+#: The bodies of control flow in both dialects.
 _BODIES = {
     "Loop": ("body",),
     "TensorIterator": ("body",),
@@ -21,16 +22,17 @@ _BODIES = {
     "If": ("then", "else"),
 }
 
-#: Operations whose first inputs may be left out although later ones are given.
+#: Operations whose first inputs may be omitted although later ones are given.
 _MAY_LACK_FIRST = frozenset({"Loop", "Scan"})
 
 
 class Misfit(NamedTuple):
-    """Why a node is not one of its operation."""
+    """The reason why a node does not fit its operation; `kind` as in `InferenceError`."""
 
     message: str
     expected: str = ""
     found: str = ""
+    kind: InferenceKind = "operands"
 
     def __str__(self) -> str:
         text = self.message
@@ -40,21 +42,18 @@ class Misfit(NamedTuple):
 
 
 def misfit(node: Node) -> Misfit | None:
-    """What the node lacks that its operation must have; None where nothing is missing."""
+    """Return what the node lacks; None if nothing is missing. Engines ignore further inputs."""
     op = node.op
     if isinstance(op, (Constant, UnknownOp)):
         return None
-    least, most = op.arity
+    least, _ = op.arity
     count = len(node.inputs)
-    if count < least or (most is not None and count > most):
-        wanted = (
-            f"{least}" if least == most else f"{least} to {'any number' if most is None else most}"
-        )
-        return Misfit("it has another number of inputs", wanted, str(count))
+    if count < least:
+        return Misfit("it lacks inputs", f"at least {least}", str(count), "inputs")
     if op.type not in _MAY_LACK_FIRST:
         for position in range(least):
             if node.inputs[position] is None:
-                return Misfit(f"input {position} is missing")
+                return Misfit(f"input {position} is missing", kind="inputs")
     labels = _BODIES.get(op.type)
     return None if labels is None else _body_misfit(node, labels)
 

@@ -32,8 +32,8 @@ NAMES = """
     reduce_l2_negative_axes_keep_dims_random reduce_log_sum_exp_negative_axes_keepdims_random
     reduce_sum_square_negative_axes_keepdims_random rms_normalization_3d_axis1_epsilon round selu
     shrink_soft sign softmax_axis_0 softplus softsign sub_uint8 sum_example swish
-    thresholdedrelu where_long_example xor3d adam momentum_multiple adagrad_multiple
-    nesterov_momentum ai_onnx_ml_binarizer ai_onnx_ml_array_feature_extractor
+    thresholdedrelu where_long_example xor3d
+    ai_onnx_ml_binarizer ai_onnx_ml_array_feature_extractor
     flexattention_score_mod
 """
 

@@ -46,8 +46,8 @@ def test_complex_borders_are_refused_by_name(model: str, name: str, short: str) 
 
 def test_a_complex_state_inside_is_refused_by_name() -> None:
     text = """(int64 n, bool c) => (int64 z) <complex64[1] w = {1, 2}> {
-        v = Loop (n, c, w) <body = b (int64 i, bool ci, complex64[1] s)
-            => (bool co, complex64[1] so) { co = Identity (ci) so = Identity (s) }>
+        v = Loop (n, c, w) <body = b (int64 i, bool ci, complex64[j] s)
+            => (bool co, complex64[k] so) { co = Identity (ci) so = Concat <axis = 0> (s, s) }>
         z = Size (v) }"""
     proto = onnx.parser.parse_model(HEADER + text)
     pair = onnx.TensorProto(name="w", data_type=14, dims=[1], float_data=[1.0, 2.0])
