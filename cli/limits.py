@@ -1,4 +1,4 @@
-"""What the work of a command on one model may take: memory, seconds, steps."""
+"""The limits of a command for the work on one model: memory, seconds, steps."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from irloop.errors import LimitError
 
 __all__ = ["Allowance", "allowance_for", "size"]
 
-#: What a small file may take, as is fit for the machines of CI services.
+#: The limits for a small file, suitable for CI machines.
 MEMORY = 2 << 30
 SECONDS = 60.0
 STEPS = 400_000
 
-#: And what it may take more for its own size: bytes a byte, and bytes a second.
+#: The addition for the size of the file: bytes per byte, and bytes per second.
 BYTES_A_BYTE = 8
 BYTES_A_SECOND = 1 << 20
 
-#: Address space that the threads of NumPy take for each processor, used or not.
+#: Address space that NumPy's threads reserve for each processor, used or not.
 _A_PROCESSOR = 64 << 20
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
@@ -51,16 +51,16 @@ class Allowance:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Let no work inside take more.
+        """Limit the work inside the block.
 
-        The system refuses memory beyond it (`MemoryError`), and a clock ends what Python does
-        (`Expired`); both are there for what did not ask the budget before.
+        The system refuses memory beyond the limit (`MemoryError`), and a timer interrupts Python
+        (`Expired`); both catch work that did not ask the budget first.
         """
         steps = int(STEPS * max(1.0, self.seconds / SECONDS))
         with ExitStack() as stack:
             stack.enter_context(_bounded_memory(self.memory))
             stack.enter_context(_alarm(self.seconds))
-            # What single steps ask for is not all that they take: temporaries come on top.
+            # Single steps do not count their temporaries.
             budget = Budget(memory=self.memory // 3, seconds=self.seconds, operations=steps)
             stack.enter_context(budget.entered())
             try:
@@ -77,7 +77,7 @@ def allowance_for(
     seconds: float | None = None,
     patience: float = 1.0,
 ) -> Allowance:
-    """What the work on these files may take, where the user has not said it.
+    """The limits for the work on these files, unless the user gives them.
 
     `patience` multiplies the seconds.
     """
@@ -89,7 +89,7 @@ def allowance_for(
 
 
 def _size_of(file: Any) -> int:
-    """The bytes of a file and of the weights beside it; 0 for what is no file."""
+    """The bytes of a file and of the weights beside it; 0 if it is no file."""
     if not isinstance(file, str):
         return 0
     total = 0
@@ -107,7 +107,7 @@ def _bounded_memory(memory: int) -> Iterator[None]:
         with open("/proc/self/statm", "rb") as file:
             used = int(file.read().split()[0]) * resource.getpagesize()
     except (ImportError, OSError):
-        # Without either only what asks the budget is bounded.
+        # Without either, only work that asks the budget is limited.
         yield
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)

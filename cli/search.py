@@ -1,4 +1,4 @@
-"""The models that paths, folders and patterns stand for, each once, in order."""
+"""Finds the models that paths, folders and patterns name, each once, in order."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["changed_models", "find_models"]
 
 _SUFFIXES = (".xml", ".onnx")
 
-#: Models, and links to some that lead out of the folder in which they were found.
+#: Models, and links to models outside the folder in which they were found.
 Found = tuple[list[str], list[str]]
 
 
 def find_models(paths: Sequence[str], *, follow: bool = False) -> Found:
-    """The model files that files, folders and patterns stand for.
+    """Find the model files in files, folders and patterns.
 
-    A link that is named itself is meant; one that is found and leads out of the folder is listed
-    apart, and read only with `follow`: whoever sent the folder must not choose what is read here.
+    A link that the user names is followed. A link found in a folder that leads out of it is listed
+    apart, and read only with `follow`: the sender of a folder must not choose which files are read.
 
     Raises:
-        UsageError: when one of them stands for nothing.
+        UsageError: when one of them matches nothing.
     """
     found: dict[str, str] = {}
     leaving: list[str] = []
@@ -60,7 +60,7 @@ def changed_models(paths: Sequence[str], *, follow: bool = False) -> Found:
 
 
 def _leaves(model: str, root: str) -> bool:
-    """True when the model, or the weights beside it, are a link to something outside `root`."""
+    """True when the model, or the weights beside it, are a link to a file outside `root`."""
     home = os.path.realpath(root)
     for path in (model, os.path.splitext(model)[0] + ".bin"):
         place = os.path.realpath(path)
@@ -70,7 +70,7 @@ def _leaves(model: str, root: str) -> bool:
 
 
 def _models_of(path: str, *, follow: bool) -> Iterator[tuple[str, str | None]]:
-    """Models, and the folder in which each was found; None for one that was named."""
+    """Models with the folder in which each was found; None for a model that was named."""
     if os.path.isdir(path):
         yield from _with_root(_models_in(path, follow=follow), path)
         return
@@ -99,7 +99,7 @@ def _with_root(models: Iterable[str], root: str) -> Iterator[tuple[str, str]]:
 def _models_in(folder: str, *, follow: bool) -> Iterator[str]:
     seen: set[str] = set()
     for place, folders, files in os.walk(folder, followlinks=follow):
-        # Links can make a circle.
+        # Links can form a cycle.
         folders[:] = [name for name in sorted(folders) if _is_new(place, name, seen, follow=follow)]
         paths = (os.path.join(place, name) for name in sorted(files))
         yield from (path for path in paths if _looks_like_model(path))
@@ -118,12 +118,12 @@ def _looks_like_model(path: str) -> bool:
     suffix = Path(path).suffix.lower()
     if suffix != ".xml":
         return suffix in _SUFFIXES
-    # Folders hold other XML as well: an IR has its weights beside it or says <net at the start.
+    # Folders hold other XML as well: an IR has weights beside it, or starts with <net.
     if os.path.exists(Path(path).with_suffix(".bin")):
         return True
     try:
         with open_regular(path) as file:
             return b"<net" in file.read(4096)
     except OSError as error:
-        # A pipe or a device is no model; what cannot be read may be one, and is told.
+        # A pipe or a device is no model; an unreadable file may be one, and is reported.
         return error.errno != EINVAL

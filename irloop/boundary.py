@@ -1,4 +1,4 @@
-"""The border of the API: whatever goes wrong inside leaves it as one of irloop's own exceptions."""
+"""The boundary of the API: only irloop's own exceptions leave it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ Result = TypeVar("Result")
 
 
 def guarded(step: str) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """A function of the API, from which only `IrloopError` leaves; `step` says what it does."""
+    """Decorate a function of the API so that only `IrloopError` leaves it; `step` names its
+    work.
+    """
 
     def wrap(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         @functools.wraps(function)
         def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
             try:
-                # What is counted, is counted for each call.
+                # Iterators are counted anew for each call.
                 with Budget().entered():
                     return function(*args, **keywords)
             except (IrloopError, BrokenPipeError):
-                # Whoever reads what a tracer writes has left: that is no failure of ours.
+                # The reader of a tracer's output has left: that is no failure of irloop.
                 raise
             except Expired as error:
                 raise out_of_time(step) from error
@@ -47,7 +49,8 @@ def guarded(step: str) -> Callable[[Callable[Parameters, Result]], Callable[Para
                 reason = error.strerror or str(error)
                 raise UsageError(f"{place}, while {step}: {reason}") from error
             except TypeError as error:
-                # Arguments that do not fit the signature are the caller's, as in any function.
+                # Arguments that do not fit the signature are the caller's error, as for any
+                # function.
                 if error.__traceback__ is None or error.__traceback__.tb_next is None:
                     raise
                 raise InternalError(step, error) from error

@@ -1,8 +1,8 @@
-"""What the work on one model may take, and what happens when it is used up.
+"""The budget of the work on one model: memory, seconds and steps.
 
 A `Budget` is entered once, at the boundary, and everything below asks the current one: `reserve`
-before memory is taken, `spend` before work that Python does step by step, `check` now and then.
-Nothing has to hand it on. Without one that was entered, single steps may take 8 GB.
+before it allocates memory, `spend` before Python does work step by step, `check` from time to time.
+No function has to pass it on. Without a budget, a single step may take 8 GB.
 """
 
 from __future__ import annotations
@@ -19,28 +19,31 @@ __all__ = ["Budget", "Expired", "current", "out_of_time", "reserve", "spend"]
 
 
 class Expired(BaseException):
-    """The time is over. It is no `Exception`: what guesses and goes on must not catch it."""
+    """Time has run out. This is no `Exception`, so that code that tolerates errors does not
+    catch it.
+    """
 
 
 @dataclass(slots=True)
 class Budget:
-    """Bounds of the work on one model; None lifts a bound.
+    """Limits of the work on one model; None means no limit.
 
-    `memory` bounds what a single step takes, in bytes; `seconds` all steps together;
-    `operations` the steps that Python takes inside kernels, each about five microseconds.
+    `memory` limits a single step, in bytes; `seconds` all steps together; `operations` the steps
+    that
+    Python takes inside kernels, each about five microseconds.
     """
 
     memory: int | None = None
     seconds: float | None = None
     operations: int | None = None
-    #: Bytes of results that were made at conversion time and are kept.
+    #: Bytes of results that were computed at conversion time and are kept.
     folded: int = 0
     _deadline: float | None = field(default=None, repr=False)
     _spent: int = field(default=0, repr=False)
 
     @contextmanager
     def entered(self) -> Iterator[Budget]:
-        """Make this the budget of all work inside; an outer one holds as well."""
+        """Make this the budget of all work inside the block; an outer budget applies as well."""
         outer = _CURRENT.get()
         if self.seconds is not None:
             self._deadline = time.monotonic() + self.seconds
@@ -55,7 +58,7 @@ class Budget:
             _CURRENT.reset(token)
 
     def reserve(self, nbytes: int, what: str) -> None:
-        """Fail when a step called `what` would take more memory than is allowed.
+        """Raise if a step called `what` would exceed the memory limit.
 
         Raises:
             LimitError: with the code LIM001.
@@ -71,7 +74,7 @@ class Budget:
         self.check(what)
 
     def spend(self, operations: int, what: str) -> None:
-        """Fail when the steps of work called `what` are more than are left.
+        """Raise if the work called `what` needs more steps than are left.
 
         Raises:
             LimitError: with the code LIM003.
@@ -88,7 +91,7 @@ class Budget:
         self.check(what)
 
     def check(self, what: str) -> None:
-        """Fail when the time is over.
+        """Raise if time has run out.
 
         Raises:
             LimitError: with the code LIM002.
@@ -106,7 +109,7 @@ def out_of_time(what: str) -> LimitError:
     )
 
 
-#: Where none was entered: what no single step needs.
+#: The budget without an entered one: more than any single step needs.
 _STANDARD = Budget(memory=8 << 30)
 _CURRENT: ContextVar[Budget] = ContextVar("irloop_budget", default=_STANDARD)
 

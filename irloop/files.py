@@ -1,4 +1,4 @@
-"""Files of the disk: only regular ones are read, and new ones appear whole or not at all."""
+"""Opens regular files only, and writes files so that they appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _KINDS = {
 
 
 class ParsedOnce(os.PathLike[str]):
-    """A path whose parsed content is kept until `close`, for several readers of one file.
+    """A path that keeps its parsed content until `close`, for several readers of one file.
 
-    It can be given wherever a path can; readers of formats that take part fill `content`.
+    It can be passed wherever a path can; readers of formats that support it fill `content`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -49,18 +49,18 @@ class ParsedOnce(os.PathLike[str]):
         return self.path
 
     def close(self) -> None:
-        """Forget the content, which takes as much memory as the model has layers and edges."""
+        """Release the content, whose size follows the numbers of layers and edges."""
         if self.content is not None:
             self.content.clear()
             self.content = None
 
 
 def what_else(path: Path) -> str:
-    """What is at `path` in the place of a file ("a pipe"); empty for a file, or for nothing.
+    """Name the kind of a path that is no file ("a pipe"); empty for a file, or if nothing is there.
 
     Raises:
-        OSError: when it cannot be looked at for another reason than that it is not there.
-        ValueError: when `path` can be no path, as with a NUL in it.
+        OSError: when it cannot be examined although it exists.
+        ValueError: when `path` cannot be a path, for example because it contains a NUL.
     """
     try:
         return _KINDS.get(stat.S_IFMT(os.stat(path).st_mode), "")
@@ -71,9 +71,9 @@ def what_else(path: Path) -> str:
 
 
 def open_regular(path: Path) -> io.FileIO:
-    """A regular file, open for reading and without a buffer; links are followed.
+    """Open a regular file for reading, unbuffered; links are followed.
 
-    A pipe would be waited for, and reading a device may never end, or do something.
+    Opening a pipe would block, and reading a device may never end, or have an effect.
 
     Raises:
         OSError: when it is not a regular file, or cannot be opened.
@@ -108,7 +108,7 @@ def read_regular(path: Path, most: int) -> bytes:
     with io.BufferedReader(open_regular(path)) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size <= most:
-            # One byte more shows a file that grows.
+            # One byte more detects a file that grows.
             data = stream.read(size + 1)
             size = len(data)
     if size > most:
@@ -117,7 +117,7 @@ def read_regular(path: Path, most: int) -> bytes:
 
 
 def reason_of(error: OSError, path: Path) -> str:
-    """Why a file could not be written, in words; a full disk is named."""
+    """The reason why a file could not be written; a full disk is named."""
     reason = error.strerror or str(error)
     if error.errno not in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
         return reason
@@ -139,9 +139,9 @@ _FOLDER = re.compile(r"\.?irloop-scratch-[a-z0-9_]{8}")
 
 @contextmanager
 def replacing(*targets: Path) -> Iterator[tuple[BinaryIO, ...]]:
-    """New files that take the places of `targets`, the last first, when the block is left.
+    """Write new files that replace `targets`, the last one first, at the end of the block.
 
-    An exception inside leaves the old files, and nothing else.
+    An exception in the block leaves the old files unchanged, and nothing else behind.
 
     Raises:
         OSError: when one cannot be written.
@@ -158,7 +158,7 @@ def replacing(*targets: Path) -> Iterator[tuple[BinaryIO, ...]]:
 
 
 class _Pending:
-    """A file that is being written; `name` is None while it has none."""
+    """A file being written; `name` is None while it has none."""
 
     def __init__(self, target: Path) -> None:
         self._target = os.fspath(target)
@@ -170,7 +170,7 @@ class _Pending:
         self.stream: BinaryIO = open(handle, "w+b")  # noqa: SIM115 (closed by `_pending`)
 
     def place(self) -> None:
-        """Put the file where it belongs."""
+        """Give the file its final name."""
         if self.name is None and self._link(self._target):
             return
         if self.name is None:
@@ -182,7 +182,7 @@ class _Pending:
     def _link(self, name: str) -> bool:
         handle = self.stream.fileno()
         try:
-            # Only with a descriptor does Python ask the system to follow the link in /proc.
+            # Python asks the system to follow the link in /proc only if a descriptor is given.
             os.link(f"/proc/self/fd/{handle}", name, src_dir_fd=handle, follow_symlinks=True)
         except FileExistsError:
             return False
@@ -195,7 +195,7 @@ def _pending(target: Path) -> Iterator[_Pending]:
     try:
         yield item
     finally:
-        # Closing writes what is left; after a failure that fails again, and says nothing new.
+        # Closing writes the rest of the buffer; after a failure it fails again with the same error.
         with suppress(OSError):
             item.stream.close()
         if item.name is not None:
@@ -220,7 +220,7 @@ def _new_name(folder: str) -> str:
 
 
 def _is_ours(entry: os.DirEntry[str]) -> bool:
-    """True for a file or a folder of the form of name that only this module gives."""
+    """True for a name of the form that only this module gives to files and folders."""
     if entry.is_symlink():
         return False
     form = _FOLDER if entry.is_dir(follow_symlinks=False) else _FILE
@@ -235,15 +235,15 @@ def _named(folder: str) -> tuple[int, str]:
         handle = os.open(name, flags, 0o666)
         if _lock(handle) and _is_at(handle, name):
             return handle, name
-        # Somebody swept the folder between the two.
+        # Another process removed it between the two calls.
         os.close(handle)
 
 
 @contextmanager
 def scratch(folder: Path | None = None) -> Iterator[str]:
-    """A new folder, by default among the temporary files of the system, removed at the end.
+    """Make a new folder, by default in the system's temporary folder, and remove it at the end.
 
-    Those of processes that were killed are removed as well.
+    Folders of killed processes are removed as well.
     """
     parent = tempfile.gettempdir() if folder is None else os.fspath(folder)
     mark = "irloop-scratch-" if folder is None else ".irloop-scratch-"
@@ -263,7 +263,7 @@ def scratch(folder: Path | None = None) -> Iterator[str]:
 
 
 def _opened_folder(path: str) -> int | None:
-    """A descriptor to lock a folder with; Windows has none."""
+    """A descriptor for locking a folder; Windows has none."""
     if not hasattr(os, "O_DIRECTORY"):
         return None
     with suppress(OSError):
@@ -272,7 +272,7 @@ def _opened_folder(path: str) -> int | None:
 
 
 def _lock(handle: int) -> bool:
-    """Lock an open file for as long as it is open; False when somebody else holds it."""
+    """Lock an open file while it is open; False if another process holds the lock."""
     try:
         import fcntl
     except ImportError:
@@ -293,11 +293,11 @@ def _is_at(handle: int, path: str) -> bool:
 
 
 def _sweep(folder: str) -> None:
-    """Remove what killed processes of ours left in a folder."""
+    """Remove the leftovers of killed irloop processes in a folder."""
     try:
         import fcntl
     except ImportError:
-        # Without locks nobody can tell what is still being written.
+        # Without locks nobody can know which files are still being written.
         return
     try:
         with os.scandir(folder) as entries:

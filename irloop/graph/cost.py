@@ -1,9 +1,9 @@
-"""What computing an operation at conversion time costs, known before it is computed.
+"""Estimates the cost of folding an operation before it is folded.
 
-Constants are computed while a model is read, inferred and converted, wherever they decide about
-shapes. A model of a hundred bytes can ask for terabytes there, or for a regular expression that
-never ends. So only operations are computed whose cost follows from sizes, estimated
-beforehand.
+Constants are folded while a model is read, inferred and converted, where they decide about shapes.
+A
+model of a hundred bytes can ask for terabytes there, or for a regular expression that never ends.
+Only operations whose cost follows from sizes are folded, after this estimate.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from irloop.graph.types import TensorType, ValueType
 
 __all__ = ["bytes_to_fold", "is_known"]
 
-#: Temporaries of a kernel are at most so many arrays of the widest element.
+#: The most temporaries of a kernel, as arrays of the widest element.
 _TEMPORARIES = 3
 _WIDEST = 16
 
-#: Time and memory follow the elements of outputs and inputs.
+#: Operations whose time and memory follow the numbers of input and output elements.
 _LINEAR = frozenset(
     [
         "Abs",
@@ -229,10 +229,11 @@ _PARTS = frozenset(
     ]
 )
 
-#: Sums of products: each output element takes as many steps as the last axis of input 0 is long.
+#: Sums of products: each output element takes as many steps as the last axis of input 0 has
+#: elements.
 _PRODUCTS = frozenset({"Gemm", "MatMul"})
 
-#: Elements of text are as long as a file makes them; these leave them as long as they are.
+#: Strings can have any length; these operations do not change it.
 _MOVES_TEXT = _PARTS | frozenset(
     [
         "Broadcast",
@@ -250,7 +251,7 @@ _MOVES_TEXT = _PARTS | frozenset(
     ]
 )
 
-#: Steps that a product may take: about a second.
+#: The most steps of a product: about a second.
 _MOST_STEPS = 1 << 31
 
 
@@ -260,9 +261,9 @@ def is_known(node: Node) -> bool:
 
 
 def bytes_to_fold(node: Node, inputs: Iterable[ValueType | None]) -> int | None:
-    """Bytes that computing the node takes, temporaries included; None where that is not known.
+    """The bytes that folding the node takes, temporaries included; None if that is unknown.
 
-    `inputs` are the types of the inputs, which are all there, so that their shapes are known.
+    `inputs` are the types of the inputs, all of known shape.
     """
     if not is_known(node):
         return None

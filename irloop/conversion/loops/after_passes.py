@@ -1,9 +1,10 @@
-"""Loops of an IR that passes changed, in a form that OpenVINO still runs.
+"""Repairs loops of an IR that passes left in a form that OpenVINO cannot run.
 
-A pass is right if its result has the same meaning. Its result may still be a form that OpenVINO
-2026.4 computes wrongly or refuses, while it ran the source: a slice that is no longer read, a
-condition that is constant now. The passes here rewrite such loops. A loop that had the same form
-before any pass ran is mostly left as it is: the user asked for other changes.
+A pass is correct if its result has the same meaning. Its result may still have a form that OpenVINO
+2026.4 computes wrongly or refuses, although it ran the source: a slice without readers, a condition
+that became constant. The passes here rewrite such loops. A loop that had the form before any pass
+ran
+is mostly left as it is: the user asked for other changes.
 """
 
 from __future__ import annotations

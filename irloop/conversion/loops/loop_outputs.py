@@ -1,4 +1,4 @@
-"""What a loop gives in OpenVINO's CPU plugin, where an output of the model shows it."""
+"""Protects outputs of loops that are model outputs from OpenVINO's CPU plugin."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["ReadLoopsByCopies"]
 
 LOOPS = (Loop, TensorIterator)
 
-#: Operations that look up the memory of what they read each time.
+#: Operations that look up the memory of their inputs in each inference.
 CAREFUL = (ShapeOf3, Slice, Result)
 
 
@@ -61,7 +61,7 @@ class ReadLoopsByCopies(ModelPass):
 
 
 def _is_shown(value: Value) -> bool:
-    """True for a value of unknown size that is a result of its graph; strings are not computed."""
+    """True for a value of unknown size that is a result of its graph, strings excepted."""
     if shape_of(value).is_static or element_of(value) is ElementType.STRING:
         return False
     return any(isinstance(user.op, Result) for user, _ in value.uses)

@@ -1,4 +1,4 @@
-"""Sums of f64 constants, at which OpenVINO's compilation does not end."""
+"""Folds sums of f64 constants, at which OpenVINO's compilation never ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constants of one element that give a value more dimensions, in OpenVINO's CPU plugin."""
+"""Protects constants of one element that add dimensions, from OpenVINO's CPU plugin."""
 
 from __future__ import annotations
 
