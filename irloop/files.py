@@ -251,9 +251,13 @@ def scratch(folder: Path | None = None) -> Iterator[str]:
     while True:
         path = tempfile.mkdtemp(prefix=mark, dir=parent)
         handle = _opened_folder(path)
-        if handle is None or (_lock(handle) and _is_at(handle, path)):
+        if handle is None and os.path.isdir(path):
             break
-        os.close(handle)
+        if handle is not None and _lock(handle) and _is_at(handle, path):
+            break
+        # Another process took the folder for a leftover before it was locked: make another one.
+        if handle is not None:
+            os.close(handle)
     try:
         yield path
     finally:

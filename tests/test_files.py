@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -253,3 +254,25 @@ def test_an_interrupt_prints_a_line_and_leaves_nothing(tmp_path: Path) -> None:
         _, errors = child.communicate(timeout=60)
     assert (child.returncode, errors) == (130, b"irloop: interrupted\n")
     assert list(out.iterdir()) == []
+
+
+@POSIX
+def test_a_scratch_folder_that_was_swept_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may remove the new folder before this one opens it to lock it."""
+    made: list[str] = []
+    make = tempfile.mkdtemp
+
+    def made_and_swept(prefix: str, dir: str) -> str:
+        path = make(prefix=prefix, dir=dir)
+        made.append(path)
+        if len(made) < 3:
+            os.rmdir(path)
+        return path
+
+    monkeypatch.setattr(tempfile, "mkdtemp", made_and_swept)
+    with files.scratch(tmp_path) as folder:
+        assert os.path.isdir(folder)
+        assert folder == made[2]
+    assert list(tmp_path.iterdir()) == []
