@@ -182,7 +182,7 @@ class MappedFile:
     def _opened(self) -> FileIO:
         if self._file is None:
             try:
-                self._file = _opened(self.path)
+                self._file = _open_or_collect(self.path)
             except OSError as error:
                 reason = error.strerror or type(error).__name__
                 raise ReadError(f"{self.path} cannot be read: {reason}") from error
@@ -214,7 +214,8 @@ class MappedFile:
         )
 
 
-def _opened(path: str) -> FileIO:
+def _open_or_collect(path: str) -> FileIO:
+    """Open a regular file; if descriptors ran out, free those of unused models first."""
     try:
         return open_regular(path)
     except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from irloop.conversion.elements.elementwise import unary_rule
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms import openvino_forms as ov_forms
 from irloop.conversion.framework.translation import Conversion, exports, imports
@@ -15,17 +16,7 @@ from irloop.dialects.openvino import comparison as ov_comparison
 from irloop.dialects.openvino import elementwise as ov_math
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
-from irloop.graph.op import Op
 from irloop.graph.types import ElementType
-
-
-def unary(target: type[Op]) -> Callable[..., Value]:
-    """A rule that emits the same operation of OpenVINO."""
-
-    def rule(c: Conversion, op: Op, x: Value) -> Value:
-        return c(target(), x)
-
-    return rule
 
 
 def floating(c: Conversion, x: Value, build: Callable[[Value], Value]) -> Value:
@@ -40,7 +31,7 @@ def export_sigmoid(c: Conversion, op: ov.Sigmoid, x: Value) -> Value:
     return floating(c, x, lambda value: c(onnx.Sigmoid(), value))
 
 
-imports(onnx.Sigmoid)(unary(ov.Sigmoid))
+imports(onnx.Sigmoid)(unary_rule(ov.Sigmoid))
 
 
 @exports(ov.ReLU)
@@ -53,7 +44,7 @@ def export_relu(c: Conversion, op: ov.ReLU, x: Value) -> Value:
     return forms.numeric(c, onnx.Relu(), x)
 
 
-imports(onnx.Relu)(unary(ov.ReLU))
+imports(onnx.Relu)(unary_rule(ov.ReLU))
 
 
 @exports(ov.HSwish)
@@ -66,7 +57,7 @@ def export_hswish(c: Conversion, op: ov.HSwish, x: Value) -> Value:
     return floating(c, x, build)
 
 
-imports(onnx.HardSwish)(unary(ov.HSwish))
+imports(onnx.HardSwish)(unary_rule(ov.HSwish))
 
 
 @exports(ov.HSigmoid)
@@ -189,7 +180,7 @@ def export_mish(c: Conversion, op: ov.Mish, x: Value) -> Value:
     return floating(c, x, build)
 
 
-imports(onnx.Mish)(unary(ov.Mish))
+imports(onnx.Mish)(unary_rule(ov.Mish))
 
 
 @exports(ov.SoftPlus)
@@ -197,7 +188,7 @@ def export_softplus(c: Conversion, op: ov.SoftPlus, x: Value) -> Value:
     return floating(c, x, lambda value: c(onnx.Softplus(), value))
 
 
-imports(onnx.Softplus)(unary(ov.SoftPlus))
+imports(onnx.Softplus)(unary_rule(ov.SoftPlus))
 
 
 @exports(ov.SoftSign)

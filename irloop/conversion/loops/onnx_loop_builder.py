@@ -31,9 +31,6 @@ __all__ = ["OnnxLoopBuilder", "OnnxScanBuilder", "numbers_below", "reverse_axis"
 I64_SCALAR = TensorType(ElementType.I64, Shape(()))
 BOOL_SCALAR = TensorType(ElementType.BOOLEAN, Shape(()))
 
-#: The opset from which a Loop may have no state.
-STATELESS = 11
-
 #: A slice bound before the first element of every tensor.
 BEFORE_THE_START = -(2**63)
 
@@ -58,7 +55,7 @@ class OnnxLoopBuilder:
         return self.inner.parameter(name, type)
 
     def _have_a_state(self) -> None:
-        if not self._initial and self.c.opset < STATELESS:
+        if not self._initial and self.c.opset < onnx.STATELESS:
             self._unused = self.state(self.c.i64(0), I64_SCALAR, "unused")
 
     def capture(self, value: Value) -> Value:

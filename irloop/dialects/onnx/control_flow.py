@@ -27,6 +27,9 @@ __all__ = ["If", "Loop", "Scan", "Scan8"]
 #: The trip count that exporters write for "no limit".
 NO_LIMIT = 2**63 - 1
 
+#: The opset from which a Loop may have no state.
+STATELESS = 11
+
 
 class Loop(OnnxOp, type="Loop", since=1, inputs=(2, None), outputs=None):
     """Runs its body while the trip count and the condition allow (Loop-1 ... Loop-25).

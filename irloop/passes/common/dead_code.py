@@ -20,9 +20,6 @@ from irloop.passes.wire_removal import (
 
 __all__ = ["DeadCode"]
 
-#: The ai.onnx opset from which a Loop may have no state.
-STATELESS = 11
-
 
 class DeadCode(ModelPass):
     """Removes unread nodes, loop outputs, states, body parameters and body results.
@@ -47,7 +44,8 @@ class DeadCode(ModelPass):
     def run_on_model(self, model: Model) -> bool:
         # ONNX tells states from scan outputs by position, so a state keeps its output.
         self._positional = model.dialect == "onnx"
-        self._keep_a_state = self._positional and model.opsets.get("", STATELESS) < STATELESS
+        opset = model.opsets.get("", onnx.STATELESS)
+        self._keeps_a_state = self._positional and opset < onnx.STATELESS
         modified = False
         while self._sweep(model.graph):
             modified = True
@@ -84,10 +82,10 @@ class DeadCode(ModelPass):
         drop_inputs(node, rewriter)
 
     def _dead_states(self, node: Node, body: Body) -> list[Carried]:
-        """The states to remove; below opset 11 an ONNX Loop keeps its last one."""
+        """The states to remove; below opset 11 an ONNX Loop keeps at least one."""
         dead = _dead_states(node, body)
         states = [port for port in body.ports.carried if port.result != body.ports.condition]
-        if self._keep_a_state and isinstance(node.op, onnx.Loop) and len(dead) == len(states):
+        if self._keeps_a_state and isinstance(node.op, onnx.Loop) and len(dead) == len(states):
             return dead[1:]
         return dead
 
