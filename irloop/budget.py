@@ -29,8 +29,7 @@ class Budget:
     """Limits of the work on one model; None means no limit.
 
     `memory` limits a single step, in bytes; `seconds` all steps together; `operations` the steps
-    that
-    Python takes inside kernels, each about five microseconds.
+    that Python takes inside kernels, each about five microseconds.
     """
 
     memory: int | None = None

@@ -1,10 +1,8 @@
 """Explains differences of an engine that are not faults of the conversion.
 
 Reasons are tried in this order: rounding, measured against a run in double precision; OpenVINO's
-int8
-kernels; state left over from the previous inference; and hazards of the engine, by a twin of the
-model
-without them.
+int8 kernels; state left over from the previous inference; and hazards of the engine, by a twin of
+the model without them.
 """
 
 from __future__ import annotations

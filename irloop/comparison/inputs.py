@@ -79,8 +79,7 @@ class Trial:
     """One set of inputs, in the order of the first model, with a description.
 
     `idle` is set when loops shall not run, so that states rightly keep their first value. Variables
-    are
-    reset if `reset` is set, else they keep their values from the previous trial.
+    are reset if `reset` is set, else they keep their values from the previous trial.
     """
 
     label: str

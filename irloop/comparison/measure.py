@@ -104,9 +104,8 @@ class Difference:
     """The difference of two arrays of one type and shape; NaN equals NaN.
 
     `smallest` is the smallest number that would pass as both the relative and the absolute
-    tolerance;
-    `worst` is the element furthest outside the tolerance; `ulp` is None for types without a last
-    place.
+    tolerance; `worst` is the element furthest outside the tolerance; `ulp` is None for types
+    without a last place.
     """
 
     equal: bool

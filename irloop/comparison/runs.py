@@ -36,10 +36,8 @@ class Run:
     """The result of one trial in an engine: outputs, or the reason why there are none.
 
     `undefined` is set if an output has no value: the last value of a loop that never ran. Only the
-    NumPy
-    engine reports that, the iterations of loops, the branches taken, and the loops that their
-    condition
-    `stopped` before their trip count. `late` is set when time ran out.
+    NumPy engine reports that, the iterations of loops, the branches taken, and the loops that their
+    condition `stopped` before their trip count. `late` is set when time ran out.
     """
 
     outputs: list[Any] | None = None

@@ -55,9 +55,8 @@ def tried(
     """Trials for `runner`, and the results of irloop's executor for each.
 
     `model` is `runner` with all that is known about the shapes of its inputs. The sizes are the
-    first
-    for which every output is finite and not empty. Trials with other sizes follow, and trials that
-    reach branches and trip counts that the first ones did not.
+    first for which every output is finite and not empty. Trials with other sizes follow, and trials
+    that reach branches and trip counts that the first ones did not.
     """
     try:
         session = Session(runner, widen=widen)

@@ -1,8 +1,7 @@
 """Compiles a graph to a program: binds attributes, places constants, frees dead values.
 
 In the body of a loop, steps that depend on nothing that changes move to the prologue, which runs
-once
-for each execution of the loop. Nodes without readers are left out, except Assign.
+once for each execution of the loop. Nodes without readers are left out, except Assign.
 """
 
 from __future__ import annotations

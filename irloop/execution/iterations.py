@@ -59,10 +59,8 @@ class Plan:
     """The facts that are the same in every execution of a loop.
 
     `carries` are the (parameter, result) slots of the states, `growing` the result slots whose size
-    may
-    change. With `converts` a state that comes back in another element type is converted to its
-    initial
-    one. A `tame` body is known to take little memory.
+    may change. With `converts` a state that comes back in another element type is converted to its
+    initial one. A `tame` body is known to take little memory.
     """
 
     node: Node

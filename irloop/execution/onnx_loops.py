@@ -26,10 +26,8 @@ class OnnxLoop(Loop):
     """Loop-1 ... Loop-25.
 
     The specification says that a loop without `cond` ignores the condition of its body; all engines
-    obey
-    it, and so does irloop. As in ONNX Runtime, the condition that the body receives is true and has
-    the
-    rank that the body declares.
+    obey it, and so does irloop. As in ONNX Runtime, the condition that the body receives is true
+    and has the rank that the body declares.
     """
 
     def __call__(self, context: Context, *inputs: Any) -> Any:

@@ -1,9 +1,8 @@
 """A compiled graph: a flat list of bound steps over numbered slots.
 
 Slot 0 always holds None (an omitted input) and slot 1 the `Context` of the run, the first argument
-of
-control flow and state. The same steps run in two ways: `run` checks memory, time and the trace at
-every step; `sweep` only computes, for later iterations of loops whose first one has shown that
+of control flow and state. The same steps run in two ways: `run` checks memory, time and the trace
+at every step; `sweep` only computes, for later iterations of loops whose first one has shown that
 sizes are small.
 """
 
@@ -110,10 +109,8 @@ class Program:
     """Steps over slots. `template` holds the slots at the start, with constants filled in.
 
     `prologue` are the steps of a body with the same result in every iteration; `fixed` are the
-    slots
-    that keep their value through all iterations. `whole` are steps over all slices at once, `rest`
-    the
-    steps that then remain for each iteration.
+    slots that keep their value through all iterations. `whole` are steps over all slices at once,
+    `rest` the steps that then remain for each iteration.
     """
 
     inputs: tuple[int, ...]

@@ -1,8 +1,7 @@
 """Computes floating point in a wider type than the model declares.
 
 OpenVINO's CPU computes half precision in single precision with its f32 hint: an IR of f16 or bf16
-is
-usually a compressed f32 model, and its outputs are those of f32, rounded once. ONNX defines the
+is usually a compressed f32 model, and its outputs are those of f32, rounded once. ONNX defines the
 precision of every operation, and irloop follows it. Double precision for everything serves as the
 reference for the error of an engine.
 """

@@ -47,8 +47,7 @@ class Builder:
     """Appends nodes to one graph and infers each of them.
 
     Builders of bodies share `names` and `inference` with the builder of the outer graph. New nodes
-    get
-    `location` and `prefix`: set them for each source node.
+    get `location` and `prefix`: set them for each source node.
     """
 
     def __init__(

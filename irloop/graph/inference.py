@@ -158,8 +158,7 @@ class NodeArguments:
         """Make an error that names this node; the caller raises it.
 
         `kind` is "elements" where element types do not go together, and "range" where the operation
-        does
-        not have that axis, number or word.
+        does not have that axis, number or word.
         """
         return InferenceError(
             f"{self.node.op.label} {node_path(self.node)!r}: {message}",
@@ -174,8 +173,7 @@ class Inference:
     """Infers graphs and remembers the constants it found.
 
     With `tolerant`, an operation that contradicts itself gets its declared types and the error is
-    kept
-    in `errors`; otherwise the error is raised.
+    kept in `errors`; otherwise the error is raised.
     """
 
     def __init__(self, *, tolerant: bool = False) -> None:

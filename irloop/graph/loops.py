@@ -56,8 +56,7 @@ class Sliced(Record):
 
     `start` and `end` bound the range in OpenVINO's counting: a negative value v means N + 1 + v, so
     0..-1 is everything. A negative `stride` starts at the end. A Loop ignores the range: its slices
-    start
-    at an end of the axis.
+    start at an end of the axis.
     """
 
     external: int

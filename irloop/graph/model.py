@@ -152,8 +152,7 @@ class Graph:
     """Parameters, results and the nodes between them, in an executable order.
 
     The nodes form a linked list: iterating while nodes are added or removed is safe; a node added
-    after
-    the current one is still visited.
+    after the current one is still visited.
     """
 
     __slots__ = ("_first", "_last", "_size", "name", "owner", "parameters", "results")

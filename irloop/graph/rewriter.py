@@ -98,10 +98,8 @@ class Rewriter:
         """Replace every output of `old` by the value at its position and erase the node.
 
         The nodes that make the values take over the runtime information. Among those inserted by
-        this
-        rewriter, the one that makes all outputs takes the old node's name; if there are several,
-        each takes
-        the name and the number of its output. Other nodes keep their names.
+        this rewriter, the one that makes all outputs takes the old node's name; if there are
+        several, each takes the name and the number of its output. Other nodes keep their names.
 
         Raises:
             VerifyError: when the numbers of values differ.

@@ -1,13 +1,11 @@
 """The wires of a loop without port numbers, so that a pass can change them.
 
 `LoopWires.of` reads a loop node, a pass edits the lists, `LoopWires.replace` makes any loop
-operation
-of the dialect from them, numbers its ports, and replaces the old node.
+operation of the dialect from them, numbers its ports, and replaces the old node.
 
 Wires hold no copies of values. Each end of a wire is a use: the input of a node that reads the
-value,
-like any other reader. Whatever a rewriter replaces while a pass runs, in the body or outside, the
-wires lead to the new value.
+value, like any other reader. Whatever a rewriter replaces while a pass runs, in the body or
+outside, the wires lead to the new value.
 """
 
 from __future__ import annotations
@@ -81,8 +79,7 @@ class Entering:
     """An outer value and the body parameter that receives it.
 
     `port` gives the kind of wire (its positions are ignored); a state has the body value of its
-    back edge
-    in `result`.
+    back edge in `result`.
     """
 
     __slots__ = ("_ends", "_outer", "_result", "parameter", "port")
@@ -119,8 +116,7 @@ class Leaving:
     """A body value and the loop output that returns it; `port` gives the kind of wire.
 
     `state` is the state whose last value it was when the loop was read: several states may continue
-    with
-    one value.
+    with one value.
     """
 
     __slots__ = ("_ends", "_value", "output", "port", "state")
@@ -167,9 +163,8 @@ class LoopWires:
     """All wires into and out of a loop body.
 
     `trip` and `starts` are the first two inputs of a Loop, `goes_on` the body's condition,
-    `iteration` the
-    parameter that receives the iteration number, `running` the one that receives an ONNX Loop's
-    condition.
+    `iteration` the parameter that receives the iteration number, `running` the one that receives an
+    ONNX Loop's condition.
     """
 
     def __init__(self, node: Node, graph: Graph) -> None:
@@ -411,8 +406,7 @@ class LoopWires:
         """The state itself if it needs a result of its own.
 
         A result that several states share gives the first state's initial value if the loop does
-        not run; a
-        later state with an output is therefore kept apart.
+        not run; a later state with an output is therefore kept apart.
         """
         first = next((item for item in self.states if item.result is value), None)
         if state is None or state is first:

@@ -111,8 +111,7 @@ class MatchRewriter(Rewriter):
         """Make readers of the only output of `node` read `value`; its names are kept.
 
         Returns False and changes nothing if two names that must stay would collide: an input of the
-        graph, or
-        one of several outputs, cannot take over the name of an output.
+        graph, or one of several outputs, cannot take over the name of an output.
         """
         is_output = node.output.is_output
         if is_output and (_has_fixed_name(value.producer) or value.is_output):

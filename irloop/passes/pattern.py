@@ -252,8 +252,7 @@ def wrap_type(
     """Matches the output of a node of one of `types`.
 
     Without `inputs` any inputs match; with them exactly these, without omitted ones. As the root of
-    a
-    pattern it also matches a node without outputs, such as a Result.
+    a pattern it also matches a node without outputs, such as a Result.
     """
     return _WrapType(types if isinstance(types, tuple) else (types,), inputs, where)
 

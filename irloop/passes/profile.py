@@ -27,10 +27,8 @@ class PassRecord:
     """The record of one pass.
 
     `matches` counts the matches of each matcher, `nodes` the nodes of the model (bodies included)
-    before
-    and after; `seconds` excludes inference, verification and observers, except that the time of a
-    manager
-    includes everything in it.
+    before and after; `seconds` excludes inference, verification and observers, except that the time
+    of a manager includes everything in it.
     """
 
     name: str

@@ -16,8 +16,7 @@ def scalar_ranges(model: Model) -> bool:
     """Give every Range of an ONNX model scalars for bounds of shape [1]; True if anything changed.
 
     Range-11 requires scalars. ONNX Runtime accepts any single element, but rejects the model once
-    it
-    sees a constant of another rank, which a branch may have hidden before.
+    it sees a constant of another rank, which a branch may have hidden before.
     """
     if model.dialect != "onnx":
         return False

@@ -160,8 +160,7 @@ def suppressed(
     `overlap`.
 
     Only scores above `least` count (None: all candidates); the `best` boxes of a class take part,
-    and
-    `limit` of a class are kept. The order is by item, class and score.
+    and `limit` of a class are kept. The order is by item, class and score.
     """
     sizes = OnnxSizes(c)
     found = candidates(c, boxes, scores, best)

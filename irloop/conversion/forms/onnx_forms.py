@@ -198,8 +198,8 @@ def stand_in(
     """The type to compute in: `element` itself if the operation and the runtimes support it.
 
     `small` is the opset from which the operation takes 8-bit integers, `half` the same for 16-bit
-    ones
-    (None: never). bf16 is computed in f32, as runtimes do that support it; ONNX Runtime does not.
+    ones (None: never). bf16 is computed in f32, as runtimes do that support it; ONNX Runtime does
+    not.
     """
     if element in BYTES and (small is None or c.opset < small):
         return ElementType.I32
@@ -322,9 +322,8 @@ def range_(c: Conversion, start: Value, limit: Value, delta: Value) -> Value:
     """Range: numbers from `start` to before `limit`, scalars of one type, in steps of `delta`.
 
     For known shapes ONNX Runtime's shape inference keeps i64 through a Cast, and then rejects a
-    Range
-    whose other bounds have another type. Integers are therefore counted in i64, and a float goes
-    through a Sum of one operand, which that inference does not follow.
+    Range whose other bounds have another type. Integers are therefore counted in i64, and a float
+    goes through a Sum of one operand, which that inference does not follow.
     """
     element, bounds = element_of(start), (start, limit, delta)
     if c.opset < 11 and element.is_integer and c.constant_of(delta) == 1:

@@ -125,8 +125,7 @@ def _reshaped_of_any_size(c: Conversion, value: Value, pattern: Value) -> Value:
 
     Given a value of n elements and a pattern of three numbers; result:
     Reshape(Expand(Reshape(value, [-1, 1, 1]), [n, k, k]), pattern), where k is 0 without elements
-    and 1
-    otherwise. A -1 in the pattern is 0 without elements.
+    and 1 otherwise. A -1 in the pattern is 0 without elements.
     """
     rank = shape_of(pattern).count()
     if rank is None:

@@ -210,8 +210,7 @@ class Conversion(Builder):
         """Translate the nodes of `source` into this graph.
 
         `parameters` are the target values of the parameters of `source`; returns the target values
-        of
-        its results. The caller makes the parameters and results themselves.
+        of its results. The caller makes the parameters and results themselves.
 
         Raises:
             RefusedError: when a result is a sequence or an optional.

@@ -3,8 +3,7 @@
 A pass is correct if its result has the same meaning. Its result may still have a form that OpenVINO
 2026.4 computes wrongly or refuses, although it ran the source: a slice without readers, a condition
 that became constant. The passes here rewrite such loops. A loop that had the form before any pass
-ran
-is mostly left as it is: the user asked for other changes.
+ran is mostly left as it is: the user asked for other changes.
 """
 
 from __future__ import annotations

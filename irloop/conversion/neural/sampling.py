@@ -143,8 +143,7 @@ class _Sampler:
         """The channels of each element as a row, [N * P, C].
 
         A Gather with batch_dims would be shorter, but for few elements the CPU plugin computes it
-        wrong or
-        crashes (2026.4).
+        wrong or crashes (2026.4).
         """
         c, rank = self.c, 2 + self.axes
         last = forms.transpose(c, self.data, [0, *range(2, rank), 1])

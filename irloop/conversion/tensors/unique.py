@@ -48,8 +48,7 @@ class _Groups:
     """Groups equal slices of an axis by comparing every slice with every other.
 
     The first equal slice names the group. Groups are numbered by value (the first difference
-    between
-    slices decides), or by first position if the order is to be kept.
+    between slices decides), or by first position if the order is to be kept.
     """
 
     def __init__(self, c: Conversion, data: Value, axis: int, in_order: bool) -> None:
