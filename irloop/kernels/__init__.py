@@ -1,4 +1,4 @@
-"""The numbers: pure NumPy functions, arrays in and arrays out, no graph types.
+"""The kernels: pure NumPy functions from arrays to arrays, without graph types.
 
 A family is imported when it is first used (``kernels.elementwise.add``), so that reading and
 validating a model never loads NumPy.

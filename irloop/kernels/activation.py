@@ -1,6 +1,7 @@
-"""Activation functions. One float array in, the same element type out.
+"""Activation functions: one float array in, an array of the same element type out.
 
-16-bit types are computed in f32 and rounded once, as the runtimes do (`staged_softmax` apart).
+16-bit floats are computed in f32 and rounded once at the end, as the runtimes do. Only
+`staged_softmax` rounds after each step.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def sigmoid(x: Array) -> Any:
 
 @floating
 def softplus(x: Array) -> Any:
-    """log(1 + exp(x)), which does not overflow."""
+    """log(1 + exp(x)), computed without overflow."""
     return np.logaddexp(x, scalar(0, x.dtype))
 
 
@@ -107,7 +108,7 @@ def swish(x: Array, beta: Array | None = None) -> Any:
 
 
 def swiglu(alpha: float) -> Function:
-    """swish(gate) with `alpha` as its factor, times the second operand."""
+    """swish(gate, alpha) * x for the two operands gate and x."""
 
     @floating
     def apply(gate: Array, x: Array) -> Any:
@@ -172,7 +173,7 @@ def hard_sigmoid(x: Array, alpha: Array, beta: Array) -> Any:
 
 
 def with_scalars(function: Function, *values: float) -> Function:
-    """`function` with the operands behind the first given as numbers."""
+    """Return `function` of x alone, with its other operands fixed to the given numbers."""
 
     def apply(x: Array) -> Any:
         return function(x, *(scalar(value, x.dtype) for value in values))
@@ -197,7 +198,7 @@ def prelu(x: Array, slope: Array) -> Any:
 
 
 def prelu_channel(x: Array, slope: Array) -> Any:
-    """`prelu` whose one-dimensional slope of more than one element belongs to axis 1."""
+    """`prelu`, except that a one-dimensional slope with more than one element applies to axis 1."""
     if slope.ndim == 1 and slope.size != 1 and x.ndim > 1:
         slope = slope.reshape((slope.size,) + (1,) * (x.ndim - 2))
     return prelu(x, slope)
@@ -234,7 +235,7 @@ def _bound(value: float, dtype: np.dtype[Any]) -> Array:
 
 
 def clamp(low: float, high: float) -> Function:
-    """min(max(x, low), high); for integers low is rounded up and high down."""
+    """min(max(x, low), high); for integers, low is rounded up and high is rounded down."""
 
     @lru_cache(maxsize=16)
     def bounds(dtype: np.dtype[Any]) -> tuple[Array, Array]:
@@ -252,7 +253,7 @@ def clamp(low: float, high: float) -> Function:
 
 
 def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Any:
-    """min(max(x, low), high) where a bound may be absent."""
+    """min(max(x, low), high); either bound may be missing."""
     if low is not None:
         x = np.maximum(x, low.reshape(()))
     return x if high is None else np.minimum(x, high.reshape(()))
@@ -272,9 +273,9 @@ def softmax(axis: int) -> Function:
 
 
 def staged_softmax(axis: int) -> Function:
-    """`softmax` as the function that ONNX defines it by: 16-bit floats are rounded on the way.
+    """Softmax as ONNX's function body computes it: 16-bit floats are rounded after every step.
 
-    The differences, their powers, the sum and the quotient each are.
+    The steps are the differences from the maximum, their powers, the sum and the quotient.
     """
     whole = softmax(axis)
 
@@ -290,10 +291,11 @@ def staged_softmax(axis: int) -> Function:
 
 
 def _narrow_sum(x: Array) -> Array:
-    """The sum along the last axis of 16-bit floats.
+    """Sum 16-bit floats along the last axis, with the accuracy of NumPy's own sum.
 
-    As NumPy sums floats: f16 in f32, other types in halves, so that no long sum stands still
-    where one more number is less than half a unit in its last place.
+    f16 is summed in f32. Other types are summed pairwise: adding one number after the other would
+    stop growing as soon as the total is so large that the next number is less than half a unit in
+    its last place.
     """
     if x.dtype == np.float16:
         total: Array = np.add.reduce(np.ascontiguousarray(x), axis=-1)
@@ -332,10 +334,10 @@ def hardmax(axis: int) -> Function:
 
 
 def per_row(function: Function, axis: int) -> Function:
-    """`function` of the rows of a matrix, where the dimensions from `axis` on are one row."""
+    """Apply `function` to the rows of a matrix; the dimensions from `axis` on form one row."""
 
     def apply(x: Array) -> Any:
-        # An axis equal to the rank is allowed: then each element is a row of its own.
+        # # An axis equal to the rank is allowed: then each element is a row.
         start = axis + x.ndim if axis < 0 else axis
         rows = math.prod(x.shape[:start])
         return function(x.reshape(rows, math.prod(x.shape[start:]))).reshape(x.shape)
@@ -344,7 +346,7 @@ def per_row(function: Function, axis: int) -> Function:
 
 
 def grn(bias: float) -> Function:
-    """x divided by the Euclidean norm over axis 1, `bias` added under the root."""
+    """x / sqrt(sum of x * x over axis 1 + bias)."""
 
     @floating
     def apply(x: Array) -> Any:

@@ -1,6 +1,6 @@
-"""Attention of ONNX with caches, masks and windows; rotary embeddings; linear attention.
+"""ONNX attention with caches, masks and windows; rotary embeddings; linear attention.
 
-As in the function that the standard defines, 16-bit floats are rounded after each operation.
+16-bit floats are rounded after each operation, as in the function body in the ONNX standard.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """How queries attend to keys.
+    """Settings of an attention operation.
 
-    Numbers of heads are 0 for data of four dimensions; windows are -1 for no bound. `mode`
-    says what the fourth output holds: 0 the scores, 1 after the soft cap, 2 after the bias,
-    3 after softmax.
+    The head counts are 0 for four-dimensional data, which has an axis of heads already. `left` and
+    `right` bound the window of keys around a query; -1 means no bound. `mode` selects the fourth
+    output: the scores (0), the scores after the soft cap (1), after the bias (2) or after softmax
+    (3).
     """
 
     causal: bool = False
@@ -41,7 +42,7 @@ class Attention:
 
 
 def _split_heads(x: Array, heads: int) -> Array:
-    """[B, S, heads * D] -> [B, heads, S, D]; four dimensions stay."""
+    """[B, S, heads * D] -> [B, heads, S, D]; four-dimensional data is returned unchanged."""
     if x.ndim == 4:
         return x
     return x.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
@@ -57,7 +58,10 @@ def _product(left: Array, right: Array, dtype: np.dtype[Any]) -> Any:
 
 
 def _seen(how: Attention, queries: int, keys: int, offset: Any) -> Array | None:
-    """Which keys a query sees by its place; `offset` is the place of the first query."""
+    """Mask [queries, keys] of the keys that each query may attend to, by position; None: all keys.
+
+    `offset` is the position of the first query.
+    """
     if not how.causal and how.left < 0 and how.right < 0:
         return None
     distance = np.arange(queries)[:, None] + offset - np.arange(keys)
@@ -79,7 +83,9 @@ def _bias(
     past: int,
     lengths: Array | None,
 ) -> Array | None:
-    """What is added to the scores: the mask, and minus infinity where a key is not seen."""
+    """The term added to the scores: the mask, and minus infinity for keys that must not be
+    attended.
+    """
     queries, keys = shape
     bias: Array | None = None
     if mask is not None:
@@ -106,10 +112,10 @@ _SOFTMAX = staged_softmax(-1)
 
 
 def attention(how: Attention) -> Function:
-    """Queries, keys, values, mask, past keys, past values, numbers of valid keys.
+    """Attention over query, key, value, mask, past key, past value and the valid key lengths.
 
-    Gives the attended values, present keys and values, and what `how.mode` says. Heads of keys
-    are shared by as many heads of queries as there are times as many.
+    Returns the result, the present keys, the present values and the output that `how.mode` selects.
+    With fewer key heads than query heads, each key head serves a group of query heads.
     """
 
     def apply(
@@ -160,7 +166,7 @@ def _attended(
     precision = dtype if how.precision is None else how.precision
     shares = _SOFTMAX(scores.astype(precision, copy=False)).astype(dtype, copy=False)
     if bias is not None:
-        # A query that sees no key at all gets zeros.
+        # A query that may attend to no key at all gets zeros.
         blind = np.isneginf(bias.max(axis=-1, keepdims=True))
         shares = np.where(blind, dtype.type(0), shares)
     stages.append(shares)
@@ -168,10 +174,10 @@ def _attended(
 
 
 def rotary_embedding(*, interleaved: bool, size: int, heads: int) -> Function:
-    """Pairs of elements of [B, H, S, D] or [B, S, H * D] turned by the angle of their place.
+    """Rotate pairs of elements of [B, H, S, D] or [B, S, H * D] by the angle of their position.
 
-    `size` is how many elements of a head are turned (0: all); pairs are neighbours when
-    `interleaved`, else half of them apart.
+    `size` is the number of elements of a head to rotate (0: all). With `interleaved` a pair is two
+    neighbours; without it, the partners are half of the rotated elements apart.
     """
 
     def apply(x: Array, cosines: Array, sines: Array, places: Array | None = None) -> Any:
@@ -198,9 +204,9 @@ def rotary_embedding(*, interleaved: bool, size: int, heads: int) -> Function:
 
 
 def linear_attention(*, rule: str, query_heads: int, key_heads: int, scale: float) -> Function:
-    """A state [B, heads, D, E] that each step decays, corrects, adds to and reads.
+    """Linear attention: each step decays, corrects, updates and reads a state [B, heads, D, E].
 
-    Queries, keys and values are [B, T, heads * size]; gives values and the last state.
+    Queries, keys and values are [B, T, heads * size]. Returns the outputs and the last state.
     """
     gated, corrected = rule.startswith("gated"), rule.endswith("delta")
 

@@ -1,6 +1,6 @@
-"""Bounds of slices and sizes of parts.
+"""Bounds of slices and sizes of chunks.
 
-Plain integers, no NumPy: inference uses the same arithmetic as the kernels.
+This module uses plain integers and no NumPy, so that shape inference can share it with the kernels.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ __all__ = ["bounded", "chunks", "cropped"]
 
 
 def bounded(start: int | None, end: int | None, step: int, dim: int) -> slice:
-    """A slice of an axis with bounds clamped as both dialects clamp them.
+    """A Python slice of an axis whose bounds are clamped as both dialects clamp them.
 
-    Backwards from before the first element is from the first element; Python takes none.
+    With a negative step, a start before the first element is clamped to the first element; a Python
+    slice would be empty.
     """
     if step < 0 and start is not None and start < -dim:
         start = 0
@@ -19,15 +20,15 @@ def bounded(start: int | None, end: int | None, step: int, dim: int) -> slice:
 
 
 def chunks(dim: int, count: int) -> tuple[int, ...]:
-    """The sizes of `count` parts of an axis, equal but for the last ones."""
+    """Sizes of `count` chunks of an axis; all are equal, but the last ones may be smaller."""
     chunk = -(-dim // count)
     return tuple(max(0, min(chunk, dim - chunk * part)) for part in range(count))
 
 
 def cropped(size: int, wanted: int) -> tuple[int, int]:
-    """What is added (or, negative, cut off) at both ends around the centre of an axis.
+    """How much to pad (or, if negative, to crop) at each end to centre an axis in the wanted size.
 
-    An odd element is added or cut at the end.
+    An odd element is padded or cropped at the end.
     """
     missing = wanted - size
     begin = missing // 2 if missing > 0 else -(-missing // 2)

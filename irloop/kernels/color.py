@@ -1,4 +1,4 @@
-"""Images of luminance and chrominance (YUV 4:2:0) as red, green and blue."""
+"""Conversion of YUV 4:2:0 images (luminance and chrominance) to RGB or BGR."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["FACTORS", "OFFSETS", "Array", "Function", "i420", "nv12"]
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
-#: What Y - 16, U - 128 and V - 128 add to red, green and blue (ITU-R BT.601, limited range).
+#: Factors of Y - 16, U - 128 and V - 128 in red, green and blue (ITU-R BT.601, limited range).
 FACTORS = ((1.164, 0.0, 1.596), (1.164, -0.391, -0.813), (1.164, 2.018, 0.0))
 OFFSETS = (16.0, 128.0, 128.0)
 
@@ -28,15 +28,17 @@ def _coloured(luma: Array, blue: Array, red: Array, *, reverse: bool) -> Any:
     channels = [y * np.float32(a) + u * np.float32(b) + v * np.float32(c) for a, b, c in rows]
     result = np.concatenate(channels, axis=-1)
     if luma.dtype.kind in "iu":
-        # Halves are rounded away from zero; below zero the bound is what counts.
+        # Halves are rounded away from zero; negative values need no care, because they are clamped
+        # to 0.
         result = np.floor(result + np.float32(0.5))
     return np.clip(result, 0, 255).astype(luma.dtype)
 
 
 def nv12(*, reverse: bool) -> Function:
-    """Y above interleaved U and V [N, 3H/2, W, 1], or Y and UV [N, H/2, W/2, 2], as RGB.
+    """NV12 to RGB: one plane [N, 3H/2, W, 1] with Y above interleaved UV, or Y and UV [N, H/2, W/2,
+    2].
 
-    `reverse` gives blue, green and red.
+    With `reverse` the result is BGR.
     """
 
     def apply(luma: Array, pairs: Array | None = None) -> Any:
@@ -51,9 +53,9 @@ def nv12(*, reverse: bool) -> Function:
 
 
 def i420(*, reverse: bool) -> Function:
-    """Y above U above V [N, 3H/2, W, 1], or the three planes apart, as RGB.
+    """I420 to RGB: one plane [N, 3H/2, W, 1] with Y above U above V, or three separate planes.
 
-    `reverse` gives blue, green and red.
+    With `reverse` the result is BGR.
     """
 
     def apply(luma: Array, blue: Array | None = None, red: Array | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""Comparisons, logic, selection and operations on bits."""
+"""Comparisons, logical operations, selection and bitwise operations."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ select: Function = np.where
 
 
 def select_pdpd(axis: int) -> Function:
-    """`select` with condition and first choice aligned at `axis` of the second choice."""
+    """`select` with the condition and the first choice aligned to the second choice at `axis`."""
 
     def aligned(condition: Array, then: Array, otherwise: Array) -> Any:
         rank = otherwise.ndim
@@ -67,7 +67,7 @@ def select_pdpd(axis: int) -> Function:
 
 
 def is_inf(*, negative: bool, positive: bool) -> Function:
-    """A test for the infinities of the chosen signs."""
+    """Test for infinities of the chosen signs."""
     if negative and positive:
         return np.isinf
     if positive:
@@ -94,14 +94,16 @@ def _outside(left: Array, right: Array) -> Array:
 
 
 def shift_left(left: Array, right: Array) -> Any:
-    """Bits moved up; all of them leave the number where the amount is its width or negative."""
+    """Left shift; the result is 0 if the amount is negative or at least the bit width."""
     outside = _outside(left, right)
     amount = np.where(outside, 0, right).astype(left.dtype)
     return np.where(outside, np.zeros((), left.dtype), np.left_shift(left, amount))
 
 
 def shift_right(left: Array, right: Array) -> Any:
-    """Bits moved down, the sign copied; by the width or a negative amount only the sign stays."""
+    """Arithmetic right shift; a negative amount, or one of at least the bit width, leaves only the
+    sign.
+    """
     widest = left.dtype.itemsize * 8 - 1
     amount = np.where(_outside(left, right), widest, right).astype(left.dtype)
     shifted = np.right_shift(left, amount)

@@ -27,7 +27,7 @@ __all__ = [
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
-#: What OpenVINO converts numbers to by way of f16.
+#: Types to which OpenVINO converts by way of f16.
 _THROUGH_HALF = frozenset(map(np.dtype, (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2)))
 
 _SMALL_FLOATS = frozenset(
@@ -45,7 +45,7 @@ _SMALL_INTEGERS = frozenset(
     np.dtype(kind) for kind in (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2)
 )
 
-#: What the 16 codes of nf4 stand for (Dettmers et al., "QLoRA", 2023, appendix E).
+#: Values of the 16 nf4 codes (Dettmers et al., "QLoRA", 2023, appendix E).
 _NF4_VALUES = (
     -1.0,
     -0.6961928009986877,
@@ -67,12 +67,12 @@ _NF4_VALUES = (
 
 
 def from_nf4(codes: Array) -> Array:
-    """The numbers of nf4 codes in f32."""
+    """The f32 values of nf4 codes."""
     return np.array(_NF4_VALUES, dtype=np.float32)[codes]
 
 
 def decoding_nf4(function: Function) -> Function:
-    """`function` whose first operand comes as nf4 codes."""
+    """Return `function` with its first operand decoded from nf4 codes."""
 
     def apply(codes: Array, *others: Array) -> Any:
         return function(from_nf4(codes), *others)
@@ -81,12 +81,12 @@ def decoding_nf4(function: Function) -> Function:
 
 
 def identity(x: Any) -> Any:
-    """The operand itself."""
+    """Return the operand itself."""
     return x
 
 
 def is_small_float(dtype: np.dtype[Any]) -> bool:
-    """True for the 4 and 8 bit floating-point types."""
+    """True for 4-bit and 8-bit floating-point types."""
     return dtype in _SMALL_FLOATS
 
 
@@ -103,13 +103,14 @@ def cast(
     round_mode: str = "nearest",
     through_half: bool = False,
 ) -> Function:
-    """A conversion to `dtype`.
+    """Conversion to `dtype`.
 
-    Floats truncate toward zero when they become integers, integers wrap, anything becomes
-    boolean by comparison with 0. With `saturate` a number too large for a 4 or 8 bit float
-    becomes its largest number; without, infinity or NaN as the type has it. `round_mode` (up,
-    down, nearest) is for the type of powers of two, float8_e8m0. With `through_half` a number
-    is rounded to f16 before it is rounded to an 8-bit float, as OpenVINO does.
+    Floats are truncated toward zero when they become integers, integers wrap around, and everything
+    becomes boolean by comparison with 0. With `saturate`, a number too large for a 4-bit or 8-bit
+    float becomes the largest number of that type; without it, infinity or NaN, whichever the type
+    has. `round_mode` (up, down, nearest) applies to float8_e8m0, the type of powers of two. With
+    `through_half` a number is rounded to f16 before it is rounded to an 8-bit float, as OpenVINO
+    does.
     """
     if dtype == np.dtype(object):
         return _to_string
@@ -181,7 +182,7 @@ def _to_power_of_two(dtype: np.dtype[Any], saturate: bool, round_mode: str) -> F
             elif round_mode == "nearest":
                 exponent = exponent + (fraction >= 0.75)
             codes = exponent + 127
-            # Code 255 is NaN: a number too large ends there or, saturated, one below.
+            # Code 255 is NaN: a number too large becomes NaN or, with `saturate`, code 254.
             codes = np.where(wide == 0, 0, np.clip(codes, 0, 254 if saturate else 255))
             codes = np.where(np.isinf(wide), 254 if saturate else 255, codes)
             codes = np.where(np.isnan(wide), 255, codes)
@@ -191,12 +192,12 @@ def _to_power_of_two(dtype: np.dtype[Any], saturate: bool, round_mode: str) -> F
 
 
 def to_bit(x: Array) -> Any:
-    """1 where x is not 0, one bit an item of uint8."""
+    """1 where x is not 0; each uint8 item of the result holds one bit."""
     return cast(np.dtype(np.bool_))(x).astype(np.uint8)
 
 
 def cast_like(**options: Any) -> Function:
-    """As `cast` with the same options to the element type of the second operand."""
+    """`cast` to the element type of the second operand, with the same options."""
 
     def apply(x: Array, like: Array) -> Any:
         return cast(like.dtype, **options)(x)
@@ -205,7 +206,7 @@ def cast_like(**options: Any) -> Function:
 
 
 def promote(u64_target: np.dtype[Any], *, pytorch_scalars: bool) -> Function:
-    """Both operands in their common element type by the rules of ConvertPromoteTypes-14."""
+    """Convert both operands to their common element type by the rules of ConvertPromoteTypes-14."""
 
     def apply(left: Array, right: Array) -> tuple[Any, Any]:
         common = _common(left, right, u64_target, pytorch_scalars)
@@ -243,7 +244,7 @@ def _common(
 
 
 def fake_convert(dtype: np.dtype[Any]) -> Function:
-    """(round(x * scale - shift) + shift) / scale, rounded to the small float `dtype`."""
+    """(round(x * scale - shift) + shift) / scale, where `round` rounds to the type `dtype`."""
     convert = cast(dtype, saturate=True, through_half=True)
 
     def apply(x: Array, scale: Array, shift: Array | None = None) -> Any:
@@ -257,7 +258,7 @@ def fake_convert(dtype: np.dtype[Any]) -> Function:
 
 
 def bit_cast(dtype: np.dtype[Any]) -> Function:
-    """The same bits read as `dtype`, which is as wide as the operand's type."""
+    """Reinterpret the bits as `dtype`, which must be as wide as the operand's type."""
 
     def apply(x: Array) -> Any:
         return np.ascontiguousarray(x).view(dtype).reshape(x.shape)

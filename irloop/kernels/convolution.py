@@ -1,7 +1,7 @@
-"""Convolutions of any number of spatial axes by strided views and matrix products.
+"""Convolution over any number of spatial axes, by strided views and matrix products.
 
-Data is [N, C, spatial...]. Narrow floats are summed in f32. No loop runs over pixels: a
-convolution is one matrix product for each group and item, its transpose one product and one
+Data is [N, C, spatial...]. Narrow floats are summed in f32. No loop runs over pixels: a convolution
+is one matrix product for each group and item; a transposed convolution is one product, and one
 addition for each position of the kernel.
 """
 
@@ -36,13 +36,14 @@ __all__ = [
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
-#: Larger column matrices are made item by item: they are kernel-size times the data.
+#: Column matrices above this size are built one item at a time: they are kernel-size times the
+#: data.
 _COLUMN_LIMIT = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
 class WindowOptions:
-    """A `Window` whose kernel size is known only when the filter is seen."""
+    """Options of a `Window` whose kernel size is known only from the filter."""
 
     strides: tuple[int, ...] = ()
     dilations: tuple[int, ...] = ()
@@ -51,7 +52,7 @@ class WindowOptions:
     auto_pad: str = "explicit"
 
     def window(self, kernel: Sequence[int]) -> Window:
-        """The window of a kernel of this size."""
+        """The window with a kernel of this size."""
         return Window.of(
             kernel,
             self.strides,
@@ -63,7 +64,7 @@ class WindowOptions:
 
 
 def padded(x: Array, pads: Sequence[tuple[int, int]], value: Any = 0) -> Array:
-    """`x` with its spatial axes padded by `value`; negative padding crops."""
+    """Pad the spatial axes of `x` with `value`; negative padding crops."""
     if not any(begin or end for begin, end in pads):
         return x
     crop = tuple(slice(max(-begin, 0), -max(-end, 0) or None) for begin, end in pads)
@@ -92,7 +93,7 @@ def windows(x: Array, window: Window, counts: Sequence[int]) -> Array:
 
 
 def _correlate(x: Array, w: Array, window: Window, groups: int, fill: Any = 0) -> Any:
-    """Convolution of data [N, C, ...] and filters [O, C/groups, ...] in their own type."""
+    """Convolve data [N, C, ...] with filters [O, C/groups, ...], computing in their own type."""
     sizes = x.shape[2:]
     axes = range(len(sizes))
     counts = [max(window.outputs(axis, size), 0) for axis, size in zip(axes, sizes, strict=True)]
@@ -127,8 +128,8 @@ def convolution(
 ) -> Function:
     """Convolution of data [N, C, ...] with filters and an optional bias [O].
 
-    Filters are [O, C/groups, ...], or [G, O/G, C/G, ...] with `grouped_filter`, where the
-    number of groups is that of the filter.
+    Filters are [O, C/groups, ...]. With `grouped_filter` they are [G, O/G, C/G, ...], and the first
+    dimension gives the number of groups.
     """
 
     def apply(x: Array, w: Array, bias: Array | None = None) -> Any:
@@ -143,10 +144,10 @@ def convolution(
 
 
 def binary_signs(w: Array) -> Array:
-    """One-bit filter weights as -1 and 1, the bits of each byte in reverse order.
+    """One-bit filter weights as -1 and 1, read from the lowest bit of each byte up.
 
-    The file packs the first weight into the lowest bit of a byte, other than a constant's
-    elements, which start at the highest.
+    Ordinary one-bit constants are packed from the highest bit down; a filter of this operation is
+    packed from the lowest bit up.
     """
     codes = w.reshape(-1)
     whole = np.zeros(-(-codes.size // 8) * 8, dtype=np.uint8)
@@ -157,7 +158,7 @@ def binary_signs(w: Array) -> Array:
 
 
 def binary(options: WindowOptions, pad_value: float) -> Function:
-    """Convolution of {0, 1} data with one-bit filters, both read as {-1, 1}.
+    """Convolution of {0, 1} data with one-bit filters, where 0 counts as -1 in both.
 
     Padding contributes `pad_value` itself.
     """
@@ -180,11 +181,11 @@ def transposed(
     output_shape: Sequence[int] = (),
     placement: Callable[[int, int, int, Window, int | None], tuple[int, int]],
 ) -> Function:
-    """The transpose of a convolution: data [N, I, ...], filters [I, O/groups, ...].
+    """Transposed convolution: data [N, I, ...], filters [I, O/groups, ...].
 
     With `grouped_filter` filters are [G, I/G, O/G, ...]. `placement(axis, size, extra, window,
-    wanted)` gives how many elements are cropped at the beginning of an axis and how many
-    remain; `wanted` is the size in `output_shape` or `shape`, or None.
+    wanted)` returns how many elements are cropped at the beginning of an axis and how many remain;
+    `wanted` is the size given by `output_shape` or `shape`, or None.
     """
 
     def apply(x: Array, w: Array, bias: Array | None = None, shape: Array | None = None) -> Any:
@@ -211,7 +212,7 @@ def transposed(
 
 
 def _spread(x: Array, w: Array, window: Window, groups: int) -> Array:
-    """Each element times the filter, added up where the copies overlap, nothing cropped."""
+    """Multiply each element by the filter and add up the overlapping copies, without cropping."""
     items, channels = x.shape[:2]
     sizes = x.shape[2:]
     depth = channels // groups
@@ -246,10 +247,10 @@ def _spread(x: Array, w: Array, window: Window, groups: int) -> Array:
 
 
 def causal_with_state(activation: str) -> Function:
-    """Depthwise convolution along the last axis that continues from the state before.
+    """Depthwise convolution along the last axis that starts from a saved state.
 
-    Data [N, C, L], filters [C, 1, K], optional bias [C] and state [N, C, K-1] (zeros when
-    missing); gives the output [N, C, L] and the new state, the last K-1 elements seen.
+    Takes data [N, C, L], filters [C, 1, K], an optional bias [C] and a state [N, C, K-1] (zeros
+    when missing). Returns the output [N, C, L] and the new state: the last K-1 elements.
     """
 
     def apply(

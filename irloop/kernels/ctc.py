@@ -1,6 +1,7 @@
 """Connectionist temporal classification: greedy decoding and the loss.
 
-Time is the only loop, and only of the loss: each step depends on the one before.
+Everything is vectorised, except that the loss loops over time, because each step needs the previous
+one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Function = Callable[..., Any]
 
 
 def _packed(labels: Array, kept: Array) -> tuple[Array, Array]:
-    """What is kept of each row [N, T] moved to its front, -1 behind it; and the counts."""
+    """Move the kept labels of each row [N, T] to its front, pad with -1, and count them."""
     order = np.argsort(~kept, axis=1, kind="stable")
     counts = kept.sum(axis=1)
     front = np.arange(labels.shape[1]) < counts[:, None]
@@ -28,7 +29,7 @@ def _packed(labels: Array, kept: Array) -> tuple[Array, Array]:
 
 
 def _repeats(labels: Array) -> Array:
-    """True for the elements of each row that are equal to the one before."""
+    """True for the elements of each row that equal their predecessor."""
     found = np.zeros(labels.shape, bool)
     found[:, 1:] = labels[:, 1:] == labels[:, :-1]
     return found
@@ -40,10 +41,10 @@ def _decoded(labels: Array, valid: Array, blank: int, merge: bool) -> tuple[Arra
 
 
 def greedy(*, merge: bool) -> Function:
-    """Scores [T, N, C] and a mask [T, N] to classes [N, T, 1, 1], -1 behind the last.
+    """Greedy decoding: scores [T, N, C] and a mask [T, N] to classes [N, T, 1, 1], padded with -1.
 
-    A sequence ends at the first 0 of its mask. The last class is the blank; with `merge` a
-    class that the frame before had too is left out.
+    A sequence ends at the first 0 of its mask. The last class is the blank. With `merge` a class
+    that repeats the class of the previous frame is dropped.
     """
 
     def apply(data: Array, mask: Array) -> Any:
@@ -56,7 +57,7 @@ def greedy(*, merge: bool) -> Function:
 
 
 def greedy_by_length(classes: np.dtype[Any], lengths: np.dtype[Any], *, merge: bool) -> Function:
-    """Scores [N, T, C], lengths [N] and a blank to classes [N, T] and their numbers [N]."""
+    """Greedy decoding: scores [N, T, C], lengths [N], blank to classes [N, T] and counts [N]."""
 
     def apply(data: Array, length: Array, blank: Array | None = None) -> tuple[Array, Array]:
         none = data.shape[2] - 1 if blank is None else int(blank.reshape(-1)[0])
@@ -68,7 +69,7 @@ def greedy_by_length(classes: np.dtype[Any], lengths: np.dtype[Any], *, merge: b
 
 
 def _targets(labels: Array, length: Array, *, collapse: bool, unique: bool) -> tuple[Array, Array]:
-    """The labels [N, L] of each item without repeated ones, and their numbers [N]."""
+    """The labels [N, L] of each item without repeated ones, and their counts [N]."""
     kept = np.arange(labels.shape[1]) < length[:, None]
     if unique:
         same = labels[:, :, None] == labels[:, None, :]
@@ -85,11 +86,11 @@ def _shifted(paths: Array, by: int) -> Array:
 
 
 def loss(*, collapse: bool, merge: bool, unique: bool) -> Function:
-    """Logits [N, T, C], lengths, labels [N, L], their lengths and a blank to losses [N].
+    """CTC loss: logits [N, T, C], lengths, labels [N, L], their lengths and a blank to losses [N].
 
-    With `collapse` repeated labels count once, with `unique` labels that came before do not
-    count. With `merge` equal classes of neighbouring frames are one label, as in CTC; without
-    it every frame that is not blank is a label of its own.
+    With `collapse`, neighbouring equal labels count once; with `unique`, every label counts once.
+    With `merge`, equal classes of neighbouring frames are one label, as in CTC; without it, every
+    frame that is not blank is a label of its own.
     """
 
     def apply(
@@ -101,7 +102,7 @@ def loss(*, collapse: bool, merge: bool, unique: bool) -> Function:
     ) -> Any:
         none = logits.shape[2] - 1 if blank is None else int(blank.reshape(-1)[0])
         target, counts = _targets(labels, label_length, collapse=collapse, unique=unique)
-        # Blanks and labels take turns: [N, 2 L + 1].
+        # Blanks and labels alternate: [N, 2 L + 1].
         states = np.full((len(target), 2 * target.shape[1] + 1), none, dtype=np.int64)
         states[:, 1::2] = np.where(target < 0, none, target)
         is_label = np.arange(states.shape[1]) % 2 == 1

@@ -1,4 +1,4 @@
-"""Deformable convolution: each element of a window is read where an offset moves it."""
+"""Deformable convolution: an offset moves the position where each element of a window is read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["base_places", "deformable"]
 
 
 def base_places(window: Window, sizes: Sequence[int]) -> Array:
-    """[kernel elements, windows, axes]: where a window's elements stand without an offset."""
+    """Positions of the window elements without offsets: [kernel elements, windows, axes]."""
     rank = len(sizes)
     grid = np.zeros((*window.kernel, *(window.outputs(at, n) for at, n in enumerate(sizes)), rank))
     for axis, size in enumerate(sizes):
@@ -30,9 +30,10 @@ def base_places(window: Window, sizes: Sequence[int]) -> Array:
 
 
 def _corners(place: Array, size: int, *, blend: bool) -> list[tuple[Array, Array]]:
-    """Index and weight of the two elements around each place on one axis."""
+    """Index and weight of the two elements around each position on one axis."""
     if not blend:
-        # Outside counts as 0, inside the last element goes on up to the border.
+        # Positions outside count as 0; between the last element and the border the last element
+        # holds.
         outside = (place < 0) | (place >= size)
         place = np.clip(place, 0, size - 1)
         scale = np.where(outside, 0.0, 1.0).astype(place.dtype)
@@ -49,10 +50,12 @@ def _corners(place: Array, size: int, *, blend: bool) -> list[tuple[Array, Array
 
 
 def deformable(options: WindowOptions, groups: int, offset_groups: int, *, blend: bool) -> Function:
-    """Data [N, C, ...], filters [O, C/groups, ...], offsets [N, offset_groups*K*r, out...].
+    """Deformable convolution of [N, C, ...] with filters [O, C/groups, ...] and offsets.
 
-    Optional mask [N, offset_groups*K, out...] and bias [O]. With `blend` elements outside of
-    the data are zeros that are mixed in; without it the border goes on up to its edge.
+    The offsets are [N, offset_groups*K*r, out...]; a mask [N, offset_groups*K, out...] and a bias
+    [O] are optional. With `blend`, elements outside the data are zeros that take part in the
+    interpolation; without it, the border elements are repeated up to the border, and positions
+    beyond it give 0.
     """
 
     def apply(

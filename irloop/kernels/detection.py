@@ -1,6 +1,6 @@
-"""DetectionOutput: boxes decoded from priors, the best of each class kept (SSD).
+"""DetectionOutput (SSD): decode boxes from priors and keep the best boxes of each class.
 
-The loops run over items, classes and the boxes that are kept.
+The loops run over items, classes and kept boxes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """How boxes are decoded and chosen; limits of -1 are none."""
+    """Settings for decoding and choosing boxes; a limit of -1 means no limit."""
 
     background: int
     best: int
@@ -40,7 +40,7 @@ class Detection:
 
 
 def _decoded(priors: Array, variances: Array, moves: Array, *, centred: bool) -> Array:
-    """Boxes [..., P, 4] from priors [P, 4] or [..., P, 4] moved by `moves`."""
+    """Decode boxes [..., P, 4] from priors [P, 4] or [..., P, 4] and predicted offsets `moves`."""
     moved = moves * variances
     if not centred:
         return np.asarray(priors + moved)
@@ -51,7 +51,7 @@ def _decoded(priors: Array, variances: Array, moves: Array, *, centred: bool) ->
 
 
 def corners_of(boxes: Array, box: Array) -> Array:
-    """The intersection over union of boxes [N, 4] with one box [4]; 0 for empty boxes."""
+    """Intersection over union of boxes [N, 4] with one box [4]; 0 for empty boxes."""
     low, high = np.maximum(boxes[:, :2], box[:2]), np.minimum(boxes[:, 2:], box[2:])
     shared = np.maximum(high - low, 0).prod(axis=1)
     area = np.maximum(boxes[:, 2:] - boxes[:, :2], 0).prod(axis=1)
@@ -60,7 +60,7 @@ def corners_of(boxes: Array, box: Array) -> Array:
 
 
 def suppressed(boxes: Array, threshold: float, share: Function) -> list[int]:
-    """The boxes, best first, that overlap no kept one by more than the threshold."""
+    """Indices, best first, of the boxes that overlap no kept box by more than the threshold."""
     alive = np.ones(len(boxes), bool)
     kept = []
     for at in range(len(boxes)):
@@ -71,7 +71,7 @@ def suppressed(boxes: Array, threshold: float, share: Function) -> list[int]:
 
 
 def _by_class(how: Detection, boxes: Array, scores: Array) -> list[tuple[int, int]]:
-    """Class and prior of what is kept, each class on its own; best first within a class."""
+    """(class, prior) of the kept boxes, each class on its own; best first within a class."""
     rows: list[tuple[int, int]] = []
     for label in range(scores.shape[1]):
         if label == how.background:
@@ -86,7 +86,7 @@ def _by_class(how: Detection, boxes: Array, scores: Array) -> list[tuple[int, in
 
 
 def _by_box(how: Detection, boxes: Array, scores: Array) -> list[tuple[int, int]]:
-    """As `_by_class`, each box being of its best class only; class 0 is never one."""
+    """Like `_by_class`, but each box counts only for its best class, which is never class 0."""
     allowed = scores.copy()
     allowed[:, 0] = -1
     if how.background >= 0:
@@ -105,7 +105,7 @@ def _by_box(how: Detection, boxes: Array, scores: Array) -> list[tuple[int, int]
 
 
 def _limited(how: Detection, rows: list[tuple[int, int]], scores: Array) -> list[tuple[int, int]]:
-    """The best of all classes, still class by class."""
+    """The best rows over all classes, limited to `how.kept` and grouped by class."""
     if how.kept < 0 or len(rows) <= how.kept:
         return rows
     ranked = sorted(rows, key=lambda row: (-scores[row[1], row[0]], row[1]))[: how.kept]
@@ -113,7 +113,7 @@ def _limited(how: Detection, rows: list[tuple[int, int]], scores: Array) -> list
 
 
 def _priors(how: Detection, priors: Array, item: int) -> tuple[Array, Array]:
-    """Boxes and variances [P, 4] of one item."""
+    """Priors and variances [P, 4] of one batch item."""
     rows = priors[item if len(priors) > 1 else 0]
     width = 4 if how.normalized else 5
     count = rows.shape[1] // width
@@ -127,11 +127,12 @@ def _priors(how: Detection, priors: Array, item: int) -> tuple[Array, Array]:
 
 
 def detect(how: Detection, rows: Callable[[int, int, int], int]) -> Function:
-    """Moves [N, P * 4], scores [N, P * C], priors [1 or N, 1 or 2, P * 4]; and refinements.
+    """Detection from offsets [N, P * 4], scores [N, P * C] and priors [1 or N, 1 or 2, P * 4].
 
-    `rows` tells from items, priors and classes how many rows the result [1, 1, rows, 7]
-    (item, class, score, box) has; an item of -1 ends it. Inputs 3 and 4 are the scores and
-    moves of a first stage, which moves the priors and rules out those that show nothing.
+    `rows` computes from the numbers of items, priors and classes how many rows the result [1, 1,
+    rows, 7] (item, class, score, box) has; a row with item -1 marks its end. Inputs 3 and 4, if
+    present, are the scores and offsets of a first stage: it moves the priors and excludes those
+    that contain no object.
     """
 
     def decoded(priors: Array, item: int, moves: Array, first: Array | None) -> Array:

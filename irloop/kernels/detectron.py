@@ -1,4 +1,4 @@
-"""What Detectron's models do around their proposals: grids, pyramids, final detections."""
+"""Detectron's operations around region proposals: prior grids, pyramids, final detections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """How detections are chosen."""
+    """Settings for choosing the final detections."""
 
     score: float
     overlap: float
@@ -33,10 +33,11 @@ class Final:
 
 
 def prior_grid(size: tuple[int, int], strides: tuple[float, float], *, flatten: bool) -> Function:
-    """Priors [P, 4], a feature map and an image to boxes around each element, [H, W, P, 4].
+    """Prior boxes around each element of a feature map: priors [P, 4] to boxes [H, W, P, 4].
 
-    `size` (height, width) 0 is the feature map's, `strides` 0 the image's share. Rows that a
-    smaller grid leaves over are zeros.
+    Also takes the feature map and the image. Where `size` (height, width) is 0, the size of the
+    feature map is used; where `strides` is 0, image size / grid size. If the grid is smaller than
+    the feature map, the remaining rows are zeros.
     """
 
     def apply(priors: Array, features: Array, image: Array) -> Any:
@@ -59,7 +60,7 @@ def prior_grid(size: tuple[int, int], strides: tuple[float, float], *, flatten: 
 
 
 def best_rois(count: int) -> Function:
-    """Regions [R, 4] and scores [R] to the best [count, 4], zeros behind the last."""
+    """The best `count` of the regions [R, 4] by score [R], padded with zeros."""
 
     def apply(rois: Array, scores: Array) -> Any:
         order = np.argsort(-scores, kind="stable")[:count]
@@ -71,7 +72,7 @@ def best_rois(count: int) -> Function:
 
 
 def _levels(rois: Array, count: int) -> Array:
-    """The level of the pyramid each region is read from; `count` for an empty region."""
+    """The pyramid level from which each region is read; `count` for an empty region."""
     area = (rois[:, 2] - rois[:, 0]) * (rois[:, 3] - rois[:, 1])
     side = np.sqrt(np.maximum(area, 0)) / np.float32(224)
     level = np.floor(np.log2(side + np.float32(1e-6)) + 2).astype(np.int64)
@@ -79,10 +80,11 @@ def _levels(rois: Array, count: int) -> Array:
 
 
 def pyramid(size: int, ratio: int, scales: tuple[float, ...], *, aligned: bool) -> Function:
-    """Regions [R, 4] and maps [1, C, H, W] to features [R, C, size, size] and the regions.
+    """Features [R, C, size, size] of regions [R, 4], read from the maps [1, C, H, W], and the
+    regions.
 
-    A region of about 224 elements is read from the third map, half as large ones from the one
-    before; an empty region gives zeros.
+    A region with sides of about 224 is read from the third map, one half as large from the second,
+    and so on; an empty region gives zeros.
     """
     readers = [
         roi_align(
@@ -110,7 +112,7 @@ def pyramid(size: int, ratio: int, scales: tuple[float, ...], *, aligned: bool) 
 
 
 def _share(boxes: Array, box: Array) -> Array:
-    """The overlap of boxes with one box, borders included; 0 where they do not touch."""
+    """Intersection over union of boxes with one box, including borders; 0 if they do not touch."""
     high, low = np.minimum(boxes[:, 2:], box[2:]), np.maximum(boxes[:, :2], box[:2])
     shared = (high - low + 1).prod(axis=1)
     union = (boxes[:, 2:] - boxes[:, :2] + 1).prod(axis=1) + (box[2:] - box[:2] + 1).prod() - shared
@@ -119,10 +121,10 @@ def _share(boxes: Array, box: Array) -> Array:
 
 
 def detections(final: Final) -> Function:
-    """Regions [R, 4], moves [R, 4 C], scores [R, C] and the image (height, width, scale).
+    """Final detections from regions [R, 4], offsets [R, 4 C], scores [R, C] and the image.
 
-    Gives boxes [per_image, 4], classes and scores [per_image], zeros behind the last; class 0
-    is the background.
+    The image is (height, width, scale). Returns boxes [per_image, 4], classes and scores
+    [per_image], padded with zeros; class 0 is the background.
     """
 
     def apply(rois: Array, moves: Array, scores: Array, image: Array) -> tuple[Array, Array, Array]:

@@ -1,7 +1,7 @@
 """Elementwise arithmetic with the rounding and overflow of the runtimes.
 
-Arrays of one element type in, the same type out, numpy broadcast. Integers wrap. Functions
-that may legally overflow or divide by zero do so without a warning.
+Operands have one element type, which the result keeps; shapes broadcast as in NumPy. Integers wrap
+around. Overflow and division by zero, where they are legal, give no warning.
 """
 
 from __future__ import annotations
@@ -71,19 +71,19 @@ absolute: Function = np.abs
 
 
 def maximum(left: Array, right: Array) -> Any:
-    """The larger operand, numpy broadcast; 4-bit integers stay what they are."""
+    """The larger operand, with NumPy broadcasting; 4-bit integers keep their type."""
     made = np.maximum(left, right)
     return made if made.dtype == left.dtype else made.astype(left.dtype)
 
 
 def minimum(left: Array, right: Array) -> Any:
-    """The smaller operand, numpy broadcast; 4-bit integers stay what they are."""
+    """The smaller operand, with NumPy broadcasting; 4-bit integers keep their type."""
     made = np.minimum(left, right)
     return made if made.dtype == left.dtype else made.astype(left.dtype)
 
 
 def align_pdpd(array: Array, rank: int, axis: int) -> Array:
-    """`array` with ones appended so that its first dimension stands at `axis` of `rank`.
+    """Append ones to the shape of `array` so that its first dimension aligns with `axis` of `rank`.
 
     An axis of -1 aligns the last dimensions. Trailing ones that do not fit are dropped.
     """
@@ -96,7 +96,9 @@ def align_pdpd(array: Array, rank: int, axis: int) -> Array:
 
 
 def pdpd(function: Function, axis: int) -> Function:
-    """`function` of two operands, the second aligned at `axis` of the first (PaddlePaddle)."""
+    """Return `function` with its second operand aligned to `axis` of the first (PaddlePaddle
+    style).
+    """
 
     def aligned(left: Array, right: Array) -> Any:
         return function(left, align_pdpd(right, left.ndim, axis))
@@ -105,7 +107,7 @@ def pdpd(function: Function, axis: int) -> Function:
 
 
 def fold(function: Function) -> Function:
-    """A function of any number of operands from one of two, left to right."""
+    """Turn a function of two operands into one of any number of operands, applied left to right."""
 
     def folded(*operands: Array) -> Any:
         return reduce(function, operands)
@@ -114,7 +116,7 @@ def fold(function: Function) -> Function:
 
 
 def mean(*operands: Array) -> Any:
-    """The mean of the operands, numpy broadcast."""
+    """The mean of the operands, with NumPy broadcasting."""
     total = reduce(np.add, operands)
     return divide(total, np.asarray(len(operands), dtype=total.dtype))
 
@@ -124,7 +126,7 @@ def _from_float(values: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _bounded(function: Function) -> Function:
-    """A function of floats; integers are computed in f64 and rounded to nearest."""
+    """Extend a function of floats to integers: compute in f64 and round to nearest."""
 
     @wraps(function)
     def apply(x: Array) -> Any:
@@ -136,7 +138,7 @@ def _bounded(function: Function) -> Function:
 
 
 def _quiet(function: Function) -> Function:
-    """As `_bounded` for a function that overflows or has no value somewhere."""
+    """Like `_bounded`, without warnings, for functions that overflow or are undefined somewhere."""
     return wraps(function)(unwarned(_bounded(function)))
 
 
@@ -160,23 +162,23 @@ tanh = _bounded(np.tanh)
 
 
 def ceiling(x: Array) -> Any:
-    """The smallest integer not below x; integers as they are."""
+    """Round up; integers are returned unchanged."""
     return x if x.dtype.kind in "iub" else np.ceil(x)
 
 
 def floor(x: Array) -> Any:
-    """The largest integer not above x; integers as they are."""
+    """Round down; integers are returned unchanged."""
     return x if x.dtype.kind in "iub" else np.floor(x)
 
 
 def round_half_even(x: Array) -> Any:
-    """The nearest integer, ties to the even one; integers as they are."""
+    """Round to nearest, ties to even; integers are returned unchanged."""
     return x if x.dtype.kind in "iub" else np.rint(x)
 
 
 @unwarned
 def round_half_away(x: Array) -> Any:
-    """The nearest integer, ties away from zero; integers as they are."""
+    """Round to nearest, ties away from zero; integers are returned unchanged."""
     if x.dtype.kind in "iub":
         return x
     # Adding 0.5 first would round 0.49999997 up.
@@ -187,7 +189,7 @@ def round_half_away(x: Array) -> Any:
 
 @unwarned
 def sign(x: Array) -> Any:
-    """-1, 0 or 1; the sign of -0 is 0, of NaN NaN."""
+    """-1, 0 or 1; NaN for NaN."""
     return np.sign(x)
 
 

@@ -1,4 +1,4 @@
-"""The numbers of sums over bags of embeddings and of other segments."""
+"""Kernels for embedding bags and segment reductions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _weighted(rows: Array, weights: Array | None) -> Array:
 
 
 def packed_bags(mean: bool) -> Callable[..., Array]:
-    """The sum or mean of embeddings for each row of indices [batch, size]."""
+    """The sum or mean of the embeddings for each row of indices [batch, size]."""
 
     def run(table: Array, indices: Array, weights: Array | None = None) -> Array:
         rows = _weighted(np.take(table, indices, 0), weights)
@@ -43,7 +43,7 @@ def _bags(
     default: Array | None,
     weights: Array | None,
 ) -> tuple[Array, Array]:
-    """Sums of embeddings by segment, and how many went into each."""
+    """Sum embeddings by segment, and count the embeddings of each segment."""
     inside = (segments >= 0) & (segments < count)
     result = np.zeros((count, *table.shape[1:]), table.dtype)
     rows = _weighted(np.take(table, indices, 0), weights)
@@ -55,7 +55,7 @@ def _bags(
 
 
 def bags_by_offsets(mean: bool) -> Callable[..., Array]:
-    """The sum or mean of embeddings for each bag, whose first index the offsets say."""
+    """The sum or mean of the embeddings of each bag; `offsets` holds each bag's first index."""
 
     def run(
         table: Array,
@@ -84,13 +84,15 @@ def bags_by_segments(
     default: Array | None = None,
     weights: Array | None = None,
 ) -> Array:
-    """The sum of embeddings for each segment."""
+    """Sum the embeddings of each segment."""
     size = int(count.reshape(-1)[0])
     return _bags(table, indices, segments.astype(np.int64), size, default, weights)[0]
 
 
 def segment_maximum(lowest: bool) -> Callable[..., Array]:
-    """The largest slice elements of each segment; empty ones are the lowest number or 0."""
+    """Elementwise maximum over the slices of each segment; the lowest number or 0 for empty
+    segments.
+    """
 
     def run(data: Array, segments: Array, count: Array | None = None) -> Array:
         numbers = segments.astype(np.int64)
@@ -116,9 +118,10 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
 def sparse_fill_empty_rows(
     values: Array, dense_shape: Array, indices: Array, default: Array
 ) -> tuple[Array, Array, Array]:
-    """A sparse matrix with one default value in each empty row, and which rows were empty.
+    """Add an entry with the default value to every empty row of a sparse matrix.
 
-    Indices are [count, 2]; the result is sorted by row.
+    Indices are [count, 2]. Returns the indices sorted by row, the values, and which rows were
+    empty.
     """
     rows = int(dense_shape.reshape(-1)[0])
     empty = np.ones(rows, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Features of classical machine learning: looked up, encoded, scaled, joined (ai.onnx.ml)."""
+"""Features for classical machine learning (ai.onnx.ml): lookup, encoding, scaling, joining."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ Function = Callable[..., Any]
 
 
 def _places(keys: Array, x: Array) -> tuple[Array, Array]:
-    """Where each element stands among the keys, the last of equal ones, and whether it does.
+    """Position of each element among the keys, and whether it is found; the last of equal keys
+    wins.
 
     NaN equals NaN.
     """
@@ -41,7 +42,7 @@ def _places(keys: Array, x: Array) -> tuple[Array, Array]:
 
 
 def lookup(keys: Array, values: Array, default: Any) -> Function:
-    """The value of each key, `default` for what is none; of equal keys the last one counts."""
+    """Map each key to its value, unknown keys to `default`; the last of equal keys wins."""
     fallback = np.array(default, dtype=values.dtype)
 
     def apply(x: Array) -> Array:
@@ -54,10 +55,10 @@ def lookup(keys: Array, values: Array, default: Any) -> Function:
 
 
 def one_hot(categories: Array, *, strict: bool) -> Function:
-    """A new last axis with 1 at the category of each element and 0 elsewhere, as f32.
+    """One-hot encoding as f32: a new last axis with 1 at the category of each element, 0 elsewhere.
 
-    The function raises ValueError for an element of no category when `strict`. Numbers are
-    truncated to integers first.
+    Numbers are truncated to integers first. With `strict` the function raises ValueError for an
+    element that is in no category.
     """
 
     def apply(x: Array) -> Array:
@@ -73,10 +74,10 @@ def one_hot(categories: Array, *, strict: bool) -> Function:
 
 
 def extract(x: Array, indices: Array) -> Array:
-    """Columns of [..., C]; of [C] a matrix of one row.
+    """Select columns of [..., C]; from [C] the result is a matrix of one row.
 
     Raises:
-        ValueError: for a column that is not there.
+        ValueError: when a column does not exist.
     """
     columns = indices.reshape(-1)
     if columns.size and not 0 <= columns.min() <= columns.max() < x.shape[-1]:
@@ -85,12 +86,14 @@ def extract(x: Array, indices: Array) -> Array:
 
 
 def binarizer(threshold: float) -> Function:
-    """1 where an element is greater, 0 elsewhere."""
+    """1 where an element is greater than the threshold, 0 elsewhere."""
     return lambda x: (x > threshold).astype(x.dtype)
 
 
 def imputer(replaced: float, imputed: Sequence[float]) -> Function:
-    """Elements equal to `replaced` (which may be NaN) by one value, or one of each column."""
+    """Replace elements equal to `replaced` (which may be NaN) by one value, or one value per
+    column.
+    """
 
     def apply(x: Array) -> Array:
         missing = np.isnan(x) if math.isnan(replaced) else x == x.dtype.type(replaced)
@@ -108,9 +111,9 @@ def _lengths(x: Array, norm: str) -> Array:
 
 
 def normalizer(norm: str) -> Function:
-    """Rows of [C] or [N, C] divided by their largest amount (MAX), L1 or L2 norm, as f32.
+    """Divide rows of [C] or [N, C] by their largest absolute value (MAX), L1 or L2 norm, as f32.
 
-    A row of zeros stays.
+    A row of zeros stays zero.
     """
 
     @unwarned
@@ -125,7 +128,7 @@ def normalizer(norm: str) -> Function:
 
 
 def scaler(offset: Sequence[float], scale: Sequence[float]) -> Function:
-    """(x - offset) * scale by one number for all or one for each column, as f32."""
+    """(x - offset) * scale as f32, with one number for all columns or one per column."""
     shift, factor = (np.array(item, dtype=np.float32) for item in (offset, scale))
 
     @unwarned
@@ -138,7 +141,9 @@ def scaler(offset: Sequence[float], scale: Sequence[float]) -> Function:
 
 
 def joiner(widths: Sequence[int]) -> Function:
-    """Inputs [N, C] (a [C] is one row) side by side as f32, each cut or filled to its width."""
+    """Concatenate inputs [N, C] as f32, each cut or zero-padded to its width; [C] counts as one
+    row.
+    """
 
     def fitted(x: Array, width: int) -> Array:
         rows = x.reshape(1, -1) if x.ndim < 2 else x.reshape(len(x), -1)

@@ -1,4 +1,4 @@
-"""The numbers of operations that pick elements by index."""
+"""Kernels that pick elements by index."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def gather_along(axis: int) -> Callable[[Array, Array], Array]:
-    """Slices of `axis` at indices, which may be negative."""
+    """Slices of `axis` at the indices, which may be negative."""
 
     def run(data: Array, indices: Array) -> Array:
         return np.take(data, indices, axis)
@@ -34,12 +34,14 @@ def gather_along(axis: int) -> Callable[[Array, Array], Array]:
 
 
 def gather_plain(data: Array, indices: Array, axis: Array) -> Array:
-    """Slices at indices of an axis that is an input."""
+    """Slices at the indices along an axis that is an input."""
     return np.take(data, indices, int(axis.reshape(-1)[0]))
 
 
 def gather_axis(batch_dims: int) -> Callable[[Array, Array, Array], Array]:
-    """Slices at indices of an axis that is an input; the first `batch_dims` axes are paired."""
+    """Slices at the indices along an axis that is an input; the first `batch_dims` axes are batch
+    axes.
+    """
     if batch_dims == 0:
         return gather_plain
 
@@ -52,7 +54,7 @@ def gather_axis(batch_dims: int) -> Callable[[Array, Array, Array], Array]:
 
 
 def gather_batched(data: Array, indices: Array, axis: int, batch_dims: int) -> Array:
-    """Slices at indices of `axis`, the first `batch_dims` axes of both being paired."""
+    """Slices of `axis` at the indices; the first `batch_dims` axes of both are batch axes."""
     if batch_dims == 0:
         return np.take(data, indices, axis)
     batch, before = data.shape[:batch_dims], data.shape[batch_dims:axis]
@@ -60,26 +62,26 @@ def gather_batched(data: Array, indices: Array, axis: int, batch_dims: int) -> A
     count = math.prod(batch)
     flat = data.reshape(count, math.prod(before), data.shape[axis], math.prod(after))
     chosen = indices.reshape(count, math.prod(indices.shape[batch_dims:]))
-    # The two index arrays stand apart, so NumPy puts their axes first.
+    # The two index arrays are not adjacent, so NumPy puts their axes first.
     found = flat[np.arange(count)[:, None], :, chosen].swapaxes(1, 2)
     return found.reshape(batch + before + indices.shape[batch_dims:] + after)
 
 
 @lru_cache(maxsize=256)
 def _grid(shape: tuple[int, ...]) -> tuple[Array, ...]:
-    """The coordinates of all elements, one array an axis; loops ask for the same ones."""
+    """Open coordinate grids, one array per axis; cached, since loops ask for the same shapes."""
     return tuple(np.ogrid[tuple(slice(dim) for dim in shape)])
 
 
 def coordinates(indices: Array, axis: int) -> tuple[Array, ...]:
-    """Where each index points: at itself along `axis`, else at the place where it stands."""
+    """Full coordinates of each index: the index itself along `axis`, its own position elsewhere."""
     grid = _grid(indices.shape)
     at = axis % indices.ndim
     return (*grid[:at], indices, *grid[at + 1 :])
 
 
 def gather_elements(axis: int) -> Callable[[Array, Array], Array]:
-    """The element at each index of `axis`, other coordinates being those of the index."""
+    """The element at each index along `axis`; the other coordinates are those of the index."""
 
     def run(data: Array, indices: Array) -> Array:
         found: Array = data[coordinates(indices, axis)]
@@ -97,9 +99,9 @@ def _gather_nd_plain(data: Array, indices: Array) -> Array:
 
 
 def gather_nd(batch_dims: int, merge: bool = False) -> Callable[[Array, Array], Array]:
-    """The slices at coordinates that the last axis of the indices holds.
+    """Slices at the coordinates stored in the last axis of the indices.
 
-    With `merge` several batch axes of the result become one (GatherND-5).
+    With `merge` the batch axes of the result are merged into one (GatherND-5).
     """
 
     if batch_dims == 0:
@@ -124,8 +126,8 @@ def gather_nd(batch_dims: int, merge: bool = False) -> Callable[[Array, Array], 
 def gather_tree(ids: Array, parents: Array, lengths: Array, end_token: Array) -> Array:
     """Full beams from the steps of a beam search (GatherTree-1).
 
-    `ids` and `parents` are [steps, batch, beams], `lengths` the longest beam of each batch
-    item. Whatever stands behind a beam's first end token becomes end tokens.
+    `ids` and `parents` are [steps, batch, beams]; `lengths` holds the longest beam of each batch
+    item. Everything after a beam's first end token becomes end tokens.
     """
     steps, batch, beams = ids.shape
     end = end_token.reshape(-1)[0].astype(ids.dtype)
@@ -142,7 +144,7 @@ def gather_tree(ids: Array, parents: Array, lengths: Array, end_token: Array) ->
 
 
 def compress(axis: int | None) -> Callable[[Array, Array], Array]:
-    """The slices of `axis` (of the flat data for None) where a condition holds."""
+    """The slices of `axis` where a condition is true; None: elements of the flattened data."""
 
     def run(data: Array, condition: Array) -> Array:
         return np.compress(condition.reshape(-1), data, axis=axis)

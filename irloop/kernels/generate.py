@@ -1,4 +1,4 @@
-"""The numbers of operations that make tensors from little: ranges, fills, windows."""
+"""Kernels that create tensors: ranges, fills, windows."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def range_of(start: Array, limit: Array, delta: Array) -> Array:
-    """Numbers from `start` to before `limit` by `delta`, in their common type."""
+    """Numbers from `start` up to, but excluding, `limit` in steps of `delta`."""
     dtype = start.dtype
     first, last, step = start.reshape(-1)[0], limit.reshape(-1)[0], delta.reshape(-1)[0]
     if dtype.kind in "iu":
         count = len(range(int(first), int(last), int(step)))
     else:
-        # The difference is taken in the type itself, so that 0.3 - 0.1 is what it stores.
+        # The difference is computed in the operands' type, as the runtimes do.
         count = max(0, math.ceil(float(last - first) / float(step)))
     positions = np.arange(count).astype(dtype)
     with np.errstate(over="ignore"):
@@ -42,7 +42,7 @@ def range_of(start: Array, limit: Array, delta: Array) -> Array:
 
 
 def range_in(stash: np.dtype[Any]) -> Callable[[Array, Array, Array], Array]:
-    """As `range_of`; half floats are computed in the type `stash`."""
+    """Like `range_of`, but half floats are computed in the type `stash`."""
 
     def run(start: Array, limit: Array, delta: Array) -> Array:
         if start.dtype.itemsize != 2 or start.dtype.kind in "iu":
@@ -54,7 +54,7 @@ def range_in(stash: np.dtype[Any]) -> Callable[[Array, Array, Array], Array]:
 
 
 def range_as(dtype: np.dtype[Any]) -> Callable[[Array, Array, Array], Array]:
-    """As `range_of`, all three cast to `dtype` first."""
+    """Like `range_of`, with all three operands cast to `dtype` first."""
 
     def run(start: Array, stop: Array, step: Array) -> Array:
         return range_of(start.astype(dtype), stop.astype(dtype), step.astype(dtype))
@@ -63,7 +63,7 @@ def range_as(dtype: np.dtype[Any]) -> Callable[[Array, Array, Array], Array]:
 
 
 def fill(value: Array) -> Callable[[Array], Array]:
-    """A tensor of one value whose shape is an input."""
+    """A tensor filled with one value; its shape is an input."""
     item = value.reshape(-1)[0]
 
     def run(shape: Array) -> Array:
@@ -73,12 +73,12 @@ def fill(value: Array) -> Callable[[Array], Array]:
 
 
 def zeros(shape: Array) -> Array:
-    """f32 zeros in a shape that is an input."""
+    """f32 zeros; the shape is an input."""
     return np.zeros(tuple(shape.reshape(-1).tolist()), dtype=np.float32)
 
 
 def eye(dtype: np.dtype[Any]) -> Callable[..., Array]:
-    """Ones on a diagonal, for each matrix of a batch whose shape is an optional input."""
+    """Ones on a diagonal of each matrix; the batch shape is an optional input."""
 
     def run(rows: Array, columns: Array, shift: Array, batch: Array | None = None) -> Array:
         height, width, k = (int(item.reshape(-1)[0]) for item in (rows, columns, shift))
@@ -91,7 +91,7 @@ def eye(dtype: np.dtype[Any]) -> Callable[..., Array]:
 
 
 def eye_like(k: int, dtype: np.dtype[Any] | None) -> Callable[[Array], Array]:
-    """Ones on a diagonal in the shape (and, for None, the type) of a matrix."""
+    """Ones on a diagonal, in the shape of a given matrix and, if `dtype` is None, in its type."""
 
     def run(like: Array) -> Array:
         rows, columns = like.shape
@@ -102,9 +102,9 @@ def eye_like(k: int, dtype: np.dtype[Any] | None) -> Callable[[Array], Array]:
 
 
 def one_hot(axis: int, wrap: bool) -> Callable[[Array, Array, Array, Array], Array]:
-    """`on` where a new axis of length `depth` equals the index, else `off`.
+    """One-hot encoding along a new axis of length `depth`: `on` at the index, else `off`.
 
-    With `wrap` a negative index counts from the end, otherwise it is nowhere.
+    With `wrap` a negative index counts from the end; without it, it matches no position.
     """
 
     def run(indices: Array, depth: Array, on: Array, off: Array) -> Array:
@@ -121,7 +121,7 @@ def one_hot(axis: int, wrap: bool) -> Callable[[Array, Array, Array, Array], Arr
 
 
 def one_hot_values(axis: int) -> Callable[[Array, Array, Array], Array]:
-    """As `one_hot`, with [off, on] as one input and negative indices from the end."""
+    """Like `one_hot`, with [off, on] as one input; negative indices count from the end."""
     run = one_hot(axis, wrap=True)
 
     def pick(indices: Array, depth: Array, values: Array) -> Array:
@@ -139,7 +139,7 @@ _TERMS = {
 
 
 def window(name: str, periodic: bool, dtype: np.dtype[Any]) -> Callable[[Array], Array]:
-    """A window of cosines; its length is an input."""
+    """A cosine window (Hann, Hamming, Blackman); its length is an input."""
     first, second, third = _TERMS[name]
 
     def run(size: Array) -> Array:
@@ -153,10 +153,7 @@ def window(name: str, periodic: bool, dtype: np.dtype[Any]) -> Callable[[Array],
 
 
 def mel_weight_matrix(dtype: np.dtype[Any]) -> Callable[..., Array]:
-    """The matrix that maps a spectrum to mel bins (MelWeightMatrix-17).
-
-    Returns [dft_length // 2 + 1, bins].
-    """
+    """The matrix [dft_length // 2 + 1, bins] that maps a spectrum to mel bins."""
 
     def run(bins: Array, dft: Array, rate: Array, lower: Array, upper: Array) -> Array:
         count, length = int(bins.reshape(-1)[0]), int(dft.reshape(-1)[0])

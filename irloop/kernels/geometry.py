@@ -1,6 +1,6 @@
-"""Where windows stand on an axis: padding and output sizes of convolutions and poolings.
+"""Placement of windows on an axis: padding and output sizes of convolution and pooling.
 
-Plain integers, no NumPy: inference uses the same arithmetic as the kernels.
+This module uses plain integers and no NumPy, so that shape inference can share it with the kernels.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _AUTO_PADS = {
 
 
 def normalised_auto_pad(text: str) -> str:
-    """`explicit`, `same_upper`, `same_lower` or `valid` from the spelling of either dialect.
+    """Map either dialect's spelling to `explicit`, `same_upper`, `same_lower` or `valid`.
 
     Raises:
         ValueError: for a word that neither dialect knows.
@@ -40,8 +40,8 @@ def _filled(values: Sequence[int], rank: int, default: int) -> tuple[int, ...]:
 class Window:
     """A window that moves over the spatial axes of a tensor.
 
-    `rounding` says what happens when the last step does not fit: `floor` drops it, `ceil`
-    keeps it wherever it starts, `ceil_torch` keeps it when it starts before the end padding.
+    `rounding` decides what happens when the last step does not fit: `floor` drops it, `ceil` keeps
+    it wherever it starts, `ceil_torch` keeps it when it starts before the end padding.
     """
 
     kernel: tuple[int, ...]
@@ -63,10 +63,11 @@ class Window:
         auto_pad: str = "explicit",
         rounding: str = "floor",
     ) -> Window:
-        """A window; what is left out is 1 (steps) or 0 (padding).
+        """Create a window; missing strides and dilations are 1, missing pads 0.
 
         Raises:
-            ValueError: when a list has another length than `kernel`, or a step is not positive.
+            ValueError: when a list has another length than `kernel`, or a stride or dilation is not
+                positive.
         """
         rank = len(kernel)
         window = cls(
@@ -86,11 +87,11 @@ class Window:
         return window
 
     def extent(self, axis: int) -> int:
-        """The elements a window spans on an axis, dilation included."""
+        """The number of elements that a window spans on an axis, dilation included."""
         return (self.kernel[axis] - 1) * self.dilations[axis] + 1
 
     def pads(self, axis: int, size: int) -> tuple[int, int]:
-        """The padding at both ends of an axis of `size` elements."""
+        """The padding at both ends of an axis with `size` elements."""
         if self.auto_pad == "valid":
             return 0, 0
         if self.auto_pad == "explicit":
@@ -101,7 +102,7 @@ class Window:
         return (small, total - small) if self.auto_pad == "same_upper" else (total - small, small)
 
     def outputs(self, axis: int, size: int) -> int:
-        """The number of windows on an axis of `size` elements (below 1: none fits)."""
+        """The number of windows on an axis of `size` elements; below 1 if none fits."""
         stride = self.strides[axis]
         if self.auto_pad.startswith("same"):
             return -(-size // stride)
@@ -115,7 +116,7 @@ class Window:
         return count
 
     def reach(self, axis: int, size: int) -> tuple[int, int]:
-        """Padding that the windows really need: the end may differ from `pads` when rounded."""
+        """The padding that the windows actually cover; rounding may change the end padding."""
         begin, _ = self.pads(axis, size)
         last = (self.outputs(axis, size) - 1) * self.strides[axis] + self.extent(axis)
         return begin, last - begin - size
@@ -124,10 +125,10 @@ class Window:
 def openvino_placement(
     axis: int, size: int, extra: int, window: Window, wanted: int | None
 ) -> tuple[int, int]:
-    """Where the result of a transposed convolution begins and how long it is (OpenVINO).
+    """Start and length of the result of a transposed convolution (OpenVINO).
 
-    `extra` is the output padding. With a `wanted` size same_upper crops the larger half at
-    the beginning and same_lower at the end; without it they mean no padding.
+    `extra` is the output padding. With a `wanted` size, same_upper crops the larger half at the
+    beginning and same_lower at the end; without it they mean no padding.
     """
     full = window.strides[axis] * (size - 1) + window.extent(axis) + extra
     explicit = window.auto_pad == "explicit"
@@ -143,10 +144,10 @@ def openvino_placement(
 def onnx_placement(
     axis: int, size: int, extra: int, window: Window, wanted: int | None
 ) -> tuple[int, int]:
-    """Where the result of a transposed convolution begins and how long it is (ONNX).
+    """Start and length of the result of a transposed convolution (ONNX).
 
-    `extra` is the output padding. SAME_UPPER crops the smaller half at the beginning, SAME_LOWER
-    and an explicit output shape crop the larger one there.
+    `extra` is the output padding. SAME_UPPER crops the smaller half at the beginning; SAME_LOWER
+    and an explicit output shape crop the larger half there.
     """
     full = window.strides[axis] * (size - 1) + window.extent(axis) + extra
     if wanted is None and window.auto_pad.startswith("same"):

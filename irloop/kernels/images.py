@@ -1,4 +1,4 @@
-"""Encoded images, decoded by Pillow, which is an optional dependency."""
+"""Decoding of encoded images by Pillow, an optional dependency."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def available() -> bool:
 
 
 def decoder(pixel_format: str) -> Function:
-    """A stream of bytes (u8) to pixels [height, width, channels] in RGB, BGR or Grayscale, u8.
+    """Decode a byte stream (u8) to pixels [height, width, channels] in RGB, BGR or Grayscale, u8.
 
-    What cannot be decoded, for whatever reason, gives an image without pixels.
+    A stream that cannot be decoded, for whatever reason, gives an image without pixels.
     """
     gray = pixel_format == "Grayscale"
 
@@ -33,7 +33,7 @@ def decoder(pixel_format: str) -> Function:
         try:
             with images.open(io.BytesIO(stream.tobytes())) as image:
                 pixels = np.array(image.convert("L" if gray else "RGB"), dtype=np.uint8)
-        except Exception:  # damaged streams end in errors of any kind
+        except Exception:  # damaged streams raise errors of any kind
             return np.zeros((0, 0, 1 if gray else 3), dtype=np.uint8)
         if gray:
             return pixels[..., None]

@@ -1,4 +1,4 @@
-"""Labels as arrays, and looked up in both directions."""
+"""Class labels as arrays, and lookup between strings and numbers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _KINDS: dict[type, Any] = {str: object, int: np.int64, float: np.float32}
 
 
 def array_of(items: Sequence[Any]) -> Array:
-    """Strings, integers (i64) or floats (f32) of an attribute as an array."""
+    """Convert an attribute with strings, integers (i64) or floats (f32) to an array."""
     return np.array(items, dtype=_KINDS[type(items[0])] if items else np.float32)
 
 
 def two_ways(
     strings: Sequence[str], numbers: Sequence[int], default: str, default_number: int
 ) -> Function:
-    """Strings to numbers, numbers to strings; of equal entries the last one counts."""
+    """Map strings to numbers and numbers to strings; the last of equal entries wins."""
     names, places = np.array(strings, dtype=object), np.array(numbers, dtype=np.int64)
     forth, back = lookup(names, places, default_number), lookup(places, names, default)
     return lambda x: forth(x) if x.dtype.kind == "O" else back(x)

@@ -1,4 +1,4 @@
-"""Linear regression and the choice of a class by its scores (ai.onnx.ml)."""
+"""Linear regression and linear classification (ai.onnx.ml)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Function = Callable[..., Any]
 
 
 def _scores(coefficients: Sequence[float], intercepts: Sequence[float], rows: int) -> Function:
-    """x @ coefficients^T + intercepts for `rows` targets, as f32."""
+    """x @ coefficients^T + intercepts as f32, with `rows` targets."""
     weights = np.array(coefficients, dtype=np.float32).reshape(rows, -1)
     offset = np.array(intercepts, dtype=np.float32)
 
@@ -32,18 +32,18 @@ def _scores(coefficients: Sequence[float], intercepts: Sequence[float], rows: in
 def regressor(
     coefficients: Sequence[float], intercepts: Sequence[float], targets: int, transform: str
 ) -> Function:
-    """Scores [N, targets] of [N, F], transformed; coefficients of a target stand together."""
+    """Transformed scores [N, targets] of [N, F]; the coefficients of one target are contiguous."""
     score = _scores(coefficients, intercepts, targets)
     return unwarned(lambda x: transformed(score(x), transform))
 
 
 def of_two(score: Array, *, share: bool) -> Array:
-    """Scores of two classes from the one of the second: 1 - s for a share, else -s."""
+    """Scores of two classes from the score s of the second: (1 - s, s) if `share`, else (-s, s)."""
     return np.concatenate(((1 - score if share else -score), score), axis=1)
 
 
 def chosen(places: Array, labels: Array) -> Array:
-    """The labels at these places."""
+    """The labels with these indices."""
     return labels[places.astype(np.int64)]
 
 
@@ -54,10 +54,11 @@ def classifier(
     rows: int,
     transform: str,
 ) -> Function:
-    """The label of the best score of [N, F], and the scores.
+    """The label with the best score of [N, F], and the scores.
 
-    One score alone is that of the second label, which is best above zero: the first one gets one
-    minus it, and of the transforms only LOGISTIC and PROBIT change it, as in ONNX Runtime.
+    A single score belongs to the second label, which wins if the score is above zero; the first
+    label gets 1 - score. As in ONNX Runtime, only the transforms LOGISTIC and PROBIT change a
+    single score.
     """
     score = _scores(coefficients, intercepts, rows)
 

@@ -1,4 +1,4 @@
-"""Losses of classification: scores [N, C, d1, ...] and classes [N, d1, ...]."""
+"""Classification losses: scores [N, C, d1, ...] and classes [N, d1, ...]."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _loss(
     share: Any = None if weight is None else widened(weight)[chosen]
     if kept is not None:
         share = np.where(kept, 1 if share is None else share, 0).astype(x.dtype)
-        # What is ignored may be infinite, so it is not multiplied by zero.
+        # Ignored elements may be infinite, so they are replaced instead of multiplied by zero.
         loss = np.where(kept, loss, 0)
     if share is not None:
         loss = loss * share
@@ -37,9 +37,9 @@ def _loss(
 
 
 def negative_log_likelihood(reduction: str, ignore: int | None) -> Function:
-    """Minus the log-probability of each class, times its weight; none, sum or mean of them.
+    """Negative log-likelihood, weighted by class; `reduction` is none, sum or mean.
 
-    The class `ignore` counts nothing.
+    Elements of the class `ignore` do not count.
     """
 
     def apply(x: Array, target: Array, weight: Array | None = None) -> Any:
@@ -51,7 +51,9 @@ def negative_log_likelihood(reduction: str, ignore: int | None) -> Function:
 
 
 def cross_entropy(reduction: str, ignore: int | None, *, both: bool) -> Function:
-    """`negative_log_likelihood` of log softmax over axis 1, which is also given with `both`."""
+    """`negative_log_likelihood` of log softmax over axis 1; with `both`, also return the log
+    softmax.
+    """
 
     def apply(x: Array, target: Array, weight: Array | None = None) -> Any:
         wide = widened(x)

@@ -1,4 +1,4 @@
-"""Matrix products, einsum and attention; numpy broadcast over leading dimensions."""
+"""Matrix products, einsum and attention; leading dimensions broadcast as in NumPy."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ Function = Callable[..., Any]
 
 
 def narrow(dtype: np.dtype[Any]) -> bool:
-    """True for floats below 32 bits: they are multiplied in f32 as every runtime does."""
+    """True for floats below 32 bits, which every runtime multiplies in f32."""
     return dtype.itemsize < 4 and dtype.kind not in "iub"
 
 
 def widened(array: Array) -> Array:
-    """`array` in f32 when it is of a narrower float, else as it is."""
+    """Convert narrow floats to f32; return other arrays unchanged."""
     return array.astype(np.float32) if narrow(array.dtype) else array
 
 
 @unwarned
 def product(left: Array, right: Array) -> Any:
-    """The matrix product as in NumPy, element type kept, sums of narrow floats in f32."""
+    """The matrix product as in NumPy; keeps the element type, and sums narrow floats in f32."""
     if narrow(left.dtype):
         wide = np.matmul(left.astype(np.float32), right.astype(np.float32))
         return wide.astype(left.dtype)
@@ -51,7 +51,7 @@ def _turned(array: Array) -> Array:
 
 
 def matmul(transpose_a: bool = False, transpose_b: bool = False) -> Function:
-    """`product` with the last two dimensions of an operand exchanged (a vector stays)."""
+    """`product` with the last two dimensions of an operand transposed, except in vectors."""
     if not transpose_a and not transpose_b:
         return product
 
@@ -64,7 +64,7 @@ def matmul(transpose_a: bool = False, transpose_b: bool = False) -> Function:
 
 
 def gemm(alpha: float, beta: float, transpose_a: bool, transpose_b: bool) -> Function:
-    """``alpha * A @ B + beta * C`` of matrices; C is broadcast and may be missing."""
+    """``alpha * A @ B + beta * C`` of matrices; C broadcasts and may be missing."""
 
     def apply(left: Array, right: Array, bias: Array | None = None) -> Any:
         first = left.T if transpose_a else left
@@ -84,7 +84,8 @@ def gemm(alpha: float, beta: float, transpose_a: bool, transpose_b: bool) -> Fun
 
 
 def _scaled_integers(total: Array, alpha: float, bias: Array | None, beta: float) -> Any:
-    # Whole factors keep all 64 bits; a fraction is applied in f64 and truncated.
+    # Integral factors keep all 64 bits; fractional ones are applied in f64, and the result
+    # truncated.
     def scaled(array: Array, factor: float) -> Any:
         if float(factor).is_integer():
             return array * np.asarray(int(factor)).astype(array.dtype)
@@ -95,7 +96,7 @@ def _scaled_integers(total: Array, alpha: float, bias: Array | None, beta: float
 
 
 def einsum(equation: str) -> Function:
-    """The sum of products that an Einstein equation describes."""
+    """The sum of products described by an Einstein summation equation."""
     compact = "".join(equation.split())
 
     def apply(*operands: Array) -> Any:
@@ -108,7 +109,7 @@ def einsum(equation: str) -> Function:
 
 
 def inverse(*, adjoint: bool = False) -> Function:
-    """The inverse of the matrices in the last two axes, transposed with `adjoint`."""
+    """The inverse of the matrices in the last two axes; `adjoint` transposes it."""
 
     def apply(x: Array) -> Any:
         with np.errstate(all="ignore"):
@@ -127,11 +128,11 @@ def determinant(x: Array) -> Any:
 
 
 def attention(*, causal: bool = False) -> Function:
-    """softmax(Q @ K^T * scale + mask) @ V (scaled dot product attention).
+    """Scaled dot product attention: softmax(Q @ K^T * scale + mask) @ V.
 
-    Q [..., L, E], K [..., S, E], V [..., S, Ev], optional mask (added, or true where a key is
-    seen) and scale (1 / sqrt(E) when missing). With `causal` a query sees the keys up to its
-    own place and the mask is not looked at.
+    Q is [..., L, E], K [..., S, E], V [..., S, Ev]. The mask is optional: it is added, or, if
+    boolean, true where a key may be attended. The scale is 1 / sqrt(E) when missing. With `causal`
+    a query attends to the keys up to its own position, and the mask is ignored.
     """
 
     def apply(

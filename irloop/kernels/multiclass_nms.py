@@ -1,6 +1,6 @@
 """Suppression over all classes at once: MulticlassNms drops boxes, MatrixNms lowers scores.
 
-The loops run over items, classes and the boxes that are kept.
+The loops run over items, classes and kept boxes.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ __all__ = ["Array", "Function", "Limits", "matrix_nms", "multiclass_nms", "pairw
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
-#: Boxes [N, 4] and scores [N] of one class to what is kept: indices and scores.
+#: Chooses from the boxes [N, 4] and scores [N] of one class: returns indices and scores.
 Choose = Callable[[Array, Array], tuple[Array, Array]]
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What both operations have in common; a limit of -1 is none.
+    """Settings that both operations share; a limit of -1 means no limit.
 
     `order` is score, classid or none; boxes that are not `normalized` include their border.
     """
@@ -36,13 +36,13 @@ class Limits:
     dtype: np.dtype[Any]
 
     def first(self, scores: Array, chosen: Array) -> Array:
-        """The best of the `chosen` boxes, best first."""
+        """The best `self.best` of the `chosen` boxes, best first."""
         ranked = chosen[np.argsort(-scores[chosen], kind="stable")]
         return ranked if self.best < 0 else ranked[: self.best]
 
 
 def pairwise_overlaps(boxes: Array, others: Array, *, normalized: bool) -> Array:
-    """[N, M]: intersection over union of boxes [N, 4] with others [M, 4] (x1, y1, x2, y2)."""
+    """Intersection over union [N, M] of boxes [N, 4] with others [M, 4] (x1, y1, x2, y2)."""
     border = boxes.dtype.type(0 if normalized else 1)
     area = (boxes[:, 2] - boxes[:, 0] + border) * (boxes[:, 3] - boxes[:, 1] + border)
     other = (others[:, 2] - others[:, 0] + border) * (others[:, 3] - others[:, 1] + border)
@@ -58,9 +58,9 @@ def pairwise_overlaps(boxes: Array, others: Array, *, normalized: bool) -> Array
 def _collected(
     limits: Limits, choose: Choose, boxes: Array, scores: Array, item: int
 ) -> tuple[Array, Array]:
-    """What is kept of one item, best first: rows (item, class, box) and scores.
+    """The kept boxes of one item, best first: rows (item, class, box) and their scores.
 
-    Scores are [C, N], boxes [N, 4] or, one set for each class, [C, N, 4].
+    Scores are [C, N]; boxes are [N, 4] or, with one set per class, [C, N, 4].
     """
     rows, values = [], []
     for label in range(len(scores)):
@@ -78,7 +78,7 @@ def _collected(
 
 
 def _sorted(limits: Limits, rows: Array, values: Array) -> Array:
-    """The order of all rows where they are sorted across the batch."""
+    """The order of all rows when they are sorted across the batch."""
     item, label, box = rows.T
     if limits.order == "score":
         return np.lexsort((box, label, item, -values))
@@ -90,7 +90,7 @@ def _sorted(limits: Limits, rows: Array, values: Array) -> Array:
 def _all(
     limits: Limits, choose: Choose, items: list[tuple[Array, Array]], *, by_class: bool
 ) -> tuple[Array, Array, Array]:
-    """Rows and scores of all items, and how many each item has."""
+    """Rows and scores of all items, and the number of rows of each item."""
     parts = []
     for item, (boxes, scores) in enumerate(items):
         rows, values = _collected(limits, choose, boxes, scores, item)
@@ -110,7 +110,7 @@ def _all(
 
 
 def _listed(rows: Array, values: Array, boxes: Array, dtype: np.dtype[Any]) -> Array:
-    """[K, 6]: class, score and box."""
+    """Rows [K, 6]: class, score and box."""
     columns = (rows[:, 1:2].astype(np.float32), values[:, None], boxes)
     return np.concatenate(columns, axis=1).astype(dtype)
 
@@ -118,8 +118,9 @@ def _listed(rows: Array, values: Array, boxes: Array, dtype: np.dtype[Any]) -> A
 def multiclass_nms(limits: Limits, iou: float, eta: float) -> Function:
     """Boxes [B, N, 4] and scores [B, C, N] to rows [K, 6], flat indices [K, 1], counts [B].
 
-    With input 2, the number of boxes of each item, boxes are [C, N, 4] and scores [C, N].
-    With `eta` below 1 the overlap threshold shrinks with each kept box while it is over 0.5.
+    If input 2, the number of boxes of each item, is present, boxes are [C, N, 4] and scores [C, N].
+    With `eta` below 1 the overlap threshold is multiplied by `eta` after each kept box while it is
+    above 0.5.
     """
 
     def choose(boxes: Array, scores: Array) -> tuple[Array, Array]:
@@ -171,16 +172,16 @@ def multiclass_nms(limits: Limits, iou: float, eta: float) -> Function:
 
 
 def matrix_nms(limits: Limits, decay: str, sigma: float, least: float) -> Function:
-    """As `multiclass_nms`; the scores of boxes that overlap better ones decay.
+    """Like `multiclass_nms`, but boxes that overlap better ones get lower scores instead.
 
-    What is left has a score above `least` then. `decay` is linear or gaussian.
+    Boxes whose score stays above `least` are kept. `decay` is linear or gaussian.
     """
 
     def choose(boxes: Array, scores: Array) -> tuple[Array, Array]:
         ranked = limits.first(scores, np.flatnonzero(scores > np.float32(limits.score)))
         ordered = boxes[ranked]
         share = pairwise_overlaps(ordered, ordered, normalized=limits.normalized)
-        # Boxes that do not touch do not share a border either.
+        # Boxes that do not touch do not share a border.
         apart = (ordered[:, None, :2] > ordered[:, 2:]) | (ordered[:, None, 2:] < ordered[:, :2])
         share = np.where(apart.any(axis=2), 0, share)
         better = np.tril(np.ones(share.shape, bool), -1)

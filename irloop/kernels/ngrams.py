@@ -1,4 +1,4 @@
-"""Counting n-grams: sequences of items that stand in a pool, some items apart."""
+"""Counting n-grams from a pool in sequences of items; the items may be some positions apart."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The n-grams that are looked for, one behind another, shorter ones first.
+    """The n-grams to count, stored one after the other, shorter ones first.
 
-    `starts` says where those of length 1, 2, ... start among the items, `columns` where each
-    n-gram is counted, `weights` (or nothing) what its count is multiplied by.
+    `starts` holds where the n-grams of length 1, 2, ... start in `items`, `columns` the column in
+    which each n-gram is counted, and `weights` (may be empty) the factor of each count.
     """
 
     items: Sequence[Any]
@@ -28,10 +28,10 @@ class Pool:
     weights: Sequence[float]
 
     def by_length(self) -> Iterator[tuple[int, Array, int]]:
-        """Length, n-grams [count, length] and the number of the first one.
+        """Length, n-grams [count, length] and the number of the first n-gram, for each length.
 
         Raises:
-            ValueError: when the items are no whole number of n-grams.
+            ValueError: when the items do not divide into whole n-grams.
         """
         kind = object if self.items and isinstance(self.items[0], str) else np.int64
         items = np.array(self.items, dtype=kind)
@@ -46,16 +46,16 @@ class Pool:
 
 
 def _numbered(pool: Array, items: Array) -> tuple[Array, Array]:
-    """Both with distinct items of the pool as numbers; an item that it has not is -1."""
+    """Replace the items of both by their numbers in the pool; -1 for items not in the pool."""
     known, numbers = np.unique(pool, return_inverse=True)
     place = np.searchsorted(known, items).clip(max=len(known) - 1)
     return numbers.reshape(pool.shape), np.where(known[place] == items, place, -1)
 
 
 def _found(grams: Array, windows: Array) -> Array:
-    """The number of the n-gram that each window [..., length] is, -1 for none.
+    """Number of the n-gram that matches each window [..., length]; -1 for none.
 
-    An n-gram and one item more is a number of its own, so that no code overflows.
+    Prefixes are numbered anew with every item that is appended, so that no code overflows.
     """
     count = int(grams.max()) + 1
     code, seen = grams[:, 0], windows[..., 0]
@@ -63,16 +63,16 @@ def _found(grams: Array, windows: Array) -> Array:
         longer = np.where((seen < 0) | (windows[..., at] < 0), -1, seen * count + windows[..., at])
         code, seen = _numbered(code * count + grams[:, at], longer)
     first = np.full(int(code.max()) + 1, -1)
-    # Written from behind: of equal n-grams the first one counts.
+    # Assigned in reverse order, so that the first of equal n-grams wins.
     first[code[::-1]] = np.arange(len(code))[::-1]
     return np.where(seen < 0, -1, first[seen])
 
 
 def vectorizer(pool: Pool, lengths: range, skips: int, mode: str) -> Function:
-    """Counts of n-grams of some `lengths` in [C] or [N, C], items up to `skips` apart, as f32.
+    """Count n-grams of the given `lengths` in [C] or [N, C], items up to `skips` apart, as f32.
 
-    `mode` is TF (the counts), IDF (the weight of what occurs) or TFIDF (counts by weight). The
-    function raises ValueError when the pool holds no whole number of n-grams.
+    `mode` is TF (the counts), IDF (the weight of each n-gram that occurs) or TFIDF (count times
+    weight). The function raises ValueError when the pool does not divide into whole n-grams.
     """
     width = max(pool.columns, default=-1) + 1
     columns = np.array(pool.columns, dtype=np.int64)

@@ -1,6 +1,6 @@
-"""Non-maximum suppression: the best boxes of each class that do not overlap better ones.
+"""Non-maximum suppression: keep the best boxes of each class that do not overlap better ones.
 
-The loop runs over boxes that are kept; what overlaps one of them is found all at once.
+The loop runs over the kept boxes; all boxes that overlap one of them are found at once.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ __all__ = [
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
-#: The overlap of every box with one of them.
+#: Computes the overlap of every box with one of them.
 Share = Callable[[Array, int], Array]
 
 
 def _corners(boxes: Array, *, centred: bool) -> tuple[Array, Array, Array, Array]:
-    """Both bounds of each axis, the smaller first."""
+    """Both bounds of each axis, the smaller one first."""
     first, second, third, fourth = (boxes[:, column] for column in range(4))
     if centred:
         half = boxes.dtype.type(0.5)
@@ -51,7 +51,7 @@ def _corners(boxes: Array, *, centred: bool) -> tuple[Array, Array, Array, Array
 
 
 def overlaps(boxes: Array, chosen: int, *, centred: bool) -> Array:
-    """The intersection over union of every box [N, 4] with one of them; 0 for empty boxes."""
+    """Intersection over union of every box [N, 4] with one of them; 0 for empty boxes."""
     top, left, bottom, right = _corners(boxes, centred=centred)
     area = (bottom - top) * (right - left)
     high = np.minimum(bottom, bottom[chosen]) - np.maximum(top, top[chosen])
@@ -64,12 +64,12 @@ def overlaps(boxes: Array, chosen: int, *, centred: bool) -> Array:
 
 
 class Suppression:
-    """What is kept of one class: `keep` gives box indices and their scores, best first."""
+    """Suppression within one class: `keep` returns box indices and scores, best first."""
 
     def __init__(
         self, *, share: Share, iou: float, sigma: float = 0.0, equal_suppresses: bool = False
     ) -> None:
-        """Boxes that overlap by more than `iou` go; with `sigma` their scores shrink instead."""
+        """Drop boxes that overlap by more than `iou`; with `sigma`, lower their scores instead."""
         self.share = share
         self.iou = np.float32(iou)
         self.sigma = sigma
@@ -78,7 +78,7 @@ class Suppression:
     def keep(
         self, boxes: Array, scores: Array, limit: int, threshold: float | None
     ) -> tuple[list[int], list[float]]:
-        """At most `limit` boxes [N, 4 or 5] with scores above `threshold` (None: any score)."""
+        """Keep at most `limit` boxes [N, 4 or 5] with scores above `threshold` (None: any)."""
         current = scores.astype(np.float32)
         alive = np.ones(len(current), bool) if threshold is None else current > threshold
         kept: list[int] = []
@@ -86,7 +86,7 @@ class Suppression:
         while len(kept) < limit and alive.any():
             best = int(np.where(alive, current, -np.inf).argmax())
             if not alive[best]:
-                # Every score that is left is minus infinity.
+                # All remaining scores are minus infinity.
                 best = int(alive.argmax())
             kept.append(best)
             values.append(float(current[best]))
@@ -112,9 +112,9 @@ def non_max_suppression(
     *,
     descending: bool,
 ) -> tuple[Array, Array]:
-    """Boxes [B, N, 4 or 5] and scores [B, C, N] to what is kept: [K, 3] (item, class, box), [K].
+    """Keep boxes [B, N, 4 or 5] by scores [B, C, N]: rows [K, 3] (item, class, box), scores [K].
 
-    The order is by item, class and score, or by score alone with `descending`.
+    The rows are sorted by item, class and score, or with `descending` by score alone.
     """
     budget.spend(scores.shape[0] * scores.shape[1], "suppression")
     rows: list[tuple[int, int, int]] = []
@@ -138,7 +138,7 @@ def _number(given: Array | None, default: float) -> float:
 
 
 def onnx_function(*, centred: bool) -> Function:
-    """Boxes, scores, limit, overlap and score thresholds; gives the indices."""
+    """ONNX: boxes, scores, limit, overlap and score thresholds to the indices."""
 
     def apply(
         boxes: Array,
@@ -164,9 +164,9 @@ def onnx_function(*, centred: bool) -> Function:
 def openvino_function(
     dtype: np.dtype[Any], *, centred: bool, descending: bool, n_outputs: int
 ) -> Function:
-    """Boxes, scores, limit, overlap and score thresholds, sigma; gives indices, scores, count.
+    """OpenVINO: boxes, scores, limit, thresholds, sigma to indices, scores and count.
 
-    A box that overlaps by the threshold exactly is suppressed, other than in ONNX.
+    A box whose overlap equals the threshold is suppressed; ONNX keeps it.
     """
     share = partial(overlaps, centred=centred)
     return _scored(dtype, share, descending=descending, equal=True, n_outputs=n_outputs)
@@ -175,9 +175,9 @@ def openvino_function(
 def rotated_function(
     dtype: np.dtype[Any], *, clockwise: bool, descending: bool, n_outputs: int
 ) -> Function:
-    """As `openvino_function` for boxes [B, N, 5] with an angle.
+    """Like `openvino_function`, for boxes [B, N, 5] with an angle.
 
-    A box that overlaps by the threshold exactly is kept here.
+    A box whose overlap equals the threshold is kept here.
     """
     share = partial(rotated.overlaps, clockwise=clockwise)
     return _scored(dtype, share, descending=descending, equal=False, n_outputs=n_outputs)

@@ -1,4 +1,4 @@
-"""Normalisations. 16-bit floats are computed in f32 and rounded once."""
+"""Normalisation. 16-bit floats are computed in f32 and rounded once at the end."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def _channels(x: Array, rank: int) -> Array:
 
 
 def batch_norm(epsilon: float) -> Function:
-    """(x - mean) / sqrt(variance + epsilon) * scale + bias, the operands belonging to axis 1.
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias, with the other operands along axis 1.
 
-    Statistics with more than one dimension are one per element of a batch item.
+    Mean and variance with more than one dimension hold one value per element of a batch item.
     """
 
     @floating
@@ -75,7 +75,7 @@ def batch_norm(epsilon: float) -> Function:
 
 
 def batch_norm_data_third(epsilon: float) -> Function:
-    """`batch_norm` whose operands come as scale, bias, x, mean, variance."""
+    """`batch_norm` with its operands in the order scale, bias, x, mean, variance."""
     inner = batch_norm(epsilon)
 
     def apply(scale: Array, bias: Array, x: Array, mean: Array, variance: Array) -> Any:
@@ -85,9 +85,9 @@ def batch_norm_data_third(epsilon: float) -> Function:
 
 
 def batch_norm_training(epsilon: float, momentum: float, n_outputs: int) -> Callable[..., Any]:
-    """Batch normalisation by the statistics of the batch; the running ones are updated.
+    """Batch normalisation with the statistics of the batch, which also update the running ones.
 
-    Gives the normalised tensor, and with more outputs the new running mean and variance.
+    Returns the normalised tensor and, with more outputs, the new running mean and variance.
     """
     normalize = batch_norm(epsilon)
 
@@ -109,7 +109,7 @@ def batch_norm_training(epsilon: float, momentum: float, n_outputs: int) -> Call
 
 
 def batch_norm_saved(epsilon: float, momentum: float, n_outputs: int) -> Callable[..., Any]:
-    """`batch_norm_training` that also gives the statistics of the batch (ONNX before 14)."""
+    """`batch_norm_training` that also returns the batch's statistics (ONNX before opset 14)."""
     train = batch_norm_training(epsilon, momentum, 3)
 
     def apply(x: Array, scale: Array, bias: Array, mean: Array, variance: Array) -> Any:
@@ -125,9 +125,9 @@ def batch_norm_saved(epsilon: float, momentum: float, n_outputs: int) -> Callabl
 
 
 def mvn(axes: Axes, *, scale_variance: bool, epsilon: float, inside: bool) -> Function:
-    """x minus its mean over `axes`, divided by the root of its variance on request.
+    """Subtract the mean over `axes`; with `scale_variance`, also divide by the standard deviation.
 
-    `inside` adds epsilon to the variance, otherwise to its root.
+    With `inside`, epsilon is added to the variance; without it, to the standard deviation.
     """
     by_input = mvn_by_input(scale_variance=scale_variance, epsilon=epsilon, inside=inside)
     listed = np.array(axes, dtype=np.int64)
@@ -141,7 +141,7 @@ def mvn(axes: Axes, *, scale_variance: bool, epsilon: float, inside: bool) -> Fu
 def mvn_by_rank(
     axes: Callable[[int], Axes], *, scale_variance: bool, epsilon: float
 ) -> Callable[[Array], Any]:
-    """As `mvn` with epsilon inside and axes that depend on the rank of the operand."""
+    """Like `mvn` with epsilon inside and axes that depend on the operand's rank."""
 
     def apply(x: Array) -> Any:
         chosen = axes(x.ndim)
@@ -151,7 +151,7 @@ def mvn_by_rank(
 
 
 def mvn_by_input(*, scale_variance: bool, epsilon: float, inside: bool) -> Function:
-    """As `mvn` with the axes as second operand."""
+    """Like `mvn`, with the axes as second operand."""
 
     def normalized(x: Array, axes: Axes) -> Array:
         shifted: Array = x - _mean(x, axes)
@@ -174,9 +174,9 @@ def mvn_by_input(*, scale_variance: bool, epsilon: float, inside: bool) -> Funct
 def lrn(
     alpha: float, beta: float, bias: float, size: int, *, before: int, after: int
 ) -> Callable[[Array, Array], Any]:
-    """x / (bias + alpha / size^n * S)^beta, S the sum of squares in a window along n axes.
+    """x / (bias + alpha / size^n * S)^beta, where S is the sum of squares in a window along n axes.
 
-    The window reaches from `before` elements before each element to `after` behind it.
+    The window reaches from `before` elements before each element to `after` elements after it.
     """
 
     def window(squares: Array, axis: int) -> Array:
@@ -206,7 +206,7 @@ def lrn(
 
 
 def lrn_channels(alpha: float, beta: float, bias: float, size: int) -> Callable[[Array], Any]:
-    """`lrn` along axis 1; the larger half of an even window lies above."""
+    """`lrn` along axis 1; the larger half of an even window comes after the element."""
     before = (size - 1) // 2
     inner = lrn(alpha, beta, bias, size, before=before, after=size - 1 - before)
     axes = np.array([1])
@@ -218,9 +218,9 @@ def lrn_channels(alpha: float, beta: float, bias: float, size: int) -> Callable[
 
 
 def normalize_l2(epsilon: float, *, maximum: bool) -> Callable[[Array, Array], Any]:
-    """x divided by its Euclidean norm over the axes; epsilon acts under the root.
+    """x divided by its Euclidean norm over the axes; epsilon is applied under the square root.
 
-    Without axes every element is its own norm and the result is 1, as OpenVINO defines it.
+    Without axes, each element is divided by itself and the result is 1, as OpenVINO defines it.
     """
 
     def apply(x: Array, axes: Array) -> Any:
@@ -237,7 +237,7 @@ def normalize_l2(epsilon: float, *, maximum: bool) -> Callable[[Array, Array], A
 
 
 def lp_norm(axis: int, p: int) -> Callable[[Array], Any]:
-    """x divided by its norm of order 1 or 2 along `axis`; 0 where the norm is 0."""
+    """x divided by its L1 or L2 norm along `axis`; 0 where the norm is 0."""
 
     @floating
     def apply(x: Array) -> Any:
@@ -252,9 +252,9 @@ def lp_norm(axis: int, p: int) -> Callable[[Array], Any]:
 
 
 def layer_norm(axis: int, epsilon: float, n_outputs: int) -> Callable[..., Any]:
-    """Normalisation over the dimensions from `axis` on, then scale and bias.
+    """Normalise over the dimensions from `axis` on, then apply scale and bias.
 
-    Gives the result, and with more outputs the mean and the inverse standard deviation.
+    Returns the result and, with more outputs, the mean and the inverse standard deviation.
     """
 
     def apply(x: Array, scale: Array, bias: Array | None = None) -> Any:
@@ -272,7 +272,7 @@ def layer_norm(axis: int, epsilon: float, n_outputs: int) -> Callable[..., Any]:
 
 
 def rms_norm(axis: int, epsilon: float) -> Callable[[Array, Array], Any]:
-    """x divided by the root of its mean square over the dimensions from `axis` on, scaled."""
+    """x divided by its root mean square over the dimensions from `axis` on, then scaled."""
 
     def apply(x: Array, scale: Array) -> Any:
         wide = widened(x)
@@ -285,7 +285,7 @@ def rms_norm(axis: int, epsilon: float) -> Callable[[Array, Array], Any]:
 
 
 def instance_norm(epsilon: float) -> Callable[[Array, Array, Array], Any]:
-    """Normalisation of each channel of each batch item, then scale and bias for each channel."""
+    """Normalise each channel of each batch item, then apply scale and bias per channel."""
 
     @floating
     def apply(x: Array, scale: Array, bias: Array) -> Any:
@@ -296,7 +296,7 @@ def instance_norm(epsilon: float) -> Callable[[Array, Array, Array], Any]:
 
 
 def group_norm(groups: int, epsilon: float) -> Callable[[Array, Array, Array], Any]:
-    """Normalisation of groups of channels; scale and bias for each channel or each group."""
+    """Normalise groups of channels; scale and bias are per channel or per group."""
 
     @floating
     def apply(x: Array, scale: Array, bias: Array) -> Any:
@@ -312,7 +312,7 @@ def group_norm(groups: int, epsilon: float) -> Callable[[Array, Array, Array], A
 
 
 def dropout(seed: int | None, n_outputs: int) -> Callable[..., Any]:
-    """Zeroes elements at random while training, otherwise the operand itself; and the mask."""
+    """Zero random elements in training, else return the operand; also return the mask."""
 
     def masked(x: Array, ratio: Array | None, training: Array | None) -> tuple[Array, Array]:
         share = 0.5 if ratio is None else float(ratio.reshape(()))
@@ -330,7 +330,7 @@ def dropout(seed: int | None, n_outputs: int) -> Callable[..., Any]:
 
 
 def no_dropout(n_outputs: int, *, boolean: bool) -> Callable[[Array], Any]:
-    """The operand itself and a mask of ones, boolean or of the operand's type."""
+    """Return the operand and a mask of ones, boolean or of the operand's type."""
 
     def apply(x: Array) -> Any:
         return x if n_outputs == 1 else (x, np.ones(x.shape, np.bool_ if boolean else x.dtype))

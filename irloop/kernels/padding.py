@@ -1,4 +1,4 @@
-"""The numbers of padding and cropping."""
+"""Kernels for padding and cropping."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def pad(data: Array, begins: Sequence[int], ends: Sequence[int], mode: str, fill: Any) -> Array:
-    """`data` with elements added (or, for negative numbers, cut off) at both ends of each axis.
+    """Add elements at both ends of each axis, or crop where the numbers are negative.
 
-    `mode` is constant, edge, reflect (the border is not repeated), symmetric (it is) or wrap.
-    What is added comes from the whole of `data`, even where it is cut; what wraps, as in ONNX
-    Runtime, from what is left of it.
+    `mode` is constant, edge, reflect (the border element is not repeated), symmetric (it is
+    repeated) or wrap. The added elements are taken from `data` before cropping; in wrap mode from
+    the cropped data, as in ONNX Runtime.
     """
     if mode == "constant":
         return _pad_constant(data, begins, ends, fill)
@@ -35,11 +35,12 @@ def pad(data: Array, begins: Sequence[int], ends: Sequence[int], mode: str, fill
 
 
 def _inside(positions: Array, size: int, mode: str) -> Array:
-    """Where in an axis of `size` elements each padded position finds its own."""
+    """The source position, on an axis of `size` elements, of each padded position."""
     if mode == "edge" or size == 1:
         inside: Array = np.clip(positions, 0, size - 1)
         return inside
-    # A period goes there and, unless it wraps, back; reflecting does not repeat the borders.
+    # Wrapping repeats every `size` elements; the other modes go there and back, and reflect does
+    # not repeat the border elements.
     period = {"wrap": size, "reflect": 2 * size - 2, "symmetric": 2 * size}[mode]
     folded: Array = positions % period
     if mode == "wrap":
@@ -62,7 +63,7 @@ def _pad_constant(data: Array, begins: Sequence[int], ends: Sequence[int], fill:
 
 
 def openvino_pad(mode: str) -> Callable[..., Array]:
-    """Padding by inputs begins, ends and an optional fill."""
+    """Padding with begins, ends and an optional fill value as inputs."""
 
     def run(data: Array, begins: Array, ends: Array, fill: Array | None = None) -> Array:
         value = 0 if fill is None else fill.reshape(-1)[0]
@@ -72,7 +73,7 @@ def openvino_pad(mode: str) -> Callable[..., Array]:
 
 
 def pad_fixed(pads: tuple[int, ...], mode: str, fill: float) -> Callable[[Array], Array]:
-    """Padding by all begins and then all ends, known beforehand."""
+    """Padding by fixed amounts: all begins, then all ends."""
     half = len(pads) // 2
 
     def run(data: Array) -> Array:
@@ -82,7 +83,7 @@ def pad_fixed(pads: tuple[int, ...], mode: str, fill: float) -> Callable[[Array]
 
 
 def pad_by_input(mode: str) -> Callable[..., Array]:
-    """Padding by an input of all begins and then all ends, an optional fill, optional axes."""
+    """Padding by an input with all begins, then all ends; fill value and axes are optional."""
 
     def run(
         data: Array, pads: Array, fill: Array | None = None, axes: Array | None = None
@@ -107,7 +108,7 @@ def _spread(items: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
 
 
 def center_crop_pad(axes: tuple[int, ...] | None) -> Callable[[Array, Array], Array]:
-    """Crop or pad with zeros around the centre to the sizes of an input."""
+    """Crop or zero-pad around the centre to the sizes given as an input."""
 
     def run(data: Array, sizes: Array) -> Array:
         chosen = range(data.ndim) if axes is None else axes

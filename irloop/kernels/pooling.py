@@ -1,7 +1,7 @@
-"""Poolings of any number of spatial axes; data is [N, C, spatial...].
+"""Pooling over any number of spatial axes; data is [N, C, spatial...].
 
-Sums and maxima are taken axis by axis over shifted views, so the work grows with the sum of
-the kernel sizes and not with their product.
+Sums and maxima are taken axis by axis over shifted views, so that the work grows with the sum of
+the kernel sizes, not with their product.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _counts(window: Window, sizes: Sequence[int]) -> list[int]:
 
 
 def _prepared(x: Array, window: Window, fill: Any) -> tuple[Array, list[int]]:
-    """Data padded so that every window lies inside, and the number of windows on each axis."""
+    """Pad the data so that every window lies inside, and count the windows on each axis."""
     pads = [window.reach(axis, size) for axis, size in enumerate(x.shape[2:])]
     return padded(x, pads, fill), _counts(window, x.shape[2:])
 
@@ -76,7 +76,7 @@ def _separable(x: Array, window: Window, fill: Any, combine: Function) -> Array:
 
 
 def max_values(window: Window) -> Function:
-    """The largest element of each window; padding never wins."""
+    """The maximum of each window; padding is never chosen."""
 
     def apply(x: Array) -> Any:
         with np.errstate(all="ignore"):
@@ -88,9 +88,9 @@ def max_values(window: Window) -> Function:
 def max_indices(
     window: Window, *, axis: int = 0, column_major: bool = False, dtype: Any = np.int64
 ) -> Function:
-    """As `max_values`, and where each stands: its flat index among the dimensions from `axis`.
+    """Like `max_values`, with the flat index of each maximum among the dimensions from `axis` on.
 
-    The first of equal elements wins. With `column_major` the first spatial axis counts fastest.
+    The first of equal elements wins. With `column_major` the first spatial axis varies fastest.
     """
 
     def apply(x: Array) -> tuple[Array, Array]:
@@ -116,7 +116,7 @@ def max_indices(
 def flat_index(
     places: Sequence[Array], shape: Sequence[int], axis: int, column_major: bool
 ) -> Array:
-    """Flat indices, among the dimensions from `axis`, of a place on each spatial axis."""
+    """Flat indices, among the dimensions from `axis` on, of a position on each spatial axis."""
     sizes = shape[2:]
     order = range(len(sizes))
     flat: Array = np.zeros((), dtype=np.int64)
@@ -131,8 +131,8 @@ def flat_index(
 def average(window: Window, *, include_pad: bool, clip_end: bool) -> Function:
     """The mean of each window.
 
-    Without `include_pad` padding is left out of the mean. With it a window counts its whole
-    area, less what lies beyond the end padding if `clip_end`.
+    Without `include_pad` padding does not count. With it, the sum is divided by the size of the
+    whole window, except, with `clip_end`, for elements beyond the end padding.
     """
 
     def apply(x: Array) -> Any:
@@ -156,13 +156,13 @@ def _average(x: Array, window: Window, include_pad: bool, clip_end: bool) -> Arr
 
 
 def members(window: Window, axis: int, size: int, *, include_pad: bool, clip_end: bool) -> Array:
-    """How many elements each window on an axis counts, at least 1."""
+    """The number of elements by which each window's sum is divided on one axis; at least 1."""
     count = max(window.outputs(axis, size), 0)
     if include_pad and not clip_end:
         return np.full(count, window.kernel[axis])
     begin, end = window.pads(axis, size)
     low, high = (-begin, size + end) if include_pad else (0, size)
-    # Booleans and positions of every element of every window.
+    # Memory of a boolean and an index for each element of each window.
     budget.reserve(count * window.kernel[axis] * 20, "counting elements of windows")
     start = np.arange(count)[:, None] * window.strides[axis] - begin
     place = start + np.arange(window.kernel[axis]) * window.dilations[axis]
@@ -187,19 +187,19 @@ def _spatial(x: Array) -> tuple[int, ...]:
 
 
 def global_mean(x: Array) -> Any:
-    """The mean over all spatial axes, kept as 1."""
+    """The mean over all spatial axes, which keep the size 1."""
     with np.errstate(all="ignore"):
         return widened(x).mean(axis=_spatial(x), keepdims=True).astype(x.dtype, copy=False)
 
 
 def global_max(x: Array) -> Any:
-    """The maximum over all spatial axes, kept as 1."""
+    """The maximum over all spatial axes, which keep the size 1."""
     with np.errstate(all="ignore"):
         return x.max(axis=_spatial(x), keepdims=True)
 
 
 def global_lp(order: float) -> Function:
-    """The p-norm over all spatial axes, kept as 1."""
+    """The p-norm over all spatial axes, which keep the size 1."""
 
     def apply(x: Array) -> Any:
         with np.errstate(all="ignore"):
@@ -216,7 +216,7 @@ def _bins(size: int, count: int) -> tuple[Array, Array]:
 
 
 def bin_weights(size: int, count: int) -> Array:
-    """[size, count]: how much each element contributes to the mean of each bin."""
+    """How much each element contributes to the mean of each bin: [size, count]."""
     first, end = _bins(size, count)
     place = np.arange(size)[:, None]
     weights: Array = ((place >= first) & (place < end)) / (end - first)
@@ -224,10 +224,10 @@ def bin_weights(size: int, count: int) -> Array:
 
 
 def bin_places(sizes: Sequence[int], counts: Sequence[int]) -> Array:
-    """[bins, elements]: the flat index of each element of each bin.
+    """The flat index of each element of each bin: [bins, elements].
 
-    A short bin repeats its last element, which changes neither its maximum nor where that
-    stands first.
+    A short bin repeats its last element, which changes neither its maximum nor the first position
+    of the maximum.
     """
     rank = len(sizes)
     flat: Array = np.zeros((1,) * (2 * rank), dtype=np.int64)
@@ -242,7 +242,7 @@ def bin_places(sizes: Sequence[int], counts: Sequence[int]) -> Array:
 
 
 def adaptive_average(x: Array, shape: Array) -> Any:
-    """The mean of each bin; bin k of o covers floor(k*n/o) up to ceil((k+1)*n/o)."""
+    """The mean of each bin; bin k of o bins covers floor(k*n/o) up to ceil((k+1)*n/o)."""
     result = widened(x)
     with np.errstate(all="ignore"):
         for axis, count in enumerate(shape.reshape(-1).tolist(), start=2):
@@ -268,10 +268,10 @@ def adaptive_max(dtype: Any = np.int64) -> Function:
 
 
 def max_unpool(shape_of: Callable[[Sequence[int]], list[int]]) -> Function:
-    """Data at the places an index tensor gives, zeros elsewhere.
+    """Write the data to the positions of an index tensor, with zeros elsewhere.
 
-    `shape_of(shape)` is the shape that the flat indices count in; the result is padded or
-    cropped at the ends to the third argument where given.
+    `shape_of(shape)` is the shape that the flat indices refer to. If the third operand is given,
+    the result is padded or cropped at the ends to that shape.
     """
 
     def apply(x: Array, index: Array, shape: Array | None = None) -> Any:

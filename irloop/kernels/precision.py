@@ -1,4 +1,4 @@
-"""In which precision kernels compute, and that overflow is a value and no event to them."""
+"""Computing precision of the kernels, and suppression of NumPy's floating-point warnings."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Function = Callable[..., Any]
 
 _WIDE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
-#: True inside `silence`, where NumPy has been told once for all kernels.
+#: True inside `silence`, where NumPy's warnings are off for all kernels.
 _SILENT: ContextVar[bool] = ContextVar("silent", default=False)
 
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """No warnings of overflow, division by zero or NaN inside.
+    """Turn off warnings of overflow, division by zero and NaN inside the block.
 
-    Telling NumPy so takes longer than a small operation: a run does it once, not each kernel.
+    Setting this takes longer than a small operation, so a run sets it once for all kernels.
     """
     token = _SILENT.set(True)
     try:
@@ -36,7 +36,7 @@ def silence() -> Iterator[None]:
 
 
 def unwarned(function: Function) -> Function:
-    """`function` of arrays without warnings of overflow, division by zero or NaN."""
+    """Return `function` without warnings of overflow, division by zero or NaN."""
 
     @wraps(function)
     def apply(*operands: Any) -> Any:
@@ -50,20 +50,22 @@ def unwarned(function: Function) -> Function:
 
 @lru_cache(maxsize=1024)
 def scalar(value: float, dtype: np.dtype[Any]) -> Array:
-    """`value` as an array without dimensions; a Python number would change 16-bit types."""
+    """`value` as an array without dimensions; a Python number would change the type of 16-bit
+    floats.
+    """
     with np.errstate(over="ignore"):
         return np.asarray(value).astype(dtype)
 
 
 def widened(x: Array) -> Array:
-    """`x` in f32 where its own type is narrower; f32 and f64 as they are."""
+    """Convert types narrower than f32 to f32; return f32 and f64 unchanged."""
     return x if x.dtype in _WIDE else x.astype(np.float32)
 
 
 def floating(function: Function) -> Function:
     """Compute in f32 or f64, without warnings, and round once to the type of the first operand.
 
-    Runtimes hold 16-bit floats and compute on them in f32.
+    The runtimes also store 16-bit floats and compute with them in f32.
     """
 
     def computed(x: Array, *others: Array | None) -> Any:

@@ -1,6 +1,6 @@
 """Prior boxes: a fixed set of boxes around every element of a feature map (SSD).
 
-The loops run over the boxes of one element; all elements are done at once.
+The loops run over the boxes of one element; all elements are computed at once.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, np.dtype[Any]]
-#: Shift of the centre, half the width and half the height, and whether it is clipped at once.
+#: Shift of the centre, half the width and half the height, and whether the box is clipped.
 Box = tuple[float, float, float, float, bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Priors:
-    """The boxes around an element; sizes in elements of the image."""
+    """Settings of the boxes around an element; sizes are in pixels of the image."""
 
     min_size: tuple[float, ...] = ()
     max_size: tuple[float, ...] = ()
@@ -47,7 +47,7 @@ class Priors:
 
 
 def aspect_ratios(priors: Priors) -> list[float]:
-    """1 and the other ratios as they are listed, each followed by its inverse with flip."""
+    """The aspect ratio 1, then the listed ratios, each followed by its inverse if `flip` is set."""
     ratios = [1.0]
     for ratio in priors.aspect_ratio:
         for candidate in (ratio, 1 / ratio) if priors.flip else (ratio,):
@@ -57,7 +57,7 @@ def aspect_ratios(priors: Priors) -> list[float]:
 
 
 def _dense(size: float, density: float, ratio: float) -> list[Box]:
-    """As many boxes of one size as fit a grid of `density` on an axis."""
+    """Boxes of one size on a grid of `density` x `density` positions."""
     count = int(density)
     shift = size / count
     wide, high = size / 2 * math.sqrt(ratio), size / 2 / math.sqrt(ratio)
@@ -86,7 +86,7 @@ def _fixed(priors: Priors, ratios: Sequence[float]) -> list[Box]:
 
 
 def element_boxes(priors: Priors) -> list[Box]:
-    """The boxes of one element in the order of the specification."""
+    """The boxes of one element, in the order of the specification."""
     ratios = aspect_ratios(priors)
     boxes = _fixed(priors, ratios)
     last = len(priors.min_size) - 1
@@ -111,8 +111,9 @@ def element_boxes(priors: Priors) -> list[Box]:
 def count_of(priors: Priors) -> int:
     """The number of boxes of one element, as OpenVINO counts them.
 
-    It counts ratios with every fixed size, though fixed ratios take their place, and not the
-    boxes of the larger size without `scale_all_sizes`: what is made beyond it is left out.
+    This count can differ from the boxes that are generated: it includes ratios for every fixed
+    size, although fixed ratios replace them, and without `scale_all_sizes` it leaves out the boxes
+    of the larger size. Boxes beyond the count are dropped.
     """
     ratios = len(aspect_ratios(priors))
     count = ratios + len(priors.min_size) - 1
@@ -125,22 +126,22 @@ def count_of(priors: Priors) -> int:
 
 
 def _variances(variance: Sequence[float], count: int) -> Array:
-    """The second row: four variances a box, one for all, or 0.1."""
+    """The second row of the result: four variances per box, or one for all, or 0.1."""
     row = np.array(variance or (0.1,), dtype=np.float32)
     return np.tile(row, 4 * count // len(row))
 
 
 def prior_boxes(priors: Priors, layer: Sequence[int], image: Sequence[int]) -> Array:
-    """[2, 4 * h * w * boxes]: corners x1, y1, x2, y2 in 0..1 of the image, then variances.
+    """[2, 4 * h * w * boxes]: corners x1, y1, x2, y2, relative to the image, then variances.
 
-    `layer` and `image` are (height, width). Zeros stand behind the last box where more are
-    counted than made.
+    `layer` and `image` are (height, width). The result is padded with zeros if fewer boxes are
+    generated than counted.
     """
     height, width = layer
     rows, columns = image
     count = count_of(priors)
     if not priors.scale_all_sizes:
-        # Smaller sizes and steps are then shares of the image's height.
+        # Without `scale_all_sizes`, smaller sizes and steps are fractions of the image's height.
         scaled = tuple(size * rows for size in priors.min_size)
         priors = replace(priors, min_size=scaled, step=priors.step * rows)
     down = priors.step or rows / height
@@ -184,9 +185,9 @@ def clustered_boxes(
     *,
     clip: bool,
 ) -> Array:
-    """As `prior_boxes`, for boxes of these widths and heights.
+    """Like `prior_boxes`, for boxes with these widths and heights.
 
-    `steps` are (down, along), None for the image's share.
+    `steps` are (down, along); None: image size / feature map size.
     """
     height, width = layer
     rows, columns = image

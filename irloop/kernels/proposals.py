@@ -1,6 +1,6 @@
-"""Region proposals: anchors moved by a network, the best that do not overlap kept.
+"""Region proposals: move anchors by predicted offsets, then keep the best without overlaps.
 
-The loops run over items and the boxes that are kept.
+The loops run over items and kept boxes.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ __all__ = [
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
-#: A box grows at most so much, as a logarithm.
+#: A box grows by at most this factor, given as a logarithm.
 _MAX_GROWTH = math.log(1000.0 / 16.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """How many boxes are looked at and kept, and the overlap that suppresses."""
+    """How many boxes are examined and kept, and the overlap threshold for suppression."""
 
     before: int
     after: int
@@ -46,7 +46,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """The boxes of one element; `tensorflow` counts widths without the border and swaps axes."""
+    """The boxes of one element; `tensorflow` excludes the border from widths and swaps the axes."""
 
     base: float
     ratios: tuple[float, ...]
@@ -56,7 +56,7 @@ class Anchors:
 
 
 def anchor_boxes(anchors: Anchors) -> Array:
-    """[ratios * scales, 4]: the boxes around the first element."""
+    """The boxes around the first element: [ratios * scales, 4]."""
     border = 0.0 if anchors.tensorflow else 1.0
     ratios = np.array(anchors.ratios, dtype=np.float32)
     width = np.sqrt(np.float32(anchors.base * anchors.base) / ratios)
@@ -71,9 +71,10 @@ def anchor_boxes(anchors: Anchors) -> Array:
 
 
 def refined(boxes: Array, moves: Array, border: float, *, ends: bool, limit: float) -> Array:
-    """Boxes [..., 4] moved by shares of their size and grown by logarithms of at most `limit`.
+    """Apply predicted offsets to boxes [..., 4]: relative shifts, and logarithms of the growth.
 
-    `border` is what a width counts beyond the difference; with `ends` it is taken off again.
+    The growth is at most `limit`. `border` is added to a width computed from two coordinates; with
+    `ends` it is subtracted again.
     """
     one = boxes.dtype.type(border)
     size = boxes[..., 2:] - boxes[..., :2] + one
@@ -89,7 +90,7 @@ def _clipped(boxes: Array, height: float, width: float) -> Array:
 
 
 def _overlap(border: float) -> Function:
-    """The overlap of boxes with one box; boxes that do not touch share no border."""
+    """A function for the overlap of boxes with one box; boxes that do not touch have no overlap."""
 
     def share(boxes: Array, box: Array) -> Array:
         one = boxes.dtype.type(border)
@@ -114,7 +115,7 @@ def _best(selection: Selection, scores: Array) -> Array:
 
 
 def _filled(rows: Array, count: int) -> Array:
-    """`rows` and zeros behind them, or the first ones."""
+    """The first `count` rows, padded with zeros."""
     result = np.zeros((count, *rows.shape[1:]), dtype=rows.dtype)
     result[: min(len(rows), count)] = rows[:count]
     return result
@@ -130,11 +131,11 @@ def proposals(
     normalize: bool,
     n_outputs: int,
 ) -> Function:
-    """Scores [N, 2 A, H, W], moves [N, 4 A, H, W] and the image to regions [N * after, 5].
+    """Proposals from scores [N, 2 A, H, W], offsets [N, 4 A, H, W] and the image: [N * after, 5].
 
-    The image is (height, width, scale) or (height, width, scale of heights, of widths). A row
-    is (item, x1, y1, x2, y2); an item of -1 ends the rows of an item. Output 1 is the scores.
-    `scales` divide the moves of places and of sizes.
+    The image is (height, width, scale) or (height, width, scale of heights, scale of widths). A row
+    is (item, x1, y1, x2, y2); a row with item -1 ends the rows of an item. Output 1 holds the
+    scores. The offsets of positions and sizes are divided by `scales`.
     """
     border = 0.0 if anchors.tensorflow else 1.0
     share = _overlap(border)
@@ -147,7 +148,7 @@ def proposals(
         return (shift[:, :, None].astype(np.float32) + base).reshape(-1, 4)
 
     def one(scores: Array, moves: Array, image: Sequence[float]) -> tuple[Array, Array]:
-        # Swapped axes swap the sides of the image, too.
+        # With swapped axes, the sides of the image are swapped, too.
         high, wide = image[:2] if not anchors.tensorflow else (image[1], image[0])
         boxes = grid(*scores.shape[1:])
         count = scores.shape[0] // 2
@@ -190,7 +191,7 @@ def proposals(
 def _moved(
     image: Sequence[float], anchors: Array, moves: Array, scores: Array, border: float
 ) -> tuple[Array, Array]:
-    """Boxes [K, 4] inside the image and scores [K], in the order of rows, columns, anchors."""
+    """Boxes [K, 4] inside the image and scores [K], ordered by row, column and anchor."""
     count = scores.shape[0]
     move = moves.reshape(count, 4, *moves.shape[1:]).transpose(2, 3, 0, 1).reshape(-1, 4)
     boxes = refined(anchors.reshape(-1, 4), move, border, ends=True, limit=_MAX_GROWTH)
@@ -199,9 +200,10 @@ def _moved(
 
 
 def single_image_proposals(selection: Selection) -> Function:
-    """Image (height, width, scale), anchors [H * W * A, 4], moves [4 A, H, W], scores [A, H, W].
+    """Proposals of one image (height, width, scale), anchors [H * W * A, 4], offsets and scores.
 
-    Gives boxes [after, 4] and scores [after], zeros behind the last.
+    Offsets are [4 A, H, W], scores [A, H, W]. Returns boxes [after, 4] and scores [after], padded
+    with zeros.
     """
 
     def apply(image: Array, anchors: Array, moves: Array, scores: Array) -> tuple[Array, Array]:
@@ -224,9 +226,10 @@ def single_image_proposals(selection: Selection) -> Function:
 
 
 def generate_proposals(selection: Selection, dtype: np.dtype[Any], *, normalized: bool) -> Function:
-    """Images [N, 3 or 4], anchors [H, W, A, 4], moves [N, 4 A, H, W], scores [N, A, H, W].
+    """Proposals of images [N, 3 or 4], anchors [H, W, A, 4], offsets and scores.
 
-    Gives the boxes [K, 4] and scores [K] of all items and how many each item has, [N].
+    Offsets are [N, 4 A, H, W], scores [N, A, H, W]. Returns the boxes [K, 4] and scores [K] of all
+    items, and the number of boxes of each item [N].
     """
     border = 0.0 if normalized else 1.0
     share = _overlap(border)

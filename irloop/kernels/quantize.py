@@ -1,4 +1,4 @@
-"""Quantisation: round half to even, saturate; scales for a tensor, an axis or blocks of it."""
+"""Quantisation with round half to even and saturation; scales per tensor, axis or block."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Function = Callable[..., Any]
 
 
 def fake_quantize(levels: int) -> Function:
-    """x rounded to one of `levels` steps between input limits, mapped to the output limits.
+    """Round x to one of `levels` steps between the input limits, and map it to the output limits.
 
-    Operands are x, input low, input high, output low, output high, numpy broadcast.
+    Operands are x, input low, input high, output low, output high; they broadcast as in NumPy.
     """
 
     def apply(x: Array, low: Array, high: Array, out_low: Array, out_high: Array) -> Any:
@@ -46,7 +46,7 @@ def fake_quantize(levels: int) -> Function:
 
 
 def _spread(parameter: Array, shape: tuple[int, ...], axis: int, block: int) -> Array:
-    """A scale or zero point so that it broadcasts to `shape`."""
+    """Reshape or repeat a scale or zero point so that it broadcasts to `shape`."""
     if parameter.ndim == 0 or parameter.size == 1:
         return parameter.reshape(())
     axis = axis + len(shape) if axis < 0 else axis
@@ -75,9 +75,9 @@ def quantize(
     saturate: bool = True,
     precision: np.dtype[Any] | None = None,
 ) -> Function:
-    """round(x / scale) + zero point, saturated to the type of the zero point or `dtype`.
+    """round(x / scale) + zero point, saturated to the type of the zero point, or to `dtype`.
 
-    The division is done in `precision`, or at least in f32.
+    The division is done in `precision`, and at least in f32.
     """
 
     def apply(x: Array, scale: Array, zero: Array | None = None) -> Any:
@@ -100,7 +100,7 @@ def quantize(
 
 
 def dequantize(dtype: np.dtype[Any] | None, *, axis: int = 1, block: int = 0) -> Function:
-    """(x - zero point) * scale in the type of the scale or `dtype`."""
+    """(x - zero point) * scale, in the type of the scale, or in `dtype`."""
 
     def apply(x: Array, scale: Array, zero: Array | None = None) -> Any:
         factor = _spread(scale, x.shape, axis, block)
@@ -116,7 +116,7 @@ def dequantize(dtype: np.dtype[Any] | None, *, axis: int = 1, block: int = 0) ->
 
 
 def dynamic_quantize(x: Array) -> tuple[Array, Array, Array]:
-    """x as u8 with the scale and zero point that its range, 0 included, asks for."""
+    """Quantize x to u8; scale and zero point are computed from its range, extended to include 0."""
     zero = np.zeros((), x.dtype)
     low = np.minimum(x.min(initial=np.inf), zero)
     high = np.maximum(x.max(initial=-np.inf), zero)
@@ -143,12 +143,12 @@ def _wrapped(values: Array) -> Any:
 def matmul_integer(
     left: Array, right: Array, left_zero: Array | None = None, right_zero: Array | None = None
 ) -> Any:
-    """(left - zero point) @ (right - zero point) in i32; zero points for rows and columns."""
+    """(left - zero point) @ (right - zero point) in i32; zero points per row and per column."""
     return _wrapped(np.matmul(_less(left, left_zero, column=True), _less(right, right_zero)))
 
 
 def convolution_integer(convolution: Function) -> Function:
-    """`convolution` of the operands less their zero points, in i32."""
+    """`convolution` of the operands minus their zero points, in i32."""
 
     def apply(x: Array, w: Array, x_zero: Array | None = None, w_zero: Array | None = None) -> Any:
         filters = _less(w, None if w_zero is None else _first_axis(w_zero, w.ndim))
@@ -178,7 +178,7 @@ def quantized_matmul(
     scale: Array,
     zero: Array,
 ) -> Any:
-    """A product of quantised matrices, quantised anew; scales for rows and columns."""
+    """Product of quantized matrices, requantized; scales per row and per column."""
     total = np.matmul(_less(left, left_zero, column=True), _less(right, right_zero))
     rows = left_scale.astype(np.float32)
     rows = rows[..., None] if rows.ndim == 1 and rows.size > 1 else rows
@@ -187,7 +187,7 @@ def quantized_matmul(
 
 
 def quantized_convolution(convolution: Function) -> Function:
-    """`convolution` of quantised data and filters, quantised anew; the bias is i32."""
+    """`convolution` of quantized data and filters, requantized; the bias is i32."""
 
     def apply(
         x: Array,

@@ -1,4 +1,4 @@
-"""Random numbers: OpenVINO's Philox generator exactly, ONNX's distributions.
+"""Random numbers: OpenVINO's Philox generator, bit for bit, and ONNX's distributions.
 
 Philox4x32-10: Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3 (2011).
 """
@@ -33,7 +33,7 @@ _HALF = np.uint64(32)
 
 
 def _philox(count: int, key: int, counter: int) -> Array:
-    """`count` blocks of four u32: block n has the counter (n, `counter`)."""
+    """Generate `count` blocks of four u32; block n has the counter (n, `counter`)."""
     numbers = np.arange(count, dtype=np.uint64)
     second = np.uint64(counter & (2**64 - 1))
     words = [
@@ -57,7 +57,7 @@ def _philox(count: int, key: int, counter: int) -> Array:
 
 
 def _unit(words: Array, dtype: np.dtype[Any]) -> Array:
-    """Floats in [0, 1): random bits as the mantissa of a number in [1, 2), less 1."""
+    """Floats in [0, 1): random bits as the mantissa of a number in [1, 2), minus 1."""
     if dtype == np.float64:
         high, low = words[0::2].astype(np.uint64), words[1::2].astype(np.uint64)
         bits = ((high & np.uint64(0xFFFFF)) << _HALF) | low | np.uint64(0x3FF << 52)
@@ -75,9 +75,9 @@ def _unit(words: Array, dtype: np.dtype[Any]) -> Array:
 def philox_uniform(
     dtype: np.dtype[Any], global_seed: int, op_seed: int
 ) -> Callable[[Array, Array, Array], Array]:
-    """Numbers from a low (included) to a high bound (excluded), as OpenVINO makes them.
+    """Uniform numbers from `low` (included) to `high` (excluded), as OpenVINO generates them.
 
-    Both seeds 0: other numbers in each run.
+    If both seeds are 0, every run gives other numbers.
     """
     double = dtype.itemsize == 8
 
@@ -105,9 +105,11 @@ def philox_uniform(
 def philox_multinomial(
     dtype: np.dtype[Any], global_seed: int, op_seed: int, *, replace: bool, logs: bool
 ) -> Callable[[Array, Array], Array]:
-    """Classes drawn by (logarithms of) weights: [batch, classes] or [classes] -> [.., samples].
+    """Classes sampled by weights or their logarithms: [batch, classes] or [classes] -> [..,
+    samples].
 
-    The numbers come from Philox; the class is the first whose running share reaches them.
+    The random numbers come from Philox; the sampled class is the first whose cumulative probability
+    reaches the number.
     """
     uniform_numbers = philox_uniform(np.dtype(np.float32), global_seed, op_seed)
 
@@ -152,33 +154,33 @@ def _uniform(low: float, high: float) -> Distribution:
 def normal(
     shape: tuple[int, ...], mean: float, scale: float, dtype: np.dtype[Any], seed: float | None
 ) -> Callable[[], Array]:
-    """Normal numbers in a fixed shape."""
+    """Normally distributed numbers in a fixed shape."""
     return lambda: _drawn(_normal(mean, scale), shape, dtype, seed)
 
 
 def normal_like(
     mean: float, scale: float, dtype: np.dtype[Any] | None, seed: float | None
 ) -> Callable[[Array], Array]:
-    """Normal numbers in the shape (and, for None, the type) of the input."""
+    """Normally distributed numbers in the shape and, if `dtype` is None, the type of the input."""
     return lambda like: _drawn(_normal(mean, scale), like.shape, dtype or like.dtype, seed)
 
 
 def uniform(
     shape: tuple[int, ...], low: float, high: float, dtype: np.dtype[Any], seed: float | None
 ) -> Callable[[], Array]:
-    """Numbers between two bounds in a fixed shape."""
+    """Uniformly distributed numbers in a fixed shape."""
     return lambda: _drawn(_uniform(low, high), shape, dtype, seed)
 
 
 def uniform_like(
     low: float, high: float, dtype: np.dtype[Any] | None, seed: float | None
 ) -> Callable[[Array], Array]:
-    """Numbers between two bounds in the shape (and, for None, the type) of the input."""
+    """Uniformly distributed numbers in the shape and, if `dtype` is None, the type of the input."""
     return lambda like: _drawn(_uniform(low, high), like.shape, dtype or like.dtype, seed)
 
 
 def bernoulli(dtype: np.dtype[Any] | None, seed: float | None) -> Callable[[Array], Array]:
-    """1 with the probability that the input holds, else 0."""
+    """1 with the probability given by the input, else 0."""
 
     def run(chance: Array) -> Array:
         drawn = _generator(seed).uniform(0.0, 1.0, chance.shape) < chance.astype(np.float64)
@@ -188,7 +190,7 @@ def bernoulli(dtype: np.dtype[Any] | None, seed: float | None) -> Callable[[Arra
 
 
 def multinomial(samples: int, dtype: np.dtype[Any], seed: float | None) -> Callable[[Array], Array]:
-    """Classes drawn by unnormalised log-probabilities: [batch, classes] -> [batch, samples]."""
+    """Classes sampled by unnormalised log-probabilities: [batch, classes] -> [batch, samples]."""
 
     def run(logits: Array) -> Array:
         wide = logits.astype(np.float64)

@@ -1,4 +1,4 @@
-"""The numbers of operations that move blocks between space, depth and batch."""
+"""Kernels that move blocks between space, depth and batch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def depth_to_space(block: int, blocks_first: bool) -> Callable[[Array], Array]:
-    """Channels spread over blocks of space: [n, c, d...] -> [n, c / block^k, d * block...]."""
+    """Move channels into blocks of space: [n, c, d...] -> [n, c / block^k, d * block...]."""
 
     def run(data: Array) -> Array:
         batch, channels, *sizes = data.shape
@@ -45,7 +45,7 @@ def depth_to_space(block: int, blocks_first: bool) -> Callable[[Array], Array]:
 
 
 def space_to_depth(block: int, blocks_first: bool) -> Callable[[Array], Array]:
-    """Blocks of space put into channels: the way back from `depth_to_space`."""
+    """Move blocks of space into channels: the inverse of `depth_to_space`."""
 
     def run(data: Array) -> Array:
         batch, channels, *sizes = data.shape
@@ -64,7 +64,7 @@ def _woven(left: Sequence[int], right: Sequence[int]) -> list[int]:
 
 
 def batch_to_space(data: Array, block: Array, begins: Array, ends: Array) -> Array:
-    """The batch spread over blocks of the other axes, both ends of which are then cropped."""
+    """Move the batch into blocks of the other axes, then crop both ends of these axes."""
     blocks = block.reshape(-1).tolist()[1:]
     rank, count = data.ndim, math.prod(blocks)
     parts = data.reshape(*blocks, data.shape[0] // count, *data.shape[1:])
@@ -76,7 +76,7 @@ def batch_to_space(data: Array, block: Array, begins: Array, ends: Array) -> Arr
 
 
 def space_to_batch(data: Array, block: Array, begins: Array, ends: Array) -> Array:
-    """Both ends of axes padded with zeros, then blocks of them put into the batch."""
+    """Pad both ends of the axes with zeros, then move blocks of them into the batch."""
     pads = list(zip(begins.reshape(-1).tolist(), ends.reshape(-1).tolist(), strict=True))
     blocks = block.reshape(-1).tolist()[1:]
     padded = np.pad(data, pads)
@@ -88,7 +88,7 @@ def space_to_batch(data: Array, block: Array, begins: Array, ends: Array) -> Arr
 
 
 def shuffle_channels(axis: int, group: int) -> Callable[[Array], Array]:
-    """The elements of an axis dealt out: as a matrix of `group` rows, read by columns."""
+    """Permute an axis: view it as a matrix with `group` rows and read it by columns."""
 
     def run(data: Array) -> Array:
         at = axis % data.ndim
@@ -114,9 +114,9 @@ def reorg(stride: int) -> Callable[[Array], Array]:
 def image_patches(
     sizes: tuple[int, int], strides: tuple[int, int], rates: tuple[int, int], auto_pad: str
 ) -> Callable[[Array], Array]:
-    """Patches of an image as channels: [n, c, h, w] -> [n, kh * kw * c, oh, ow].
+    """Extract patches of an image into channels: [n, c, h, w] -> [n, kh * kw * c, oh, ow].
 
-    `auto_pad` is valid, same_upper or same_lower (zeros around the image).
+    `auto_pad` is valid, same_upper or same_lower (which pad the image with zeros).
     """
     spans = [(size - 1) * rate + 1 for size, rate in zip(sizes, rates, strict=True)]
 
@@ -159,9 +159,9 @@ def sum_of_columns(
     begins: Sequence[int],
     ends: Sequence[int],
 ) -> Callable[[Array, Array, Array], Array]:
-    """Columns of blocks added up to an image: [n, c * block, l] -> [n, c, *image].
+    """Add columns of blocks up to an image: [n, c * block, l] -> [n, c, *image].
 
-    Empty lists stand for ones (strides, dilations) and zeros (pads).
+    Empty lists mean ones for strides and dilations, and zeros for pads.
     """
 
     def run(data: Array, image: Array, block: Array) -> Array:
@@ -199,7 +199,7 @@ def sum_of_columns(
 def sum_of_columns_by_pads(
     strides: Sequence[int] | None, dilations: Sequence[int] | None, pads: Sequence[int] | None
 ) -> Callable[[Array, Array, Array], Array]:
-    """As `sum_of_columns`, with all begins and then all ends of the pads in one list."""
+    """Like `sum_of_columns`, with the pads as one list: all begins, then all ends."""
     numbers = list(pads or ())
     half = len(numbers) // 2
     return sum_of_columns(strides or (), dilations or (), numbers[:half], numbers[half:])

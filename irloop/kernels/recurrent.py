@@ -1,8 +1,8 @@
 """LSTM, GRU and RNN: cells and whole sequences.
 
-All inputs of a sequence are projected by one matrix product over time; what remains in the
-loop over steps is the recurrent product and the gates. Narrow floats are computed in f32.
-Shapes: T steps, B items, I inputs, S state elements, G gates, D directions.
+The inputs of all time steps are projected by one matrix product; only the recurrent product and the
+gates remain in the loop over steps. Narrow floats are computed in f32. Shapes: T steps, B items, I
+inputs, S state elements, G gates, D directions.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def activation(name: str, alpha: float = 0.0, beta: float = 0.0) -> Function:
     """The activation function with this name in lower case.
 
     Raises:
-        ValueError: for a name that is no activation of the specifications.
+        ValueError: when the specifications have no activation with this name.
     """
     plain = _PLAIN.get(name)
     if plain is not None:
@@ -89,22 +89,22 @@ def activation(name: str, alpha: float = 0.0, beta: float = 0.0) -> Function:
 
 
 def _clipped(function: Function, clip: float) -> Function:
-    # The bound is on what enters an activation; 0 means none.
+    # The bound applies to the input of an activation; 0 means no bound.
     if clip <= 0:
         return function
     return lambda x: function(np.clip(x, -clip, clip))
 
 
-#: From this many steps on a transposed copy of the weights pays for itself.
+#: From this number of steps on, a transposed copy of the weights pays for itself.
 LASTING_STEPS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """One direction: `w` [G*S, I], `r` [G*S, S], what is added to the projection, the rest.
+    """Weights of one direction: `w` [G*S, I], `r` [G*S, S], the bias of the projection, and more.
 
-    `recurrent_bias` [S] is the candidate's own in a GRU with linear_before_reset, `peepholes`
-    [3*S] in the order input, output, forget.
+    `recurrent_bias` [S] is the separate bias of the candidate in a GRU with linear_before_reset;
+    `peepholes` [3*S] are in the order input, output, forget.
     """
 
     w: Array
@@ -112,18 +112,20 @@ class Weights:
     bias: Array | None = None
     recurrent_bias: Array | None = None
     peepholes: Array | None = None
-    #: True when the recurrent weights are worth a transposed copy: many steps of several items.
+    #: True when a transposed copy of the recurrent weights pays off: many steps of several items.
     lasting: bool = False
 
     def transposed(self, first: int = 0, end: int | None = None) -> Array:
-        """[S, rows]: recurrent weights as the right operand of a product."""
+        """Recurrent weights as the right operand of a product: [S, rows]."""
         turned = self.r[first:end].T
         return np.ascontiguousarray(turned) if self.lasting else turned
 
 
 @dataclass(frozen=True, slots=True)
 class LstmCell:
-    """A long short-term memory; `order` gives the gates in the weights, as in ``fico``."""
+    """A long short-term memory cell; `order` is the order of the gates in the weights, e.g.
+    ``fico``.
+    """
 
     activations: tuple[ActivationSpec, ...]
     clip: float = 0.0
@@ -133,7 +135,7 @@ class LstmCell:
     gates = 4
 
     def step(self, weights: Weights) -> Step:
-        """The function of one step."""
+        """Return the function that computes one step."""
         if weights.peepholes is not None or self.input_forget:
             return self._general(weights)
         gate, candidate, output = self._functions()
@@ -141,7 +143,7 @@ class LstmCell:
         size = weights.r.shape[-1]
         order = self.order
         if order in ("fioc", "ifoc", "iofc", "oifc", "foic", "ofic"):
-            # The gates that share an activation stand together.
+            # Gates that share an activation are adjacent.
             at_f, at_i, at_o = (order.index(name) * size for name in "fio")
 
             def joined(x: Array, h: Array, c: Array | None) -> tuple[Array, Array | None]:
@@ -166,11 +168,11 @@ class LstmCell:
 
     def _functions(self) -> tuple[Function, Function, Function]:
         gate, candidate, output = (activation(*spec) for spec in self.activations)
-        # What leaves the memory is not bounded.
+        # The clip bound does not apply to the cell state on its way to the output.
         return _clipped(gate, self.clip), _clipped(candidate, self.clip), output
 
     def _general(self, weights: Weights) -> Step:
-        """The function of one step with peepholes or coupled gates."""
+        """Return the step function of a cell with peepholes or coupled gates."""
         gate, candidate, output = self._functions()
         recurrent = weights.transposed()
         size = weights.r.shape[-1]
@@ -198,7 +200,7 @@ class LstmCell:
 
 @dataclass(frozen=True, slots=True)
 class GruCell:
-    """A gated recurrent unit, gates z r h."""
+    """A gated recurrent unit with the gate order z r h."""
 
     activations: tuple[ActivationSpec, ...]
     clip: float = 0.0
@@ -207,7 +209,7 @@ class GruCell:
     gates = 3
 
     def step(self, weights: Weights) -> Step:
-        """The function of one step."""
+        """Return the function that computes one step."""
         gate, candidate = (_clipped(activation(*spec), self.clip) for spec in self.activations)
         size = weights.r.shape[-1]
         for_gates, for_candidate = weights.transposed(0, 2 * size), weights.transposed(2 * size)
@@ -237,7 +239,7 @@ class RnnCell:
     gates = 1
 
     def step(self, weights: Weights) -> Step:
-        """The function of one step."""
+        """Return the function that computes one step."""
         (spec,) = self.activations
         function = _clipped(activation(*spec), self.clip)
         recurrent = weights.transposed()
@@ -252,7 +254,7 @@ Cell = LstmCell | GruCell | RnnCell
 
 
 def _projected(x: Array, weights: Weights) -> Array:
-    # One matrix product over all steps, not one a step.
+    # One matrix product over all steps instead of one per step.
     flat = x.reshape(-1, x.shape[-1]) @ weights.w.T
     if weights.bias is not None:
         flat += weights.bias
@@ -261,7 +263,7 @@ def _projected(x: Array, weights: Weights) -> Array:
 
 
 def _summed_bias(kind: Cell, bias: Array | None, size: int) -> tuple[Array | None, Array | None]:
-    """An OpenVINO bias as what the projection adds and what the candidate adds by itself."""
+    """Split an OpenVINO bias: one part for the projection, one for the candidate gate alone."""
     if bias is None or not (isinstance(kind, GruCell) and kind.linear_before_reset):
         return bias, None
     return bias[..., : 3 * size], bias[..., 3 * size :]
@@ -270,8 +272,8 @@ def _summed_bias(kind: Cell, bias: Array | None, size: int) -> tuple[Array | Non
 def cell(kind: Cell, n_outputs: int) -> Function:
     """One step of an OpenVINO cell.
 
-    Takes X [B, I], H [B, S], (C [B, S] of an LSTM,) W [G*S, I], R [G*S, S] and B [G*S] (4*S for
-    a GRU with linear_before_reset); gives H and, for an LSTM, C.
+    Takes X [B, I], H [B, S], for an LSTM C [B, S], then W [G*S, I], R [G*S, S] and B [G*S] (4*S for
+    a GRU with linear_before_reset). Returns H and, for an LSTM, C.
     """
     has_state = isinstance(kind, LstmCell)
 
@@ -303,10 +305,10 @@ def _run(
     *,
     reverse: bool,
 ) -> tuple[Array, Array, Array | None]:
-    """All steps of one direction: X [T, B, I] to Y [T, B, S], h and c at each item's end.
+    """Run all steps of one direction: X [T, B, I] to Y [T, B, S], and h and c at each item's end.
 
-    With `lengths` an item stops after as many steps; a step behind gives 0, an item without
-    any step gives 0 for its states too.
+    With `lengths`, each item stops after its own number of steps: the outputs of later steps are 0.
+    The final states of an item without steps are 0, too.
     """
     steps, items = x.shape[:2]
     size = weights.r.shape[-1]
@@ -338,7 +340,7 @@ def _run(
 
 
 def _reversed_places(lengths: Array, steps: int) -> Array:
-    """[T, B]: where step t of an item stands when its valid part is read backwards."""
+    """Position of step t of each item when its valid part is read backwards: [T, B]."""
     step = np.arange(steps)[:, None]
     bound = np.minimum(lengths, steps)
     places: Array = np.where(step < bound, bound - 1 - step, step)
@@ -366,7 +368,9 @@ def _sequence(
     c: Array | None,
     weights: Sequence[Weights],
 ) -> tuple[Array, Array, Array]:
-    """X [T, B, I], states [D, B, S] to Y [T, D, B, S] and the states [D, B, S] at the end."""
+    """Run all directions: X [T, B, I], states [D, B, S] to Y [T, D, B, S] and final states [D, B,
+    S].
+    """
     steps, items = x.shape[:2]
     size = weights[0].r.shape[-1]
     lengths = _partial(lengths, steps)
@@ -387,9 +391,9 @@ def _sequence(
 def openvino_sequence(kind: Cell, direction: str, n_outputs: int) -> Function:
     """A whole OpenVINO sequence.
 
-    Takes X [B, T, I], H [B, D, S], (C [B, D, S] of an LSTM,) lengths [B], W [D, G*S, I],
-    R [D, G*S, S], B [D, G*S] (4*S for a GRU with linear_before_reset) and peepholes [D, 3*S];
-    gives Y [B, D, T, S], H and, for an LSTM, C.
+    Takes X [B, T, I], H [B, D, S], for an LSTM C [B, D, S], then lengths [B], W [D, G*S, I], R [D,
+    G*S, S], B [D, G*S] (4*S for a GRU with linear_before_reset) and peepholes [D, 3*S]. Returns Y
+    [B, D, T, S], H and, for an LSTM, C.
     """
     has_state = isinstance(kind, LstmCell)
 
@@ -445,11 +449,11 @@ def _onnx_weights(
 
 
 def onnx_sequence(cells: Sequence[Cell], direction: str, layout: int, n_outputs: int) -> Function:
-    """A whole ONNX LSTM, GRU or RNN with one cell for each direction.
+    """A whole ONNX LSTM, GRU or RNN with one cell per direction.
 
-    Takes X [T, B, I], W [D, G*S, I], R [D, G*S, S], B [D, 2*G*S], lengths [B], H [D, B, S],
-    C [D, B, S] and peepholes [D, 3*S]; gives Y [T, D, B, S], H and, for an LSTM, C. With
-    `layout` 1 the batch stands first everywhere.
+    Takes X [T, B, I], W [D, G*S, I], R [D, G*S, S], B [D, 2*G*S], lengths [B], H [D, B, S], C [D,
+    B, S] and peepholes [D, 3*S]. Returns Y [T, D, B, S], H and, for an LSTM, C. With `layout` 1 the
+    batch axis comes first in X, Y and the states.
     """
     has_state = isinstance(cells[0], LstmCell)
 

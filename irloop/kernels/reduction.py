@@ -1,7 +1,7 @@
-"""Reductions over axes. 16-bit floats are accumulated in f32, integers wrap.
+"""Reductions over axes. 16-bit floats are accumulated in f32; integers wrap around.
 
-A core takes (data, axes, keepdims) with `axes` None for all. `by_input` and `by_attribute`
-make the functions of the operations from a core.
+A core function takes (data, axes, keepdims); `axes` None means all axes. `by_input` and
+`by_attribute` turn a core function into the kernel of an operation.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _or: Callable[..., Any] = np.logical_or.reduce
 
 
 def _unique(axes: Array, rank: int) -> tuple[int, ...]:
-    # The list is a set: numpy refuses an axis that is named twice.
+    # Duplicates are removed, because NumPy refuses an axis that is named twice.
     return tuple({int(axis) + rank if axis < 0 else int(axis) for axis in axes.reshape(-1)})
 
 
@@ -59,7 +59,7 @@ def by_input(core: Core, *, keep: bool) -> Callable[[Array, Array], Any]:
 
 
 def onnx_by_input(core: Core, *, keep: bool, noop: bool) -> Callable[..., Any]:
-    """A reduction whose axes may be absent or empty: then all, or none with `noop`."""
+    """A reduction whose axes may be missing or empty: then all axes, or none with `noop`."""
 
     def apply(data: Array, axes: Array | None = None) -> Any:
         if axes is None or axes.size == 0:
@@ -70,7 +70,7 @@ def onnx_by_input(core: Core, *, keep: bool, noop: bool) -> Callable[..., Any]:
 
 
 def by_attribute(core: Core, axes: Axes, *, keep: bool) -> Callable[[Array], Any]:
-    """A reduction over fixed axes; None for all."""
+    """A reduction over fixed axes; None means all axes."""
 
     def apply(data: Array) -> Any:
         if axes is None:
@@ -103,7 +103,7 @@ def _count(data: Array, axes: Axes) -> int:
 
 @unwarned
 def mean(data: Array, axes: Axes, keep: bool) -> Any:
-    """The mean; of integers it is truncated toward zero."""
+    """The mean; for integers truncated toward zero."""
     count = _count(data, axes)
     if data.dtype.kind in "iu":
         whole = _add(data, axis=axes, keepdims=keep, dtype=np.int64)
@@ -116,7 +116,7 @@ def mean(data: Array, axes: Axes, keep: bool) -> Any:
 def _extremum(function: Callable[..., Any], lowest: bool) -> Core:
     def apply(data: Array, axes: Axes, keep: bool) -> Any:
         if data.size:
-            # NumPy gives the extremum of 4-bit integers as i8.
+            # NumPy returns the extremum of 4-bit integers as i8.
             found = function(data, axis=axes, keepdims=keep)
             return np.asarray(found).astype(data.dtype, copy=False)
         return function(data, axis=axes, keepdims=keep, initial=_limit(data.dtype, lowest))
@@ -137,12 +137,12 @@ minimum = _extremum(np.minimum.reduce, lowest=False)
 
 
 def logical_and(data: Array, axes: Axes, keep: bool) -> Any:
-    """True where all elements are."""
+    """True where all elements are true."""
     return _and(data, axis=axes, keepdims=keep)
 
 
 def logical_or(data: Array, axes: Axes, keep: bool) -> Any:
-    """True where any element is."""
+    """True where any element is true."""
     return _or(data, axis=axes, keepdims=keep)
 
 
@@ -160,9 +160,10 @@ def sum_square(data: Array, axes: Axes, keep: bool) -> Any:
 
 @unwarned
 def l2(data: Array, axes: Axes, keep: bool) -> Any:
-    """The square root of the sum of squares; of integers truncated, as OpenVINO does.
+    """The square root of the sum of squares; for integers truncated, as in OpenVINO.
 
-    Squares of integers are summed in f64, as runtimes do: their root may fit where they do not.
+    Squares of integers are summed in f64, as in the runtimes: the root may fit into the type
+    although the sum does not.
     """
     wide = data.astype(np.float64) if data.dtype.kind in "iu" else widened(data)
     roots = np.sqrt(np.asarray(total(wide * wide, axes, keep)))
@@ -170,10 +171,10 @@ def l2(data: Array, axes: Axes, keep: bool) -> Any:
 
 
 def _fitting(x: Any, dtype: np.dtype[Any]) -> Any:
-    """Floats in another type; integers are truncated and kept within it."""
+    """Convert floats to another type; for integers, truncate and clamp to its range."""
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
-        # As f64 the largest i64 is one too large already.
+        # The largest i64 is not exact in f64: it rounds up to a number that is too large.
         high = np.nextafter(float(limits.max) + 1, 0.0)
         x = np.clip(np.nan_to_num(np.trunc(x)), float(limits.min), high)
     return np.asarray(x).astype(dtype)
@@ -181,14 +182,14 @@ def _fitting(x: Any, dtype: np.dtype[Any]) -> Any:
 
 @unwarned
 def log_sum(data: Array, axes: Axes, keep: bool) -> Any:
-    """The logarithm of the sum; that of integers is summed in f64 and truncated."""
+    """The logarithm of the sum; integers are summed in f64 and the result truncated."""
     wide = data.astype(np.float64) if data.dtype.kind in "iu" else widened(data)
     return _fitting(np.log(np.asarray(total(wide, axes, keep))), data.dtype)
 
 
 @unwarned
 def log_sum_exp(data: Array, axes: Axes, keep: bool) -> Any:
-    """The logarithm of the sum of exponentials, shifted by the maximum so as not to overflow."""
+    """The logarithm of the sum of exponentials, shifted by the maximum to avoid overflow."""
     wide = data.astype(np.float64) if data.dtype.kind in "iu" else widened(data)
     peak = np.asarray(maximum(wide, axes, True))
     peak = np.where(np.isfinite(peak), peak, np.zeros((), wide.dtype))

@@ -1,4 +1,4 @@
-"""Predictions of YOLO's grid cells."""
+"""RegionYolo: predictions of YOLO's grid cells."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def _softmax(x: Array, axis: int) -> Any:
 def region_yolo(
     coords: int, classes: int, regions: int, *, softmax: bool, flat: tuple[int, int]
 ) -> Function:
-    """[N, regions * (coords + 1 + classes), H, W]: place, confidence and classes activated.
+    """Activate positions, confidence and classes of [N, regions * (coords + 1 + classes), H, W].
 
-    The first two coordinates and the confidence go through a sigmoid, as do the classes
-    unless they go through a softmax; then axes `flat` become one.
+    The first two coordinates and the confidence go through a sigmoid. The classes go through a
+    sigmoid or a softmax; with softmax the axes `flat` are flattened into one.
     """
     each = coords + 1 + classes
 

@@ -1,4 +1,4 @@
-"""The numbers of reversing, rolling and keeping triangles."""
+"""Kernels that reverse, roll, or keep a triangle."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def reverse_axes(data: Array, axes: Array) -> Array:
-    """The elements of listed axes from the last to the first."""
+    """Reverse the elements along the listed axes."""
     return np.flip(data, tuple(axes.reshape(-1).tolist()))
 
 
 def reverse_masked(data: Array, mask: Array) -> Array:
-    """The elements of axes whose mask holds from the last to the first."""
+    """Reverse the elements along the axes whose mask is true."""
     return np.flip(data, tuple(np.flatnonzero(mask).tolist()))
 
 
 def reverse_sequence(batch: int, time: int) -> Callable[[Array, Array], Array]:
-    """The first elements along `time` reversed, each batch item as many as its length says."""
+    """Reverse the first elements along `time`, as many as the length of each batch item tells."""
 
     def run(data: Array, lengths: Array) -> Array:
         batch_axis, time_axis = batch % data.ndim, time % data.ndim
@@ -40,12 +40,12 @@ def reverse_sequence(batch: int, time: int) -> Callable[[Array, Array], Array]:
 
 
 def roll(data: Array, shift: Array, axes: Array) -> Array:
-    """Elements moved around along axes; shifts of an axis that is listed twice add up."""
+    """Roll elements along axes; the shifts of an axis that is listed twice add up."""
     return np.roll(data, tuple(shift.reshape(-1).tolist()), tuple(axes.reshape(-1).tolist()))
 
 
 def triangle(upper: bool) -> Callable[..., Array]:
-    """The matrices in the last two axes with zeros on one side of a diagonal."""
+    """Set the elements on one side of a diagonal to zero in the matrices of the last two axes."""
     keep: Callable[..., Array] = np.triu if upper else np.tril
 
     def run(data: Array, k: Array | None = None) -> Array:

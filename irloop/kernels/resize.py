@@ -1,7 +1,7 @@
-"""Resizing of tensors along some of their axes (Interpolate, Resize, Upsample).
+"""Resizing along some of the axes (Interpolate, Resize, Upsample).
 
-Every mode works axis by axis: an output element is a weighted sum of a few input elements of
-that axis, its taps. Places are computed in f32 as the runtimes do, which decides ties.
+Every mode works axis by axis: an output element is a weighted sum of a few input elements of that
+axis, its taps. Positions are computed in f32, as in the runtimes, because this decides ties.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
     "weight_matrix",
 ]
 
-#: The coefficient of Pillow's cubic, whatever an operation says.
+#: The coefficient of Pillow's cubic filter; the operation's own coefficient is not used.
 PILLOW_CUBIC = -0.5
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -43,11 +43,11 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How elements are chosen and weighted.
+    """How input elements are chosen and weighted.
 
-    `mode` is nearest, linear, cubic, bilinear_pillow or bicubic_pillow; `nearest` a rounding
-    (floor, ceil, round_prefer_floor, round_prefer_ceil, simple). With `triangle` antialiasing
-    of mode linear leaves elements outside out, otherwise the border is repeated.
+    `mode` is nearest, linear, cubic, bilinear_pillow or bicubic_pillow; `nearest` is a rounding
+    mode (floor, ceil, round_prefer_floor, round_prefer_ceil, simple). With `triangle`, antialiasing
+    in mode linear ignores elements outside the data; without it, the border element is repeated.
     """
 
     mode: str
@@ -62,10 +62,10 @@ class Resampling:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis that is resized: from `size` elements to `count`, by a factor of `scale`.
+    """One resized axis: from `size` elements to `count`, by the factor `scale`.
 
-    `length` is the new size that align_corners and tf_crop_and_resize count with: in ONNX it is
-    not rounded where scales are given.
+    `length` is the new size used by align_corners and tf_crop_and_resize; in ONNX it is not rounded
+    if scales are given.
     """
 
     axis: int
@@ -78,12 +78,12 @@ class Axis:
 
     @property
     def span(self) -> float:
-        """Steps between the outer output elements."""
+        """Number of steps from the first to the last output element."""
         return (self.length or float(self.count)) - 1.0
 
 
 def _places(plan: Axis, coordinates: str) -> Array:
-    """Where each output element stands among the input elements, f32."""
+    """Position (f32) of each output element on the input axis."""
     one = np.float32
     out = np.arange(plan.count, dtype=np.float32)
     scale, size, count, span = map(one, (plan.scale, plan.size, plan.count, plan.span))
@@ -132,7 +132,7 @@ def _cubic(distance: Array, a: float) -> Array:
 
 
 def _pillow(plan: Axis, how: Resampling) -> tuple[Array, Array]:
-    """Elements and weights as the Pillow library has them: area-scaled filters, no border."""
+    """Taps and weights as in the Pillow library: filters scaled with the area, no border."""
     ratio = plan.size / plan.count
     spread = max(ratio, 1.0)
     reach = (1.0 if how.mode == "bilinear_pillow" else 2.0) * spread
@@ -148,12 +148,12 @@ def _pillow(plan: Axis, how: Resampling) -> tuple[Array, Array]:
 
 
 def _antialiased(place: Array, plan: Axis, how: Resampling) -> tuple[Array, Array]:
-    """Elements and weights of a filter that is widened when shrinking."""
+    """Taps and weights of an antialiasing filter, which is widened when shrinking."""
     scale = min(plan.scale, 1.0)
     reach = 1.0 if how.mode == "linear" else 2.0
     start = math.floor(-reach / scale) + 1
     offsets = np.arange(start, 2 - start)
-    # A place on an element counts as the end of the cell before it.
+    # A position exactly on an element belongs to the cell before it.
     first = np.ceil(place.astype(np.float64)) - 1
     ratio = place - first
     distance = (offsets - ratio[:, None]) * scale
@@ -163,7 +163,7 @@ def _antialiased(place: Array, plan: Axis, how: Resampling) -> tuple[Array, Arra
 
 
 def taps(plan: Axis, how: Resampling) -> tuple[Array, Array | None]:
-    """Elements [count, taps] and their weights (None: one element each, weight 1)."""
+    """Taps [count, taps] and their weights (None: one tap each, with weight 1)."""
     if how.mode.endswith("_pillow"):
         index, weights = _pillow(plan, how)
         return np.clip(index, 0, plan.size - 1), weights
@@ -190,7 +190,7 @@ def taps(plan: Axis, how: Resampling) -> tuple[Array, Array | None]:
 
 
 def outside(plan: Axis, how: Resampling) -> Array | None:
-    """True for places that tf_crop_and_resize fills with the extrapolation value."""
+    """True for positions that tf_crop_and_resize fills with the extrapolation value."""
     if how.coordinates != "tf_crop_and_resize":
         return None
     place = _places(plan, how.coordinates)
@@ -199,7 +199,7 @@ def outside(plan: Axis, how: Resampling) -> Array | None:
 
 
 def weight_matrix(plan: Axis, how: Resampling) -> Array:
-    """[size, count]: how much each input element contributes to each output element."""
+    """How much each input element contributes to each output element: [size, count]."""
     index, weights = taps(plan, how)
     matrix = np.zeros((plan.size, plan.count))
     columns = np.broadcast_to(np.arange(plan.count)[:, None], index.shape)
@@ -223,7 +223,7 @@ def _along(x: Array, plan: Axis, how: Resampling) -> Array:
 
 
 def resize(x: Array, plans: Sequence[Axis], how: Resampling, *, rounded: bool = False) -> Any:
-    """`x` with the axes of `plans` resized; integers truncated, or `rounded` to the next."""
+    """Resize the axes of `plans`; integers are truncated or, with `rounded`, rounded to nearest."""
     with np.errstate(all="ignore"):
         exact = how.mode == "nearest"
         whole = x.dtype.kind in "iu"
@@ -244,7 +244,7 @@ def resize(x: Array, plans: Sequence[Axis], how: Resampling, *, rounded: bool = 
 
 
 def counts_of_scales(sizes: Sequence[int], scales: Array) -> list[int]:
-    """floor(size * scale), multiplied in the type of the scales, which decides near a whole."""
+    """floor(size * scale), computed in the type of the scales: this matters near whole numbers."""
     kind = scales.dtype.type
     return [
         math.floor(float(kind(size) * scale)) for size, scale in zip(sizes, scales, strict=True)
@@ -259,7 +259,7 @@ def onnx_plans(
     policy: str,
     roi: Sequence[float],
 ) -> list[Axis]:
-    """What happens to each of `axes`, given scales or wanted sizes (ONNX Resize)."""
+    """Plans for the resized axes, from scales or from target sizes (ONNX Resize)."""
     inner = [sizes[axis] for axis in axes]
     if wanted is None:
         assert scales is not None, "there are scales where no sizes are"
@@ -295,8 +295,8 @@ def onnx_plans(
 def needed(plans: Sequence[Axis], how: Resampling) -> list[Axis]:
     """The plans without those that change nothing in ONNX.
 
-    An axis that keeps its size stays as it is; by the letter of tf_half_pixel_for_nn it would be
-    moved by half an element, which mixes batches and channels and no runtime does.
+    An axis that keeps its size is left alone. Taken literally, tf_half_pixel_for_nn would shift it
+    by half an element and so mix batch items and channels; no runtime does that.
     """
     if how.coordinates == "tf_crop_and_resize":
         return list(plans)
@@ -304,7 +304,7 @@ def needed(plans: Sequence[Axis], how: Resampling) -> list[Axis]:
 
 
 def onnx_resize(how: Resampling, axes: Sequence[int], policy: str) -> Function:
-    """Data, region (for tf_crop_and_resize), scales and sizes, of which one is given."""
+    """Takes data, the region of tf_crop_and_resize, and either scales or sizes."""
 
     def apply(
         x: Array,
@@ -324,7 +324,7 @@ def onnx_resize(how: Resampling, axes: Sequence[int], policy: str) -> Function:
 def openvino_resize(
     how: Resampling, pads_begin: Sequence[int], pads_end: Sequence[int], *, by_scales: bool
 ) -> Function:
-    """Data, sizes, scales and axes (all when missing); the data is padded with zeros first."""
+    """Takes data, sizes, scales and axes (missing: all); the data is first padded with zeros."""
 
     def apply(
         x: Array, sizes: Array | None, scales: Array | None = None, axes: Array | None = None
@@ -347,9 +347,9 @@ def openvino_resize(
 def openvino_plans(
     shape: Sequence[int], axes: Sequence[int], scales: Sequence[float], sizes: Sequence[int] | None
 ) -> list[Axis]:
-    """What happens to those of `axes` that change, given scales or wanted sizes (Interpolate).
+    """Plans for those of `axes` that change, from scales or from target sizes (Interpolate).
 
-    An axis that keeps its size stays as it is, whatever its scale.
+    An axis that keeps its size is left alone, whatever its scale.
     """
     inner = [shape[axis] for axis in axes]
     if sizes is None:
@@ -365,5 +365,5 @@ def openvino_plans(
 
 
 def counts_of_openvino(sizes: Sequence[int], scales: Sequence[float]) -> list[int]:
-    """floor(size * scale) with OpenVINO's tolerance for scales just below a whole result."""
+    """floor(size * scale), with OpenVINO's tolerance for results just below a whole number."""
     return [math.floor(size * (scale + 1e-6)) for size, scale in zip(sizes, scales, strict=True)]

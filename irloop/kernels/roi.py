@@ -1,7 +1,7 @@
-"""Regions of interest read from feature maps: pooling, alignment, position-sensitive pooling.
+"""Read regions of interest from feature maps: pooling, alignment, position-sensitive pooling.
 
-Feature maps are [N, C, H, W]; a region is a box and the item it belongs to. The loops run over
-regions, never over elements.
+Feature maps are [N, C, H, W]; a region is a box and the batch item it belongs to. The loops run
+over regions, never over elements.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Function = Callable[..., Any]
 
 
 def _places(first: Array, end: Array, size: int) -> tuple[Array, Array]:
-    """[bins, longest]: the elements of each bin, the last one repeated; and which are empty."""
+    """Elements [bins, longest] of each bin, the last one repeated, and which bins are empty."""
     first, end = np.clip(first, 0, size), np.clip(end, 0, size)
     empty = end <= first
     longest = int(np.max(end - first, initial=1))
@@ -39,7 +39,7 @@ def _places(first: Array, end: Array, size: int) -> tuple[Array, Array]:
 
 
 def roi_pool_max(height: int, width: int, scale: float) -> Function:
-    """The maximum of each bin of regions [R, 5] (item, x1, y1, x2, y2), 0 for an empty bin."""
+    """The maximum of each bin of regions [R, 5] (item, x1, y1, x2, y2); 0 for an empty bin."""
 
     def bins(low: float, high: float, count: int, size: int) -> tuple[Array, Array]:
         start = math.floor(low * scale + 0.5)
@@ -67,13 +67,15 @@ def roi_pool_max(height: int, width: int, scale: float) -> Function:
 
 
 def _corners(place: Array, size: int) -> tuple[Array, Array, Array]:
-    """The elements before and behind each place inside the data, and the share of the second."""
+    """The elements before and after each position, and the weight of the second one."""
     low = np.floor(place).astype(np.int64)
     return low, np.minimum(low + 1, size - 1), place - low
 
 
 def _bilinear(plane: Array, y: Array, x: Array) -> Array:
-    """[C, len(y), len(x)]: `plane` [C, H, W] at all pairs of places, 0 outside."""
+    """Bilinear samples [C, len(y), len(x)] of `plane` [C, H, W] at all pairs of positions; 0
+    outside.
+    """
     height, width = plane.shape[1:]
     inside = ((y >= 0) & (y <= height - 1))[:, None] & ((x >= 0) & (x <= width - 1))
     top, bottom, down = _corners(np.clip(y, 0, height - 1), height)
@@ -84,14 +86,14 @@ def _bilinear(plane: Array, y: Array, x: Array) -> Array:
 
 
 def _grid(low: float, high: float, count: int, size: int) -> Array:
-    """Places from the first to the last border of a box in 0..1, its middle for one place."""
+    """Positions from the first to the last border of a box in 0..1; the middle for a single one."""
     if count == 1:
         return np.array([(low + high) * (size - 1) / 2])
     return low * (size - 1) + np.arange(count) * ((high - low) * (size - 1) / (count - 1))
 
 
 def roi_pool_bilinear(height: int, width: int) -> Function:
-    """Regions [R, 5] in coordinates 0..1 read at a grid of places from corner to corner."""
+    """Sample regions [R, 5], with coordinates in 0..1, on a grid from corner to corner."""
 
     def apply(data: Array, rois: Array) -> Any:
         result = np.zeros((len(rois), data.shape[1], height, width), data.dtype)
@@ -110,7 +112,7 @@ def roi_pool_bilinear(height: int, width: int) -> Function:
 def _align_axis(
     start: float, extent: float, count: int, ratio: int, size: int
 ) -> tuple[Array, Array, Array]:
-    """Elements [places, 2], their weights, and which places are inside, of one axis."""
+    """Taps [positions, 2] on one axis, their weights, and which positions are inside."""
     samples = ratio if ratio > 0 else max(math.ceil(extent / count), 1)
     budget.reserve(samples * count * 80, "the samples of a region")
     step = np.float32(extent) / np.float32(count)
@@ -134,11 +136,12 @@ def roi_align(
     after: float = 0.0,
     at_least_one: bool,
 ) -> Function:
-    """Regions [R, 4] (x1, y1, x2, y2) of the items [R], each bin sampled `ratio` times an axis.
+    """ROI align for regions [R, 4] (x1, y1, x2, y2) of the batch items [R].
 
-    `ratio` 0 samples about once an element. A place is bilinear; `mode` avg takes the mean of
-    a bin, max the largest weighted element, max_sample the largest sample or 0. `offset` is taken
-    off the scaled coordinates; with `at_least_one` a region is one element high and wide.
+    Each bin is sampled bilinearly at `ratio` positions per axis; 0 means about one sample per
+    element. `mode` avg takes the mean of a bin, max the largest weighted element, max_sample the
+    largest sample, or 0 if all are negative. `offset` is subtracted from the scaled coordinates;
+    with `at_least_one` a region is at least one element high and wide.
     """
 
     def apply(data: Array, rois: Array, items: Array) -> Any:
@@ -182,12 +185,12 @@ def _aligned(
     axes = (2, 3, 5, 6)
     if mode == "avg":
         return np.asarray(binned.mean(axis=axes))
-    # OpenVINO starts from 0 when it looks for the largest sample.
+    # OpenVINO starts from 0 when it computes the largest sample.
     return np.asarray(binned.max(axis=axes, initial=0 if mode == "max_sample" else -np.inf))
 
 
 def psroi_average(outputs: int, group: int, scale: float) -> Function:
-    """The mean of each of group x group bins, each from channels of its own (R-FCN)."""
+    """The mean of each of group x group bins; each bin reads its own channels (R-FCN)."""
 
     def bins(low: float, high: float, size: int) -> tuple[Array, Array]:
         start = math.floor(low + 0.5) * scale
@@ -229,7 +232,7 @@ def psroi_average(outputs: int, group: int, scale: float) -> Function:
 
 
 def psroi_bilinear(outputs: int, group: int, bins_x: int, bins_y: int, scale: float) -> Function:
-    """The mean over spatial bins, each from channels of its own, of places in 0..1."""
+    """The mean over spatial bins of bilinear samples in 0..1; each bin reads its own channels."""
 
     def apply(data: Array, rois: Array) -> Any:
         height, width = data.shape[2:]

@@ -1,4 +1,4 @@
-"""Regions that are turned or whose bins move: ROIAlignRotated, DeformablePSROIPooling.
+"""Rotated regions and regions with movable bins: ROIAlignRotated, DeformablePSROIPooling.
 
 Feature maps are [N, C, H, W]. The loops run over regions, never over elements.
 """
@@ -20,7 +20,7 @@ Function = Callable[..., Any]
 
 
 def _read(plane: Array, channels: Array, y: Array, x: Array) -> Array:
-    """`plane` [C, H, W] read bilinearly at places inside; all arguments broadcast."""
+    """Read `plane` [C, H, W] bilinearly at positions inside; all arguments broadcast."""
     height, width = plane.shape[1:]
     top, left = np.floor(y).astype(np.int64), np.floor(x).astype(np.int64)
     bottom, right = np.minimum(top + 1, height - 1), np.minimum(left + 1, width - 1)
@@ -34,10 +34,10 @@ def _read(plane: Array, channels: Array, y: Array, x: Array) -> Array:
 def roi_align_rotated(
     height: int, width: int, ratio: int, scale: float, *, clockwise: bool
 ) -> Function:
-    """Regions [R, 5] (centre x, centre y, width, height, angle) of the items [R].
+    """ROI align for rotated regions [R, 5] (centre x, centre y, width, height, angle in radians).
 
-    Each of height x width bins is the mean of `ratio` samples an axis, about one an element
-    where it is 0. The angle is in radians.
+    Takes the batch items [R] of the regions, too. Each of height x width bins is the mean of
+    `ratio` samples per axis; 0 means about one sample per element.
     """
 
     def apply(data: Array, rois: Array, items: Array) -> Any:
@@ -51,7 +51,7 @@ def roi_align_rotated(
             down = ratio or max(math.ceil(high / height), 0)
             if not across or not down:
                 continue
-            # Places along both sides of the region, from its centre.
+            # Sample positions along both sides of the region, relative to its centre.
             along_x = ((np.arange(width * across) + 0.5) / (width * across) - 0.5) * wide
             along_y = ((np.arange(height * down) + 0.5) / (height * down) - 0.5)[:, None] * high
             place_y = along_y * math.cos(turn) - along_x * math.sin(turn) + y * scale - 0.5
@@ -70,14 +70,14 @@ def roi_align_rotated(
 def deformable_psroi(
     outputs: int, group: int, bins: tuple[int, int], scale: float, part: int, spread: float
 ) -> Function:
-    """Regions [R, 5] (item, x1, y1, x2, y2): each bin reads a channel of its own.
+    """Regions [R, 5] (item, x1, y1, x2, y2); each bin reads its own channel.
 
-    A bin is the mean of `bins` (down, across) samples that are inside. Input 2, [R, 2 * K,
-    part, part], moves the bins by shares of the region times `spread`.
+    A bin is the mean of those of its `bins` (down, across) samples that lie inside. Input 2, [R, 2
+    * K, part, part], shifts the bins by fractions of the region's size times `spread`.
     """
 
     def moved(offsets: Array, at: int) -> tuple[Array, Array]:
-        """How far each bin moves down and across, [outputs, group, group]."""
+        """The vertical and horizontal shift of each bin: [outputs, group, group]."""
         pairs = widened(offsets[at]).astype(np.float64).reshape(-1, 2, part, part) * spread
         place = np.arange(group) * part // group
         kinds = np.arange(outputs) // (outputs // len(pairs))

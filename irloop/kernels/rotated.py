@@ -1,4 +1,4 @@
-"""Overlaps of turned boxes, all boxes against one at once."""
+"""Overlaps of rotated boxes: all boxes against one at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def corners(boxes: Array, *, clockwise: bool) -> Array:
-    """[N, 4, 2]: the corners of boxes (centre x, centre y, width, height, angle) in order."""
+    """Corners [N, 4, 2], in order, of boxes (centre x, centre y, width, height, angle)."""
     angle = boxes[:, 4] if clockwise else -boxes[:, 4]
     along = np.stack((np.cos(angle), np.sin(angle)), axis=1)[:, None] * boxes[:, None, 2:3] / 2
     down = np.stack((-np.sin(angle), np.cos(angle)), axis=1)[:, None] * boxes[:, None, 3:4] / 2
@@ -34,7 +34,7 @@ def _within(points: Array, polygon: Array) -> Array:
 
 
 def _crossings(left: Array, right: Array) -> tuple[Array, Array]:
-    """[N, 16, 2]: where sides of two polygons [N, 4, 2] cross, and which of them do."""
+    """Where the sides of two polygons [N, 4, 2] cross: [N, 16, 2], and which sides do cross."""
     first = (np.roll(left, -1, axis=1) - left)[:, :, None]
     second = (np.roll(right, -1, axis=1) - right)[:, None]
     between = right[:, None] - left[:, :, None]
@@ -48,25 +48,25 @@ def _crossings(left: Array, right: Array) -> tuple[Array, Array]:
 
 
 def _shared(left: Array, right: Array) -> Array:
-    """The area that pairs of turned boxes, corners [N, 4, 2], have in common."""
+    """The intersection area of pairs of rotated boxes with corners [N, 4, 2]."""
     crossing, crosses = _crossings(left, right)
     points = np.concatenate((left, right, crossing), axis=1)
     known = np.concatenate((_within(left, right), _within(right, left), crosses), axis=1)
     number = np.maximum(known.sum(axis=1), 1)[:, None]
     middle = np.where(known[..., None], points, 0).sum(axis=1) / number
-    # Points that are none stand in the middle and add no area.
+    # Points that do not exist are moved to the centre, where they add no area.
     around = np.where(known[..., None], points - middle[:, None], 0)
     turn = np.where(known, np.arctan2(around[..., 1], around[..., 0]), np.inf)
     order = np.argsort(turn, axis=1, kind="stable")
     ring = np.take_along_axis(around, order[..., None], axis=1)
-    # The ring closes behind its last known point.
+    # The polygon is closed after its last existing point.
     last = np.arange(points.shape[1]) == number - 1
     following = np.where(last[..., None], ring[:, :1], np.roll(ring, -1, axis=1))
     return np.asarray(np.abs(_cross(ring, following).sum(axis=1)) / 2)
 
 
 def overlaps(boxes: Array, chosen: int, *, clockwise: bool) -> Array:
-    """The intersection over union of every box [N, 5] with one of them; 0 for empty boxes."""
+    """Intersection over union of every box [N, 5] with one of them; 0 for empty boxes."""
     wide = boxes.astype(np.float64)
     ring = corners(wide, clockwise=clockwise)
     area = wide[:, 2] * wide[:, 3]

@@ -1,7 +1,7 @@
-"""Reading tensors at fractional places: grid sampling and deformable convolution.
+"""Reading tensors at fractional positions: grid sampling and deformable convolution.
 
-A place has one coordinate for each spatial axis. Its value is a weighted sum of the elements
-around it; the sum runs over the corners of a cell, all places at once.
+A position has one coordinate for each spatial axis. Its value is a weighted sum of the surrounding
+elements; the sum runs over the corners of a cell, for all positions at once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Corners = Sequence[tuple[Array, Array]]
 
 
 def cubic_weights(fraction: Array, a: float) -> list[Array]:
-    """Weights of the four elements around a place, Keys' kernel with coefficient `a`."""
+    """Weights of the four elements around a position: Keys' cubic kernel with coefficient `a`."""
 
     def near(t: Array) -> Any:
         return ((a + 2) * t - (a + 3)) * t * t + 1
@@ -43,9 +43,9 @@ def cubic_weights(fraction: Array, a: float) -> list[Array]:
 
 
 def weighted_corners(data: Array, corners: Sequence[Corners]) -> Array:
-    """The weighted sum of elements of [N, C, ...]: indices and weights of each axis are [N, P].
+    """Weighted sum of elements of [N, C, ...]; indices and weights of each axis are [N, P].
 
-    Gives [N, C, P].
+    Returns [N, C, P].
     """
     items, channels = data.shape[:2]
     sizes = data.shape[2:]
@@ -65,7 +65,7 @@ def weighted_corners(data: Array, corners: Sequence[Corners]) -> Array:
 
 
 def _reflected(place: Array, low: float, high: float) -> Array:
-    """Places mirrored at both bounds until they lie between them."""
+    """Mirror positions at both bounds until they lie between them."""
     span = high - low
     if span <= 0:
         return np.full_like(place, low)
@@ -74,7 +74,7 @@ def _reflected(place: Array, low: float, high: float) -> Array:
 
 
 def _bounded(place: Array, size: int, padding: str, *, align: bool) -> Array:
-    """Places outside moved to the border or mirrored into the data; unchanged for zeros."""
+    """Move positions outside to the border, or mirror them into the data; no change for zeros."""
     low, high = (0.0, size - 1.0) if align else (-0.5, size - 0.5)
     if padding == "border":
         outside = (place < low) | (place > high)
@@ -85,7 +85,7 @@ def _bounded(place: Array, size: int, padding: str, *, align: bool) -> Array:
 
 
 def _elements(place: Array, size: int, padding: str, *, align: bool) -> tuple[Array, Array]:
-    """Whole places as indices, and 0 for those that count as zero."""
+    """Convert whole positions to indices; positions that count as zero get weight 0."""
     if padding == "reflection":
         low, high = (0.0, size - 1.0) if align else (-0.5, size - 0.5)
         place = _reflected(place, low, high)
@@ -98,7 +98,8 @@ def _axis_corners(place: Array, size: int, mode: str, padding: str, *, align: bo
     if mode == "nearest":
         place = np.rint(place)
     if mode != "cubic" or padding == "reflection":
-        # Beyond a border a cubic still bends: there each of its elements is bounded instead.
+        # A cubic kernel reads elements beyond the border; there each element's index is bounded
+        # instead.
         place = _bounded(place, size, padding, align=align)
     if mode == "nearest":
         return [_elements(place, size, padding, align=align)]
@@ -114,9 +115,9 @@ def _axis_corners(place: Array, size: int, mode: str, padding: str, *, align: bo
 
 
 def grid_sample(mode: str, padding: str, *, align: bool) -> Function:
-    """Data [N, C, D1, ..., Dr] read at a grid [N, o1, ..., or, r] of places in -1..1.
+    """Read data [N, C, D1, ..., Dr] at a grid [N, o1, ..., or, r] of positions in -1..1.
 
-    The last coordinate of a place belongs to the first spatial axis. `mode` is nearest, linear
+    The last coordinate of a position belongs to the first spatial axis. `mode` is nearest, linear
     or cubic, `padding` zeros, border or reflection; `align` puts -1 and 1 on the centres of the
     outer elements.
     """
@@ -130,7 +131,7 @@ def grid_sample(mode: str, padding: str, *, align: bool) -> Function:
             for axis, size in enumerate(sizes):
                 unit = places[..., len(sizes) - 1 - axis]
                 place = (unit + 1) / 2 * (size - 1) if align else ((unit + 1) * size - 1) / 2
-                # A place that is no number reads like one far outside.
+                # NaN is treated like a position far outside.
                 place = np.nan_to_num(place, nan=-1e6, posinf=1e6, neginf=-1e6)
                 corners.append(_axis_corners(place, size, mode, padding, align=align))
             result = weighted_corners(wide, corners)
@@ -141,9 +142,9 @@ def grid_sample(mode: str, padding: str, *, align: bool) -> Function:
 
 
 def affine_grid(*, align: bool) -> Function:
-    """Places of an image of size [N, C, D1, ..., Dr] moved by matrices [N, r, r + 1].
+    """Positions of an image of size [N, C, D1, ..., Dr], transformed by matrices [N, r, r + 1].
 
-    Gives [N, D1, ..., Dr, r]; the last coordinate of a place belongs to the first axis.
+    Returns [N, D1, ..., Dr, r]; the last coordinate of a position belongs to the first axis.
     """
 
     def apply(theta: Array, size: Array) -> Any:
@@ -153,7 +154,7 @@ def affine_grid(*, align: bool) -> Function:
         result: Any = columns[..., -1]
         for axis, count in enumerate(sizes):
             number = np.arange(count, dtype=wide.dtype)
-            # One aligned element stands at -1, as if others followed.
+            # With `align`, a single element is at -1, as if it were the first of several.
             unit = number * 2 / max(count - 1, 1) - 1 if align else (number * 2 + 1) / count - 1
             shape = [1] * (len(sizes) + 2)
             shape[1 + axis] = count

@@ -1,4 +1,4 @@
-"""The numbers of operations that write elements by index."""
+"""Kernels that write elements by index."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LOGICAL: dict[str, Any] = {
 
 
 def _combine(result: Array, where: Index, updates: Array, reduction: str) -> None:
-    """Write updates into `result`, duplicates one after the other."""
+    """Write updates into `result`; duplicate indices are combined one after the other."""
     if reduction == "none":
         result[where] = updates
         return
@@ -63,7 +63,7 @@ def _neutral(dtype: np.dtype[Any], reduction: str) -> Any:
 
 
 def _mean(result: Array, where: Index, updates: Array, with_initial: bool) -> None:
-    """Replace touched elements by the mean of what was written there (integers: rounded down)."""
+    """Replace written elements by the mean of the values written there (integers: rounded down)."""
     counts = np.zeros(result.shape, dtype=np.int64)
     np.add.at(counts, where, 1)
     touched = counts > 0
@@ -78,10 +78,10 @@ def _mean(result: Array, where: Index, updates: Array, with_initial: bool) -> No
 def scatter_elements(
     axis: int, reduction: str = "none", with_initial: bool = True
 ) -> Callable[[Array, Array, Array], Array]:
-    """`data` with updates written at indices of `axis`, other coordinates being their own.
+    """Write updates into `data` at indices along `axis`; other coordinates are those of the update.
 
-    Duplicates are combined by `reduction` (none: the last one stays); without `with_initial`
-    the element that stood there does not take part.
+    Duplicates are combined by `reduction`; with none the last one wins. Without `with_initial` the
+    original element does not take part.
     """
 
     def run(data: Array, indices: Array, updates: Array) -> Array:
@@ -101,7 +101,7 @@ def scatter_elements(
 def scatter_elements_by_axis(
     reduction: str = "none", with_initial: bool = True
 ) -> Callable[[Array, Array, Array, Array], Array]:
-    """As `scatter_elements`, the axis being an input."""
+    """Like `scatter_elements`, with the axis as an input."""
 
     def run(data: Array, indices: Array, updates: Array, axis: Array) -> Array:
         at = int(axis.reshape(-1)[0])
@@ -111,13 +111,13 @@ def scatter_elements_by_axis(
 
 
 def scatter_nd(reduction: str = "none") -> Callable[[Array, Array, Array], Array]:
-    """`data` with updates written at the coordinates in the last axis of the indices."""
+    """Write updates into `data` at the coordinates in the last axis of the indices."""
 
     def run(data: Array, indices: Array, updates: Array) -> Array:
         result = np.array(data)
         depth = indices.shape[-1]
         if depth == 0:
-            # No coordinate names the whole of the data, once for each row of indices.
+            # Empty coordinates address the whole of the data, once for each row of indices.
             stacked = updates.reshape(-1, *data.shape)
             rows = (np.zeros(len(stacked), dtype=np.int64),)
             whole = result[None]
@@ -132,7 +132,7 @@ def scatter_nd(reduction: str = "none") -> Callable[[Array, Array, Array], Array
 
 
 def scatter_slices(data: Array, indices: Array, updates: Array, axis: Array) -> Array:
-    """`data` with its slices of an axis at indices replaced; the axis is an input."""
+    """Replace the slices of `data` at the indices along an axis; the axis is an input."""
     at = int(axis.reshape(-1)[0]) % data.ndim
     result = np.array(data)
     result[(slice(None),) * at + (indices,)] = updates

@@ -1,4 +1,4 @@
-"""What scores of classical models are turned into (the post_transform of ai.onnx.ml)."""
+"""Transforms of the scores of classical models (`post_transform` in ai.onnx.ml)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["transformed"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Scores nearer to zero than this are zeros to SOFTMAX_ZERO, as in ONNX Runtime.
+#: SOFTMAX_ZERO treats scores nearer to zero than this as zeros, as in ONNX Runtime.
 _NOTHING = 1e-7
 
 
@@ -23,7 +23,7 @@ def _softmax(x: Array) -> Any:
 
 
 def _softmax_zero(x: Array) -> Any:
-    """Softmax of what is not zero; zeros are left as they are."""
+    """Softmax of the nonzero scores; zeros stay zero."""
     top = x.max(axis=-1, keepdims=True, initial=-np.inf)
     zero = np.abs(x) <= _NOTHING
     powers = np.where(zero, x * np.exp(-top), np.exp(x - top))
@@ -32,7 +32,7 @@ def _softmax_zero(x: Array) -> Any:
 
 @unwarned
 def transformed(x: Array, how: str) -> Array:
-    """Rows of scores after NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT, type kept."""
+    """Apply NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT to rows of scores; keeps the type."""
     if how == "SOFTMAX":
         result = _softmax(x)
     elif how == "SOFTMAX_ZERO":

@@ -1,4 +1,4 @@
-"""The numbers of operations that sort, look for elements and accumulate."""
+"""Kernels that sort, search and accumulate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def _ranking(data: Array, axis: int, largest: bool) -> Array:
-    """Positions along `axis` from the best element to the worst, equal ones in their order."""
+    """Positions along `axis`, ordered from best to worst; equal elements keep their order."""
     if not largest:
         return np.argsort(data, axis, kind="stable")
     turned = np.argsort(np.flip(data, axis), axis, kind="stable")
@@ -37,8 +37,8 @@ def topk(
 ) -> Callable[[Array, int], tuple[Array, Array]]:
     """The `k` best elements along `axis` and their positions.
 
-    Of equal elements the one that stands first is better. The result goes from best to worst,
-    or in the order of positions with `by_index`.
+    Of equal elements the first is better. The result is ordered from best to worst or, with
+    `by_index`, by position.
     """
 
     find: Callable[..., Array] = np.argmax if largest else np.argmin
@@ -59,13 +59,13 @@ def topk(
 def topk_by_input(
     axis: int, largest: bool, by_index: bool, index: np.dtype[Any]
 ) -> Callable[[Array, Array], tuple[Array, Array]]:
-    """As `topk`, with `k` an array of one element."""
+    """Like `topk`, with `k` as an array of one element."""
     run = topk(axis, largest, by_index, index)
     return lambda data, k: run(data, int(k.reshape(-1)[0]))
 
 
 def arg_extreme(axis: int, largest: bool, keep: bool, last: bool) -> Callable[[Array], Array]:
-    """The i64 position of the largest or smallest element, the first or the last of equal ones."""
+    """The i64 position of the largest or smallest element; the first or the last of equal ones."""
     find: Callable[..., Array] = np.argmax if largest else np.argmin
 
     def run(data: Array) -> Array:
@@ -78,9 +78,10 @@ def arg_extreme(axis: int, largest: bool, keep: bool, last: bool) -> Callable[[A
 
 
 def nonzero(dtype: np.dtype[Any], *, scalar_is_list: bool) -> Callable[[Array], Array]:
-    """The coordinates of elements that are not 0, [rank, count].
+    """The coordinates of the elements that are not 0: [rank, count].
 
-    A scalar counts as a list for `scalar_is_list`, else it has no coordinates.
+    With `scalar_is_list`, a scalar counts as a list of one element; otherwise it has no
+    coordinates.
     """
 
     def run(data: Array) -> Array:
@@ -92,12 +93,12 @@ def nonzero(dtype: np.dtype[Any], *, scalar_is_list: bool) -> Callable[[Array], 
 
 
 def running_sum(exclusive: bool, reverse: bool) -> Callable[..., Array]:
-    """Running sums along an axis that is an input, the first axis without it."""
+    """Running sums along an axis that is an input; the first axis if it is missing."""
     return _running(np.cumsum, 0, exclusive, reverse)
 
 
 def running_product(exclusive: bool, reverse: bool) -> Callable[..., Array]:
-    """Running products along an axis that is an input, the first axis without it."""
+    """Running products along an axis that is an input; the first axis if it is missing."""
     return _running(np.cumprod, 1, exclusive, reverse)
 
 
@@ -119,7 +120,7 @@ def _running(
 
 
 def bucketize(right: bool, dtype: np.dtype[Any]) -> Callable[[Array, Array], Array]:
-    """How many of the sorted bounds lie below each element (`right`) or not above it."""
+    """The number of sorted bounds below each element (`right`), or not above it."""
     side: Any = "left" if right else "right"
 
     def run(data: Array, bounds: Array) -> Array:
@@ -131,9 +132,9 @@ def bucketize(right: bool, dtype: np.dtype[Any]) -> Callable[[Array, Array], Arr
 
 
 def search_sorted(right: bool, dtype: np.dtype[Any]) -> Callable[[Array, Array], Array]:
-    """Where each value would be inserted into its own sorted row.
+    """The position at which each value would be inserted into the sorted row it belongs to.
 
-    `table` is [..., n] sorted along the last axis (or one list for all), `values` [..., m].
+    `table` is [..., n] sorted along the last axis, or one list for all rows; `values` is [..., m].
     """
 
     def run(table: Array, values: Array) -> Array:
@@ -156,10 +157,9 @@ def search_sorted(right: bool, dtype: np.dtype[Any]) -> Callable[[Array, Array],
 def unique(
     axis: int | None, in_order: bool, index: np.dtype[Any], count: np.dtype[Any]
 ) -> Callable[[Array], tuple[Array, Array, Array, Array]]:
-    """Different elements (or slices of `axis`), where each stands first, which one each is,
-    how often it occurs.
+    """Distinct elements or slices of `axis`, their first positions, inverse indices and counts.
 
-    They are sorted with `in_order`, else they keep the order of their first occurrence.
+    They are sorted with `in_order`; otherwise they keep the order of their first occurrence.
     """
 
     def run(data: Array) -> tuple[Array, Array, Array, Array]:
@@ -181,7 +181,7 @@ def unique(
 def unique_by_input(
     in_order: bool, index: np.dtype[Any], count: np.dtype[Any]
 ) -> Callable[..., tuple[Array, Array, Array, Array]]:
-    """As `unique`, with the axis an optional input."""
+    """Like `unique`, with the axis as an optional input."""
 
     def run(data: Array, axis: Array | None = None) -> tuple[Array, Array, Array, Array]:
         at = None if axis is None else int(axis.reshape(-1)[0])

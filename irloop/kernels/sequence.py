@@ -1,6 +1,6 @@
-"""Sequences and optionals of ONNX: a list of arrays is a sequence, None an empty optional.
+"""Sequences and optionals of ONNX: a sequence is a list of arrays, an empty optional is None.
 
-No list is ever changed: every kernel that adds or removes makes a new one.
+No list is ever changed: every kernel that adds or removes an item returns a new list.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ __all__ = [
 
 
 def construct(*items: Array) -> list[Any]:
-    """A sequence of these items."""
+    """A sequence with these items."""
     return list(items)
 
 
 def empty() -> list[Any]:
-    """A sequence of nothing."""
+    """An empty sequence."""
     return []
 
 
@@ -42,7 +42,7 @@ def length(sequence: list[Any]) -> Array:
 
 
 def at(sequence: list[Any], position: Array) -> Any:
-    """The item at `position`; a negative one counts from the end.
+    """The item at `position`; a negative position counts from the end.
 
     Raises:
         ValueError: when there is no such item.
@@ -51,7 +51,7 @@ def at(sequence: list[Any], position: Array) -> Any:
 
 
 def insert(sequence: list[Any], item: Any, position: Array | None = None) -> list[Any]:
-    """The sequence with `item` before `position`, at its end when that is omitted.
+    """Insert `item` before `position`, or at the end if that is missing.
 
     Raises:
         ValueError: when `position` is not in -n..n.
@@ -62,7 +62,7 @@ def insert(sequence: list[Any], item: Any, position: Array | None = None) -> lis
 
 
 def erase(sequence: list[Any], position: Array | None = None) -> list[Any]:
-    """The sequence without the item at `position`, the last one when that is omitted.
+    """Remove the item at `position`, or the last one if that is missing.
 
     Raises:
         ValueError: when there is no such item.
@@ -82,13 +82,13 @@ def _position(position: Array, count: int, last: int) -> int:
 def split(
     data: Array, parts: Array | None = None, *, axis: int = 0, keepdims: bool = True
 ) -> list[Any]:
-    """A sequence of the parts of `data` along `axis`.
+    """Split `data` along `axis` into a sequence.
 
-    `parts` is a scalar (parts of this size, the last one may be smaller) or a list of sizes;
-    without it every part has size 1, and loses the axis unless `keepdims`.
+    `parts` is a scalar (the size of each part; the last one may be smaller) or a list of sizes.
+    Without it every part has size 1, and loses the axis unless `keepdims`.
 
     Raises:
-        ValueError: when the parts do not make up the axis.
+        ValueError: when the sizes do not add up to the size of the axis.
     """
     total = data.shape[axis]
     if parts is None:
@@ -107,10 +107,10 @@ def split(
 
 
 def concat(sequence: list[Array], *, axis: int, new_axis: bool) -> Array:
-    """All items joined along an axis they have, or stacked along a new one.
+    """Concatenate all items along an existing axis, or stack them along a new one.
 
     Raises:
-        ValueError: for an empty sequence, whose result has no type.
+        ValueError: when the sequence is empty, because the result would have no type.
     """
     if not sequence:
         raise ValueError("the items of an empty sequence cannot be joined")
@@ -118,20 +118,20 @@ def concat(sequence: list[Array], *, axis: int, new_axis: bool) -> Array:
 
 
 def optional(value: Any = None) -> Any:
-    """An optional that holds `value`, or nothing."""
+    """An optional that holds `value`, or nothing if that is None."""
     return value
 
 
 def has_element(value: Any = None) -> Array:
-    """True when an optional holds something; a value that is none always does."""
+    """True when an optional holds something; always true for a value that is no optional."""
     return np.array(value is not None)
 
 
 def get_element(value: Any) -> Any:
-    """What an optional holds; a value that is none itself.
+    """The value in an optional; a value that is no optional is returned unchanged.
 
     Raises:
-        ValueError: when it holds nothing.
+        ValueError: when the optional is empty.
     """
     if value is None:
         raise ValueError("the optional holds nothing")

@@ -1,4 +1,4 @@
-"""The numbers of operations that read or change shapes."""
+"""Kernels that read or change shapes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def shape_of(dtype: np.dtype[Any]) -> Callable[[Array], Array]:
 
 
 def shape_range(start: int, end: int | None) -> Callable[[Array], Array]:
-    """The dimensions from `start` up to `end`, negative ones counted from the rank."""
+    """The dimensions from `start` up to `end`; negative ones count from the end."""
 
     def run(data: Array) -> Array:
         return np.array(data.shape[start:end], dtype=np.int64)
@@ -57,24 +57,25 @@ def size(data: Array) -> Array:
 
 
 def reshape_to(data: Array, target: list[int], special_zero: bool) -> Array:
-    """`data` in the shape `target`, where -1 is what is left and 0 may copy a dimension.
+    """Reshape `data` to `target`; -1 is inferred, and 0 copies a dimension if `special_zero`.
 
     Raises:
-        ValueError: when the elements do not fit.
+        ValueError: when the number of elements does not match.
     """
     if special_zero and 0 in target:
         copied = [at for at, dim in enumerate(target) if dim == 0]
         left = [dim for at, dim in enumerate(data.shape) if at not in copied]
         target = [data.shape[at] if dim == 0 else dim for at, dim in enumerate(target)]
         if -1 in target and 0 in target:
-            # NumPy cannot divide by a zero that is on both sides; the copied ones cancel out.
+            # If a dimension is zero, NumPy cannot infer -1; the copied dimensions cancel out, so
+            # divide without them.
             rest = math.prod(d for at, d in enumerate(target) if at not in copied and d != -1)
             target[target.index(-1)] = math.prod(left) // rest if rest else 0
     return data.reshape(target)
 
 
 def reshape(special_zero: bool) -> Callable[[Array, Array], Array]:
-    """Reshape by a pattern that is an input."""
+    """Reshape to a shape that is an input."""
 
     def run(data: Array, pattern: Array) -> Array:
         return reshape_to(data, pattern.reshape(-1).tolist(), special_zero)
@@ -83,7 +84,7 @@ def reshape(special_zero: bool) -> Callable[[Array, Array], Array]:
 
 
 def flatten(axis: int) -> Callable[[Array], Array]:
-    """A matrix of the dimensions before and from `axis` on."""
+    """Flatten to a matrix: the dimensions before `axis`, and those from it on."""
 
     def run(data: Array) -> Array:
         at = axis + data.ndim if axis < 0 else axis
@@ -93,7 +94,7 @@ def flatten(axis: int) -> Callable[[Array], Array]:
 
 
 def squeeze_fixed(axes: tuple[int, ...] | None) -> Callable[[Array], Array]:
-    """Remove axes of size 1 (all of them for None)."""
+    """Remove axes of size 1; None removes all of them."""
 
     def run(data: Array) -> Array:
         return np.squeeze(data, axis=axes)
@@ -102,12 +103,12 @@ def squeeze_fixed(axes: tuple[int, ...] | None) -> Callable[[Array], Array]:
 
 
 def squeeze_axes(data: Array, axes: Array | None = None) -> Array:
-    """Remove the axes given as an input, all of size 1 when it is omitted."""
+    """Remove the axes given as an input; without them, all axes of size 1."""
     return np.squeeze(data, axis=None if axes is None else tuple(axes.reshape(-1).tolist()))
 
 
 def squeeze_lenient(data: Array, axes: Array | None = None) -> Array:
-    """Remove the listed axes that have size 1, all such axes for an empty or omitted list."""
+    """Remove those listed axes that have size 1; without a list, all axes of size 1."""
     if axes is None or axes.size == 0:
         return np.squeeze(data)
     if axes.size == 1:
@@ -124,7 +125,7 @@ _MOST_AXES = 64
 def unsqueeze_fixed(axes: tuple[int, ...]) -> Callable[[Array], Array]:
     """Insert axes of size 1 at these positions of the result."""
 
-    # No array of NumPy has so many; expand_dims tells which axis is wrong.
+    # NumPy arrays have fewer axes; expand_dims raises an error that names the wrong axis.
     if not axes or min(axes) < 0 or max(axes) >= _MOST_AXES:
         return lambda data: np.expand_dims(data, axes)
     index = tuple(None if at in axes else slice(None) for at in range(max(axes) + 1))
@@ -148,14 +149,14 @@ def unsqueeze(data: Array, axes: Array) -> Array:
 
 
 def transpose(data: Array, order: Array | None = None) -> Array:
-    """Reorder axes by an input; an empty one reverses them."""
+    """Permute the axes by an input; an empty one reverses them."""
     if order is None or order.size == 0:
         return data.transpose()
     return data.transpose(order.reshape(-1).tolist())
 
 
 def transpose_by(order: tuple[int, ...] | None) -> Callable[[Array], Array]:
-    """Reorder axes; None reverses them."""
+    """Permute the axes; None reverses them."""
 
     def run(data: Array) -> Array:
         return data.transpose(order)
@@ -164,21 +165,22 @@ def transpose_by(order: tuple[int, ...] | None) -> Callable[[Array], Array]:
 
 
 def broadcast_numpy(data: Array, target: Array, unused: Array | None = None) -> Array:
-    """Repeat `data`, aligned at its last dimension, to exactly the shape `target`.
+    """Broadcast `data`, aligned at its last dimension, to exactly the shape `target`.
 
-    OpenVINO writes a mapping of axes even where the mode does not use it.
+    The third operand is ignored: OpenVINO writes a mapping of axes even where the mode does not use
+    it.
     """
     return np.broadcast_to(data, target.reshape(-1).tolist())
 
 
 def broadcast_bidirectional(data: Array, target: Array, unused: Array | None = None) -> Array:
-    """Repeat `data` to the common shape of itself and `target`."""
+    """Broadcast `data` to the common shape of itself and `target`."""
     shape = np.broadcast_shapes(data.shape, tuple(target.reshape(-1).tolist()))
     return np.broadcast_to(data, shape)
 
 
 def broadcast_explicit(data: Array, target: Array, mapping: Array) -> Array:
-    """Repeat `data`, its axes standing at the positions `mapping`, to the shape `target`."""
+    """Broadcast `data` to the shape `target`, with its axes at the positions `mapping`."""
     shape = target.reshape(-1).tolist()
     aligned = [1] * len(shape)
     for axis, dim in zip(mapping.reshape(-1).tolist(), data.shape, strict=True):
@@ -187,9 +189,9 @@ def broadcast_explicit(data: Array, target: Array, mapping: Array) -> Array:
 
 
 def broadcast_pdpd(axis: int) -> Callable[..., Array]:
-    """Repeat `data`, its first axis standing at `axis`, to the shape `target`.
+    """Broadcast `data` to the shape `target`, with its first axis at position `axis`.
 
-    -1 aligns it at the last dimension.
+    -1 aligns the last dimensions.
     """
 
     def run(data: Array, target: Array, unused: Array | None = None) -> Array:
@@ -205,12 +207,12 @@ def broadcast_pdpd(axis: int) -> Callable[..., Array]:
 
 
 def tile(data: Array, repeats: Array) -> Array:
-    """Repeat the whole of `data` along each axis; the shorter of shape and repeats gets ones."""
+    """Repeat `data` along each axis; the shorter of shape and repeats is extended with ones."""
     return np.tile(data, repeats.reshape(-1).tolist())
 
 
 def tile_axis(data: Array, tiles: Array, axis: Array) -> Array:
-    """Repeat the whole of `data` `tiles` times along one axis."""
+    """Repeat `data` `tiles` times along one axis."""
     repeats = [1] * data.ndim
     repeats[int(axis.reshape(-1)[0])] = int(tiles.reshape(-1)[0])
     return np.tile(data, repeats)

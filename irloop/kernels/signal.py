@@ -1,6 +1,6 @@
 """Fourier transforms. Complex numbers are pairs in a last axis of size 2.
 
-16-bit floats are transformed in f32, f64 in itself.
+16-bit floats are transformed in f32, f64 in f64.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Function = Callable[..., Any]
 
 
 def _complex(x: Array) -> Array:
-    """Pairs in the last axis as complex numbers."""
+    """Convert pairs in the last axis to complex numbers."""
     wide = widened(x)
     return np.asarray(wide[..., 0] + 1j * wide[..., 1])
 
@@ -42,7 +42,7 @@ def _pairs(z: Array, dtype: np.dtype[Any]) -> Array:
 def _plan(
     shape: Sequence[int], axes: Array, sizes: Array | None
 ) -> tuple[tuple[int, ...], list[int]]:
-    """Axes counted from the first, and lengths (-1 where none is given)."""
+    """Nonnegative axes, and the lengths along them (-1 where none is given)."""
     chosen = tuple(int(axis) % len(shape) for axis in axes.reshape(-1))
     lengths = [-1] * len(chosen) if sizes is None else [int(size) for size in sizes.reshape(-1)]
     return chosen, lengths
@@ -54,7 +54,7 @@ def _filled(shape: Sequence[int], axes: Sequence[int], lengths: Sequence[int]) -
 
 
 def dft(*, inverse: bool) -> Function:
-    """Transform of pairs along axes, cropped or filled with zeros to lengths (-1: as it is)."""
+    """Transform pairs along axes, cropped or zero-padded to the lengths (-1: unchanged)."""
     transform = np.fft.ifftn if inverse else np.fft.fftn
 
     def apply(x: Array, axes: Array, sizes: Array | None = None) -> Any:
@@ -68,7 +68,7 @@ def dft(*, inverse: bool) -> Function:
 
 
 def real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
-    """Transform of real numbers to pairs; of the last of `axes` only the first half is kept."""
+    """Transform real numbers to pairs; along the last of `axes` only the first half is kept."""
     wide = widened(x)
     chosen, lengths = _plan(x.shape, axes, sizes)
     with np.errstate(all="ignore"):
@@ -77,7 +77,7 @@ def real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
 
 
 def inverse_real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
-    """The real numbers whose `real_dft` is given; a length of -1 means the even one."""
+    """Inverse of `real_dft`; a length of -1 means the even one of the two possible lengths."""
     z = _complex(x)
     chosen, lengths = _plan(z.shape, axes, sizes)
     if lengths[-1] == -1:
@@ -88,9 +88,10 @@ def inverse_real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
 
 
 def onnx_dft(*, inverse: bool, onesided: bool, axis: int) -> Function:
-    """Transform along one axis of real numbers (last axis 1) or pairs.
+    """Transform along one axis, from real numbers (last axis of size 1) or from pairs.
 
-    `onesided` gives the first half of the frequencies, or takes it and gives real numbers.
+    `onesided` returns only the first half of the frequencies; in the inverse it takes that half and
+    returns real numbers.
     """
 
     def apply(x: Array, length: Array | None = None, chosen: Array | None = None) -> Any:
@@ -112,13 +113,15 @@ def onnx_dft(*, inverse: bool, onesided: bool, axis: int) -> Function:
 
 
 def framed(x: Array, length: int, step: int) -> Array:
-    """[B, L, ...] -> [B, frames, length, ...]: pieces that start `step` apart."""
+    """[B, L, ...] -> [B, frames, length, ...]: frames whose starts are `step` apart."""
     count = (x.shape[1] - length) // step + 1
     return x[:, np.arange(count)[:, None] * step + np.arange(length)]
 
 
 def onnx_stft(*, onesided: bool) -> Function:
-    """Signal [B, L, 1 or 2] or [B, L], step, window (ones), length to [B, frames, bins, 2]."""
+    """Signal [B, L, 1 or 2] or [B, L], step, window (default: ones), length to [B, frames, bins,
+    2].
+    """
 
     def apply(
         signal: Array, step: Array, window: Array | None = None, length: Array | None = None
@@ -142,7 +145,7 @@ def onnx_stft(*, onesided: bool) -> Function:
 
 
 def _centred(window: Array, size: int) -> Array:
-    """The window with zeros on both sides up to `size`."""
+    """Zero-pad the window on both sides to `size`."""
     before = (size - len(window)) // 2
     return np.pad(window, (before, size - len(window) - before))
 
@@ -169,10 +172,10 @@ def stft(*, transpose_frames: bool) -> Function:
 
 
 def inverse_stft(*, center: bool, normalized: bool) -> Function:
-    """[B, frequencies, frames, 2], window, frame size, step, signal length -> [B, samples].
+    """Inverse STFT: [B, frequencies, frames, 2], window, frame size, step, length -> [B, samples].
 
-    Frames are added where they overlap and divided by the sum of the squared windows; `center`
-    takes half a frame off each end, `normalized` undoes a division by the root of the size.
+    Overlapping frames are added and divided by the sum of the squared windows; `center` removes
+    half a frame at each end, `normalized` undoes a division by the square root of the frame size.
     """
 
     def apply(
@@ -199,7 +202,7 @@ def inverse_stft(*, center: bool, normalized: bool) -> Function:
 
 
 def _trimmed(result: Array, margin: int, length: Array | None) -> Array:
-    """Without `margin` samples at both ends, or `length` samples behind the margin."""
+    """Remove `margin` samples at both ends, or return `length` samples after the first margin."""
     if length is None:
         return result[:, margin : result.shape[1] - margin]
     wanted = int(length.reshape(-1)[0])

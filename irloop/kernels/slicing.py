@@ -1,4 +1,4 @@
-"""The numbers of operations that cut tensors apart and join them."""
+"""Kernels that slice, split and concatenate tensors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ALL = slice(None)
 
 
 def concat(axis: int) -> Callable[..., Array]:
-    """Arrays one behind the other."""
+    """Concatenate arrays along `axis`."""
 
     def run(*arrays: Array) -> Array:
         return np.concatenate(arrays, axis)
@@ -58,7 +58,7 @@ def slice_(
     axes: Array | None = None,
     steps: Array | None = None,
 ) -> Array:
-    """Elements from `starts` to `ends` along `axes` (the first ones when omitted)."""
+    """Slice from `starts` to `ends` along `axes`; missing axes are the first ones."""
     first = starts.reshape(-1).tolist()
     chosen = range(len(first)) if axes is None else axes.reshape(-1).tolist()
     strides = [1] * len(first) if steps is None else steps.reshape(-1).tolist()
@@ -68,7 +68,7 @@ def slice_(
 def slice_fixed(
     starts: tuple[int, ...], ends: tuple[int, ...], axes: tuple[int, ...] | None
 ) -> Callable[[Array], Array]:
-    """Elements from `starts` to `ends` along `axes`, all known beforehand."""
+    """Slice from `starts` to `ends` along `axes`, all of them fixed."""
     chosen = tuple(range(len(starts))) if axes is None else axes
 
     def run(data: Array) -> Array:
@@ -80,13 +80,13 @@ def slice_fixed(
 def openvino_slice(
     data: Array, starts: Array, ends: Array, steps: Array, axes: Array | None = None
 ) -> Array:
-    """As `slice_`, with the inputs in OpenVINO's order."""
+    """Like `slice_`, with the inputs in OpenVINO's order."""
     return slice_(data, starts, ends, axes, steps)
 
 
 @dataclass(frozen=True, slots=True)
 class Masks:
-    """The masks of a strided slice, one item a position of `begin`; True acts."""
+    """The masks of a strided slice, one item per position of `begin`; True activates the mask."""
 
     begin: tuple[bool, ...] = ()
     end: tuple[bool, ...] = ()
@@ -101,7 +101,7 @@ class Masks:
         end: Sequence[int],
         strides: Sequence[int],
     ) -> Any:
-        """What numpy is asked for."""
+        """The NumPy index for these bounds and the masks."""
         items: list[Any] = []
         axis = 0
         for at, bounds in enumerate(zip(begin, end, strides, strict=True)):
@@ -127,12 +127,12 @@ class Masks:
 
     @staticmethod
     def at(mask: tuple[bool, ...], position: int) -> bool:
-        """The item of a mask; False behind its end."""
+        """The mask at `position`; False beyond its end."""
         return position < len(mask) and mask[position]
 
 
 def strided_slice(masks: Masks) -> Callable[..., Array]:
-    """Slice, insert and remove axes as masks say."""
+    """Slice, insert and remove axes as the masks demand."""
 
     def run(data: Array, begin: Array, end: Array, strides: Array | None = None) -> Array:
         first = begin.reshape(-1).tolist()
@@ -160,7 +160,7 @@ def _one_or_all(pieces: tuple[Array, ...]) -> Any:
 
 
 def split(count: int) -> Callable[[Array, Array], Any]:
-    """`count` equal parts along an axis that is an input."""
+    """Split into `count` equal parts along an axis that is an input."""
 
     def run(data: Array, axis: Array) -> Any:
         at = int(axis.reshape(-1)[0])
@@ -170,7 +170,7 @@ def split(count: int) -> Callable[[Array, Array], Any]:
 
 
 def split_lengths(data: Array, axis: Array, lengths: Array) -> Any:
-    """Parts of these lengths, one of which may be -1: what is left."""
+    """Split into parts of these lengths; one may be -1, the remaining length."""
     at = int(axis.reshape(-1)[0])
     sizes = lengths.reshape(-1).tolist()
     if -1 in sizes:
@@ -180,7 +180,7 @@ def split_lengths(data: Array, axis: Array, lengths: Array) -> Any:
 
 
 def split_sizes(axis: int, sizes: tuple[int, ...]) -> Callable[[Array], Any]:
-    """Parts of sizes known beforehand."""
+    """Split into parts of fixed sizes."""
 
     def run(data: Array) -> Any:
         return _one_or_all(_pieces(data, axis, sizes))
@@ -189,7 +189,7 @@ def split_sizes(axis: int, sizes: tuple[int, ...]) -> Callable[[Array], Any]:
 
 
 def split_chunks(axis: int, count: int) -> Callable[..., Any]:
-    """`count` parts of the sizes of an input; without it equal ones, the last one smaller."""
+    """Split into `count` parts of given sizes; without sizes, equal parts (last one smaller)."""
 
     def run(data: Array, sizes: Array | None = None) -> Any:
         if sizes is not None:
@@ -207,7 +207,7 @@ def slice_scatter(
     steps: Array,
     axes: Array | None = None,
 ) -> Array:
-    """`data` with a slice of it replaced by `updates`."""
+    """Replace a slice of `data` by `updates`."""
     first = starts.reshape(-1).tolist()
     chosen = range(len(first)) if axes is None else axes.reshape(-1).tolist()
     result = np.array(data)
@@ -217,7 +217,7 @@ def slice_scatter(
 
 
 def tensor_scatter(axis: int, circular: bool) -> Callable[..., Array]:
-    """A cache with `update` written behind each batch item's write index, along `axis`."""
+    """Write `update` into a cache along `axis`, from each batch item's write index on."""
 
     def run(cache: Array, update: Array, indices: Array | None = None) -> Array:
         at = axis % cache.ndim

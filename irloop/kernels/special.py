@@ -1,4 +1,4 @@
-"""The error function and its inverse to double precision, vectorised."""
+"""The error function and its inverse in double precision, vectorised."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _ratio(x: Array, upper: tuple[float, ...], lower: tuple[float, ...]) -> Arra
 
 def _erf64(x: Array) -> Array:
     size = np.abs(x)
-    # Above 6 the function is 1 to the last bit; the bound keeps the unused branches finite.
+    # Above 6 the function is 1 to the last bit; clipping keeps the unused branches finite.
     bounded = np.clip(np.nan_to_num(size, nan=0.0), 0.0, 6.0)
     small = bounded + bounded * _ratio(bounded * bounded, _SMALL_P, _SMALL_Q)
     middle = _ERX + _ratio(bounded - 1.0, _MIDDLE_P, _MIDDLE_Q)
@@ -123,7 +123,7 @@ def erf_inverse(x: Array) -> Array:
     wide = x.astype(np.float64)
     inside = np.clip(np.nan_to_num(wide, nan=0.0), -1.0, 1.0)
     open_interval = np.clip(inside, -1.0 + 2**-53, 1.0 - 2**-53)
-    # Winitzki's closed form is right to 2e-3; each step of Halley's method triples the digits.
+    # Winitzki's closed form is accurate to 2e-3; each step of Halley's method triples the digits.
     half = np.log1p(-open_interval * open_interval) / 2.0
     first = 2.0 / (np.pi * 0.147) + half
     guess = np.copysign(np.sqrt(np.sqrt(first * first - 2.0 * half / 0.147) - first), open_interval)

@@ -19,7 +19,7 @@ Function = Callable[..., Any]
 
 
 def similarity(kind: str, parameters: Sequence[float]) -> Function:
-    """How alike rows [N, F] and vectors [S, F] are: [N, S].
+    """Similarity of rows [N, F] and vectors [S, F]: [N, S].
 
     `kind` is LINEAR, POLY, RBF or SIGMOID; the parameters are gamma, coef0 and degree.
     """
@@ -48,7 +48,8 @@ def regressor(
     one_class: bool,
     transform: str,
 ) -> Function:
-    """Scores [N, 1] of [N, F] as f32; of one class 1 for what belongs to it and -1 else.
+    """Scores [N, 1] of [N, F] as f32; with one class, 1 for rows that belong to it and -1 for
+    others.
 
     Without support vectors (`count` 0) the coefficients are those of a linear model.
     """
@@ -70,10 +71,10 @@ def regressor(
 
 
 def duel_weights(coefficients: Sequence[float], per_class: Sequence[int]) -> Array:
-    """[pairs, S]: what each support vector counts where two classes are compared.
+    """Weights [pairs, S] of each support vector in the comparison of each pair of classes.
 
-    Coefficients are [classes - 1, S]: a vector of class i is weighted against class j by row
-    j - 1 where j comes later, and by row j where it comes earlier.
+    Coefficients are [classes - 1, S]: a vector of class i is weighted against class j by row j - 1
+    if j > i, and by row j if j < i.
     """
     ends = np.cumsum(per_class)
     starts = ends - per_class
@@ -89,9 +90,10 @@ def duel_weights(coefficients: Sequence[float], per_class: Sequence[int]) -> Arr
 
 @dataclass(frozen=True, slots=True)
 class Duels:
-    """Every two of `count` classes compared, in the order (0, 1), (0, 2), ...
+    """Comparisons of every two of `count` classes, in the order (0, 1), (0, 2), ...
 
-    `shares` are the two parameters of each duel's sigmoid, where probabilities are asked for.
+    `shares` holds the two parameters of the sigmoid of each comparison, if probabilities are
+    wanted.
     """
 
     count: int
@@ -100,7 +102,7 @@ class Duels:
     shares: tuple[Sequence[float], Sequence[float]] | None
 
     def votes(self, scores: Array) -> Array:
-        """[N, classes]: how many duels each class wins by these scores [N, pairs]."""
+        """How many comparisons each class wins, from the scores [N, pairs]: [N, classes]."""
         result = np.zeros((len(scores), self.count), np.int64)
         for column, (one, other) in enumerate(combinations(range(self.count), 2)):
             won = scores[:, column] > 0
@@ -112,10 +114,10 @@ class Duels:
 def classifier(
     similar: Function, vectors: Array, duels: Duels, labels: Array, transform: str
 ) -> Function:
-    """Rows [N, F] to the label with the most votes, and the scores of duels or probabilities.
+    """The label with the most votes for rows [N, F], and the scores or probabilities.
 
-    The score s of two classes alone becomes (-s, s), or (1 - s, s) where it is not transformed
-    by NONE or LOGISTIC, as in ONNX Runtime.
+    With two classes the only score s becomes (-s, s), or (1 - s, s) if the transform is neither
+    NONE nor LOGISTIC, as in ONNX Runtime.
     """
     offsets = np.array(duels.rho, np.float32)
 
@@ -139,7 +141,7 @@ def classifier(
 
 
 def _probabilities(won: Array, count: int) -> Array:
-    """Probabilities [N, classes] from those of duels [N, pairs], by libsvm's iteration."""
+    """Probabilities [N, classes] from those of class pairs [N, pairs], by libsvm's iteration."""
     share = np.zeros((len(won), count, count), np.float32)
     for column, (one, other) in enumerate(combinations(range(count), 2)):
         share[:, one, other], share[:, other, one] = won[:, column], 1 - won[:, column]
@@ -168,10 +170,10 @@ def _coupled(share: Array) -> Array:
 def linear_classifier(
     coefficients: Sequence[float], rho: float, labels: Array, transform: str
 ) -> Function:
-    """As `classifier` without support vectors: a row of coefficients and a score a class.
+    """Like `classifier` without support vectors: one row of coefficients and one score per class.
 
-    Of two labels ONNX Runtime takes the second one where the best score is above 0 (at least a
-    half, where no coefficient is negative).
+    With two labels, ONNX Runtime chooses the second one if the best score is above 0 (or at least
+    0.5, if no coefficient is negative).
     """
     weights = np.array(coefficients, np.float32).reshape(len(labels), -1)
     positive = bool((weights >= 0).all())

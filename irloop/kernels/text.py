@@ -20,7 +20,7 @@ Function = Callable[..., Any]
 _CASES: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "UPPER": str.upper}
 
 
-#: Doubling a string thirty times makes a gigabyte of it.
+#: The longest string, in characters: doubling a string thirty times would take a gigabyte.
 _LONGEST = 1 << 24
 
 
@@ -31,10 +31,10 @@ def _strings(items: Sequence[str], shape: Sequence[int]) -> Array:
 
 
 def concat(left: Array, right: Array) -> Array:
-    """Strings joined one by one, broadcast as in NumPy.
+    """Concatenate strings elementwise, with NumPy broadcasting.
 
     Raises:
-        LimitError: where one of them would be longer than any text, or all together too long.
+        LimitError: when one string, or all of them together, would be too long.
     """
     longest = sum(max(map(len, item.reshape(-1)), default=0) for item in (left, right))
     if longest > _LONGEST:
@@ -55,9 +55,9 @@ def can_match() -> bool:
 
 
 def full_match(pattern: str) -> Function:
-    """Whether the whole of each string matches an expression of RE2, found in linear time.
+    """True where the whole string matches an RE2 expression; takes linear time.
 
-    The function raises ValueError for an expression that RE2 does not have.
+    The function raises ValueError for an expression that RE2 does not support.
     """
 
     def apply(x: Array) -> Array:
@@ -75,9 +75,9 @@ def full_match(pattern: str) -> Function:
 
 
 def split(delimiter: str, limit: int | None) -> Function:
-    """The parts of each string along a new last axis, padded with "", and how many they are.
+    """Split each string along a new last axis, padded with "", and count its parts.
 
-    Without a delimiter strings are split at white space; `limit` bounds the number of splits.
+    Without a delimiter, strings are split at white space; `limit` bounds the number of splits.
     """
     most = -1 if limit is None else limit
 
@@ -92,9 +92,9 @@ def split(delimiter: str, limit: int | None) -> Function:
 
 
 def normalizer(stopwords: Sequence[str], *, case: str, sensitive: bool) -> Function:
-    """Strings of [C] or [1, C] without the stop words, then in another case ("NONE": as is).
+    """Remove stop words from [C] or [1, C], then change the case of the rest ("NONE": unchanged).
 
-    A result without strings is one empty string.
+    If no string remains, the result is one empty string.
     """
     change = _CASES.get(case)
     key = str if sensitive else (change or str.lower)
@@ -109,7 +109,7 @@ def normalizer(stopwords: Sequence[str], *, case: str, sensitive: bool) -> Funct
 
 
 def packed(begins: Array, ends: Array, symbols: Array) -> Array:
-    """The strings whose UTF-8 bytes stand from begins to ends; other bytes are kept, too."""
+    """Strings from the UTF-8 bytes between begins and ends; invalid bytes are kept."""
     raw = symbols.tobytes()
     places = zip(begins.reshape(-1).tolist(), ends.reshape(-1).tolist(), strict=True)
     texts = [raw[begin:end].decode("utf-8", "surrogateescape") for begin, end in places]
@@ -117,7 +117,7 @@ def packed(begins: Array, ends: Array, symbols: Array) -> Array:
 
 
 def unpacked(x: Array) -> tuple[Array, Array, Array]:
-    """Begins and ends (i32, in the shape of `x`) of the strings' UTF-8 bytes, and all of these."""
+    """Begins and ends (i32, in the shape of `x`) of the strings' UTF-8 bytes, and the bytes."""
     raw = [text.encode("utf-8", "surrogateescape") for text in x.flat]
     lengths = np.fromiter(map(len, raw), dtype=np.int32, count=len(raw))
     ends = lengths.cumsum(dtype=np.int32).reshape(x.shape)

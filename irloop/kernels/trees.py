@@ -1,4 +1,4 @@
-"""Ensembles of decision trees: all rows and all trees go down one level at a time."""
+"""Ensembles of decision trees: all rows descend in all trees, one level at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["MODES", "Forest", "classifier", "ensemble", "of_lists", "of_numbers"
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
-#: What a node compares, by its number; a leaf compares nothing.
+#: The comparison of a node, by its number; a leaf compares nothing.
 MODES = (
     "BRANCH_LEQ",
     "BRANCH_LT",
@@ -34,11 +34,12 @@ _MEMBER, _LEAF = 6, 7
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """Nodes of all trees, one entry each.
+    """The nodes of all trees, one entry per node.
 
-    A node goes to `true` or `false` (numbers of nodes) by how `feature` compares with `split`;
-    NaN goes to `true` where `tracks`. `weights` [nodes, targets] is what a leaf adds, `votes`
-    where it does. `members` are the sets of the nodes that look for members: (node, value).
+    A node leads to node `true` or `false`, depending on how `feature` compares with `split`; NaN
+    leads to `true` if `tracks`. `weights` [nodes, targets] is the value that a leaf contributes,
+    `votes` the targets it contributes to. `members` holds, as (node, value), the sets of the nodes
+    that test membership.
     """
 
     roots: Array
@@ -53,10 +54,10 @@ class Forest:
     members: tuple[Array, Array]
 
     def leaves(self, x: Array) -> Array:
-        """The leaf that each row of [N, F] comes to in each tree: [N, trees].
+        """The leaf that each row of [N, F] reaches in each tree: [N, trees].
 
         Raises:
-            ValueError: when a tree has no end, or a feature is not there.
+            ValueError: when a tree has a cycle, or a feature does not exist.
         """
         self._check(x)
         at = np.tile(self.roots, (len(x), 1))
@@ -117,10 +118,10 @@ def of_lists(
     leaf_targets: Sequence[int],
     targets: int,
 ) -> Forest:
-    """Trees whose inner nodes and leaves are two lists; a branch is a number and a flag (leaf).
+    """Trees whose inner nodes and leaves are two lists; a branch is an index and an is-leaf flag.
 
     Raises:
-        ValueError: when the lists do not fit each other.
+        ValueError: when the lengths of the lists do not match.
     """
     inner, leaves = len(modes), len(leaf_weights)
     lists = (features, splits, *true, *false, tracks or modes)
@@ -136,7 +137,7 @@ def of_lists(
     ]
 
     def filled(items: Any, kind: Any) -> Array:
-        """A list of the inner nodes with entries for the leaves."""
+        """Extend a list of the inner nodes by entries for the leaves."""
         return np.pad(np.array(items, dtype=kind), (0, leaves))
 
     return Forest(
@@ -154,7 +155,9 @@ def of_lists(
 
 
 def _sets(nodes: Array, members: Array | None) -> tuple[Array, Array]:
-    """(node, value) of all sets, which stand one behind another, each ended by NaN."""
+    """The (node, value) pairs of all sets; the sets are stored one after the other, each ended by
+    NaN.
+    """
     values = np.zeros(0) if members is None else members
     ends = np.isnan(values)
     if ends.sum() != len(nodes):
@@ -177,10 +180,10 @@ def of_numbers(
     vote_weights: Array,
     targets: int,
 ) -> Forest:
-    """Trees whose nodes and votes are found by (number of the tree, number of the node).
+    """Trees whose nodes and votes are identified by (tree number, node number).
 
     Raises:
-        ValueError: when the lists do not fit each other, or a vote is of no node.
+        ValueError: when the lengths of the lists do not match, or a vote refers to no node.
     """
     count = len(modes)
     lists = (*nodes, features, splits, true, false, tracks or modes)
@@ -219,7 +222,7 @@ def of_numbers(
 
 
 def _numbered(keys: tuple[Array, ...], wanted: tuple[Array, ...]) -> Array:
-    """The place of each wanted (tree, node) among the keys; -1 for none."""
+    """The position of each wanted (tree, node) among the keys; -1 if it is not there."""
     base = 1 + max(int(item.max(initial=0)) for item in (keys[1], wanted[1]))
     have, want = (pair[0] * base + pair[1] for pair in (keys, wanted))
     if not have.size:
@@ -230,7 +233,7 @@ def _numbered(keys: tuple[Array, ...], wanted: tuple[Array, ...]) -> Array:
 
 
 def _aggregated(forest: Forest, leaves: Array, how: str) -> Array:
-    """What the leaves of each row come to: [N, targets]; 0 where none votes."""
+    """Aggregate the leaves of each row: [N, targets]; 0 where no leaf votes."""
     shape = (len(leaves), forest.weights.shape[1])
     if how in ("SUM", "AVERAGE"):
         total = np.zeros(shape, dtype=forest.weights.dtype)
@@ -251,10 +254,10 @@ def _aggregated(forest: Forest, leaves: Array, how: str) -> Array:
 def ensemble(
     build: Callable[[], Forest], *, how: str, base: Array, transform: str, dtype: Any = None
 ) -> Function:
-    """Scores [N, targets] of rows [N, F]: leaves aggregated, `base` added, transformed.
+    """Scores [N, targets] of rows [N, F]: aggregate the leaves, add `base`, transform.
 
-    `how` is SUM, AVERAGE, MIN or MAX; without a `dtype` the scores are of that of the rows.
-    The trees are built when the first rows come, which raises ValueError where they do not fit.
+    `how` is SUM, AVERAGE, MIN or MAX. Without a `dtype` the scores have the type of the rows. The
+    trees are built when the first rows arrive, which raises ValueError if their lists do not match.
     """
     forest = cache(build)
 
@@ -275,7 +278,7 @@ def classifier(
 ) -> Function:
     """The label with the most votes for rows [N, F], and the scores of all labels as f32.
 
-    Votes for one of two labels only are scores of the second one.
+    If all leaves vote for the same one of two labels, the votes are scores of the second label.
     """
     forest = cache(build)
 
@@ -287,7 +290,7 @@ def classifier(
         share = bool((trees.weights >= 0).all())
         best = chosen(score[:, 0] > (0.5 if share else 0.0), labels)
         both = of_two(score, share=share)
-        # Of the transforms only this one keeps two scores of one number apart.
+        # LOGISTIC is the only transform that keeps the two scores of a single number apart.
         return best, both if share or transform != "LOGISTIC" else transformed(both, transform)
 
     @unwarned
