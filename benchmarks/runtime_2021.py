@@ -103,7 +103,7 @@ def converted(model: irloop.Model, first: Sequence[Any], folder: Path) -> Path:
         type = node.outputs[0].type
         if isinstance(type, TensorType) and not type.shape.is_static and hasattr(value, "shape"):
             shapes[node.name] = list(value.shape)
-    result, _ = irloop.convert(model, "openvino", runtime=TARGET, shapes=shapes)
+    result, _ = irloop.convert(model, "openvino", target=TARGET, shapes=shapes)
     path = folder / "converted.xml"
     irloop.save_model(result, path)
     return path

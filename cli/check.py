@@ -31,7 +31,7 @@ Examples:
 """
 
 
-def sizes_of(
+def dims_of(
     context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, int]:
     """Sizes of dimensions by name, from texts such as ``batch=4``."""
@@ -85,10 +85,10 @@ def sizes_of(
 )
 @click.option(
     "--dim",
-    "sizes",
+    "dims",
     metavar="NAME=N",
     multiple=True,
-    callback=sizes_of,
+    callback=dims_of,
     help="The size of a dimension that is not known; ? for those without a name.",
 )
 @comparison_options
@@ -113,11 +113,12 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
         engines=options["engines"],
         engine_a=options["engine_a"],
         engine_b=options["engine_b"],
-        seeds=range(options["first_seed"], options["first_seed"] + options["seeds"]),
+        seeds=options["seeds"],
+        first_seed=options["first_seed"],
         trips=_trips(options["trips"]),
-        sizes=options["sizes"],
-        relative=options["rtol"],
-        absolute=options["atol"],
+        dims=options["dims"],
+        rtol=options["rtol"],
+        atol=options["atol"],
         seconds=options["seconds"],
         max_memory=options["max_memory"],
     )

@@ -65,7 +65,7 @@ _WRITERS: dict[str, Callable[[Conformance], str]] = {
     multiple=True,
     help="Only features whose name contains this text.",
 )
-@click.option("--case", "names", metavar="NAME", multiple=True, help="Only this case.")
+@click.option("--case", "cases", metavar="NAME", multiple=True, help="Only this case.")
 @click.option(
     "--programs",
     type=click.IntRange(min=0),
@@ -104,7 +104,7 @@ def command(
     engine: str,
     outputs: Sequence[str],
     features: Sequence[str],
-    names: Sequence[str],
+    cases: Sequence[str],
     style: str,
     **options: Any,
 ) -> None:
@@ -120,7 +120,7 @@ def command(
     def progress(done: int, total: int) -> None:
         console.progress(f"{engine}: {done} of {total} cases")
 
-    found = conform(engine, features=features, names=names, progress=progress, **options)
+    found = conform(engine, features=features, cases=cases, progress=progress, **options)
     console.done()
     for write, file in writers:
         write_whole(file, write(found))

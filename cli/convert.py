@@ -338,7 +338,7 @@ class _Job:
             self.to_dialect,
             opset=self.opset,
             loops=self.loops,
-            runtime=self.target,
+            target=self.target,
             shapes=self.shapes,
             types=self.types,
             lengths=self.lengths or None,

@@ -62,8 +62,8 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
         first,
         second,
         inputs=None if options["inputs"] is None else read_arrays(options["inputs"]),
-        relative=options["rtol"],
-        absolute=options["atol"],
+        rtol=options["rtol"],
+        atol=options["atol"],
         seconds=options["seconds"],
     )
     folder = Path(options["folder"])

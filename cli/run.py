@@ -99,8 +99,8 @@ def _limits(ctx: click.Context, options: Mapping[str, Any]) -> Limits:
     from irloop import Limits
 
     given = {
-        "iterations": options["max_iterations"],
-        "memory_bytes": console_of(ctx).max_memory or budget.current().memory,
-        "seconds": console_of(ctx).max_seconds,
+        "max_iterations": options["max_iterations"],
+        "max_memory": console_of(ctx).max_memory or budget.current().memory,
+        "max_seconds": console_of(ctx).max_seconds,
     }
     return Limits(**{name: value for name, value in given.items() if value is not None})

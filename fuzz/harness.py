@@ -49,7 +49,7 @@ def everything(path: Path) -> None:
 
 
 def _limits() -> irloop.Limits:
-    return irloop.Limits(iterations=100, memory_bytes=BUDGET["memory"], seconds=5.0)
+    return irloop.Limits(max_iterations=100, max_memory=BUDGET["memory"], max_seconds=5.0)
 
 
 def _converted(path: Path) -> None:

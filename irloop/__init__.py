@@ -18,7 +18,7 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from irloop.boundary import guarded
+from irloop.boundary import guarded, several
 
 if TYPE_CHECKING:
     import os
@@ -177,19 +177,19 @@ def __dir__() -> list[str]:
 
 
 @guarded("reading a model")
-def read_model(path: Path, weights: Path | None = None, *, functions: bool = False) -> Model:
+def read_model(path: Path, bin: Path | None = None, *, functions: bool = False) -> Model:
     """Read an OpenVINO IR (.xml, with its .bin) or an ONNX model (.onnx).
 
     Weights are not read into memory: each constant is a window of its file.
 
     Args:
         path: the model; the suffix says the format, or the first bytes where it does not.
-        weights: the weights of an IR; by default the .bin of the same name beside it.
+        bin: the weights of an IR; by default the .bin of the same name beside it.
         functions: write out operations of ONNX that can be converted only as the function
             that the standard defines them by.
 
     Raises:
-        UsageError: when a file cannot be opened, or `weights` are given for an ONNX model.
+        UsageError: when a file cannot be opened, or `bin` is given for an ONNX model.
         ReadError: when the file is not the model it claims to be.
     """
     from irloop.formats.detect import detect
@@ -197,11 +197,11 @@ def read_model(path: Path, weights: Path | None = None, *, functions: bool = Fal
     if detect(path) == "openvino":
         from irloop.formats.openvino import reader
 
-        return reader.read(path, weights)
-    if weights is not None:
+        return reader.read(path, bin)
+    if bin is not None:
         from irloop.errors import UsageError
 
-        raise UsageError("an ONNX model names its weights itself; weights belong to an IR")
+        raise UsageError("an ONNX model names its weights itself; bin belongs to an IR")
     from irloop.formats.onnx import reader as onnx_reader
 
     if not functions:
@@ -264,7 +264,7 @@ def save_model(
 @guarded("validating a model")
 def validate(
     path: Path,
-    weights: Path | None = None,
+    bin: Path | None = None,
     *,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
@@ -274,7 +274,7 @@ def validate(
 
     Args:
         path: an IR (.xml) of version 10 or 11, or an ONNX model (.onnx).
-        weights: the weights of an IR; by default the .bin of the same name beside it.
+        bin: the weights of an IR; by default the .bin of the same name beside it.
         select: codes or groups ("IRL203", "IRL2") to report; empty means all.
         ignore: codes or groups not to report.
         engines: also warn of patterns that these engines get wrong, as "onnxruntime" or
@@ -286,17 +286,23 @@ def validate(
     """
     from irloop.validation import engine
 
-    return engine.validate(path, weights=weights, select=select, ignore=ignore, engines=engines)
+    return engine.validate(
+        path,
+        weights=bin,
+        select=several("select", select),
+        ignore=several("ignore", ignore),
+        engines=several("engines", engines),
+    )
 
 
 @guarded("converting a model")
 def convert(
     model: Model | Path,
-    target: Literal["onnx", "openvino"] | None = None,
+    to: Literal["onnx", "openvino"] | None = None,
     *,
     opset: int | None = None,
     loops: Literal["keep", "scan", "loop", "unroll", "sequence"] | None = None,
-    runtime: str | None = None,
+    target: str | None = None,
     shapes: Mapping[str, Shape | Sequence[int | None]] | None = None,
     types: Mapping[str, str] | None = None,
     lengths: Mapping[str, int] | None = None,
@@ -308,13 +314,13 @@ def convert(
 
     Args:
         model: a model, or the path of one.
-        target: the format wanted; by default the other one. A model that is in it already is
+        to: the format wanted; by default the other one. A model that is in it already is
             returned as it is, or a copy of it changed as the other arguments say.
         opset: the ai.onnx opset to write (to ONNX only).
         loops: the form to write loops in wherever it can be had: a Scan (in IR a TensorIterator),
             a Loop, the operations of the body, a recurrent sequence; "keep" is the nearest form. A
             note says for each loop what it became and why. None: the nearest form, no notes.
-        runtime: "openvino-2021.4" or "openvino-2026": use only what it knows (to OpenVINO only).
+        target: "openvino-2021.4" or "openvino-2026": use only what it knows (to OpenVINO only).
         shapes: other shapes for inputs, by name; None is a dimension that is not known. For a
             model that is in the format wanted already only where something else changes it.
         types: element types for inputs whose type is dynamic, by name, as "f32".
@@ -339,24 +345,24 @@ def convert(
     from irloop.graph.model import Model
     from irloop.graph.types import Shape
 
-    source = model if isinstance(model, Model) else read_model(model, functions=target != "onnx")
-    to_onnx = source.dialect == "openvino" and runtime is None
-    wanted = target or ("onnx" if to_onnx else "openvino")
+    source = model if isinstance(model, Model) else read_model(model, functions=to != "onnx")
+    to_onnx = source.dialect == "openvino" and target is None
+    wanted = to or ("onnx" if to_onnx else "openvino")
     if wanted not in ("onnx", "openvino"):
         raise UsageError(f"no format is called {wanted!r}", expected="onnx or openvino")
     given = {
         "opset": opset is not None,
-        "runtime": runtime is not None,
+        "target": target is not None,
         "lengths": lengths is not None,
     }
-    for name in ("runtime", "lengths") if wanted == "onnx" else ("opset",):
+    for name in ("target", "lengths") if wanted == "onnx" else ("opset",):
         if given[name]:
             raise UsageError(f"{name} has no meaning when converting to {wanted}")
-    changes = runtime is not None or compress_to_fp16 or loops is not None
+    changes = target is not None or compress_to_fp16 or loops is not None
     unfit = given["opset"] or given["lengths"] or (shapes and not changes)
     if source.dialect == wanted and unfit:
         raise UsageError(f"the model is {wanted} already: nothing is converted")
-    reader = None if runtime is None else targets.find_target(runtime)
+    reader = None if target is None else targets.find_target(target)
     new_shapes = {
         name: shape if isinstance(shape, Shape) else Shape.of(*shape)
         for name, shape in (shapes or {}).items()
@@ -386,7 +392,7 @@ def convert(
     if compress_to_fp16:
         notes.append(targets.compress(result))
     if source.dialect != wanted or reader is not None:
-        notes += hazard_notes(result, runtime)
+        notes += hazard_notes(result, target)
     return result, notes
 
 
@@ -422,14 +428,14 @@ def transform(
     """
     from irloop.graph.clone import clone_model
     from irloop.graph.model import Model
-    from irloop.passes.library import find_pass, make_pass
+    from irloop.passes.library import find_pass, made_passes
     from irloop.passes.manager import Manager
 
-    made = [make_pass(item) if isinstance(item, str) else item for item in passes]
+    made = made_passes(several("passes", passes))
     manager = Manager(made, name="transform", check=verify, observers=observers)
     # What is asked for by name runs, even when it is off by default.
     manager.config.enable(*made)
-    manager.config.disable(*(find_pass(name) for name in disable))
+    manager.config.disable(*(find_pass(name) for name in several("disable", disable)))
     result = clone_model(model) if isinstance(model, Model) else read_model(model)
     infer(result)
     if result.dialect != "openvino":
@@ -556,11 +562,12 @@ def compare(
     engines: str | Sequence[str] = "auto",
     engine_a: str | None = None,
     engine_b: str | None = None,
-    seeds: Sequence[int] = (0, 1),
+    seeds: int = 2,
+    first_seed: int = 0,
     trips: Sequence[int] = (5, 2, 1, 0),
-    sizes: Mapping[str, int] | None = None,
-    relative: float | None = None,
-    absolute: float | None = None,
+    dims: Mapping[str, int] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
     seconds: float = 60.0,
     max_memory: int | None = 8 * 2**30,
 ) -> Comparison:
@@ -576,11 +583,12 @@ def compare(
             them. All but numpy run in processes of their own.
         engine_a: the engine of the first model alone, instead; numpy where only the other is given.
         engine_b: that of the second.
-        seeds: one set of numbers is made for each.
-        trips: what inputs that are trip counts are set to.
-        sizes: sizes of dimensions that are not known, by name ("?": those without one).
-        relative: |x - y| may be this times |x|; by default as fits the element type.
-        absolute: and this much more.
+        seeds: how many sets of inputs are made.
+        first_seed: the seed of the first set.
+        trips: the values of inputs that are trip counts.
+        dims: sizes of unknown dimensions, by name ("?": those without a name).
+        rtol: |x - y| may be this times |x|; by default as fits the element type.
+        atol: and this much more.
         seconds: the time that one run of one model may take.
         max_memory: the bytes that the process of an engine may hold; None: any number. Linux only.
 
@@ -591,7 +599,10 @@ def compare(
     """
     from irloop.comparison import compare as comparing
     from irloop.comparison.measure import Tolerance
+    from irloop.errors import UsageError
 
+    if not isinstance(seeds, int) or seeds < 1:
+        raise UsageError(f"seeds is {seeds!r}", expected="how many sets of inputs to make, from 1")
     return comparing.compare(
         first,
         second,
@@ -599,10 +610,10 @@ def compare(
         engines=engines,
         engine_a=engine_a,
         engine_b=engine_b,
-        seeds=seeds,
-        trips=trips,
-        sizes=sizes,
-        tolerance=Tolerance(relative, absolute),
+        seeds=range(first_seed, first_seed + seeds),
+        trips=several("trips", trips),
+        sizes=dims,
+        tolerance=Tolerance(rtol, atol),
         seconds=seconds,
         max_memory=max_memory,
     )
@@ -613,7 +624,7 @@ def conform(
     engine: str,
     *,
     features: Sequence[str] = (),
-    names: Sequence[str] = (),
+    cases: Sequence[str] = (),
     programs: int = 0,
     seed: int = 0,
     seconds: float = 30.0,
@@ -630,7 +641,7 @@ def conform(
             function from the path of a model to a callable from a list of arrays, the inputs by
             position, to the outputs.
         features: only cases of features whose name contains one of these texts.
-        names: only these cases.
+        cases: only cases of these names.
         programs: how many generated programs to run as well, in each format the engine reads.
         seed: the seed of the first program.
         seconds: the limit of one inference.
@@ -645,8 +656,8 @@ def conform(
 
     return conformance.conform(
         engine,
-        features=features,
-        names=names,
+        features=several("features", features),
+        names=several("cases", cases),
         programs=programs,
         seed=seed,
         seconds=seconds,
@@ -681,8 +692,8 @@ def reduce(
     second: Model | Path,
     *,
     inputs: Any = None,
-    relative: float | None = None,
-    absolute: float | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
     seconds: float = 60.0,
 ) -> Reduced:
     """Two models that do not compute the same, made as small as it goes while they still do not.
@@ -691,8 +702,8 @@ def reduce(
         first: a model, or the path of one.
         second: the other one, of any format, too.
         inputs: arrays with which they differ, by name or by position; looked for where None.
-        relative: |x - y| may be this times |x|; by default as fits the element type.
-        absolute: and this much more.
+        rtol: |x - y| may be this times |x|; by default as fits the element type.
+        atol: and this much more.
         seconds: the time that one run of one model may take.
 
     Raises:
@@ -702,7 +713,7 @@ def reduce(
     from irloop.comparison import reduce as reducing
     from irloop.comparison.measure import Tolerance
 
-    tolerance = Tolerance(relative, absolute)
+    tolerance = Tolerance(rtol, atol)
     return reducing.reduce(first, second, inputs=inputs, tolerance=tolerance, seconds=seconds)
 
 

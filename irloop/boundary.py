@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import ParamSpec, TypeVar
 
 from irloop.budget import Budget, Expired, out_of_time
 from irloop.errors import InternalError, IrloopError, LimitError, UsageError
 
-__all__ = ["guarded"]
+__all__ = ["guarded", "several"]
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+Item = TypeVar("Item")
 
 
 def guarded(step: str) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
@@ -60,3 +61,21 @@ def guarded(step: str) -> Callable[[Callable[Parameters, Result]], Callable[Para
         return call
 
     return wrap
+
+
+def several(name: str, given: Iterable[Item]) -> tuple[Item, ...]:
+    """The items of the argument `name`, which has to be a list or another iterable.
+
+    A text is refused: its letters would be taken for items.
+
+    Raises:
+        UsageError: for a text, or anything else that is no iterable.
+    """
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise UsageError(
+            f"{name} is one value where a list is needed",
+            expected="a list, a tuple or another iterable",
+            found=repr(given),
+            fix=f"write {name}=[{given!r}]",
+        )
+    return tuple(given)

@@ -3,7 +3,7 @@
 from irloop.testing import assert_equivalent
 
 def test_the_export() -> None:
-    assert_equivalent("reference.onnx", "exported.xml", tolerance=1e-3)
+    assert_equivalent("reference.onnx", "exported.xml", rtol=1e-3, atol=1e-3)
 """
 
 from __future__ import annotations
@@ -30,10 +30,12 @@ def assert_equivalent(
     engines: str | Sequence[str] = "auto",
     engine_a: str | None = None,
     engine_b: str | None = None,
-    tolerance: float | tuple[float, float] | None = None,
-    seeds: Sequence[int] = (0, 1),
+    seeds: int = 2,
+    first_seed: int = 0,
     trips: Sequence[int] = (5, 2, 1, 0),
-    sizes: Mapping[str, int] | None = None,
+    dims: Mapping[str, int] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
     seconds: float = 60.0,
     max_memory: int | None = 8 * 2**30,
 ) -> Comparison:
@@ -49,11 +51,12 @@ def assert_equivalent(
             them. All but numpy run in processes of their own.
         engine_a: the engine of `a` alone, instead; numpy where only the other is given.
         engine_b: that of `b`.
-        tolerance: one number for the relative and the absolute tolerance, or the two;
-            |x - y| may be absolute + relative * |x|. By default as fits each element type.
-        seeds: one set of numbers is made for each.
-        trips: what inputs that are trip counts are set to.
-        sizes: sizes of dimensions that are not known, by name ("?": those without one).
+        seeds: how many sets of inputs are made.
+        first_seed: the seed of the first set.
+        trips: the values of inputs that are trip counts.
+        dims: sizes of unknown dimensions, by name ("?": those without a name).
+        rtol: |x - y| may be atol + rtol * |x|; by default as fits each element type.
+        atol: the same, for the absolute tolerance.
         seconds: the time that one run of one model may take.
         max_memory: the bytes that the process of an engine may hold; None: any number. Linux only.
 
@@ -71,7 +74,6 @@ def assert_equivalent(
     __tracebackhide__ = True
     import irloop
 
-    relative, absolute = tolerance if isinstance(tolerance, tuple) else (tolerance, tolerance)
     found = irloop.compare(
         a,
         b,
@@ -80,10 +82,11 @@ def assert_equivalent(
         engine_a=engine_a,
         engine_b=engine_b,
         seeds=seeds,
+        first_seed=first_seed,
         trips=trips,
-        sizes=sizes,
-        relative=relative,
-        absolute=absolute,
+        dims=dims,
+        rtol=rtol,
+        atol=atol,
         seconds=seconds,
         max_memory=max_memory,
     )

@@ -153,7 +153,7 @@ def _types(left: list[Any], right: list[Any]) -> str:
 
 def _irloop(path: Path, sets: Sets) -> list[list[Any]]:
     session = irloop.Session(irloop.read_model(path))
-    limits = irloop.Limits(iterations=100_000, seconds=60.0)
+    limits = irloop.Limits(max_iterations=100_000, max_seconds=60.0)
     return [list(session.run(list(inputs), limits=limits).values()) for inputs in sets]
 
 

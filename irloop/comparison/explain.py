@@ -166,7 +166,7 @@ class Explainer:
                 session = self._sessions[how]
                 if session is not None:
                     session.reset()
-                limits = Limits(iterations=ITERATIONS, seconds=self.seconds)
+                limits = Limits(max_iterations=ITERATIONS, max_seconds=self.seconds)
                 done = None if session is None else session.run(trial.arrays, limits=limits)
                 self._exact[key] = None if done is None else list(done.values())
             except IrloopError:

@@ -107,7 +107,9 @@ def traced(
     """Run a model with a trace; returns the number of iterations of each loop."""
     session = Session(model, hoist=False, widen=widen)
     try:
-        session.run(arrays, limits=Limits(iterations=ITERATIONS, seconds=seconds), trace=trace)
+        session.run(
+            arrays, limits=Limits(max_iterations=ITERATIONS, max_seconds=seconds), trace=trace
+        )
     except IrloopError:
         # A run that fails in the middle still leaves a trace.
         return {}

@@ -68,7 +68,9 @@ def run_trial(session: Session, trial: Trial, seconds: float) -> Run:
     if trial.reset:
         session.reset()
     try:
-        found = session.run(trial.arrays, limits=Limits(iterations=ITERATIONS, seconds=seconds))
+        found = session.run(
+            trial.arrays, limits=Limits(max_iterations=ITERATIONS, max_seconds=seconds)
+        )
     except IrloopError as error:
         return Run(reason=error.message, late=isinstance(error, LimitError))
     undefined = any(note.code == UNDEFINED for note in session.notes)

@@ -365,7 +365,7 @@ def _passes_on(node: Node) -> bool:
 
 def _guarded(node: Node, kernel: Kernel) -> Kernel:
     def run(context: Context, *values: Any) -> Any:
-        room = room_needed(node, list(values), context.limits.memory_bytes)
+        room = room_needed(node, list(values), context.limits.max_memory)
         if room:
             context.check_memory(node, room)
         return kernel(*values)

@@ -11,11 +11,12 @@ __all__ = ["Limits"]
 class Limits:
     """Bounds of one run; None lifts a bound. Reaching one raises `LimitError`.
 
-    `iterations` counts for each execution of each loop by itself. `memory_bytes` bounds what the
-    run allocates, constants and inputs not counted. `seconds` is looked at between operations:
+    `max_iterations` counts for each execution of each loop by itself. `max_memory`, in bytes,
+    bounds what the run allocates, constants and inputs not counted. `max_seconds` is looked at
+    between operations:
     a single operation is not interrupted.
     """
 
-    iterations: int | None = 10_000_000
-    memory_bytes: int | None = 8 * 2**30
-    seconds: float | None = 3600.0
+    max_iterations: int | None = 10_000_000
+    max_memory: int | None = 8 * 2**30
+    max_seconds: float | None = 3600.0

@@ -176,7 +176,7 @@ class Loop:
             for port in self.stacked
         ]
         slices = min((len(feed.source) for feed in feeds), default=None)
-        bounds = [n for n in (trip, slices, context.limits.iterations) if n is not None]
+        bounds = [n for n in (trip, slices, context.limits.max_iterations) if n is not None]
         stop = min(bounds, default=None)
         plan, given = self._plan, feeds
         if self._worth_it(context, feeds, stop):
@@ -196,7 +196,7 @@ class Loop:
         if self._whole_plan is None or context.trace is not None or stop is None or stop < FEWEST:
             return False
         size = sum(feed.source.nbytes for feed in feeds)
-        allowed = context.limits.memory_bytes
+        allowed = context.limits.max_memory
         return size <= LARGEST and (allowed is None or 4 * size <= allowed - context.live)
 
     def _at_once(
@@ -226,7 +226,7 @@ class Loop:
             )
         return StepError(
             self.node,
-            f"the limit of {context.limits.iterations} iterations is reached",
+            f"the limit of {context.limits.max_iterations} iterations is reached",
             fix="allow more iterations, or look why the condition stays true",
             limit=True,
         )

@@ -65,7 +65,7 @@ class Context:
 
     def start(self) -> None:
         """Start the clock."""
-        seconds = self.limits.seconds
+        seconds = self.limits.max_seconds
         self.deadline = None if seconds is None else time.monotonic() + seconds
 
     def counted(self, loop: Node, count: int) -> None:
@@ -85,14 +85,14 @@ class Context:
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise StepError(
                 node,
-                f"the time limit of {self.limits.seconds:g} seconds is over",
+                f"the time limit of {self.limits.max_seconds:g} seconds is over",
                 fix="allow more seconds, or look for a loop that does not end",
                 limit=True,
             )
 
     def check_memory(self, node: Node, more: int) -> None:
         """Raise when `more` bytes exceed the limit."""
-        allowed = self.limits.memory_bytes
+        allowed = self.limits.max_memory
         if allowed is not None and self.live + more > allowed:
             raise StepError(
                 node,
@@ -168,7 +168,7 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
         context.check_time(node)
         try:
             if size is None:
-                size = room_needed(node, values, context.limits.memory_bytes)
+                size = room_needed(node, values, context.limits.max_memory)
             if size:
                 context.check_memory(node, size)
             result = fn(*values)

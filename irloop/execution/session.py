@@ -116,7 +116,7 @@ class Session:
         allowed = limits or Limits()
         outer = budget.current().memory
         if limits is None and outer is not None:
-            allowed = replace(allowed, memory_bytes=outer)
+            allowed = replace(allowed, max_memory=outer)
         context = Context(allowed, trace, self._variables)
         context.start()
         try:

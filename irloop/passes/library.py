@@ -7,6 +7,7 @@ import inspect
 import os
 import re
 import sys
+from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 from textwrap import dedent
 from typing import NamedTuple, TypeGuard
@@ -16,7 +17,7 @@ from irloop.passes.base import Pass
 from irloop.passes.common import LIBRARY
 from irloop.passes.options import Option, build, options_of, parse_request
 
-__all__ = ["GROUP", "PassInfo", "all_passes", "describe", "find_pass", "make_pass"]
+__all__ = ["GROUP", "PassInfo", "all_passes", "describe", "find_pass", "made_passes", "make_pass"]
 
 #: Packages name their pass classes in this entry point group.
 GROUP = "irloop.passes"
@@ -140,6 +141,25 @@ def make_pass(text: str) -> Pass:
     """
     request = parse_request(text)
     return build(find_pass(request.name), request)
+
+
+def made_passes(wanted: Iterable[object]) -> list[Pass]:
+    """The passes of a request, in its order: each named by a text, or an object.
+
+    Raises:
+        UsageError: as `make_pass`, and for an item that is neither, such as a class.
+    """
+    made: list[Pass] = []
+    for item in wanted:
+        if not isinstance(item, str | Pass):
+            called = f"{item.__name__}()" if inspect.isclass(item) else ""
+            raise UsageError(
+                f"{item!r} is no pass",
+                expected="the name of a pass, or an object of a class of irloop.passes",
+                fix=f"write {called}" if called else "",
+            )
+        made.append(make_pass(item) if isinstance(item, str) else item)
+    return made
 
 
 def describe(cls: type[Pass]) -> PassInfo:

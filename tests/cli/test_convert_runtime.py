@@ -86,7 +86,7 @@ def test_a_length_that_is_not_known_is_refused_by_name(
 
 def test_converting_for_a_runtime_leaves_the_model_alone() -> None:
     model = of_today()
-    result, _ = api.convert(model, runtime="openvino-2021.4", shapes={"x0": [2, 3, 4]})
+    result, _ = api.convert(model, target="openvino-2021.4", shapes={"x0": [2, 3, 4]})
     assert result.version == 10
     assert "Gather-8" in [node.op.label for node in model.graph.nodes]
 
@@ -119,7 +119,7 @@ def test_outputs_are_made_by_layers_that_no_input_is_called_like() -> None:
         return [x, doubled]
 
     model = model_of(build, (ElementType.F32, (2,)))
-    result, _ = api.convert(model, runtime="openvino-2021.4")
+    result, _ = api.convert(model, target="openvino-2021.4")
     made = [node.inputs[0].producer for node in result.graph.results if node.inputs[0]]
     assert [(node.op.type, node.name) for node in made] == [
         ("Convert", "x0/out"),
@@ -137,7 +137,7 @@ def test_what_has_no_elements_is_refused_by_name() -> None:
         (ElementType.F32, (3,)),
     )
     with pytest.raises(api.UnsupportedError, match=r"'StridedSlice'.*without elements"):
-        api.convert(model, runtime="openvino-2021.4")
+        api.convert(model, target="openvino-2021.4")
 
 
 def test_a_type_that_the_runtime_lacks_is_refused_by_name() -> None:
@@ -145,7 +145,7 @@ def test_a_type_that_the_runtime_lacks_is_refused_by_name() -> None:
         lambda b, x: b(convert.Convert(ElementType.F32), x), (ElementType.F8E4M3, (3,))
     )
     with pytest.raises(api.UnsupportedError, match=r"'x0'.*does not know element type f8e4m3"):
-        api.convert(model, runtime="openvino-2021.4")
+        api.convert(model, target="openvino-2021.4")
 
 
 def test_what_the_runtime_computes_otherwise_is_refused_by_name() -> None:
@@ -154,4 +154,4 @@ def test_what_the_runtime_computes_otherwise_is_refused_by_name() -> None:
 
     model = model_of(build, (ElementType.F32, (1, 1, 8, 8)), (ElementType.F32, (1, 4)))
     with pytest.raises(api.UnsupportedError, match=r"'ROIAlign'.*otherwise than specified"):
-        api.convert(model, runtime="openvino-2021.4")
+        api.convert(model, target="openvino-2021.4")

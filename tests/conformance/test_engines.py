@@ -32,7 +32,7 @@ def run_cli(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def verdicts(engine: str, *names: str) -> dict[str, str]:
-    found = irloop.conform(engine, names=names, jobs=2)
+    found = irloop.conform(engine, cases=names, jobs=2)
     return {item.case.name: item.verdict.value for item in found.outcomes}
 
 
@@ -97,7 +97,7 @@ def own_engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [("zeros", "wrong"), ("crash", "crashed"), ("hang", "hung"), ("refuse", "refused")],
 )
 def test_an_engine_of_ones_own(function: str, verdict: str) -> None:
-    found = irloop.conform(f"own_engines:{function}", names=["if_chooses"], seconds=5)
+    found = irloop.conform(f"own_engines:{function}", cases=["if_chooses"], seconds=5)
     assert [item.verdict.value for item in found.faults] == [verdict]
     assert found.rows[-1].total == 1
 
@@ -106,7 +106,7 @@ def test_what_cannot_be_asked(tmp_path: Path) -> None:
     with pytest.raises(irloop.UsageError, match="no engine"):
         irloop.conform("tensorrt")
     with pytest.raises(irloop.UsageError, match="no case is called 'nonsense'"):
-        irloop.conform("irloop", names=["nonsense"])
+        irloop.conform("irloop", cases=["nonsense"])
     with pytest.raises(irloop.UsageError, match="no case fits"):
         irloop.conform("irloop", features=["nonsense"])
 

@@ -125,7 +125,7 @@ def test_the_runtime_computes_what_the_model_says(
     name: str, build: Build, given: list[Any], wanted: Any, engine: InferenceEngine, tmp_path: Path
 ) -> None:
     inputs = [(element_type_of(item.dtype), item.shape) for item in given]
-    result, _ = irloop.convert(model_of(build, *inputs), runtime="openvino-2021.4")
+    result, _ = irloop.convert(model_of(build, *inputs), target="openvino-2021.4")
     path = tmp_path / "model.xml"
     irloop.save_model(result, path)
     (got,) = engine.run(path, given, 1, tmp_path)
@@ -162,7 +162,7 @@ def test_the_target_avoids_the_hazards_of_its_version_or_names_them(
         inputs = arrays_of(item.inputs, model.graph.inputs)
         rights.append(is_right(path, item, inputs))
         try:
-            result, notes = irloop.convert(model, "openvino", runtime="openvino-2021.4")
+            result, notes = irloop.convert(model, "openvino", target="openvino-2021.4")
         except irloop.UnsupportedError:
             # It names every place that stands in the way; nothing is written.
             continue

@@ -130,7 +130,7 @@ def test_a_loop_that_never_ends_is_stopped_and_named(trip: str) -> None:
             TRUE,
             np.float32(0),
             np.float32(np.inf),
-            limits=Limits(iterations=1000),
+            limits=Limits(max_iterations=1000),
         )
     assert error.value.diagnostics[0].location.path == "last"
 
@@ -541,4 +541,4 @@ def test_an_expansion_inside_a_loop_is_refused_before_it_is_made() -> None:
     }
     """
     with pytest.raises(LimitError, match=r"Expand.*iteration 6.*memory limit"):
-        run(text, i64(20), np.array([1]), limits=Limits(memory_bytes=3_000_000))
+        run(text, i64(20), np.array([1]), limits=Limits(max_memory=3_000_000))

@@ -200,12 +200,12 @@ def test_other_negative_trip_counts_are_refused() -> None:
 
 def test_a_loop_without_end_reaches_the_limit_that_names_it() -> None:
     with pytest.raises(LimitError, match=r"Loop-5 'loop'.*limit of 5000 iterations"):
-        run(counting(), np.array(-1), np.array(True), X, limits=Limits(iterations=5000))
+        run(counting(), np.array(-1), np.array(True), X, limits=Limits(max_iterations=5000))
 
 
 def test_a_loop_without_end_reaches_the_time_limit() -> None:
     with pytest.raises(LimitError, match="time limit"):
-        run(counting(), np.array(-1), np.array(True), X, limits=Limits(seconds=0.1))
+        run(counting(), np.array(-1), np.array(True), X, limits=Limits(max_seconds=0.1))
 
 
 def test_a_condition_of_the_body_that_is_false_from_the_start_runs_once() -> None:
@@ -702,7 +702,7 @@ def test_memory_is_refused_before_it_is_taken() -> None:
             np.array(10**9),
             np.array(True),
             X,
-            limits=Limits(memory_bytes=10**6, iterations=None),
+            limits=Limits(max_memory=10**6, max_iterations=None),
         )
 
 

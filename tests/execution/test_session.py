@@ -145,7 +145,7 @@ def test_memory_that_is_let_go_does_not_count() -> None:
     lines = "".join(f"v{at + 1} = Add (v{at}, v{at}) " for at in range(50))
     subject = model(f"m (float[n] v0) => (float[n] v50) {{ {lines} }}")
     # 4 MB at a time, 200 MB in all.
-    limits = Limits(memory_bytes=10_000_000)
+    limits = Limits(max_memory=10_000_000)
     found = run(subject, [np.zeros(10**6, np.float32)], limits=limits)
     assert found["v50"].shape == (10**6,)
 

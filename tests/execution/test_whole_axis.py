@@ -84,5 +84,5 @@ def test_little_memory_means_slice_by_slice() -> None:
     start, ones = np.zeros((2, 3), np.float32), np.ones((3, 4), np.float32)
     inputs = [start, xs, ones[:, 0], xs[0], ones]
     # Input and output take 240 kB each; twice the output at once would not fit.
-    found = Session(subject).run(inputs, limits=Limits(memory_bytes=300_000))
+    found = Session(subject).run(inputs, limits=Limits(max_memory=300_000))
     np.testing.assert_allclose(found["ys"], np.tanh(xs))

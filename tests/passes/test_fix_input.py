@@ -28,11 +28,11 @@ def reducing() -> Model:
 def test_a_shape_is_known_once_the_axes_are() -> None:
     model = reducing()
     with pytest.raises(irloop.UnsupportedError, match="reads static shapes only"):
-        irloop.convert(model, runtime="openvino-2021.4")
+        irloop.convert(model, target="openvino-2021.4")
     assert Manager([FixInput(("x1=1",))], check=True).run_passes(model)
     assert shown(model) == "ReduceSum = ReduceSum(x0, [1])\n-> ReduceSum"
     assert [node.name for node in model.graph.parameters] == ["x0"]
-    converted, _ = irloop.convert(model, runtime="openvino-2021.4")
+    converted, _ = irloop.convert(model, target="openvino-2021.4")
     (got,) = run(converted, [np.arange(6, dtype=np.float32).reshape(2, 3)]).values()
     np.testing.assert_array_equal(got, [3, 12])
 

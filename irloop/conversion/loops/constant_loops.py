@@ -33,7 +33,7 @@ __all__ = ["FoldConstantLoops", "FoldLoopShapes", "constant_loops"]
 LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
 
 #: The budget of one loop: longer loops are left to the engine.
-LIMITS = Limits(iterations=1000, memory_bytes=1 << 28)
+LIMITS = Limits(max_iterations=1000, max_memory=1 << 28)
 
 #: The budget of all loops of a model together.
 SECONDS = 10.0
@@ -208,7 +208,7 @@ class _Folding:
             # ONNX files need not declare these types.
             Inference().run(graph)
             session = Session(replace(self._model, graph=graph))
-            found = session.run((), limits=replace(LIMITS, seconds=seconds)).values()
+            found = session.run((), limits=replace(LIMITS, max_seconds=seconds)).values()
         except IrloopError:  # It is left as it is; the engine reports the reason.
             return None
         tensors: list[Tensor] = []

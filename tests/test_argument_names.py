@@ -1,0 +1,103 @@
+"""Arguments of the Python functions have the names of the command line's options."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import irloop
+from irloop.passes.common import DeadCode
+from irloop.testing import assert_equivalent
+
+MODEL = Path(__file__).parent / "fixtures" / "models" / "recurrent" / "model.xml"
+
+#: Each function with its command, and the arguments that the command has in another form: the
+#: names of files, options that choose a format of output, objects that only Python has.
+FUNCTIONS: list[tuple[Callable[..., Any], str, set[str]]] = [
+    (irloop.compare, "check", {"first", "second"}),
+    (assert_equivalent, "check", {"a", "b"}),
+    (irloop.reduce, "reduce", {"first", "second"}),
+    (irloop.diff, "diff", {"first", "second"}),
+    # The command takes the format from the name of the file that it writes.
+    (irloop.convert, "convert", {"model", "to"}),
+    (irloop.validate, "validate", {"path"}),
+    (irloop.conform, "conformance", {"engine", "progress"}),
+    # --check verifies as well as compares.
+    (irloop.transform, "transform", {"model", "verify", "observers"}),
+    (irloop.run, "run", {"model", "limits"}),
+    (irloop.Limits, "run", set()),
+    (irloop.random_inputs, "run", {"model"}),
+    (irloop.read_model, "run", {"path", "functions"}),
+    # The format is that of the suffix.
+    (irloop.save_model, "convert", {"model", "path"}),
+]
+
+
+def options(command: str) -> set[str]:
+    """The options of a command as Python spells them, in singular and plural."""
+    told = subprocess.run(
+        [sys.executable, "-m", "irloop", command, "--help"],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+    )
+    names = {name.replace("-", "_") for name in re.findall(r"--([a-z][a-z0-9-]+)", told.stdout)}
+    plurals = {f"{name}es" if name.endswith("s") else f"{name}s" for name in names}
+    return names | plurals
+
+
+@pytest.mark.parametrize(("function", "command", "others"), FUNCTIONS, ids=str)
+def test_arguments_have_the_names_of_options(
+    function: Callable[..., Any], command: str, others: set[str]
+) -> None:
+    names = set(inspect.signature(function).parameters)
+    assert others <= names
+    assert names - others <= options(command)
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda: irloop.transform(MODEL, "dead_code"), "passes"),
+        (lambda: irloop.transform(MODEL, DeadCode()), "passes"),  # type: ignore[arg-type]
+        (lambda: irloop.transform(MODEL, ["dead_code"], disable="dead_code"), "disable"),
+        (lambda: irloop.validate(MODEL, engines="openvino"), "engines"),
+        (lambda: irloop.validate(MODEL, select="IRL2"), "select"),
+        (lambda: irloop.validate(MODEL, ignore="IRL2"), "ignore"),
+        (lambda: irloop.conform("irloop", cases="if_chooses"), "cases"),
+        (lambda: irloop.conform("irloop", features="If-8"), "features"),
+        (lambda: irloop.compare(MODEL, MODEL, trips="5"), "trips"),  # type: ignore[arg-type]
+        (lambda: irloop.compare(MODEL, MODEL, trips=5), "trips"),  # type: ignore[arg-type]
+    ],
+)
+def test_one_value_where_a_list_is_meant(call: Callable[[], object], argument: str) -> None:
+    with pytest.raises(irloop.UsageError, match=f"{argument} is one value") as caught:
+        call()
+    assert f"{argument}=[" in str(caught.value)
+
+
+def test_a_class_where_a_pass_is_meant() -> None:
+    with pytest.raises(irloop.UsageError, match=r"write DeadCode\(\)"):
+        irloop.transform(MODEL, [DeadCode])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("seeds", [0, -1, [0, 1]])
+def test_seeds_that_are_no_count(seeds: Any) -> None:
+    with pytest.raises(irloop.UsageError, match="seeds"):
+        irloop.compare(MODEL, MODEL, engines="numpy", seeds=seeds)
+
+
+def test_seeds_begin_with_the_first() -> None:
+    found = irloop.compare(MODEL, MODEL, engines="numpy", seeds=2, first_seed=7)
+    labels = " ".join(trial.label for trial in found.trials)
+    assert "seed 7" in labels
+    assert "seed 8" in labels
+    assert "seed 0" not in labels
