@@ -1,8 +1,9 @@
 """The operation classes of both dialects.
 
-``irloop.dialects.openvino.Add`` and ``irloop.dialects.onnx.Add`` are classes, found by their names
-whatever module they are in. `OPENVINO` and `ONNX` there find a class by type and opset:
-``OPENVINO.find("SoftMax", 8)``. `Op`, `Constant`, `Parameter` and `Result` are the same in both.
+``irloop.dialects.openvino.Add`` and ``irloop.dialects.onnx.Add`` are classes; you can use their
+names without knowing which module defines them. `OPENVINO` and `ONNX` in these packages find a
+class by type and opset: ``OPENVINO.find("SoftMax", 8)``. `Op`, `Constant`, `Parameter` and `Result`
+are shared by both dialects.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Attributes, inputs and outputs of an operation class as data.
 
-Validation, `irloop ops` and the pages of operations are made from this.
+Validation, `irloop ops` and the documentation pages of operations are built on it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ _LISTS = {int: "ints", float: "floats", str: "names"}
 class Attribute(NamedTuple):
     """One attribute of an operation class.
 
-    `kind` is "bool", "int", "float", "word" (one of `words`), "element" (an element type, one of
-    `words` where there are some), "shape", "tensor", "text", or a list: "ints", "floats",
-    "names". `required` is true where a file has to have it; otherwise `default` is its value
-    where a file has none (None: the attribute is absent). `least` and `most` are the smallest and
-    the largest number, `entries` the smallest and the largest number of entries of a list.
-    `absent` is what OpenVINO takes where a file lacks a required attribute, None where it refuses
-    the file.
+    `kind` is "bool", "int", "float", "word" (one of `words`), "element" (an element type; one of
+    `words` if these are given), "shape", "tensor", "text", or a list: "ints", "floats", "names".
+    `required` is true if a file must contain the attribute; otherwise `default` is its value where
+    the file omits it (None: the attribute is absent). `least` and `most` bound a number, `entries`
+    the number of entries of a list. `absent` is the value that OpenVINO assumes if a required
+    attribute is missing, or None if it refuses the file.
     """
 
     name: str
@@ -43,7 +42,7 @@ class Attribute(NamedTuple):
 
     @property
     def description(self) -> str:
-        """Kind, default and range in a line, as people read them."""
+        """Kind, default and range on one line, for people."""
         default = "required" if self.required else f"default {_text(self.default)}"
         if self.absent is not None:
             default = f"required; without it OpenVINO takes {self.absent or 'ones'}"
@@ -61,7 +60,7 @@ class Attribute(NamedTuple):
 class Operand(NamedTuple):
     """An input or output of an operation class.
 
-    `types` are the element types it may have, as text. An `optional` input may be left out; a
+    `types` names its possible element types as text. An `optional` input may be omitted; a
     `variadic` one may be given any number of times.
     """
 
@@ -72,7 +71,7 @@ class Operand(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The name, and whether it may be left out or repeated."""
+        """The name, followed by a note if the operand is optional or variadic."""
         if self.variadic:
             return f"{self.name} (any number)"
         return f"{self.name} (optional)" if self.optional else self.name
@@ -90,11 +89,11 @@ _KNOWN: dict[type[Op], dict[str, Attribute]] = {}
 
 
 def attributes_of(cls: type[Op]) -> dict[str, Attribute]:
-    """The attributes of an operation class by their names in files."""
+    """The attributes of an operation class, keyed by their names in files."""
     if cls in _KNOWN:
         return _KNOWN[cls]
     hints = cls.attribute_types()
-    # The type checker knows operations as dataclasses only by their transform.
+    # To the type checker operations are dataclasses only by their transform, so use Any.
     known: Any = cls
     items = fields(known)
     found = (_attribute(item.name, hints[item.name], item.default, item.metadata) for item in items)
@@ -120,7 +119,7 @@ def _attribute(field: str, hint: Any, default: Any, metadata: Any) -> Attribute:
 
 
 def _without_none(hint: Any) -> Any:
-    """X of ``X | None``, anything else as it is."""
+    """X for ``X | None``; any other type is returned unchanged."""
     given = [item for item in get_args(hint) if item is not NoneType]
     is_union = get_origin(hint) not in (tuple, Literal)
     return given[0] if is_union and len(given) == 1 else hint
@@ -139,10 +138,10 @@ def _kind(hint: Any, words: tuple[str, ...]) -> str:
 
 
 def operands_of(cls: type[Op]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
-    """The inputs and the outputs of a class, as its `operands` and `inputs` tell.
+    """The inputs and outputs of a class, from its `operands` and `inputs`.
 
-    `operands` is a text such as ``data: any, axis?: i32 | i64 -> any``. A name with ? may be left
-    out, one with ... may be given more than once. Without it only the numbers are known.
+    `operands` is a text such as ``data: any, axis?: i32 | i64 -> any``. A name with ? is optional,
+    one with ... is variadic. Without `operands`, only the number of inputs is known.
     """
     if cls.operands:
         inputs, _, outputs = cls.operands.partition("->")

@@ -1,4 +1,4 @@
-"""Shape inference of moving blocks between space, depth and batch, shared by both dialects."""
+"""Shape inference for moving blocks between space, depth and batch, shared by both dialects."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["column_image", "deeper", "divided", "spread"]
 
 
 def divided(args: Arguments, dim: Dim, by: int, what: str) -> Dim:
-    """`dim` by a number that has to divide it.
+    """Divide a dimension by a number that must divide it.
 
     Raises:
-        InferenceError: when it does not.
+        InferenceError: when there is a remainder.
     """
     if not isinstance(dim, int):
         return dim if by == 1 else UNKNOWN_DIM
@@ -23,10 +23,10 @@ def divided(args: Arguments, dim: Dim, by: int, what: str) -> Dim:
 
 
 def spread(args: Arguments, shape: Shape, block: int) -> Shape:
-    """[n, c, d...] -> [n, c / block^k, d * block...].
+    """Shape of DepthToSpace: [n, c, d...] -> [n, c / block^k, d * block...].
 
     Raises:
-        InferenceError: when the channels cannot be divided.
+        InferenceError: when the channels are not divisible.
     """
     dims = _spatial(args, shape, block)
     if dims is None:
@@ -36,10 +36,10 @@ def spread(args: Arguments, shape: Shape, block: int) -> Shape:
 
 
 def deeper(args: Arguments, shape: Shape, block: int) -> Shape:
-    """[n, c, d...] -> [n, c * block^k, d / block...].
+    """Shape of SpaceToDepth: [n, c, d...] -> [n, c * block^k, d / block...].
 
     Raises:
-        InferenceError: when a spatial axis cannot be divided.
+        InferenceError: when a spatial axis is not divisible.
     """
     dims = _spatial(args, shape, block)
     if dims is None:
@@ -60,10 +60,10 @@ def _spatial(args: Arguments, shape: Shape, block: int) -> tuple[Dim, ...] | Non
 def column_image(
     args: Arguments, image: tuple[Dim, ...] | None, block: tuple[int, ...] | None
 ) -> Shape:
-    """[n, c * block, l] and an image size -> [n, c, *image].
+    """Shape of Col2Im: [n, c * block, l] and an image size -> [n, c, *image].
 
     Raises:
-        InferenceError: when the channels cannot be divided by the block.
+        InferenceError: when the channels are not divisible by the block.
     """
     shape = args.shape(0)
     if shape.dims is None or image is None:

@@ -1,4 +1,4 @@
-"""Reading Einstein equations and inferring what they give, shared by both dialects."""
+"""Parsing of Einstein equations and inference of their results, shared by both dialects."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ DOTS = "..."
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """Labels of each operand and of the result; an entry ``...`` stands for any dimensions."""
+    """Labels of each operand and of the result; the entry ``...`` matches any dimensions."""
 
     operands: tuple[tuple[str, ...], ...]
     result: tuple[str, ...]
 
     @classmethod
     def parse(cls, text: str) -> Equation:
-        """The equation in `text`; without an arrow the result has the labels that stand once.
+        """Parse an equation; without an arrow, the result has the labels that occur exactly once.
 
         Raises:
-            ValueError: when the text is no equation.
+            ValueError: when the text is not an equation.
         """
         compact = "".join(text.split())
         left, arrow, right = compact.partition("->")
@@ -72,7 +72,7 @@ def einsum_types(args: Arguments, text: str) -> list[ValueType]:
     """The type of the result of an equation.
 
     Raises:
-        InferenceError: when the equation or the shapes of the operands contradict themselves.
+        InferenceError: when the equation contradicts itself or the shapes of the operands.
     """
     try:
         equation = Equation.parse(text)
@@ -104,7 +104,7 @@ def einsum_types(args: Arguments, text: str) -> list[ValueType]:
 def _take_labels(
     args: Arguments, sizes: dict[str, Dim], term: tuple[str, ...], dims: tuple[Dim, ...]
 ) -> tuple[Dim, ...]:
-    """Note the size of each label; the dimensions of ... are returned."""
+    """Record the size of each label, and return the dimensions matched by the ellipsis."""
     extra = len(dims) - len(term) + (DOTS in term)
     if extra < 0 or (extra and DOTS not in term):
         raise args.error(

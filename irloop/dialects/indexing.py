@@ -1,4 +1,4 @@
-"""Shape inference of gathers and scatters, shared by both dialects."""
+"""Shape inference for gather and scatter operations, shared by both dialects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 
 
 def integers(args: Arguments, *positions: int) -> None:
-    """Refuse indices that are no integers.
+    """Refuse indices that are not integers.
 
     Raises:
         InferenceError: when an operand has another element type.
@@ -34,10 +34,10 @@ def gathered(
 ) -> Shape:
     """`data` with `axis` replaced by the dimensions of `indices`.
 
-    `axis` is None when it is not known. `batch_dims` may count from the rank of the indices.
+    `axis` is None if it is unknown. A negative `batch_dims` counts from the rank of the indices.
 
     Raises:
-        InferenceError: when the axis or the batch is out of range, or batches differ.
+        InferenceError: when the axis or `batch_dims` is out of range, or batch dimensions differ.
     """
     if data.dims is None or indices.dims is None:
         return UNKNOWN_SHAPE
@@ -60,7 +60,7 @@ def gathered(
 
 
 def gathered_list(args: Arguments, axis: int | None) -> tuple[Dim, ...] | None:
-    """The elements picked from a list, as far as they are known."""
+    """The elements gathered from a list, as far as they are known."""
     dims, indices = args.dims(0), args.ints(1)
     rank = args.rank(1)
     if dims is None or indices is None or args.rank(0) != 1 or rank is None or rank > 1:
@@ -71,7 +71,7 @@ def gathered_list(args: Arguments, axis: int | None) -> tuple[Dim, ...] | None:
 
 
 def gathered_elements(args: Arguments, axis: int) -> Shape:
-    """The shape of the indices, which have the rank of the data.
+    """The shape of the indices, which must have the rank of the data.
 
     Raises:
         InferenceError: when ranks differ or the axis is out of range.
@@ -87,10 +87,10 @@ def gathered_elements(args: Arguments, axis: int) -> Shape:
 
 
 def gathered_nd(args: Arguments, batch_dims: int, *, merge: bool = False) -> Shape:
-    """The batch, the indices without their last axis, and what the coordinates leave of data.
+    """The result of GatherND: batch, indices without their last axis, then the remaining data axes.
 
     Raises:
-        InferenceError: when there are more coordinates than axes, or batches differ.
+        InferenceError: when there are more coordinates than axes, or batch dimensions differ.
     """
     data, indices = args.shape(0).dims, args.shape(1).dims
     if indices is None:
@@ -116,7 +116,7 @@ def gathered_nd(args: Arguments, batch_dims: int, *, merge: bool = False) -> Sha
 
 
 def scattered_elements(args: Arguments, axis: int | None, *, updates: int = 2) -> Shape:
-    """The shape of the data; indices and updates have one shape and its rank.
+    """The shape of the data; indices and updates must have equal shapes and the data's rank.
 
     Raises:
         InferenceError: when ranks, or the shapes of indices and updates, differ.
@@ -132,10 +132,10 @@ def scattered_elements(args: Arguments, axis: int | None, *, updates: int = 2) -
 
 
 def scattered_nd(args: Arguments) -> Shape:
-    """The shape of the data; the updates are what the coordinates leave of it.
+    """The shape of the data; updates must match the data axes that the coordinates leave.
 
     Raises:
-        InferenceError: when there are more coordinates than axes, or the updates do not fit.
+        InferenceError: when there are more coordinates than axes, or the updates do not match.
     """
     data, indices = args.shape(0), args.shape(1).dims
     if data.dims is None or indices is None:

@@ -1,4 +1,4 @@
-"""Inference shared by operations of both dialects."""
+"""Type and shape inference shared by operations of both dialects."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def same_element(args: Arguments, *positions: int) -> ElementType:
-    """The one element type of several inputs (all of them when no position is given).
+    """The common element type of several inputs; of all inputs when no position is given.
 
     Raises:
         InferenceError: when two of them differ.
@@ -56,20 +56,20 @@ def same_element(args: Arguments, *positions: int) -> ElementType:
 
 
 def broadcast(args: Arguments, element: ElementType | None = None) -> list[ValueType]:
-    """All inputs broadcast as in NumPy; the element type is theirs unless given.
+    """Broadcast all inputs as in NumPy; `element` overrides their common element type.
 
     Raises:
-        InferenceError: when shapes or element types do not fit each other.
+        InferenceError: when shapes or element types do not match.
     """
     found = same_element(args)
     return broadcast_any(args, found if element is None else element)
 
 
 def broadcast_any(args: Arguments, element: ElementType) -> list[ValueType]:
-    """All inputs, whatever their element types, broadcast as in NumPy.
+    """Broadcast all inputs as in NumPy, whatever their element types.
 
     Raises:
-        InferenceError: when shapes do not fit each other.
+        InferenceError: when the shapes do not match.
     """
     shapes = [args.shape(position) for position in range(len(args))]
     shape = broadcast_shapes(shapes)
@@ -88,7 +88,7 @@ def numeric(args: Arguments, *positions: int) -> None:
     """Refuse booleans and strings (in all inputs when no position is given).
 
     Raises:
-        InferenceError: when an operand is no number.
+        InferenceError: when an operand is not numeric.
     """
     for position in positions or range(len(args)):
         if not args.has(position):
@@ -99,7 +99,7 @@ def numeric(args: Arguments, *positions: int) -> None:
 
 
 def boolean(args: Arguments, *positions: int) -> None:
-    """Refuse what is not boolean.
+    """Refuse operands that are not boolean.
 
     Raises:
         InferenceError: when an operand has another element type.
@@ -111,7 +111,7 @@ def boolean(args: Arguments, *positions: int) -> None:
 
 
 def floating(args: Arguments, *positions: int) -> None:
-    """Refuse what is no floating-point number.
+    """Refuse operands that are not floating-point.
 
     Raises:
         InferenceError: when an operand has another element type.
@@ -125,7 +125,7 @@ def floating(args: Arguments, *positions: int) -> None:
 
 
 def strings(args: Arguments, *positions: int) -> None:
-    """Refuse what is no string.
+    """Refuse operands that are not strings.
 
     Raises:
         InferenceError: when an operand has another element type.
@@ -137,10 +137,10 @@ def strings(args: Arguments, *positions: int) -> None:
 
 
 def aligned(args: Arguments, shape: Shape, rank: int | None, axis: int) -> Shape:
-    """`shape` with its first dimension moved to `axis` of a shape of `rank` (PaddlePaddle).
+    """Align the first dimension of `shape` with `axis` of a shape of `rank` (PaddlePaddle).
 
     Raises:
-        InferenceError: when the dimensions do not fit behind the axis.
+        InferenceError: when the dimensions do not fit after the axis.
     """
     if shape.dims is None or rank is None or axis == -1:
         return shape
@@ -155,10 +155,10 @@ def aligned(args: Arguments, shape: Shape, rank: int | None, axis: int) -> Shape
 def broadcast_by_mode(
     args: Arguments, mode: str, axis: int, element: ElementType | None = None
 ) -> list[ValueType]:
-    """Two operands broadcast as OpenVINO's `auto_broadcast` says: none, numpy or pdpd.
+    """Broadcast two operands by OpenVINO's `auto_broadcast` mode: none, numpy or pdpd.
 
     Raises:
-        InferenceError: when shapes or element types do not fit, or the mode is not known.
+        InferenceError: when shapes or element types do not match, or the mode is unknown.
     """
     if mode.lower() in ("numpy", "explicit"):
         return broadcast(args, element)
@@ -177,7 +177,7 @@ def broadcast_by_mode(
 
 
 def axis_in(args: Arguments, axis: int, rank: int | None) -> int | None:
-    """A non-negative axis, or None while the rank is not known.
+    """The axis counted from the front, or None if the rank is unknown.
 
     Raises:
         InferenceError: when the axis is outside the rank.
@@ -197,9 +197,7 @@ def reduced(
     keep: bool,
     count: int | None = None,
 ) -> Shape:
-    """`shape` after a reduction over `axes`, which are None when they are not known.
-
-    `count` is their number where at least that is known.
+    """`shape` after a reduction over `axes`, or over `count` unknown axes if `axes` is None.
 
     Raises:
         InferenceError: when an axis is outside the rank.
@@ -220,9 +218,9 @@ def reduced(
 def combined_dims(
     args: Arguments, combine: Callable[[int, int], int | None]
 ) -> tuple[Dim, ...] | None:
-    """The elements of a broadcast result of two integer vectors or scalars, as far as known.
+    """Combine two integer vectors or scalars elementwise, with broadcasting, as far as known.
 
-    `combine` computes one element, or gives None for one that has no value.
+    `combine` computes one element, or returns None if it has no value.
     """
     left, right = args.dims(0), args.dims(1)
     if left is None or right is None or not holds_sizes(args.element(0)):
@@ -236,7 +234,7 @@ def combined_dims(
 
 
 def holds_sizes(element: ElementType) -> bool:
-    """True for the integer types that sizes of tensors are computed in without wrapping."""
+    """True for the integer types in which tensor sizes are computed without wrapping around."""
     return element in (ElementType.I32, ElementType.I64)
 
 
@@ -244,14 +242,14 @@ def _combined(left: Dim, right: Dim, combine: Callable[[int, int], int | None]) 
     if not isinstance(left, int) or not isinstance(right, int):
         return UNKNOWN_DIM
     found = combine(left, right)
-    # Beyond 31 bits the result may wrap, which only running tells.
+    # Beyond 31 bits the result may wrap around, so it is unknown until the model runs.
     return UNKNOWN_DIM if found is None or abs(found) >= 2**31 else found
 
 
 def product_of_dims(args: Arguments, axes: tuple[int, ...] | None) -> tuple[Dim, ...] | None:
-    """The product of an integer vector whose elements are all known, as one element.
+    """The product of an integer vector with known elements, as a list of one element.
 
-    `axes` are those of the reduction: anything but the vector's only axis gives None.
+    `axes` are the axes of the reduction; anything but the vector's only axis gives None.
     """
     dims = args.dims(0)
     if dims is None or axes is None or args.rank(0) != 1 or set(axes) - {0, -1} or not axes:

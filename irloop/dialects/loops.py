@@ -1,8 +1,8 @@
-"""Inference of loops and branches, the same for both dialects.
+"""Type inference for loops and branches, shared by both dialects.
 
-OpenVINO infers a TensorIterator's body once and so reports a growing state with the shape of
-the first iteration; here the states of every loop are widened until nothing changes, which is
-what its Loop does (operation specifications Loop-5, TensorIterator-1, If-8; ONNX Loop, Scan, If).
+OpenVINO infers a TensorIterator's body only once, so it reports a growing state with the shape of
+the first iteration. Here the states of every loop are widened until nothing changes, as OpenVINO
+does for Loop (operation specifications Loop-5, TensorIterator-1, If-8; ONNX Loop, Scan, If).
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ Port = TypeVar("Port", bound=InputPort | OutputPort)
 
 
 def normal_axis(axis: int, rank: int | None) -> int:
-    """`axis` counted from the front; unchanged when the rank is not known."""
+    """`axis` counted from the front; unchanged if the rank is unknown."""
     return axis + rank if axis < 0 and rank is not None else axis
 
 
 def from_front(port: Port, rank: int | None) -> Port:
-    """`port` with an axis that is counted from the front, if it has one.
+    """Replace a port's negative axis by one that is counted from the front.
 
-    `rank` is that of the outer tensor of an input, or of the body result of an output; where it
-    is not known, a negative axis stays.
+    `rank` is the rank of the outer tensor for an input, or of the body result for an output. If it
+    is unknown, a negative axis is kept.
     """
     if not isinstance(port, Sliced | ScanInput | Concatenated | ScanOutput) or port.axis >= 0:
         return port
@@ -72,24 +72,24 @@ def from_front(port: Port, rank: int | None) -> Port:
     if isinstance(port, ScanOutput):
         rank += 1
     elif isinstance(port, Concatenated):
-        rank = max(rank, 1)  # scalars are joined to a vector
+        rank = max(rank, 1)  # scalars are concatenated to a vector
     return replace(port, axis=port.axis + rank)
 
 
 def is_consistent(port: Sliced) -> bool:
-    """True when the slices are as long as the steps between them.
+    """True when the slice length equals the stride.
 
-    OpenVINO infers shapes by `part_size` and cuts by `stride`: where they differ it refuses the
-    model or reads other elements than meant.
+    OpenVINO infers shapes from `part_size` but slices by `stride`. Where they differ it refuses the
+    model or reads other elements than intended.
     """
     return port.part_size == abs(port.stride)
 
 
 def sliced_count(port: Sliced | Concatenated, size: int) -> int | None:
-    """Iterations that `port` asks for on an axis of `size` elements; None if it is no range.
+    """The trip count that `port` demands on an axis of `size` elements; None for an invalid range.
 
-    As OpenVINO executes it: a negative bound v means size + 1 + v, the range is half open and
-    has to be a positive multiple of the stride.
+    As in OpenVINO, a negative bound v means size + 1 + v; the range is half open, and its length
+    must be a positive multiple of the stride.
     """
     first, second = (size + 1 + v if v < 0 else v for v in (port.start, port.end))
     low, high = (first, second) if port.stride > 0 else (second, first)
@@ -104,8 +104,9 @@ def parameter_types(
 ) -> list[ValueType]:
     """Types of the body's parameters in the first iteration.
 
-    `keep_element` keeps the parameters' own element types (a TensorIterator converts on every
-    copy); `outer` leading axes of every carried or scanned input are not seen by the body.
+    `keep_element` keeps the element types that the parameters declare (a TensorIterator converts on
+    every copy). `outer` is the number of leading axes that the body does not see in carried and
+    scanned inputs.
     """
     types = []
     for index, value in enumerate(body.graph.inputs):
@@ -154,9 +155,9 @@ def infer_loop(
 ) -> list[ValueType]:
     """Output types of a loop whose body parameters start with `types`.
 
-    `count_of` gives the number of iterations where it is known; it is asked after the body was
-    inferred once, since a constant condition of the body decides. Parameters in `steady` keep
-    their type, whatever is carried to them.
+    `count_of` returns the trip count if it is known; it is called after the body was inferred once,
+    because a constant condition in the body may decide the count. Parameters in `steady` keep their
+    type, whatever type the back edge carries to them.
     """
     (body,) = args.bodies
     constants = _invariant_constants(args, body)
@@ -184,7 +185,7 @@ def _next_types(
     for port in body.ports.carried:
         old, new = types[port.parameter], results[port.result]
         if isinstance(old, TensorType) and isinstance(new, TensorType):
-            # A state keeps its element type; a result of another one is converted back.
+            # A state keeps its element type; a result of another type is converted back.
             new = TensorType(old.element, new.shape)
         widened[port.parameter] = widen_types(old, new)
     return widened
@@ -248,7 +249,7 @@ def _joined_shape(
 
 
 def infer_branches(args: Arguments) -> list[ValueType]:
-    """Output types of an If: those of the branch a constant condition takes, else both widened."""
+    """Output types of an If: of the constantly taken branch, else of both, widened."""
     condition = args.constant(0)
     if condition is None or condition.size != 1:
         left, right = (_infer_branch(args, body) for body in args.bodies)
@@ -259,7 +260,7 @@ def infer_branches(args: Arguments) -> list[ValueType]:
         if body.label == taken:
             found = _infer_branch(args, body)
             continue
-        # Its shapes are those of another case.
+        # Shape errors in a branch that is not taken do not matter.
         with args.errors_ignored():
             _infer_branch(args, body)
     return found

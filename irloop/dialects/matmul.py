@@ -1,4 +1,4 @@
-"""Inference of matrix products, shared by both dialects."""
+"""Shape inference for matrix products, shared by both dialects."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def _swapped(dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
 
 
 def product_shape(args: Arguments, transpose_a: bool = False, transpose_b: bool = False) -> Shape:
-    """The shape of a matrix product of inputs 0 and 1 with NumPy's rules.
+    """The shape of the matrix product of inputs 0 and 1 by NumPy's rules.
 
     Raises:
-        InferenceError: for a scalar operand, or dimensions that do not fit each other.
+        InferenceError: for a scalar operand, or dimensions that do not match.
     """
     left, right = args.shape(0).dims, args.shape(1).dims
     for position, dims in enumerate((left, right)):
@@ -44,10 +44,10 @@ def product_shape(args: Arguments, transpose_a: bool = False, transpose_b: bool 
 
 
 def square(args: Arguments) -> None:
-    """Check that input 0 is matrices with as many rows as columns.
+    """Check that input 0 holds square matrices.
 
     Raises:
-        InferenceError: when it is not.
+        InferenceError: when it does not.
     """
     dims = args.shape(0).dims
     if dims is None:

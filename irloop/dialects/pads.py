@@ -1,4 +1,4 @@
-"""Shape inference of padding, shared by both dialects."""
+"""Shape inference for padding, shared by both dialects."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["padded", "padded_axes"]
 def padded(
     args: Arguments, shape: Shape, begins: tuple[Dim, ...] | None, ends: tuple[Dim, ...] | None
 ) -> Shape:
-    """`shape` with elements added at both ends of each axis; None for what is not known.
+    """`shape` padded at both ends of each axis; an unknown amount is None.
 
     Raises:
-        InferenceError: when there is not one number an axis, or less than nothing is left.
+        InferenceError: when there is not one number per axis, or a size becomes negative.
     """
     if shape.dims is None:
         known = begins if begins is not None else ends
@@ -38,10 +38,10 @@ def _padded(args: Arguments, dim: Dim, begin: Dim, end: Dim) -> Dim:
 def padded_axes(
     args: Arguments, shape: Shape, pads: tuple[Dim, ...] | None, axes: tuple[int, ...] | None
 ) -> Shape:
-    """`shape` padded by all begins and then all ends of some axes.
+    """`shape` padded along some axes by a list of all begins, then all ends.
 
     Raises:
-        InferenceError: when there are not two numbers an axis, or an axis is out of range.
+        InferenceError: when there are not two numbers per axis, or an axis is out of range.
     """
     if shape.dims is None or axes is None:
         return shape if shape.dims is None else Shape.of_rank(len(shape.dims))

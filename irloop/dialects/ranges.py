@@ -1,4 +1,4 @@
-"""Shape inference of ranges and one-hot codes, shared by both dialects."""
+"""Shape inference for ranges and one-hot codes, shared by both dialects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["length", "with_new_axis"]
 
 
 def length(args: Arguments, element: ElementType) -> Dim:
-    """How many numbers a range of three scalars has, as far as it is known.
+    """The length of a range given by three scalars, as far as it is known.
 
     Raises:
         InferenceError: when an input has more than one element, or the step is 0.
@@ -41,7 +41,7 @@ def _number(args: Arguments, position: int, element: ElementType) -> float | Non
 
 
 def with_new_axis(args: Arguments, shape: Shape, axis: int, size: Dim) -> Shape:
-    """`shape` with an axis of `size` inserted, at a position of the result.
+    """`shape` with a new axis of `size`; `axis` is its position in the result.
 
     Raises:
         InferenceError: when the axis is outside the result.

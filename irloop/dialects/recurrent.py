@@ -1,4 +1,4 @@
-"""What recurrent operations of both dialects share: activations and checks of shapes."""
+"""Activations and shape checks shared by the recurrent operations of both dialects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 #: Name in lower case, alpha, beta.
 Activation = tuple[str, float, float]
 
-#: Number of parameters and their defaults; those of the ONNX operators of the same name.
+#: Number of parameters and their defaults, as in the ONNX operators of the same name.
 ACTIVATIONS: dict[str, tuple[int, float, float]] = {
     "sigmoid": (0, 0.0, 0.0),
     "tanh": (0, 0.0, 0.0),
@@ -38,10 +38,10 @@ ACTIVATIONS: dict[str, tuple[int, float, float]] = {
 
 
 def known(name: str) -> tuple[int, float, float]:
-    """Number of parameters, default alpha and beta of an activation in any letter case.
+    """Number of parameters, default alpha and default beta of an activation in any letter case.
 
     Raises:
-        ValueError: for a name that is no activation.
+        ValueError: for an unknown activation.
     """
     found = ACTIVATIONS.get(name.lower())
     if found is None:
@@ -55,7 +55,7 @@ def by_position(
     """OpenVINO's reading: entry k of each list belongs to activation k.
 
     Raises:
-        ValueError: for a name that is no activation.
+        ValueError: for an unknown activation.
     """
     result = []
     for index, name in enumerate(names):
@@ -73,10 +73,10 @@ def by_position(
 def in_order(
     names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]
 ) -> tuple[Activation, ...]:
-    """ONNX's reading: the lists are used up by those activations that take a parameter.
+    """ONNX's reading: only activations that take a parameter consume an entry of the lists.
 
     Raises:
-        ValueError: for a name that is no activation.
+        ValueError: for an unknown activation.
     """
     first, second = iter(alphas), iter(betas)
     result = []
@@ -94,7 +94,7 @@ def directions_of(args: Arguments, direction: str) -> int:
     """The number of directions.
 
     Raises:
-        InferenceError: for a word that is no direction.
+        InferenceError: for an unknown direction.
     """
     count = {"forward": 1, "reverse": 1, "bidirectional": 2}.get(direction.lower())
     if count is None:
@@ -105,10 +105,10 @@ def directions_of(args: Arguments, direction: str) -> int:
 
 
 def dims_of(args: Arguments, position: int, rank: int, name: str) -> tuple[Dim, ...]:
-    """The dimensions of an input that has `rank` of them, unknown ones included.
+    """The dimensions of an input that must have this rank; unknown dimensions included.
 
     Raises:
-        InferenceError: when its rank is another one.
+        InferenceError: when its rank is a different one.
     """
     if not args.has(position):
         return (UNKNOWN_DIM,) * rank
@@ -121,10 +121,10 @@ def dims_of(args: Arguments, position: int, rank: int, name: str) -> tuple[Dim, 
 
 
 def agree(args: Arguments, name: str, found: Sequence[Dim], wanted: Sequence[Dim]) -> None:
-    """Check known dimensions against each other.
+    """Check that known dimensions are equal.
 
     Raises:
-        InferenceError: when one of them differs.
+        InferenceError: when two of them differ.
     """
     for left, right in zip(found, wanted, strict=True):
         if isinstance(left, int) and isinstance(right, int) and left != right:
@@ -134,12 +134,12 @@ def agree(args: Arguments, name: str, found: Sequence[Dim], wanted: Sequence[Dim
 
 
 def first_known(*dims: Dim) -> Dim:
-    """The first dimension that is a number, else unknown."""
+    """The first known dimension, else the unknown one."""
     return next((dim for dim in dims if isinstance(dim, int)), UNKNOWN_DIM)
 
 
 def times(count: int, dim: Dim) -> Dim:
-    """A multiple of a dimension."""
+    """`count` times a dimension; unknown if the dimension is."""
     return count * dim if isinstance(dim, int) else UNKNOWN_DIM
 
 
@@ -152,7 +152,7 @@ def check_weights(
     size: Dim,
     directions: int | None,
 ) -> Dim:
-    """Check W, R and B (inputs `weights` and following) and return the state size.
+    """Check W, R and B (input `weights` and the following) and return the state size.
 
     `directions` is None for a cell, whose weights have no leading axis.
 

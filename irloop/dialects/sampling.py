@@ -1,4 +1,4 @@
-"""Inference of grid sampling, shared by both dialects."""
+"""Type inference for grid sampling, shared by both dialects."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MODES = {
 
 
 def mode_of(mode: str) -> str:
-    """`nearest`, `linear` or `cubic` from the spelling of any version.
+    """Map any version's spelling to `nearest`, `linear` or `cubic`.
 
     Raises:
-        ValueError: for another word.
+        ValueError: for an unknown mode.
     """
     found = _MODES.get(mode.lower())
     if found is None:
@@ -30,10 +30,10 @@ def mode_of(mode: str) -> str:
 
 
 def grid_sample_types(args: Arguments, mode: str) -> list[ValueType]:
-    """The type of data [N, C, D1...] read at a grid [N, o1, ..., r].
+    """The type of data [N, C, D1...] sampled at a grid [N, o1, ..., r].
 
     Raises:
-        InferenceError: when data and grid do not fit each other.
+        InferenceError: when data and grid do not match.
     """
     try:
         mode_of(mode)

@@ -1,4 +1,4 @@
-"""Shape inference of searches, shared by both dialects."""
+"""Shape inference for searches, shared by both dialects."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["best", "counted"]
 
 
 def best(args: Arguments, shape: Shape, axis: int, k: Dim) -> Shape:
-    """`shape` with `axis` cut down to the `k` best elements.
+    """`shape` with `axis` reduced to the `k` best elements.
 
     Raises:
-        InferenceError: when the axis is out of range or k larger than it.
+        InferenceError: when the axis is out of range or k exceeds its size.
     """
     at = inference.axis_in(args, axis, shape.rank)
     if at is None:

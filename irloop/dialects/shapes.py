@@ -1,4 +1,4 @@
-"""Shape inference shared by both dialects: reshaping, squeezing, broadcasting, joining."""
+"""Shape inference shared by both dialects: reshape, squeeze, broadcast, concatenate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from irloop.graph.types import (
     broadcast_shapes,
 )
 
-#: No list that is a shape or counts sizes has more elements; inference folds no longer ones.
+#: Lists that hold shapes or sizes are not longer than this; inference folds no longer lists.
 LONGEST = 4096
 
 __all__ = [
@@ -41,12 +41,12 @@ __all__ = [
 
 
 def known(dims: tuple[Dim, ...] | None) -> tuple[int, ...] | None:
-    """Dimensions as numbers, or None when one is not known."""
+    """The dimensions as numbers, or None if one of them is unknown."""
     return None if dims is None else Shape(dims).static()
 
 
 def multiplied(dims: Sequence[Dim]) -> Dim:
-    """The product of dimensions; a named one survives being multiplied by 1."""
+    """The product of dimensions; a symbolic one is kept if the others multiply to 1."""
     number = math.prod(dim for dim in dims if isinstance(dim, int))
     rest = [dim for dim in dims if not isinstance(dim, int)]
     if number == 0 or not rest:
@@ -55,7 +55,7 @@ def multiplied(dims: Sequence[Dim]) -> Dim:
 
 
 def total(dims: Sequence[Dim]) -> Dim:
-    """The sum of dimensions; a named one survives adding 0."""
+    """The sum of dimensions; a symbolic one is kept if the others add up to 0."""
     number = sum(dim for dim in dims if isinstance(dim, int))
     rest = [dim for dim in dims if not isinstance(dim, int)]
     if not rest:
@@ -64,10 +64,10 @@ def total(dims: Sequence[Dim]) -> Dim:
 
 
 def length_of(args: Arguments, position: int) -> int | None:
-    """The number of elements of a list input (a scalar has one), or None.
+    """The number of elements of a list input (1 for a scalar), or None if unknown.
 
     Raises:
-        InferenceError: when the input is no list.
+        InferenceError: when the input is not a list.
     """
     shape = args.shape(position)
     if shape.rank is not None and shape.rank > 1:
@@ -76,7 +76,7 @@ def length_of(args: Arguments, position: int) -> int | None:
 
 
 def shape_from(args: Arguments, position: int) -> Shape:
-    """The shape that an integer list input names, as far as it is known."""
+    """The shape given by an integer list input, as far as it is known."""
     dims = args.dims(position)
     if dims is not None:
         return Shape(dims)
@@ -87,14 +87,14 @@ def shape_from(args: Arguments, position: int) -> Shape:
 
 
 def kept_dims(args: Arguments) -> tuple[Dim, ...] | None:
-    """The elements of the first input where the output holds the same as a list or scalar."""
+    """The elements of the first input, if the output holds the same ones as a list or scalar."""
     type = args.outputs[0]
     rank = type.shape.rank if isinstance(type, TensorType) else None
     return args.dims(0) if rank is not None and rank <= 1 else None
 
 
 def repeated_dims(args: Arguments) -> tuple[Dim, ...] | None:
-    """The elements of a list of one element (or of all its elements) repeated to a list."""
+    """A list of one element repeated to the output's length, or a list that already has it."""
     dims, type = args.dims(0), args.outputs[0]
     if dims is None or not isinstance(type, TensorType) or type.shape.rank != 1:
         return None
@@ -107,10 +107,10 @@ def repeated_dims(args: Arguments) -> tuple[Dim, ...] | None:
 def reshaped(
     args: Arguments, shape: Shape, pattern: tuple[Dim, ...] | None, *, special_zero: bool
 ) -> Shape:
-    """`shape` after a reshape by `pattern`: -1 is what is left, 0 copies with `special_zero`.
+    """`shape` reshaped to `pattern`: -1 is inferred; with `special_zero`, 0 copies a dimension.
 
     Raises:
-        InferenceError: when the pattern is none, or the elements do not fit.
+        InferenceError: when the pattern is invalid, or the number of elements does not match.
     """
     if pattern is None:
         return UNKNOWN_SHAPE
@@ -138,7 +138,7 @@ def _differ(left: Dim, right: Dim) -> bool:
 
 
 def _remaining(args: Arguments, source: list[Dim], target: list[Dim], text: str) -> Dim:
-    """What -1 stands for: elements of `source` by elements of `target`, equal names cancelled."""
+    """The value of -1: elements of `source` / elements of `target`; equal symbols cancel out."""
     source, target = list(source), list(target)
     for dim in list(target):
         if not isinstance(dim, int) and dim.symbol is not None and dim in source:
@@ -158,7 +158,7 @@ def _remaining(args: Arguments, source: list[Dim], target: list[Dim], text: str)
 
 
 def flattened(args: Arguments, shape: Shape, axis: int) -> Shape:
-    """The matrix of the dimensions before and from `axis` on.
+    """The matrix shape: the product of the dimensions before `axis`, and of those from it on.
 
     Raises:
         InferenceError: when the axis is outside the rank.
@@ -175,9 +175,9 @@ def flattened(args: Arguments, shape: Shape, axis: int) -> Shape:
 def squeezed(
     args: Arguments, shape: Shape, axes: tuple[int, ...] | None, *, lenient: bool = False
 ) -> Shape:
-    """`shape` without `axes` of size 1; all such axes for an empty list.
+    """`shape` without `axes` of size 1; an empty list removes all such axes.
 
-    `axes` is None when they are not known. With `lenient` a listed axis of another size stays.
+    `axes` is None if they are unknown. With `lenient` a listed axis of another size is kept.
 
     Raises:
         InferenceError: when an axis is outside the rank, or has another size than 1.
@@ -202,9 +202,9 @@ def squeezed(
 def unsqueezed(
     args: Arguments, shape: Shape, axes: tuple[int, ...] | None, count: int | None = None
 ) -> Shape:
-    """`shape` with ones inserted at `axes` of the result.
+    """`shape` with ones inserted; `axes` are positions in the result.
 
-    `axes` is None when they are not known; `count` then says how many there are.
+    `axes` is None if they are unknown; then `count` is their number.
 
     Raises:
         InferenceError: when an axis is outside the result, or listed twice.
@@ -222,10 +222,10 @@ def unsqueezed(
 
 
 def transposed(args: Arguments, shape: Shape, order: tuple[int, ...] | None) -> Shape:
-    """`shape` with its axes in another order; None for an order that is not known.
+    """`shape` with its axes permuted; `order` is None if it is unknown.
 
     Raises:
-        InferenceError: when the order is no permutation of the axes.
+        InferenceError: when the order is not a permutation of the axes.
     """
     if order is None:
         return UNKNOWN_SHAPE if shape.rank is None else Shape.of_rank(shape.rank)
@@ -240,10 +240,10 @@ def transposed(args: Arguments, shape: Shape, order: tuple[int, ...] | None) -> 
 
 
 def broadcast_to(args: Arguments, shape: Shape, target: Shape, *, both_ways: bool) -> Shape:
-    """`shape` repeated to `target`; with `both_ways` dimensions of 1 in `target` give way.
+    """`shape` broadcast to `target`; with `both_ways`, ones in `target` are broadcast, too.
 
     Raises:
-        InferenceError: when they do not fit.
+        InferenceError: when they do not match.
     """
     found = broadcast_shapes((shape, target))
     if found is None:
@@ -259,7 +259,7 @@ def broadcast_to(args: Arguments, shape: Shape, target: Shape, *, both_ways: boo
 
 
 def tiled(shape: Shape, repeats: tuple[Dim, ...] | None) -> Shape:
-    """`shape` repeated along each axis; the shorter of both gets ones in front."""
+    """`shape` repeated along each axis; the shorter of both is extended by ones in front."""
     if shape.dims is None or repeats is None:
         return UNKNOWN_SHAPE
     rank = max(len(shape.dims), len(repeats))
@@ -269,7 +269,7 @@ def tiled(shape: Shape, repeats: tuple[Dim, ...] | None) -> Shape:
 
 
 def concatenated(args: Arguments, axis: int) -> Shape:
-    """The shape of all inputs one behind the other.
+    """The shape of the concatenation of all inputs.
 
     Raises:
         InferenceError: when ranks or other dimensions differ, or the axis is out of range.
@@ -297,7 +297,7 @@ def concatenated(args: Arguments, axis: int) -> Shape:
 
 
 def joined_dims(args: Arguments) -> tuple[Dim, ...] | None:
-    """The elements of lists one behind the other, as far as they are known."""
+    """The elements of the concatenated input lists, as far as they are known."""
     joined: list[Dim] = []
     for position in range(len(args)):
         dims = args.dims(position)

@@ -1,4 +1,4 @@
-"""Shape inference of slices and splits, shared by both dialects."""
+"""Shape inference for slices and splits, shared by both dialects."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = [
     "sliced_list",
 ]
 
-#: Bounds at least this far out mean every element of any tensor.
+#: Bounds of at least this size reach to the end of any tensor.
 TO_THE_END = 2**31 - 1
 
 
 def sliced_dim(dim: Dim, start: Dim | None, end: Dim | None, step: Dim) -> Dim:
-    """The length of a slice of one axis; None for a bound that is left open."""
+    """The length of a slice of one axis; a bound is None if it is open."""
     if not isinstance(step, int):
         return UNKNOWN_DIM
     if isinstance(dim, int):
@@ -47,7 +47,7 @@ def _is_whole(start: Dim | None, end: Dim | None, step: int) -> bool:
 
 
 class SliceBounds:
-    """The bounds of a slice with axes, as far as they are known."""
+    """The bounds of a slice with its axes, as far as they are known."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class SliceBounds:
     def of_inputs(
         cls, args: Arguments, starts: int, ends: int, axes: int, steps: int
     ) -> SliceBounds:
-        """The bounds that inputs at these positions give; axes and steps may be omitted."""
+        """The bounds given by the inputs at these positions; axes and steps are optional."""
         count = next(
             (n for n in (shapes.length_of(args, at) for at in (starts, ends)) if n is not None),
             None,
@@ -80,11 +80,11 @@ class SliceBounds:
 
 
 def sliced(args: Arguments, shape: Shape, bounds: SliceBounds) -> Shape:
-    """`shape` after a slice along axes.
+    """`shape` after slicing along axes.
 
     Raises:
-        InferenceError: when lists differ in length, an axis is out of range or listed twice,
-            or a step is 0.
+        InferenceError: when lists differ in length, an axis is out of range or listed twice, or a
+            step is 0.
     """
     if shape.dims is None:
         return UNKNOWN_SHAPE
@@ -130,7 +130,7 @@ def equal_parts(args: Arguments, shape: Shape, axis: int | None, count: int) -> 
     """The shapes of `count` equal parts.
 
     Raises:
-        InferenceError: when the axis is out of range or cannot be divided.
+        InferenceError: when the axis is out of range or its size is not divisible.
     """
     if count < 1:
         raise args.error("there are no parts", "1 or more", str(count))
@@ -150,10 +150,10 @@ def equal_parts(args: Arguments, shape: Shape, axis: int | None, count: int) -> 
 def parts(
     args: Arguments, shape: Shape, axis: int | None, lengths: tuple[Dim, ...] | None
 ) -> list[Shape]:
-    """The shapes of parts of given lengths, one of which may be -1.
+    """The shapes of parts of given lengths; one length may be -1.
 
     Raises:
-        InferenceError: when the axis is out of range or the lengths do not make it up.
+        InferenceError: when the axis is out of range or the lengths do not add up to its size.
     """
     if axis is None:
         unknown = UNKNOWN_SHAPE if shape.rank is None else Shape.of_rank(shape.rank)

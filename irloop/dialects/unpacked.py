@@ -1,6 +1,6 @@
-"""Constants in another element type, such as one that the format being written has.
+"""Constants converted to another element type, for example one that the written format has.
 
-Nothing is computed before the constant is written: weights of 4 bits stay in their file.
+The conversion happens when the constant is written: until then, 4-bit weights stay in their file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STAND_INS", "ConvertedTensor", "UnpackedTensor"]
 
-#: The nearest type that every opset has and that holds every value.
+#: The closest type that every opset has and that represents every value.
 STAND_INS = {
     ElementType.BF16: ElementType.F32,
     ElementType.F8E4M3: ElementType.F16,
@@ -39,7 +39,7 @@ STAND_INS = {
 
 
 class ConvertedTensor(Tensor):
-    """The elements of another tensor in another element type, floats rounded to the nearest."""
+    """The elements of another tensor in another element type; floats are rounded to nearest."""
 
     __slots__ = ("_source",)
 
@@ -59,7 +59,7 @@ class ConvertedTensor(Tensor):
 
 
 class UnpackedTensor(ConvertedTensor):
-    """The elements of another tensor in its stand-in type."""
+    """The elements of another tensor in the replacement type from `STAND_INS`."""
 
     __slots__ = ()
 

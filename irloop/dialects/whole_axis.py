@@ -1,7 +1,7 @@
-"""Operations that do to all slices at once what they do to each of them.
+"""Operations that can process all slices at once, instead of slice by slice.
 
-The executor runs them so, and a pass writes them so. A slice has some shape; all slices together
-are one tensor [n, ...] with the same shape behind the axis that counts them.
+The executor runs them so, and a pass rewrites loops so. All slices together are one tensor [n,
+...]; its first axis numbers the slices, and the other axes are those of a slice.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from irloop.graph.model import Node
 
 __all__ = ["BINARY", "RESHAPING", "UNARY", "broadcasts_as_numpy"]
 
-#: One operand, element by element.
+#: Elementwise operations with one operand.
 UNARY = frozenset(
     [
         "Abs",
@@ -68,7 +68,7 @@ UNARY = frozenset(
     ]
 )
 
-#: Several operands, element by element.
+#: Elementwise operations with several operands.
 BINARY = frozenset(
     [
         "Add",
@@ -104,7 +104,7 @@ BINARY = frozenset(
     ]
 )
 
-#: The elements of operand 0 in their order, in another shape.
+#: Operations that return the elements of operand 0, in their order, in another shape.
 RESHAPING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 
 

@@ -1,4 +1,4 @@
-"""Inference of operations that move a window over spatial axes, shared by both dialects."""
+"""Shape inference for windows over spatial axes, shared by both dialects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
     "transposed_dims",
 ]
 
-#: As `openvino_placement` and `onnx_placement`.
+#: The signature of `openvino_placement` and `onnx_placement`.
 Placement = Callable[[int, int, int, Window, int | None], tuple[int, int]]
 
 
@@ -32,10 +32,10 @@ def checked_window(
     auto_pad: str = "explicit",
     rounding: str = "floor",
 ) -> Window:
-    """A `Window` made from attributes.
+    """Create a `Window` from attributes.
 
     Raises:
-        InferenceError: when the attributes do not fit each other.
+        InferenceError: when the attributes contradict each other.
     """
     try:
         return Window.of(kernel, strides, dilations, pads_begin, pads_end, auto_pad, rounding)
@@ -52,10 +52,10 @@ def filter_window(
     pads_end: Sequence[int],
     auto_pad: str,
 ) -> Window | None:
-    """The `Window` of a filter, None where its size is not known.
+    """The `Window` of a filter, or None if its size is unknown.
 
     Raises:
-        InferenceError: when the attributes do not fit each other.
+        InferenceError: when the attributes contradict each other.
     """
     sizes = [dim for dim in kernel if isinstance(dim, int)]
     if len(sizes) != len(kernel):
@@ -64,7 +64,7 @@ def filter_window(
 
 
 def spatial_dims(args: Arguments, window: Window | None, sizes: Sequence[Dim]) -> list[Dim]:
-    """The number of windows on each axis, unknown where the size or the window is.
+    """The number of windows on each axis; unknown where the size or the window is.
 
     Raises:
         InferenceError: when no window fits, or the ranks differ.
@@ -100,10 +100,10 @@ def transposed_dims(
     output_padding: Sequence[int],
     placement: Placement,
 ) -> list[Dim]:
-    """The sizes of a transposed convolution without an output shape.
+    """The output sizes of a transposed convolution without an output shape.
 
     Raises:
-        InferenceError: when nothing is left of an axis, or the ranks differ.
+        InferenceError: when a size is not positive, or the ranks differ.
     """
     if window is None:
         return [UNKNOWN_DIM] * len(sizes)
@@ -129,7 +129,7 @@ def transposed_dims(
 
 
 def same_dim(args: Arguments, message: str, left: Dim, right: Dim) -> Dim:
-    """One dimension that two operands share.
+    """The dimension that two operands share.
 
     Raises:
         InferenceError: with `message` when both are known and differ.
@@ -140,10 +140,10 @@ def same_dim(args: Arguments, message: str, left: Dim, right: Dim) -> Dim:
 
 
 def ranks_agree(args: Arguments, data: Shape, filters: Shape, extra: int = 0) -> None:
-    """Check that data has a spatial axis and a filter its rank (plus `extra` for a group axis).
+    """Check that data has a spatial axis, and that the filter has the data's rank plus `extra`.
 
     Raises:
-        InferenceError: when known ranks do not fit.
+        InferenceError: when known ranks do not match.
     """
     for shape, least in ((data, 3), (filters, 3 + extra)):
         if shape.rank is not None and shape.rank < least:

@@ -1,4 +1,4 @@
-"""ONNX operations by family; importing this registers them all."""
+"""ONNX operations by family; importing this package registers all of them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> type[OnnxOp]:
-    """An operation by the name of its class, in any module: ``Add``, ``MatMul``."""
+    """Return an operation by the name of its class, in any module: ``Add``, ``MatMul``."""
     for cls in ONNX.all():
         if cls.__name__ == name and issubclass(cls, OnnxOp):
             return cls

@@ -1,4 +1,4 @@
-"""Activation functions of ONNX (what opsets before 7 had otherwise is in `legacy`)."""
+"""Activation functions in ONNX (versions before opset 7 that differ are in `legacy`)."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ __all__ = [
     "ThresholdedRelu",
 ]
 
-#: The largest number of f32, which Clip-6 takes for no limit.
+#: The largest f32 number; Clip-6 treats it as no limit.
 F32_MAX = 3.4028234663852886e38
 
 
 class Activation(OnnxOp):
-    """One float in, one of the same type out; `function` names the kernel."""
+    """Base of functions from one float to one of the same type; `function` is the kernel."""
 
     function: ClassVar[str] = ""
 
@@ -59,7 +59,7 @@ class Activation(OnnxOp):
 
 
 class Relu(Activation, type="Relu", since=1, inputs=1):
-    """max(x, 0); signed integers too since 14 (Relu-1, 6, 13, 14)."""
+    """max(x, 0); from opset 14 also for signed integers (Relu-1, 6, 13, 14)."""
 
     function: ClassVar[str] = "relu"
 
@@ -99,13 +99,13 @@ class Softsign(Activation, type="Softsign", since=1, inputs=1):
 
 
 class Gelu(Activation, type="Gelu", since=20, inputs=1):
-    """Gelu by the error function (`approximate` none) or by tanh (Gelu-20)."""
+    """Gelu, exact by the error function (`approximate` none) or by tanh (Gelu-20)."""
 
     approximate: str = "none"
 
     @property
     def is_tanh(self) -> bool:
-        """True for the approximation by the hyperbolic tangent."""
+        """True for the tanh approximation."""
         return self.approximate == "tanh"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -129,7 +129,7 @@ class Swish(Activation, type="Swish", since=24, inputs=1):
 
 
 class SwiGLU(Activation, type="SwiGLU", since=28, inputs=2):
-    """Swish of the first operand with factor alpha, times the second (SwiGLU-28)."""
+    """swish(gate, alpha) * x for the two operands gate and x (SwiGLU-28)."""
 
     alpha: float = 1.0
 
@@ -228,7 +228,7 @@ class Shrink(Activation, type="Shrink", since=9, inputs=1):
 
 
 class Clip6(Activation, type="Clip", since=6, inputs=1):
-    """x limited to [min, max] (Clip-6)."""
+    """x clamped to [min, max] (Clip-6)."""
 
     min: float = -F32_MAX
     max: float = F32_MAX
@@ -238,7 +238,7 @@ class Clip6(Activation, type="Clip", since=6, inputs=1):
 
 
 class Clip11(Activation, type="Clip", since=11, inputs=(1, 3)):
-    """x limited by optional scalars min (input 1) and max (input 2) (Clip-11, 12, 13)."""
+    """x clamped to optional scalars min (input 1) and max (input 2) (Clip-11, 12, 13)."""
 
     function: ClassVar[str] = "clip"
 
@@ -253,7 +253,7 @@ class Clip11(Activation, type="Clip", since=11, inputs=(1, 3)):
 
 
 class OneAxis(Activation):
-    """A distribution along one axis."""
+    """Base of the softmax functions along one axis."""
 
     axis: int = -1
 
@@ -267,7 +267,7 @@ class OneAxis(Activation):
 
 
 class Flattening(Activation):
-    """A distribution over all dimensions from `axis` on, taken as one."""
+    """Base of the softmax functions over all dimensions from `axis` on, flattened to one."""
 
     axis: int = 1
 

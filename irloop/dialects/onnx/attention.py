@@ -1,4 +1,4 @@
-"""Attention and rotary embeddings of ONNX."""
+"""Attention and rotary embeddings in ONNX."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class _Attention(OnnxOp):
     softmax_precision: ElementType | None = None
 
     def windows(self) -> tuple[int, int]:
-        """How far before and behind its own place a query sees; -1 for no bound."""
+        """How many positions a query attends to before and after its own; -1 means no bound."""
         return -1, -1
 
     def _heads(self, args: Arguments, position: int) -> tuple[Dim, ...] | None:
-        """[batch, heads, places, size] of a query, key or value."""
+        """The shape [batch, heads, positions, size] of a query, key or value."""
         dims = args.shape(position).dims
         if dims is None:
             return None
@@ -128,17 +128,17 @@ class _Attention(OnnxOp):
 class Attention23(_Attention, type="Attention", since=23, inputs=(3, 6), outputs=None):
     """softmax(Q @ K^T * scale + mask) @ V with a cache (Attention-23).
 
-    Inputs query, key, value, mask, past key, past value; outputs the attended values, present
-    keys, present values, scores.
+    Inputs: query, key, value, mask, past key, past value. Outputs: the result, present keys,
+    present values, scores.
     """
 
 
 class Attention24(_Attention, type="Attention", since=24, inputs=(3, 7), outputs=None):
-    """As Attention-23 with the number of valid keys as another input (Attention-24)."""
+    """Like Attention-23, with the number of valid keys as another input (Attention-24)."""
 
 
 class Attention(_Attention, type="Attention", since=25, inputs=(3, 7), outputs=None):
-    """As Attention-24 with windows (Attention-25)."""
+    """Like Attention-24, with windows (Attention-25)."""
 
     left_window_size: int = -1
     right_window_size: int = -1
@@ -148,10 +148,10 @@ class Attention(_Attention, type="Attention", since=25, inputs=(3, 7), outputs=N
 
 
 class RotaryEmbedding(OnnxOp, type="RotaryEmbedding", since=23, inputs=(3, 4)):
-    """Pairs of elements turned by the angle of their place (RotaryEmbedding-23).
+    """Rotates pairs of elements by the angle of their position (RotaryEmbedding-23).
 
-    Inputs data [B, H, S, D] or [B, S, H * D], cosines and sines [B, S, D / 2], or, with places
-    [B, S] as the fourth input, [places, D / 2].
+    Inputs: data [B, H, S, D] or [B, S, H * D], cosines and sines [B, S, D / 2], or [positions, D /
+    2] if the fourth input gives positions [B, S].
     """
 
     interleaved: int = 0
@@ -182,10 +182,11 @@ class RotaryEmbedding(OnnxOp, type="RotaryEmbedding", since=23, inputs=(3, 4)):
 
 
 class LinearAttention(OnnxOp, type="LinearAttention", since=27, inputs=(3, 6), outputs=2):
-    """A state that each step decays, corrects, adds to and reads (LinearAttention-27).
+    """Linear attention: each step decays, corrects, updates and reads a state (LinearAttention-27).
 
-    Inputs query, key, value [B, T, heads * size], past state [B, heads, D, E], decay, beta;
-    outputs values and the present state. `chunk_size` is advice and changes nothing.
+    Inputs: query, key, value [B, T, heads * size], past state [B, heads, D, E], decay, beta.
+    Outputs: values and the present state. `chunk_size` is only a hint and does not change the
+    result.
     """
 
     q_num_heads: int

@@ -1,7 +1,7 @@
-"""The base of ONNX operations.
+"""The base class of ONNX operations.
 
-`since` is the ai.onnx opset that introduced this meaning of the type; versions that only
-allow more element types share one class.
+`since` is the ai.onnx opset that introduced this version of the operation. Versions that only allow
+more element types share one class.
 """
 
 from __future__ import annotations
@@ -16,6 +16,6 @@ ONNX = Registry()
 
 
 class OnnxOp(Op):
-    """An operation of a domain of ONNX ("" is ai.onnx)."""
+    """An operation of an ONNX domain ("" is ai.onnx)."""
 
     registry: ClassVar[Registry | None] = ONNX

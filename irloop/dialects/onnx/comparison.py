@@ -1,4 +1,4 @@
-"""Comparisons, logic, selection and operations on bits of ONNX."""
+"""Comparisons, logical operations, selection and bitwise operations in ONNX."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class Comparison(OnnxOp):
-    """Two operands of one type in, boolean out, numpy broadcast; `function` names the kernel."""
+    """Base of comparisons: two operands of one type to booleans; `function` is the kernel."""
 
     function: ClassVar[str] = ""
 
@@ -50,7 +50,7 @@ class Comparison(OnnxOp):
 
 
 class NumberComparison(Comparison):
-    """Two numbers in, boolean out."""
+    """Base of comparisons of numbers."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.numeric(args)
@@ -58,7 +58,7 @@ class NumberComparison(Comparison):
 
 
 class Logical(Comparison):
-    """Two booleans in, one out."""
+    """Base of logical operations: two booleans to one."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.boolean(args)
@@ -66,7 +66,7 @@ class Logical(Comparison):
 
 
 class Equal(Comparison, type="Equal", since=7, inputs=2):
-    """The operands are equal (Equal-7, 11, 13, 19)."""
+    """True where the operands are equal (Equal-7, 11, 13, 19)."""
 
     commutative = True
 
@@ -74,31 +74,31 @@ class Equal(Comparison, type="Equal", since=7, inputs=2):
 
 
 class Greater(NumberComparison, type="Greater", since=7, inputs=2):
-    """The first operand is larger (Greater-7, 9, 13)."""
+    """True where the first operand is greater (Greater-7, 9, 13)."""
 
     function: ClassVar[str] = "greater"
 
 
 class GreaterOrEqual(NumberComparison, type="GreaterOrEqual", since=12, inputs=2):
-    """The first operand is not smaller (GreaterOrEqual-12, 16)."""
+    """True where the first operand is greater or equal (GreaterOrEqual-12, 16)."""
 
     function: ClassVar[str] = "greater_equal"
 
 
 class Less(NumberComparison, type="Less", since=7, inputs=2):
-    """The first operand is smaller (Less-7, 9, 13)."""
+    """True where the first operand is less (Less-7, 9, 13)."""
 
     function: ClassVar[str] = "less"
 
 
 class LessOrEqual(NumberComparison, type="LessOrEqual", since=12, inputs=2):
-    """The first operand is not larger (LessOrEqual-12, 16)."""
+    """True where the first operand is less or equal (LessOrEqual-12, 16)."""
 
     function: ClassVar[str] = "less_equal"
 
 
 class And(Logical, type="And", since=7, inputs=2):
-    """Both operands are true (And-7)."""
+    """True where both operands are true (And-7)."""
 
     commutative = True
 
@@ -106,7 +106,7 @@ class And(Logical, type="And", since=7, inputs=2):
 
 
 class Or(Logical, type="Or", since=7, inputs=2):
-    """An operand is true (Or-7)."""
+    """True where at least one operand is true (Or-7)."""
 
     commutative = True
 
@@ -114,7 +114,7 @@ class Or(Logical, type="Or", since=7, inputs=2):
 
 
 class Xor(Logical, type="Xor", since=7, inputs=2):
-    """Exactly one operand is true (Xor-7)."""
+    """True where exactly one operand is true (Xor-7)."""
 
     commutative = True
 
@@ -122,7 +122,7 @@ class Xor(Logical, type="Xor", since=7, inputs=2):
 
 
 class Not(OnnxOp, type="Not", since=1, inputs=1):
-    """The operand is false (Not-1)."""
+    """True where the operand is false (Not-1)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.boolean(args)
@@ -150,7 +150,7 @@ class Where(OnnxOp, type="Where", since=9, inputs=3):
 
 
 class IsNaN(OnnxOp, type="IsNaN", since=9, inputs=1):
-    """True where the operand is not a number (IsNaN-9, 13, 20)."""
+    """True where the operand is NaN (IsNaN-9, 13, 20)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
@@ -161,7 +161,7 @@ class IsNaN(OnnxOp, type="IsNaN", since=9, inputs=1):
 
 
 class IsInf(OnnxOp, type="IsInf", since=10, inputs=1):
-    """True where the operand is an infinity of a sign that is looked for (IsInf-10, 20)."""
+    """True where the operand is an infinity of a sign that the attributes select (IsInf-10, 20)."""
 
     detect_negative: bool = True
     detect_positive: bool = True
@@ -178,7 +178,7 @@ class IsInf(OnnxOp, type="IsInf", since=10, inputs=1):
 
 
 class Bitwise(OnnxOp):
-    """Two integers in, one of the same type out, numpy broadcast."""
+    """Base of bitwise operations: two integers to one of the same type, broadcast as in NumPy."""
 
     function: ClassVar[str] = ""
 
@@ -196,13 +196,13 @@ class Bitwise(OnnxOp):
 
 
 class BitShift(Bitwise, type="BitShift", since=11, inputs=2):
-    """The first operand's bits moved LEFT or RIGHT by the second (BitShift-11, 28)."""
+    """The first operand shifted LEFT or RIGHT by the second (BitShift-11, 28)."""
 
     direction: str
 
     @property
     def is_left(self) -> bool:
-        """True when bits move to higher values."""
+        """True for a left shift."""
         return self.direction == "LEFT"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -217,24 +217,24 @@ class BitShift(Bitwise, type="BitShift", since=11, inputs=2):
 
 
 class BitwiseAnd(Bitwise, type="BitwiseAnd", since=18, inputs=2):
-    """The bits that both operands have (BitwiseAnd-18)."""
+    """Bitwise and (BitwiseAnd-18)."""
 
     function: ClassVar[str] = "bitwise_and"
 
 
 class BitwiseOr(Bitwise, type="BitwiseOr", since=18, inputs=2):
-    """The bits that an operand has (BitwiseOr-18)."""
+    """Bitwise or (BitwiseOr-18)."""
 
     function: ClassVar[str] = "bitwise_or"
 
 
 class BitwiseXor(Bitwise, type="BitwiseXor", since=18, inputs=2):
-    """The bits in which the operands differ (BitwiseXor-18)."""
+    """Bitwise exclusive or (BitwiseXor-18)."""
 
     function: ClassVar[str] = "bitwise_xor"
 
 
 class BitwiseNot(Bitwise, type="BitwiseNot", since=18, inputs=1):
-    """All bits flipped (BitwiseNot-18)."""
+    """Bitwise not (BitwiseNot-18)."""
 
     function: ClassVar[str] = "bitwise_not"

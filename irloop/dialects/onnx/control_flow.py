@@ -1,7 +1,7 @@
-"""Loop, Scan and If of ONNX, with closed bodies.
+"""Loop, Scan and If in ONNX, with closed bodies.
 
-Captured outer values are explicit: they follow the inputs the file shows and enter the body
-as `Invariant` parameters behind those the file shows. The reader adds, the writer removes them.
+Captured outer values are explicit: they follow the node's own inputs, and enter the body as
+`Invariant` parameters after the body's own inputs. The reader adds them, the writer removes them.
 
 =====  ==================================  ==================================================
 op     node inputs                         body parameters
@@ -27,16 +27,16 @@ __all__ = ["If", "Loop", "Scan", "Scan8"]
 #: The trip count that exporters write for "no limit".
 NO_LIMIT = 2**63 - 1
 
-#: The opset from which a Loop may have no state.
+#: The first opset in which a Loop may have no state.
 STATELESS = 11
 
 
 class Loop(OnnxOp, type="Loop", since=1, inputs=(2, None), outputs=None):
-    """Runs its body while the trip count and the condition allow (Loop-1 ... Loop-25).
+    """Runs its body until the trip count is reached or the condition is false (Loop-1 ... Loop-25).
 
-    M (input 0) or cond (input 1) may be omitted. Its body's port map: `iteration` is 0 and
-    parameter 1 is `Carried` from input 1 by result 0 (the condition; `external` is 1 even
-    when cond is omitted), then the states, then the captures; outputs are `LastValue` and
+    M (input 0) and cond (input 1) may be omitted. In the body's port map, `iteration` is parameter
+    0, and parameter 1, the condition, is `Carried` from input 1 by result 0 (`external` is 1 even
+    when cond is omitted). The states and the captures follow. Outputs are `LastValue` and
     `ScanOutput` of axis 0.
     """
 
@@ -53,8 +53,8 @@ class Loop(OnnxOp, type="Loop", since=1, inputs=(2, None), outputs=None):
 class Scan(OnnxOp, type="Scan", since=9, inputs=(1, None), outputs=None):
     """Runs its body for each element of the scanned inputs (Scan-9 ... Scan-25).
 
-    Axes and directions are in the port map (`ScanInput`, `ScanOutput`), normalised to
-    non-negative where the rank is known. The file's `num_scan_inputs` and lists derive from it.
+    Axes and directions are in the port map (`ScanInput`, `ScanOutput`); axes are nonnegative where
+    the rank is known. The file's `num_scan_inputs` and lists are derived from the port map.
     """
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -63,11 +63,11 @@ class Scan(OnnxOp, type="Scan", since=9, inputs=(1, None), outputs=None):
 
 
 class Scan8(OnnxOp, type="Scan", since=8, inputs=(2, None), outputs=None):
-    """Scan with a batch axis (Scan-8): each batch item is scanned on its own.
+    """Scan with a batch axis (Scan-8): each batch item is scanned separately.
 
-    Input 0 is the optional lengths [B]; all other inputs and outputs have a leading batch axis
-    that the body does not see, and are scanned along axis 1. `ScanInput.axis` and
-    `ScanOutput.axis` count without the batch axis, so they are 0.
+    Input 0 is the optional lengths [B]. All other inputs and outputs have a leading batch axis,
+    which the body does not see, and are scanned along axis 1. `ScanInput.axis` and
+    `ScanOutput.axis` do not count the batch axis, so they are 0.
     """
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -85,14 +85,14 @@ class Scan8(OnnxOp, type="Scan", since=8, inputs=(2, None), outputs=None):
 
 
 class If(OnnxOp, type="If", since=1, inputs=(1, None), outputs=None):
-    """Runs one of its bodies, labelled then and else (If-1 ... If-25)."""
+    """Runs one of its two bodies, labelled then and else (If-1 ... If-25)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return loops.infer_branches(args)
 
 
 def _condition_type(declared: ValueType, given: ValueType) -> ValueType:
-    """The type of the condition in a body: as ONNX Runtime, a scalar or [1] as declared."""
+    """The type of the condition in a body: a scalar or [1], as declared; like ONNX Runtime."""
     element = given.element if isinstance(given, TensorType) else ElementType.BOOLEAN
     for type in (declared, given):
         if isinstance(type, TensorType) and type.shape.rank is not None:
@@ -105,7 +105,7 @@ def _known(dim: Dim) -> int | None:
 
 
 def _scan_length(args: Arguments, body: Body, outer: int) -> Dim:
-    """The common length of the scanned inputs; `outer` axes stand before theirs.
+    """The common length of the scanned inputs; `outer` axes precede the scanned axis.
 
     Raises:
         InferenceError: when two scanned inputs have different lengths.
@@ -143,7 +143,7 @@ def _batch(args: Arguments, body: Body) -> Dim:
 
 
 def _trips(args: Arguments, body: Body) -> int | None:
-    """Iterations of a Loop, None where they are decided only when it runs."""
+    """The trip count of a Loop, or None if it is only known at run time."""
     limit, before = args.ints(0), args.constant(1)
     for position, is_empty in ((0, limit == ()), (1, before is not None and not before.size)):
         if is_empty:
@@ -157,7 +157,7 @@ def _trips(args: Arguments, body: Body) -> int | None:
     if starts is None or goes_on is None:
         return None
     if not goes_on:
-        # A limit that is not known may be 0.
+        # An unknown trip count may be 0.
         return None if limit is None and args.has(0) else 1
     return None if limit is None or limit[0] == NO_LIMIT else limit[0]
 
@@ -166,12 +166,12 @@ def _condition(args: Arguments, body: Body, starts: bool | None) -> bool | None:
     constant = args.constant_result(body, 0)
     if constant is not None:
         return bool(constant.reshape(-1)[0])
-    # Returned as it came: it stays what it was before the first iteration.
+    # The body returns it unchanged, so it keeps its initial value.
     return starts if source_parameter(body, 0) == 1 else None
 
 
 def source_parameter(body: Body, result: int) -> int | None:
-    """The body parameter that a result passes on unchanged (through Identity), or None."""
+    """The body parameter that a result returns unchanged (maybe through Identity), or None."""
     value = body.graph.results[result].inputs[0]
     while value is not None and isinstance(value.producer.op, Identity):
         value = value.producer.inputs[0]

@@ -1,4 +1,4 @@
-"""Conversions of element types and the identity of ONNX."""
+"""Element type conversions and the identity in ONNX."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["BitCast", "Cast1", "Cast6", "CastLike", "Identity"]
 class Cast6(OnnxOp, type="Cast", since=6, inputs=1):
     """The operand in another element type (Cast-6, 9, 13, 19, 21, 23, 24, 25, 28).
 
-    `saturate` (since 19) is for 8-bit floats, `round_mode` (since 24) for float8e8m0: up, down
-    or nearest.
+    `saturate` (since opset 19) applies to 8-bit floats, `round_mode` (since opset 24: up, down or
+    nearest) to float8e8m0.
     """
 
     to: ElementType
@@ -56,7 +56,7 @@ class CastLike(OnnxOp, type="CastLike", since=15, inputs=2):
 
 
 class BitCast(OnnxOp, type="BitCast", since=26, inputs=1):
-    """The bits of the operand read as another type of the same width (BitCast-26)."""
+    """The bits of the operand reinterpreted as another type of the same width (BitCast-26)."""
 
     to: ElementType
 
@@ -73,7 +73,7 @@ class BitCast(OnnxOp, type="BitCast", since=26, inputs=1):
 
 
 class Identity(OnnxOp, type="Identity", since=1, inputs=1):
-    """The operand itself, sequences and optionals too (Identity-1 to 25)."""
+    """The operand itself; also for sequences and optionals (Identity-1 to 25)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return [args.type(0)]
@@ -86,13 +86,13 @@ class Identity(OnnxOp, type="Identity", since=1, inputs=1):
 
 
 class Cast1(OnnxOp, type="Cast", since=1, inputs=1):
-    """The operand in the element type that `to` names, as in FLOAT (Cast-1)."""
+    """The operand in the element type whose name, such as FLOAT, is in `to` (Cast-1)."""
 
     to: str
 
     @property
     def element(self) -> ElementType:
-        """The element type that is named; unknown for a name that ONNX does not have."""
+        """The named element type; dynamic if ONNX does not have the name."""
         return _NAMES.get(self.to.upper(), ElementType.DYNAMIC)
 
     def infer(self, args: Arguments) -> list[ValueType]:

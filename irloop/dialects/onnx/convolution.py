@@ -1,4 +1,4 @@
-"""Convolutions of ONNX: data [N, C, spatial...]."""
+"""Convolutions in ONNX: data [N, C, spatial...]."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = [
 
 
 def halves(pads: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """ONNX writes all begins, then all ends."""
+    """Split ONNX pads, which list all begins, then all ends."""
     middle = len(pads) // 2
     return pads[:middle], pads[middle:]
 
 
 class Windowed(OnnxOp):
-    """The attributes that all convolutions share; `kernel_shape` repeats the filter's size."""
+    """Attributes shared by all convolutions; `kernel_shape` repeats the filter's size."""
 
     auto_pad: str = "NOTSET"
     dilations: tuple[int, ...] = ()
@@ -64,7 +64,7 @@ class Windowed(OnnxOp):
         )
 
     def _convolved(self, args: Arguments, data_at: int = 0, filter_at: int = 1) -> Shape:
-        """The shape of the convolution of two of the inputs."""
+        """The shape of the convolution of two inputs."""
         data, filters = args.shape(data_at), args.shape(filter_at)
         windows.ranks_agree(args, data, filters)
         if data.dims is None or filters.dims is None:
@@ -134,10 +134,10 @@ class ConvTranspose(Windowed, type="ConvTranspose", since=1, inputs=(2, 3)):
 
 
 class DeformConv(OnnxOp, type="DeformConv", since=19, inputs=(3, 5)):
-    """Convolution whose elements are moved by offsets (DeformConv-19, 22).
+    """Convolution whose window elements are moved by offsets (DeformConv-19, 22).
 
-    Inputs are data [N,C,...], filters [O,C/group,...], offsets [N,offset_group*K*r,...], bias
-    [O] and a mask [N,offset_group*K,...] that scales each element.
+    Inputs: data [N,C,...], filters [O,C/group,...], offsets [N,offset_group*K*r,...], bias [O] and
+    a mask [N,offset_group*K,...] that scales each element.
     """
 
     dilations: tuple[int, ...] = ()
@@ -171,10 +171,10 @@ class DeformConv(OnnxOp, type="DeformConv", since=19, inputs=(3, 5)):
 
 
 class CausalConvWithState(OnnxOp, type="CausalConvWithState", since=27, inputs=(2, 4), outputs=2):
-    """Depthwise convolution of [N,C,L] that continues from the state before (27).
+    """Depthwise convolution of [N,C,L] that starts from a saved state (CausalConvWithState-27).
 
-    Filters [C,1,K], optional bias [C] and past state [N,C,K-1]; gives the output and the last
-    K-1 elements seen. `activation` is none, silu or swish.
+    Inputs: data, filters [C,1,K], optional bias [C] and past state [N,C,K-1]. Outputs: the result
+    and the last K-1 elements. `activation` is none, silu or swish.
     """
 
     activation: str = "none"

@@ -1,6 +1,6 @@
-"""Elementwise arithmetic of ONNX (binary operations before opset 7 are in `legacy`).
+"""Elementwise arithmetic in ONNX (binary operations before opset 7 are in `legacy`).
 
-`consumed_inputs` of opsets 1 to 5 says nothing about the result and is no attribute here.
+`consumed_inputs` of opsets 1 to 5 does not affect the result and is no attribute here.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ __all__ = [
 
 
 class Arithmetic(OnnxOp):
-    """Two numbers of one element type in, numpy broadcast; `function` names the kernel."""
+    """Base of functions of two numbers of one element type; `function` is the kernel."""
 
     function: ClassVar[str] = ""
 
@@ -113,7 +113,7 @@ class Div(Arithmetic, type="Div", since=7, inputs=2):
 
 
 class Pow(Arithmetic, type="Pow", since=7, inputs=2):
-    """First operand to the power of the second, in the type of the first (Pow-7, 12, 13, 15)."""
+    """The first operand to the power of the second, in its own type (Pow-7, 12, 13, 15)."""
 
     function: ClassVar[str] = "power"
 
@@ -125,7 +125,8 @@ class Pow(Arithmetic, type="Pow", since=7, inputs=2):
 class Mod(Arithmetic, type="Mod", since=10, inputs=2):
     """The remainder (Mod-10, 13, 28).
 
-    With `fmod` the sign of the dividend, otherwise that of the divisor (floats since 28).
+    With `fmod` it has the sign of the dividend, otherwise that of the divisor (for floats since
+    opset 28).
     """
 
     fmod: bool = False
@@ -141,9 +142,9 @@ class Mod(Arithmetic, type="Mod", since=10, inputs=2):
 
 
 class Variadic(OnnxOp):
-    """Any number of operands of one type, folded left to right.
+    """Base of functions of any number of operands of one type, folded left to right.
 
-    Numpy broadcast together since opset 8; before, a file has equal shapes.
+    The operands broadcast since opset 8; in earlier opsets their shapes are equal.
     """
 
     function: ClassVar[str] = ""
@@ -188,7 +189,7 @@ class Mean(Variadic, type="Mean", since=1, inputs=(1, None)):
 
 
 class Unary(OnnxOp):
-    """One number in, one of the same type out; `function` names the kernel."""
+    """Base of functions from one number to one of the same type; `function` is the kernel."""
 
     function: ClassVar[str] = ""
 
@@ -202,7 +203,7 @@ class Unary(OnnxOp):
 
 
 class FloatUnary(Unary):
-    """One float in, one of the same type out."""
+    """Base of functions from one float to one of the same type."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
@@ -270,7 +271,7 @@ class Atanh(FloatUnary, type="Atanh", since=9, inputs=1):
 
 
 class Ceil(FloatUnary, type="Ceil", since=1, inputs=1):
-    """The smallest integer that is not below (Ceil-1, 6, 13)."""
+    """Rounded up (Ceil-1, 6, 13)."""
 
     function: ClassVar[str] = "ceiling"
 
@@ -294,7 +295,7 @@ class Exp(FloatUnary, type="Exp", since=1, inputs=1):
 
 
 class Floor(FloatUnary, type="Floor", since=1, inputs=1):
-    """The largest integer that is not above (Floor-1, 6, 13)."""
+    """Rounded down (Floor-1, 6, 13)."""
 
     function: ClassVar[str] = "floor"
 
@@ -312,7 +313,7 @@ class Reciprocal(FloatUnary, type="Reciprocal", since=1, inputs=1):
 
 
 class Round(FloatUnary, type="Round", since=11, inputs=1):
-    """The nearest integer, ties to the even one (Round-11, 22)."""
+    """Rounded to nearest, ties to even (Round-11, 22)."""
 
     function: ClassVar[str] = "round_half_even"
 

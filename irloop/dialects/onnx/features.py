@@ -1,4 +1,4 @@
-"""Features of classical machine learning (domain ai.onnx.ml)."""
+"""Features for classical machine learning (domain ai.onnx.ml)."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class MlOp(OnnxOp, domain="ai.onnx.ml"):
 class ZipMap(MlOp, type="ZipMap", since=1, inputs=1):
     """Rows [N, C] of numbers as a list of maps from class to number (ZipMap-1).
 
-    irloop has no maps: the rows themselves stand for them, one column a class, in the order of
-    the class labels.
+    irloop has no map type, so it represents the list by the rows themselves: one column per class,
+    in the order of the class labels.
     """
 
     classlabels_int64s: tuple[int, ...] = ()
@@ -65,7 +65,7 @@ class ZipMap(MlOp, type="ZipMap", since=1, inputs=1):
 
 
 class ArrayFeatureExtractor(MlOp, type="ArrayFeatureExtractor", since=1, inputs=2):
-    """Columns of [..., C]; of [C] a matrix of one row (ArrayFeatureExtractor-1)."""
+    """Selects columns of [..., C]; from [C], a matrix of one row (ArrayFeatureExtractor-1)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if args.element(1) not in (ElementType.I64, ElementType.DYNAMIC):
@@ -97,10 +97,10 @@ class Binarizer(MlOp, type="Binarizer", since=1, inputs=1):
 
 
 def _fitting(args: Arguments, name: str, count: int) -> None:
-    """A list has one entry, or one for each column.
+    """Check that a list has one entry, or one per column.
 
     Raises:
-        InferenceError: when it has another number of them.
+        InferenceError: when it has another number of entries.
     """
     dims = args.shape(0).dims
     columns = dims[-1] if dims else UNKNOWN_DIM
@@ -109,9 +109,9 @@ def _fitting(args: Arguments, name: str, count: int) -> None:
 
 
 class Imputer(MlOp, type="Imputer", since=1, inputs=1):
-    """What equals one value (maybe NaN) replaced by another, of all or each column (Imputer-1).
+    """Replaces elements equal to one value (maybe NaN), per tensor or per column (Imputer-1).
 
-    Attributes in floats are for floats, those in integers for integers.
+    The float attributes apply to floats, the integer attributes to integers.
     """
 
     imputed_value_floats: tuple[float, ...] = ()
@@ -136,9 +136,9 @@ class Imputer(MlOp, type="Imputer", since=1, inputs=1):
 
 
 class Normalizer(MlOp, type="Normalizer", since=1, inputs=1):
-    """Rows divided by their largest amount, L1 or L2 norm, as f32 (Normalizer-1).
+    """Divides rows by their largest absolute value, L1 or L2 norm, as f32 (Normalizer-1).
 
-    MAX takes the largest absolute value, as ONNX Runtime and the reference do.
+    MAX uses the absolute value, as ONNX Runtime and the reference implementation do.
     """
 
     norm: str = "MAX"
@@ -156,7 +156,7 @@ class Normalizer(MlOp, type="Normalizer", since=1, inputs=1):
 
 
 class Scaler(MlOp, type="Scaler", since=1, inputs=1):
-    """(x - offset) * scale by one number for all or one for each column, as f32 (Scaler-1)."""
+    """(x - offset) * scale as f32, with one number for all columns or one per column (Scaler-1)."""
 
     offset: tuple[float, ...] = ()
     scale: tuple[float, ...] = ()
@@ -172,7 +172,7 @@ class Scaler(MlOp, type="Scaler", since=1, inputs=1):
 
 
 class FeatureVectorizer(MlOp, type="FeatureVectorizer", since=1, inputs=(1, None)):
-    """Inputs side by side as f32, each cut or filled with zeros (FeatureVectorizer-1)."""
+    """Concatenates inputs as f32, each cut or zero-padded to its width (FeatureVectorizer-1)."""
 
     inputdimensions: tuple[int, ...] = ()
 
@@ -193,9 +193,9 @@ class FeatureVectorizer(MlOp, type="FeatureVectorizer", since=1, inputs=(1, None
 
 
 class OneHotEncoder(MlOp, type="OneHotEncoder", since=1, inputs=1):
-    """A new last axis with 1 at the category of each element (OneHotEncoder-1).
+    """One-hot encoding: a new last axis with 1 at the category of each element (OneHotEncoder-1).
 
-    With `zeros` 0 an element of no category is an error when running.
+    With `zeros` 0, an element that is in no category is an error at run time.
     """
 
     cats_int64s: tuple[int, ...] = ()

@@ -13,7 +13,7 @@ __all__ = ["Compress", "Gather", "GatherElements", "GatherND", "GatherND12"]
 
 
 class Gather(OnnxOp, type="Gather", since=1, inputs=2):
-    """The slices at indices of `axis`; negative ones count from the end (Gather-1, 11, 13)."""
+    """Slices at indices along `axis`; negative indices count from the end (Gather-1, 11, 13)."""
 
     axis: int = 0
 
@@ -30,7 +30,7 @@ class Gather(OnnxOp, type="Gather", since=1, inputs=2):
 
 
 class GatherElements(OnnxOp, type="GatherElements", since=11, inputs=2):
-    """The element at each index of `axis` (GatherElements-11, 13)."""
+    """The element at each index along `axis` (GatherElements-11, 13)."""
 
     axis: int = 0
 
@@ -43,7 +43,7 @@ class GatherElements(OnnxOp, type="GatherElements", since=11, inputs=2):
 
 
 class GatherND(OnnxOp, type="GatherND", since=11, inputs=2):
-    """The slices at coordinates that the last axis of the indices holds (GatherND-11)."""
+    """Slices at the coordinates in the last axis of the indices (GatherND-11)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         indexing.integers(args, 1)
@@ -54,7 +54,7 @@ class GatherND(OnnxOp, type="GatherND", since=11, inputs=2):
 
 
 class GatherND12(OnnxOp, type="GatherND", since=12, inputs=2):
-    """As GatherND-11; the first `batch_dims` axes are paired (GatherND-12, 13)."""
+    """Like GatherND-11; the first `batch_dims` axes are batch axes (GatherND-12, 13)."""
 
     batch_dims: int = 0
 
@@ -67,9 +67,9 @@ class GatherND12(OnnxOp, type="GatherND", since=12, inputs=2):
 
 
 class Compress(OnnxOp, type="Compress", since=9, inputs=2):
-    """The slices of `axis` where a condition holds (Compress-9, 11, 28).
+    """Slices of `axis` where a condition is true (Compress-9, 11, 28).
 
-    Without an axis the data is flat. The condition may be shorter than the axis.
+    Without an axis the data is flattened. The condition may be shorter than the axis.
     """
 
     axis: int | None = None

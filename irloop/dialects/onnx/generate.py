@@ -1,4 +1,4 @@
-"""ONNX operations that make tensors from little: ranges, fills, one-hot codes, windows."""
+"""ONNX operations that create tensors: ranges, fills, one-hot codes, windows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class Range(OnnxOp, type="Range", since=11, inputs=3):
-    """Numbers from start to before limit by delta, scalars of one type (Range-11)."""
+    """Numbers from start up to, but excluding, limit in steps of delta (Range-11)."""
 
     expands = True
 
@@ -40,7 +40,7 @@ class Range(OnnxOp, type="Range", since=11, inputs=3):
 
 
 class Range27(Range, type="Range", since=27, inputs=3):
-    """As Range-11; half floats are computed in `stash_type` (Range-27)."""
+    """Like Range-11; half floats are computed in `stash_type` (Range-27)."""
 
     stash_type: ElementType = ElementType.F32
 
@@ -49,7 +49,9 @@ class Range27(Range, type="Range", since=27, inputs=3):
 
 
 class ConstantOfShape(OnnxOp, type="ConstantOfShape", since=9, inputs=1):
-    """`value`, by default 0.0, in the shape of the input (ConstantOfShape-9, 20, 21, 23 to 25)."""
+    """`value`, by default 0.0, in the shape given by the input (ConstantOfShape-9, 20, 21, 23 to
+    25).
+    """
 
     expands = True
 
@@ -81,7 +83,7 @@ class ConstantOfShape(OnnxOp, type="ConstantOfShape", since=9, inputs=1):
 
 
 class EyeLike(OnnxOp, type="EyeLike", since=9, inputs=1):
-    """Ones on diagonal `k` in the shape of a matrix, in its type or `dtype` (EyeLike-9, 22)."""
+    """Ones on diagonal `k` in the shape of a matrix, in its type or in `dtype` (EyeLike-9, 22)."""
 
     expands = True
 
@@ -101,9 +103,9 @@ class EyeLike(OnnxOp, type="EyeLike", since=9, inputs=1):
 
 
 class OneHot(OnnxOp, type="OneHot", since=9, inputs=3):
-    """Indices as a new axis of length depth (OneHot-9, 11, 28).
+    """One-hot encoding along a new axis of length depth (OneHot-9, 11, 28).
 
-    Inputs: indices, depth, [off, on]. Negative indices count from the end; one out of range is
+    Inputs: indices, depth, [off, on]. Negative indices count from the end; one out of range gives
     off everywhere.
     """
 
@@ -127,7 +129,7 @@ class OneHot(OnnxOp, type="OneHot", since=9, inputs=3):
 
 
 class _Window(OnnxOp):
-    """A window of cosines whose length is the input; periodic or symmetric."""
+    """Base of cosine windows, periodic or symmetric; the input is the length."""
 
     output_datatype: ElementType = ElementType.F32
     periodic: bool = True
@@ -159,7 +161,7 @@ class BlackmanWindow(_Window, type="BlackmanWindow", since=17, inputs=1):
 
 
 class MelWeightMatrix(OnnxOp, type="MelWeightMatrix", since=17, inputs=5):
-    """The matrix that maps a spectrum to mel bins, [dft // 2 + 1, bins] (MelWeightMatrix-17).
+    """The matrix [dft // 2 + 1, bins] that maps a spectrum to mel bins (MelWeightMatrix-17).
 
     Inputs: number of bins, length of the DFT, sample rate, lower and upper edge in hertz.
     """

@@ -1,4 +1,4 @@
-"""Encoded images of ONNX."""
+"""Encoded images in ONNX."""
 
 from __future__ import annotations
 

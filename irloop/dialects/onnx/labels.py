@@ -1,4 +1,4 @@
-"""Labels for numbers and numbers for labels (domain ai.onnx.ml)."""
+"""Mapping between class labels and numbers (domain ai.onnx.ml)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = ["CategoryMapper", "LabelEncoder1", "LabelEncoder2", "LabelEncoder4"]
 
-#: What strings become, and what integers become.
+#: Strings are mapped to integers, and integers to strings.
 _OTHER = {ElementType.STRING: ElementType.I64, ElementType.I64: ElementType.STRING}
 
 
 class _TwoWays(MlOp):
-    """Strings to i64 or i64 to strings, as the input is."""
+    """Base of mappings from strings to i64, or from i64 to strings, depending on the input."""
 
     default_int64: int = -1
     default_string: str = "_Unused"
 
     def pairs(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """The strings, and the numbers that belong to them."""
+        """The strings, and the numbers they are mapped to."""
         raise NotImplementedError(self.label)
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -47,7 +47,7 @@ class _TwoWays(MlOp):
 
 
 class LabelEncoder1(_TwoWays, type="LabelEncoder", since=1, inputs=1):
-    """Strings to their places in a list, or places to strings (LabelEncoder-1)."""
+    """Maps strings to their positions in a list, or positions to strings (LabelEncoder-1)."""
 
     classes_strings: tuple[str, ...] = ()
 
@@ -56,7 +56,7 @@ class LabelEncoder1(_TwoWays, type="LabelEncoder", since=1, inputs=1):
 
 
 class CategoryMapper(_TwoWays, type="CategoryMapper", since=1, inputs=1):
-    """Strings to numbers or numbers to strings by two lists (CategoryMapper-1)."""
+    """Maps strings to numbers or numbers to strings by two lists (CategoryMapper-1)."""
 
     cats_int64s: tuple[int, ...] = ()
     cats_strings: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class CategoryMapper(_TwoWays, type="CategoryMapper", since=1, inputs=1):
 
 
 class LabelEncoder2(MlOp, type="LabelEncoder", since=2, inputs=1):
-    """Each key's value by two lists, one attribute for each element type (LabelEncoder-2)."""
+    """Maps keys to values by two lists, with attributes for each element type (LabelEncoder-2)."""
 
     default_float: float = -0.0
     default_int64: int = -1
@@ -87,7 +87,7 @@ class LabelEncoder2(MlOp, type="LabelEncoder", since=2, inputs=1):
         return ElementType.F32, self.keys_floats
 
     def values(self) -> tuple[ElementType, Any, Any]:
-        """Element type and elements of the values, and what stands for no key."""
+        """Element type and elements of the values, and the default for unknown keys."""
         if self.values_strings:
             return ElementType.STRING, self.values_strings, self.default_string
         if self.values_int64s:
@@ -110,7 +110,7 @@ class LabelEncoder2(MlOp, type="LabelEncoder", since=2, inputs=1):
         return kernels.features.lookup(*self.table())
 
     def table(self) -> tuple[Array, Array, Any]:
-        """Keys and values as arrays, and what stands for no key."""
+        """Keys and values as arrays, and the default for unknown keys."""
         keys, (_, values, default) = self.keys()[1], self.values()
         if isinstance(default, Tensor):
             default = default.numpy().reshape(-1)[0]
@@ -118,16 +118,16 @@ class LabelEncoder2(MlOp, type="LabelEncoder", since=2, inputs=1):
 
 
 def _flat(items: Any) -> Array:
-    """A list or a tensor of keys or values as an array."""
+    """Convert a list or a tensor of keys or values to an array."""
     return (
         items.numpy().reshape(-1) if isinstance(items, Tensor) else kernels.labels.array_of(items)
     )
 
 
 class LabelEncoder4(LabelEncoder2, type="LabelEncoder", since=4, inputs=1):
-    """As before, keys and values also as tensors of more types (LabelEncoder-4).
+    """Like LabelEncoder-2, with keys and values also as tensors of more types (LabelEncoder-4).
 
-    Of equal keys the last one counts.
+    The last of equal keys wins.
     """
 
     default_tensor: Tensor | None = None

@@ -1,6 +1,7 @@
-"""What ONNX operations meant before opset 7: broadcasting by attributes, older defaults.
+"""ONNX operations as they were before opset 7: broadcasting by attributes, older defaults.
 
-`broadcast` 1 aligns the second operand at `axis` of the first, without `axis` at its end.
+`broadcast` 1 aligns the second operand with the first at `axis`, or at the end if `axis` is
+missing.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ __all__ = [
 
 
 class Broadcasting(OnnxOp):
-    """Two operands of equal shape, or the second broadcast to the first by attributes."""
+    """Base of operations on operands of equal shape, or broadcast by the attributes."""
 
     axis: int | None = None
     broadcast: bool = False
@@ -47,7 +48,7 @@ class Broadcasting(OnnxOp):
 
     @property
     def position(self) -> int:
-        """The axis of the first operand at which the second stands; -1 for the last ones."""
+        """The axis of the first operand with which the second is aligned; -1 for the last ones."""
         return -1 if self.axis is None else self.axis
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -89,62 +90,62 @@ class Div1(Broadcasting, type="Div", since=1, inputs=2):
 
 
 class Pow1(Broadcasting, type="Pow", since=1, inputs=2):
-    """First operand to the power of the second (Pow-1)."""
+    """The first operand to the power of the second (Pow-1)."""
 
     function: ClassVar[str] = "power"
 
 
 class And1(Broadcasting, type="And", since=1, inputs=2):
-    """Both operands are true (And-1)."""
+    """True where both operands are true (And-1)."""
 
     function: ClassVar[str] = "logical_and"
     compares: ClassVar[bool] = True
 
 
 class Or1(Broadcasting, type="Or", since=1, inputs=2):
-    """An operand is true (Or-1)."""
+    """True where at least one operand is true (Or-1)."""
 
     function: ClassVar[str] = "logical_or"
     compares: ClassVar[bool] = True
 
 
 class Xor1(Broadcasting, type="Xor", since=1, inputs=2):
-    """Exactly one operand is true (Xor-1)."""
+    """True where exactly one operand is true (Xor-1)."""
 
     function: ClassVar[str] = "logical_xor"
     compares: ClassVar[bool] = True
 
 
 class Equal1(Broadcasting, type="Equal", since=1, inputs=2):
-    """The operands are equal (Equal-1)."""
+    """True where the operands are equal (Equal-1)."""
 
     function: ClassVar[str] = "equal"
     compares: ClassVar[bool] = True
 
 
 class Greater1(Broadcasting, type="Greater", since=1, inputs=2):
-    """The first operand is larger (Greater-1)."""
+    """True where the first operand is greater (Greater-1)."""
 
     function: ClassVar[str] = "greater"
     compares: ClassVar[bool] = True
 
 
 class Less1(Broadcasting, type="Less", since=1, inputs=2):
-    """The first operand is smaller (Less-1)."""
+    """True where the first operand is less (Less-1)."""
 
     function: ClassVar[str] = "less"
     compares: ClassVar[bool] = True
 
 
 class Clip1(Activation, type="Clip", since=1, inputs=1):
-    """x limited to [min, max]; an absent bound is none (Clip-1)."""
+    """x clamped to [min, max]; a missing bound means no limit (Clip-1)."""
 
     min: float | None = None
     max: float | None = None
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Both bounds, infinite where absent."""
+        """Both bounds; a missing one is infinite."""
         low = float("-inf") if self.min is None else self.min
         return low, float("inf") if self.max is None else self.max
 
@@ -163,7 +164,7 @@ class Selu1(Activation, type="Selu", since=1, inputs=1):
 
 
 class PRelu1(Activation, type="PRelu", since=1, inputs=2):
-    """x above 0, slope * x below; the slope has one element or one a channel (PRelu-1, 6)."""
+    """x above 0, slope * x below; the slope has one element or one per channel (PRelu-1, 6)."""
 
     function: ClassVar[str] = "prelu_channel"
 
@@ -177,7 +178,7 @@ class BatchNormalization1(
 ):
     """Normalisation by given statistics (BatchNormalization-1, 6).
 
-    Training is what more than one output asks for, as `is_test` 0 does.
+    More than one output, or `is_test` 0, demands training, which is refused.
     """
 
     epsilon: float = EPSILON
@@ -185,9 +186,9 @@ class BatchNormalization1(
 
 
 class Dropout1(OnnxOp, type="Dropout", since=1, inputs=1, outputs=None):
-    """The operand itself and a mask of ones, as `is_test` 1 asks for (Dropout-1, 6).
+    """The operand itself and a mask of ones, as with `is_test` 1 (Dropout-1, 6).
 
-    A model is run to infer, whatever `is_test` says.
+    irloop runs models for inference only, so `is_test` is ignored.
     """
 
     ratio: float = 0.5

@@ -1,4 +1,4 @@
-"""Linear models and support vectors (domain ai.onnx.ml)."""
+"""Linear models and support vector machines (domain ai.onnx.ml)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ SIMILARITIES = ("LINEAR", "POLY", "RBF", "SIGMOID")
 
 
 def _divided(args: Arguments, count: int, rows: int) -> None:
-    """Coefficients are one for each row and feature.
+    """Check that there is one coefficient per row and feature.
 
     Raises:
-        InferenceError: when they are another number.
+        InferenceError: when the number of coefficients differs.
     """
     dims = args.shape(0).dims
     features = dims[-1] if dims else None
@@ -35,7 +35,7 @@ def _divided(args: Arguments, count: int, rows: int) -> None:
 
 
 class LinearRegressor(MlOp, type="LinearRegressor", since=1, inputs=1):
-    """Weighted sums of features for each target, as f32 (LinearRegressor-1)."""
+    """Weighted sum of the features for each target, as f32 (LinearRegressor-1)."""
 
     coefficients: tuple[float, ...] = ()
     intercepts: tuple[float, ...] = ()
@@ -55,9 +55,10 @@ class LinearRegressor(MlOp, type="LinearRegressor", since=1, inputs=1):
 
 
 class LinearClassifier(MlOp, type="LinearClassifier", since=1, inputs=1, outputs=2):
-    """The label of the best weighted sum, and the scores as f32 (LinearClassifier-1).
+    """The label of the largest weighted sum, and the scores as f32 (LinearClassifier-1).
 
-    One row of coefficients for two labels scores the second one, which wins above zero.
+    With two labels and one row of coefficients, the score belongs to the second label, which wins
+    if it is above zero.
     """
 
     coefficients: tuple[float, ...]
@@ -77,7 +78,7 @@ class LinearClassifier(MlOp, type="LinearClassifier", since=1, inputs=1, outputs
 
     @property
     def rows(self) -> int:
-        """The number of scores: as many as there are intercepts, or else labels."""
+        """The number of scores: the number of intercepts, or without any, of labels."""
         labels = self.classlabels_ints or self.classlabels_strings
         return len(self.intercepts) or len(labels)
 
@@ -93,9 +94,9 @@ class LinearClassifier(MlOp, type="LinearClassifier", since=1, inputs=1, outputs
 
 
 class SVMRegressor(MlOp, type="SVMRegressor", since=1, inputs=1):
-    """Likeness to support vectors, weighted and summed, as f32 [N, 1] (SVMRegressor-1).
+    """Weighted sum of similarities to support vectors, as f32 [N, 1] (SVMRegressor-1).
 
-    `kernel_params` are gamma, coef0 and degree. Without support vectors it is linear.
+    `kernel_params` are gamma, coef0 and degree. Without support vectors the model is linear.
     """
 
     coefficients: tuple[float, ...] = ()
@@ -136,10 +137,11 @@ class SVMRegressor(MlOp, type="SVMRegressor", since=1, inputs=1):
 
 
 class SVMClassifier(MlOp, type="SVMClassifier", since=1, inputs=1, outputs=2):
-    """The class that wins most duels with the others, and scores as f32 (SVMClassifier-1).
+    """The class that wins most pairwise comparisons, and scores as f32 (SVMClassifier-1).
 
-    Scores are those of the duels [N, pairs], of two classes (-s, s); with prob_a and prob_b they
-    are probabilities [N, classes]. Without support vectors each class has a linear model.
+    The scores are those of the comparisons [N, pairs], or (-s, s) for two classes; with prob_a and
+    prob_b they are probabilities [N, classes]. Without support vectors each class has a linear
+    model.
     """
 
     classlabels_ints: tuple[int, ...] = ()
@@ -156,7 +158,7 @@ class SVMClassifier(MlOp, type="SVMClassifier", since=1, inputs=1, outputs=2):
 
     @property
     def labels(self) -> tuple[int, ...] | tuple[str, ...]:
-        """The classes."""
+        """The class labels."""
         return self.classlabels_ints or self.classlabels_strings
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -182,10 +184,11 @@ class SVMClassifier(MlOp, type="SVMClassifier", since=1, inputs=1, outputs=2):
         return [label, scores][: args.n_outputs]
 
     def _check_duels(self, args: Arguments, pairs: int) -> None:
-        """The attributes of duels fit each other.
+        """Check that the attributes of the pairwise comparisons match.
 
         Raises:
-            InferenceError: when there are not as many numbers as classes, vectors or pairs need.
+            InferenceError: when a list does not have the length that classes, vectors or pairs
+                demand.
         """
         classes, vectors = len(self.labels), sum(self.vectors_per_class)
         if len(self.vectors_per_class) != classes or min(self.vectors_per_class) < 0:
@@ -201,7 +204,7 @@ class SVMClassifier(MlOp, type="SVMClassifier", since=1, inputs=1, outputs=2):
                 raise args.error(f"{name} is not of each two classes", str(pairs), str(count))
 
     def duels(self) -> Duels:
-        """The kernel's view of what is compared."""
+        """The pairwise comparisons in the form that the kernel takes."""
         support = kernels.support_vectors
         weights = support.duel_weights(self.coefficients, self.vectors_per_class)
         shares = (self.prob_a, self.prob_b) if self.prob_a else None

@@ -1,4 +1,4 @@
-"""Losses of ONNX: scores [N, C, d1, ...] and classes [N, d1, ...]."""
+"""Losses in ONNX: scores [N, C, d1, ...] and classes [N, d1, ...]."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ __all__ = ["Loss", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"]
 
 
 class Loss(OnnxOp):
-    """One loss a class, their sum, or their mean by weight; `ignore_index` counts nothing."""
+    """Base: one loss per class, their sum or weighted mean; the class `ignore_index` does not
+    count.
+    """
 
     ignore_index: int | None = None
     reduction: str = "mean"
@@ -42,7 +44,7 @@ class Loss(OnnxOp):
 class NegativeLogLikelihoodLoss(
     Loss, type="NegativeLogLikelihoodLoss", since=12, inputs=(2, 3), outputs=1
 ):
-    """Minus the log-probability of each class (NegativeLogLikelihoodLoss-12, 13, 22)."""
+    """Negative log-likelihood of each class (NegativeLogLikelihoodLoss-12, 13, 22)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return self._types(args)[:1]
@@ -54,7 +56,7 @@ class NegativeLogLikelihoodLoss(
 class SoftmaxCrossEntropyLoss(
     Loss, type="SoftmaxCrossEntropyLoss", since=12, inputs=(2, 3), outputs=None
 ):
-    """The same of log softmax, which is a second output (SoftmaxCrossEntropyLoss-12, 13)."""
+    """Negative log-likelihood of log softmax, output 1 (SoftmaxCrossEntropyLoss-12, 13)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return self._types(args)[: args.n_outputs]

@@ -1,4 +1,4 @@
-"""Matrix products of ONNX."""
+"""Matrix products in ONNX."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Det", "Einsum", "Gemm", "Gemm1", "MatMul"]
 
 
 class MatMul(OnnxOp, type="MatMul", since=1, inputs=2):
-    """Matrix product as numpy.matmul (MatMul-1, 9, 13)."""
+    """Matrix product as in numpy.matmul (MatMul-1, 9, 13)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(inference.same_element(args), product_shape(args))]
@@ -32,7 +32,7 @@ class MatMul(OnnxOp, type="MatMul", since=1, inputs=2):
 
 
 class _Gemm(OnnxOp):
-    """``alpha * A' @ B' + beta * C`` of matrices; A', B' transposed where asked."""
+    """``alpha * A' @ B' + beta * C`` of matrices; A' and B' may be transposed."""
 
     alpha: float = 1.0
     beta: float = 1.0
@@ -68,17 +68,17 @@ class _Gemm(OnnxOp):
 
 
 class Gemm1(_Gemm, type="Gemm", since=1, inputs=3):
-    """Gemm-1, 6: C is required and `broadcast` allows it to be smaller than the product."""
+    """Gemm-1, 6: C is required; `broadcast` allows it to be smaller than the product."""
 
     broadcast: int = 0
 
 
 class Gemm(_Gemm, type="Gemm", since=7, inputs=(2, 3)):
-    """Gemm-7, 9, 11, 13: C is broadcast as in NumPy and optional since 11."""
+    """Gemm-7, 9, 11, 13: C broadcasts as in NumPy and is optional since opset 11."""
 
 
 class Einsum(OnnxOp, type="Einsum", since=12, inputs=(1, None)):
-    """The sum of products that `equation` describes (Einsum-12, 28)."""
+    """The sum of products described by `equation` (Einsum-12, 28)."""
 
     equation: str
 

@@ -1,4 +1,4 @@
-"""Non-maximum suppression of ONNX."""
+"""Non-maximum suppression in ONNX."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ __all__ = ["NonMaxSuppression"]
 class NonMaxSuppression(OnnxOp, type="NonMaxSuppression", since=10, inputs=(2, 5)):
     """Boxes that do not overlap better ones by more than a threshold (NonMaxSuppression-10, 11).
 
-    Boxes [B,N,4], scores [B,C,N], limit for a class, overlap and score thresholds; gives rows
-    (item, class, box) by item, class and score. With `center_point_box` a box is (x, y, w, h).
+    Inputs: boxes [B,N,4], scores [B,C,N], limit per class, overlap and score thresholds. The output
+    is rows (item, class, box), sorted by item, class and score. With `center_point_box` a box is
+    (x, y, w, h).
     """
 
     center_point_box: int = 0

@@ -1,4 +1,4 @@
-"""Normalisations and dropout of ONNX."""
+"""Normalisation and dropout in ONNX."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EPSILON = 9.999999747378752e-06
 
 
 def _channel_parameters(args: Arguments, *positions: int) -> ValueType:
-    """The type of input 0, whose axis 1 each vector at `positions` has to fit."""
+    """The type of input 0; each vector at `positions` must have the length of its axis 1."""
     inference.floating(args, 0)
     shape = args.shape(0)
     if shape.rank is None:
@@ -49,8 +49,8 @@ def _channel_parameters(args: Arguments, *positions: int) -> ValueType:
 class BatchNormalization7(OnnxOp, type="BatchNormalization", since=7, inputs=5, outputs=None):
     """Normalisation by given statistics (BatchNormalization-7).
 
-    With `spatial` 0 the parameters are one for each element of a batch item. Training is what
-    more than one output asks for.
+    With `spatial` 0 there is one parameter per element of a batch item. More than one output
+    selects training, which uses the statistics of the batch.
     """
 
     epsilon: float = EPSILON
@@ -69,9 +69,9 @@ class BatchNormalization7(OnnxOp, type="BatchNormalization", since=7, inputs=5, 
 
 
 class BatchNormalization9(OnnxOp, type="BatchNormalization", since=9, inputs=5, outputs=None):
-    """Normalisation by given statistics for each channel (BatchNormalization-9).
+    """Normalisation by given statistics per channel (BatchNormalization-9).
 
-    Training is what more than one output asks for.
+    More than one output selects training, which uses the statistics of the batch.
     """
 
     epsilon: float = EPSILON
@@ -111,7 +111,7 @@ class BatchNormalization14(OnnxOp, type="BatchNormalization", since=14, inputs=5
 
 
 class InstanceNormalization(OnnxOp, type="InstanceNormalization", since=1, inputs=3):
-    """Each channel of each batch item normalised (InstanceNormalization-1, 6, 22)."""
+    """Normalises each channel of each batch item (InstanceNormalization-1, 6, 22)."""
 
     epsilon: float = EPSILON
 
@@ -124,7 +124,7 @@ class InstanceNormalization(OnnxOp, type="InstanceNormalization", since=1, input
 
 
 class GroupNormalization18(OnnxOp, type="GroupNormalization", since=18, inputs=3):
-    """Groups of channels normalised; scale and bias for each group (GroupNormalization-18)."""
+    """Normalises groups of channels; scale and bias per group (GroupNormalization-18)."""
 
     num_groups: int
     epsilon: float = EPSILON
@@ -139,7 +139,7 @@ class GroupNormalization18(OnnxOp, type="GroupNormalization", since=18, inputs=3
 
 
 class GroupNormalization21(OnnxOp, type="GroupNormalization", since=21, inputs=3):
-    """Groups of channels normalised; scale and bias for each channel (GroupNormalization-21)."""
+    """Normalises groups of channels; scale and bias per channel (GroupNormalization-21)."""
 
     num_groups: int
     epsilon: float = EPSILON
@@ -161,9 +161,9 @@ def _check_groups(args: Arguments, groups: int) -> None:
 
 
 class LayerNormalization(OnnxOp, type="LayerNormalization", since=17, inputs=(2, 3), outputs=None):
-    """Normalisation over the dimensions from `axis` on (LayerNormalization-17).
+    """Normalises over the dimensions from `axis` on (LayerNormalization-17).
 
-    Optional outputs 1 and 2 are mean and inverse deviation in the type of `stash_type`.
+    The optional outputs 1 and 2 are mean and inverse deviation in the type `stash_type`.
     """
 
     axis: int = -1
@@ -242,7 +242,7 @@ class MeanVarianceNormalization(OnnxOp, type="MeanVarianceNormalization", since=
 class LRN(OnnxOp, type="LRN", since=1, inputs=1):
     """x / (bias + alpha / size * sum of squares in a window of channels)^beta (LRN-1, 13).
 
-    The window reaches (size - 1) // 2 channels down and ceil((size - 1) / 2) up.
+    The window reaches (size - 1) // 2 channels down and ceil((size - 1) / 2) channels up.
     """
 
     size: int
@@ -259,7 +259,7 @@ class LRN(OnnxOp, type="LRN", since=1, inputs=1):
 
 
 class Dropout7(OnnxOp, type="Dropout", since=7, inputs=1, outputs=None):
-    """The operand itself; output 1 is the mask, ones of the type of the data (Dropout-7)."""
+    """The operand itself; output 1 is a mask of ones in the type of the data (Dropout-7)."""
 
     ratio: float = 0.5
 
@@ -272,7 +272,7 @@ class Dropout7(OnnxOp, type="Dropout", since=7, inputs=1, outputs=None):
 
 
 class Dropout10(OnnxOp, type="Dropout", since=10, inputs=1, outputs=None):
-    """The operand itself; output 1 is the mask, all true (Dropout-10)."""
+    """The operand itself; output 1 is a mask that is true everywhere (Dropout-10)."""
 
     ratio: float = 0.5
 
@@ -286,9 +286,9 @@ class Dropout10(OnnxOp, type="Dropout", since=10, inputs=1, outputs=None):
 
 
 class Dropout12(OnnxOp, type="Dropout", since=12, inputs=(1, 3), outputs=None):
-    """Elements zeroed at random while training (input 2), else the operand (Dropout-12, 13, 22).
+    """In training (input 2) zeroes random elements, else returns the operand (Dropout-12, 13, 22).
 
-    Input 1 is the ratio (0.5 when omitted); output 1 is the mask.
+    Input 1 is the ratio (0.5 if missing); output 1 is the mask.
     """
 
     pure: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""Padding of ONNX."""
+"""Padding in ONNX."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _all_axes(args: Arguments) -> tuple[int, ...] | None:
 
 
 class _FixedPad(OnnxOp):
-    """Padding by attributes."""
+    """Base of versions with the padding in attributes."""
 
     def padded(self, args: Arguments, numbers: tuple[int, ...], mode: str) -> list[ValueType]:
         """The type of the result."""
@@ -38,7 +38,7 @@ class _FixedPad(OnnxOp):
 
 
 class Pad1(_FixedPad, type="Pad", since=1, inputs=1):
-    """Elements added at both ends of each axis (Pad-1)."""
+    """Adds elements at both ends of each axis (Pad-1)."""
 
     expands = True
 
@@ -54,9 +54,9 @@ class Pad1(_FixedPad, type="Pad", since=1, inputs=1):
 
 
 class Pad2(_FixedPad, type="Pad", since=2, inputs=1):
-    """Elements added (or cut off) at both ends of each axis (Pad-2).
+    """Adds elements at both ends of each axis, or crops where the numbers are negative (Pad-2).
 
-    `pads` holds all begins and then all ends; `mode` is constant, reflect or edge.
+    `pads` lists all begins, then all ends; `mode` is constant, reflect or edge.
     """
 
     expands = True
@@ -87,7 +87,7 @@ def _by_input(args: Arguments, axes: tuple[int, ...] | None) -> list[ValueType]:
 
 
 class Pad11(OnnxOp, type="Pad", since=11, inputs=(2, 3)):
-    """As Pad-2, with the numbers and the value as inputs (Pad-11, 13)."""
+    """Like Pad-2, with the pads and the value as inputs (Pad-11, 13)."""
 
     expands = True
 
@@ -102,7 +102,7 @@ class Pad11(OnnxOp, type="Pad", since=11, inputs=(2, 3)):
 
 
 class Pad18(OnnxOp, type="Pad", since=18, inputs=(2, 4)):
-    """As Pad-11; input 3 may name the axes (Pad-18)."""
+    """Like Pad-11; input 3 may list the axes (Pad-18)."""
 
     expands = True
 
@@ -117,7 +117,7 @@ class Pad18(OnnxOp, type="Pad", since=18, inputs=(2, 4)):
 
 
 class Pad19(OnnxOp, type="Pad", since=19, inputs=(2, 4)):
-    """As Pad-18, with the mode wrap (Pad-19, 21, 23, 24, 25)."""
+    """Like Pad-18, with the additional mode wrap (Pad-19, 21, 23, 24, 25)."""
 
     expands = True
 
@@ -132,7 +132,7 @@ class Pad19(OnnxOp, type="Pad", since=19, inputs=(2, 4)):
 
 
 class CenterCropPad(OnnxOp, type="CenterCropPad", since=18, inputs=2):
-    """Cropped or padded with zeros around the centre to the sizes of input 1 (CenterCropPad-18)."""
+    """Crops or zero-pads around the centre to the sizes in input 1 (CenterCropPad-18)."""
 
     expands = True
 

@@ -1,4 +1,4 @@
-"""Poolings of ONNX: data [N, C, spatial...]."""
+"""Pooling in ONNX: data [N, C, spatial...]."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class _Pool(OnnxOp):
-    """The attributes that all poolings share."""
+    """Attributes shared by all pooling operations."""
 
     kernel_shape: tuple[int, ...]
     auto_pad: str = "NOTSET"
@@ -44,10 +44,10 @@ class _Pool(OnnxOp):
         return "floor"
 
     def window(self) -> Window:
-        """Where the windows stand.
+        """The positions of the windows.
 
         Raises:
-            ValueError: when the attributes do not fit each other.
+            ValueError: when the attributes contradict each other.
         """
         begin, end = halves(self.pads)
         return Window.of(
@@ -75,7 +75,7 @@ class _Pool(OnnxOp):
 
 
 class AveragePool1(_Pool, type="AveragePool", since=1, inputs=1):
-    """Mean of each window without its padding (AveragePool-1)."""
+    """Mean of each window without padding (AveragePool-1)."""
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.pooling.average(self.window(), include_pad=False, clip_end=True)
@@ -84,7 +84,7 @@ class AveragePool1(_Pool, type="AveragePool", since=1, inputs=1):
 class AveragePool(_Pool, type="AveragePool", since=7, inputs=1):
     """Mean of each window (AveragePool-7, 10, 11, 19, 22).
 
-    Windows that start in the end padding are dropped; `count_include_pad` counts padding, but
+    Windows that start in the end padding are dropped; `count_include_pad` includes the padding, but
     nothing beyond it.
     """
 
@@ -114,7 +114,7 @@ class MaxPool1(_Pool, type="MaxPool", since=1, inputs=1):
 class MaxPool(_Pool, type="MaxPool", since=8, inputs=1, outputs=None):
     """Maximum of each window and its flat index in the data (MaxPool-8, 10, 11, 12, 22).
 
-    With `storage_order` 1 the index counts the first spatial axis fastest.
+    With `storage_order` 1 the first spatial axis varies fastest in the index.
     """
 
     ceil_mode: int = 0
@@ -178,7 +178,7 @@ class LpPool(LpPool2, type="LpPool", since=18, inputs=1):
 
 
 class _Global(OnnxOp):
-    """One window that covers all spatial axes."""
+    """Base of versions with one window that covers all spatial axes."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         shape = args.shape(0)
@@ -221,9 +221,10 @@ class GlobalLpPool(_Global, type="GlobalLpPool", since=2, inputs=1):
 
 
 class MaxUnpool(OnnxOp, type="MaxUnpool", since=9, inputs=(2, 3)):
-    """Puts elements back where a MaxPool found them, zeros elsewhere (MaxUnpool-9, 11, 22).
+    """Writes elements back to where MaxPool found them, zeros elsewhere (MaxUnpool-9, 11, 22).
 
-    Indices count in the shape that the attributes give; input 2 then pads it at the ends.
+    The indices refer to the shape that the attributes imply; input 2 may extend that shape at the
+    ends.
     """
 
     kernel_shape: tuple[int, ...]
@@ -231,7 +232,7 @@ class MaxUnpool(OnnxOp, type="MaxUnpool", since=9, inputs=(2, 3)):
     strides: tuple[int, ...] = ()
 
     def inner_shape(self, shape: Sequence[int]) -> list[int]:
-        """The shape that the indices count in."""
+        """The shape that the indices refer to."""
         rank = len(self.kernel_shape)
         strides = self.strides or (1,) * rank
         begin, end = halves(self.pads or (0,) * (2 * rank))

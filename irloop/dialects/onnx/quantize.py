@@ -1,4 +1,4 @@
-"""Quantisation of ONNX: linear, for a tensor, along an axis or in blocks."""
+"""Linear quantisation in ONNX: per tensor, per axis or in blocks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def _check_parameters(args: Arguments, axis: int, block: int) -> None:
-    """Scale and zero point (inputs 1, 2) have to fit the data along the axis."""
+    """Check that scale and zero point (inputs 1 and 2) match the data along the axis."""
     if args.has(2) and args.shape(2).refine(args.shape(1)) is None:
         expected, found = str(args.shape(1)), str(args.shape(2))
         if {args.shape(1).count(), args.shape(2).count()} - {1, None}:
@@ -44,7 +44,7 @@ def _check_parameters(args: Arguments, axis: int, block: int) -> None:
 
 
 class QuantizeLinear10(OnnxOp, type="QuantizeLinear", since=10, inputs=(2, 3)):
-    """round(x / scale) + zero point with one scale; u8 without zero point (QuantizeLinear-10)."""
+    """round(x / scale) + zero point with one scale; u8 without a zero point (QuantizeLinear-10)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         element = args.element(2) if args.has(2) else ElementType.U8
@@ -57,9 +57,9 @@ class QuantizeLinear10(OnnxOp, type="QuantizeLinear", since=10, inputs=(2, 3)):
 class QuantizeLinear13(OnnxOp, type="QuantizeLinear", since=13, inputs=(2, 3)):
     """round(x / scale) + zero point, saturated (QuantizeLinear-13, 19, 21, 23, 24, 25, 28).
 
-    A vector of scales belongs to `axis`; with `block_size` (since 21) a scale belongs to so
-    many elements along it. The result has the type of the zero point, else `output_dtype`,
-    else u8. `saturate` (since 19) is for 8-bit floats; `precision` (since 23) is the type of
+    A vector of scales runs along `axis`; with `block_size` (since opset 21) each scale applies to
+    that many elements. The result has the type of the zero point, else `output_dtype`, else u8.
+    `saturate` (since opset 19) applies to 8-bit floats; `precision` (since opset 23) is the type of
     the division.
     """
 
@@ -104,7 +104,8 @@ class DequantizeLinear10(OnnxOp, type="DequantizeLinear", since=10, inputs=(2, 3
 class DequantizeLinear13(OnnxOp, type="DequantizeLinear", since=13, inputs=(2, 3)):
     """(x - zero point) * scale (DequantizeLinear-13, 19, 21, 23, 24, 25, 28).
 
-    As QuantizeLinear-13; the result has the type of the scale, or `output_dtype` (since 23).
+    Scales are as in QuantizeLinear-13; the result has the type of the scale, or `output_dtype`
+    (since opset 23).
     """
 
     axis: int = 1
@@ -123,7 +124,7 @@ class DequantizeLinear13(OnnxOp, type="DequantizeLinear", since=13, inputs=(2, 3
 
 
 class DynamicQuantizeLinear(OnnxOp, type="DynamicQuantizeLinear", since=11, inputs=1, outputs=3):
-    """x as u8, with the scale and zero point of its range (DynamicQuantizeLinear-11)."""
+    """x as u8, with scale and zero point computed from its range (DynamicQuantizeLinear-11)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
@@ -155,7 +156,7 @@ def _product(args: Arguments, left: Shape, right: Shape) -> Shape:
 
 
 class MatMulInteger(OnnxOp, type="MatMulInteger", since=10, inputs=(2, 4)):
-    """Matrix product of 8-bit integers less their zero points, in i32 (MatMulInteger-10)."""
+    """Matrix product of 8-bit integers minus their zero points, in i32 (MatMulInteger-10)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(ElementType.I32, _product(args, args.shape(0), args.shape(1)))]
@@ -165,10 +166,10 @@ class MatMulInteger(OnnxOp, type="MatMulInteger", since=10, inputs=(2, 4)):
 
 
 class QLinearMatMul(OnnxOp, type="QLinearMatMul", since=10, inputs=8):
-    """Matrix product of quantised operands, quantised anew (QLinearMatMul-10, 21).
+    """Matrix product of quantised operands, requantised (QLinearMatMul-10, 21).
 
-    Inputs are a, its scale and zero point, b, its scale and zero point, the scale and zero
-    point of the result.
+    Inputs: a, its scale and zero point, b, its scale and zero point, the scale and zero point of
+    the result.
     """
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -179,7 +180,7 @@ class QLinearMatMul(OnnxOp, type="QLinearMatMul", since=10, inputs=8):
 
 
 class ConvInteger(Windowed, type="ConvInteger", since=10, inputs=(2, 4)):
-    """Convolution of 8-bit integers less their zero points, in i32 (ConvInteger-10)."""
+    """Convolution of 8-bit integers minus their zero points, in i32 (ConvInteger-10)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(ElementType.I32, self._convolved(args))]
@@ -190,10 +191,10 @@ class ConvInteger(Windowed, type="ConvInteger", since=10, inputs=(2, 4)):
 
 
 class QLinearConv(Windowed, type="QLinearConv", since=10, inputs=(8, 9)):
-    """Convolution of quantised data and filters, quantised anew (QLinearConv-10).
+    """Convolution of quantised data and filters, requantised (QLinearConv-10).
 
-    Inputs are x, its scale and zero point, w, its scale and zero point, the scale and zero
-    point of the result, and an optional bias in i32.
+    Inputs: x, its scale and zero point, w, its scale and zero point, the scale and zero point of
+    the result, and an optional bias in i32.
     """
 
     def infer(self, args: Arguments) -> list[ValueType]:

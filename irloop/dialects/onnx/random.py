@@ -1,4 +1,4 @@
-"""Random numbers of ONNX, whose generator the specification leaves open."""
+"""Random numbers in ONNX; the specification does not define the generator."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = [
 
 
 class _Random(OnnxOp):
-    """Numbers that are no function of the inputs."""
+    """Base of random operations, whose output is not a function of the inputs."""
 
     pure: ClassVar[bool] = False
 
 
 class RandomNormal(_Random, type="RandomNormal", since=1, inputs=0):
-    """Normal numbers in a fixed shape (RandomNormal-1, 22)."""
+    """Normally distributed numbers in a fixed shape (RandomNormal-1, 22)."""
 
     shape: tuple[int, ...]
     dtype: ElementType = ElementType.F32
@@ -44,7 +44,7 @@ class RandomNormal(_Random, type="RandomNormal", since=1, inputs=0):
 
 
 class RandomUniform(_Random, type="RandomUniform", since=1, inputs=0):
-    """Numbers between two bounds in a fixed shape (RandomUniform-1, 22)."""
+    """Uniformly distributed numbers in a fixed shape (RandomUniform-1, 22)."""
 
     expands = True
 
@@ -63,7 +63,7 @@ class RandomUniform(_Random, type="RandomUniform", since=1, inputs=0):
 
 
 class _Like(_Random):
-    """Numbers in the shape of the input, in its type where `dtype` is absent."""
+    """Base of versions that take the shape from the input, and its type if `dtype` is missing."""
 
     dtype: ElementType | None = None
 
@@ -73,7 +73,7 @@ class _Like(_Random):
 
 
 class RandomNormalLike(_Like, type="RandomNormalLike", since=1, inputs=1):
-    """Normal numbers in the shape of the input (RandomNormalLike-1, 22)."""
+    """Normally distributed numbers in the shape of the input (RandomNormalLike-1, 22)."""
 
     mean: float = 0.0
     scale: float = 1.0
@@ -85,7 +85,7 @@ class RandomNormalLike(_Like, type="RandomNormalLike", since=1, inputs=1):
 
 
 class RandomUniformLike(_Like, type="RandomUniformLike", since=1, inputs=1):
-    """Numbers between two bounds in the shape of the input (RandomUniformLike-1, 22)."""
+    """Uniformly distributed numbers in the shape of the input (RandomUniformLike-1, 22)."""
 
     high: float = 1.0
     low: float = 0.0
@@ -97,7 +97,7 @@ class RandomUniformLike(_Like, type="RandomUniformLike", since=1, inputs=1):
 
 
 class Bernoulli(_Like, type="Bernoulli", since=15, inputs=1):
-    """1 with the probability that the input holds, else 0 (Bernoulli-15, 22)."""
+    """1 with the probability given by the input, else 0 (Bernoulli-15, 22)."""
 
     expands = True
 
@@ -109,7 +109,7 @@ class Bernoulli(_Like, type="Bernoulli", since=15, inputs=1):
 
 
 class Multinomial(_Random, type="Multinomial", since=7, inputs=1):
-    """Classes drawn by log-probabilities: [batch, classes] -> [batch, samples] (7, 22)."""
+    """Classes sampled by log-probabilities: [batch, classes] -> [batch, samples] (7, 22)."""
 
     dtype: ElementType = ElementType.I32
     sample_size: int = 1

@@ -15,7 +15,11 @@ __all__ = ["Col2Im", "DepthToSpace", "DepthToSpace11", "SpaceToDepth", "SpaceToD
 
 
 class DepthToSpace(OnnxOp, type="DepthToSpace", since=1, inputs=1):
-    """Channels spread over blocks of space, the block being the slower part (DepthToSpace-1)."""
+    """Moves channels into blocks of space (DepthToSpace-1).
+
+    In the channel index, the position within the block varies more slowly than the channel of the
+    result.
+    """
 
     blocksize: int
 
@@ -27,7 +31,7 @@ class DepthToSpace(OnnxOp, type="DepthToSpace", since=1, inputs=1):
 
 
 class DepthToSpace11(OnnxOp, type="DepthToSpace", since=11, inputs=1):
-    """As DepthToSpace-1; in `mode` CRD the channel is the slower part (11, 13, 28)."""
+    """Like DepthToSpace-1; in `mode` CRD the result's channel varies more slowly (11, 13, 28)."""
 
     blocksize: int
     mode: Literal["DCR", "CRD"] = "DCR"
@@ -40,7 +44,11 @@ class DepthToSpace11(OnnxOp, type="DepthToSpace", since=11, inputs=1):
 
 
 class SpaceToDepth(OnnxOp, type="SpaceToDepth", since=1, inputs=1):
-    """Blocks of space put into channels, the block being the slower part (SpaceToDepth-1, 13)."""
+    """Moves blocks of space into channels (SpaceToDepth-1, 13).
+
+    In the channel index of the result, the position within the block varies more slowly than the
+    original channel.
+    """
 
     blocksize: int
 
@@ -52,7 +60,7 @@ class SpaceToDepth(OnnxOp, type="SpaceToDepth", since=1, inputs=1):
 
 
 class SpaceToDepth28(OnnxOp, type="SpaceToDepth", since=28, inputs=1):
-    """As SpaceToDepth-1; in `mode` CRD the channel is the slower part (SpaceToDepth-28)."""
+    """Like SpaceToDepth-1; in `mode` CRD the original channel varies more slowly (28)."""
 
     blocksize: int
     mode: Literal["DCR", "CRD"] = "DCR"
@@ -65,7 +73,7 @@ class SpaceToDepth28(OnnxOp, type="SpaceToDepth", since=28, inputs=1):
 
 
 class Col2Im(OnnxOp, type="Col2Im", since=18, inputs=3):
-    """Columns of blocks added up to an image: [n, c block, l] -> [n, c, *image] (Col2Im-18).
+    """Adds columns of blocks up to an image: [n, c block, l] -> [n, c, *image] (Col2Im-18).
 
     Inputs: columns, size of the image, size of a block.
     """

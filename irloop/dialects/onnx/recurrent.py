@@ -1,9 +1,9 @@
-"""LSTM, GRU and RNN of ONNX.
+"""LSTM, GRU and RNN in ONNX.
 
-Shapes: T steps, B items, I inputs, S state elements, D directions. Inputs are X [T,B,I],
-W [D,G*S,I], R [D,G*S,S], B [D,2*G*S] (of the input, then of the recurrence), sequence_lens [B],
-initial states [D,B,S]; outputs Y [T,D,B,S] and the last states [D,B,S]. Gates stand in the
-order i o f c (LSTM) and z r h (GRU). With `layout` 1 the batch stands first everywhere.
+Shapes: T steps, B items, I inputs, S state elements, D directions. Inputs are X [T,B,I], W
+[D,G*S,I], R [D,G*S,S], B [D,2*G*S] (for the input, then for the recurrence), sequence_lens [B],
+initial states [D,B,S]; outputs are Y [T,D,B,S] and the last states [D,B,S]. The gate order is i o f
+c (LSTM) and z r h (GRU). With `layout` 1 the batch axis comes first in X, Y and the states.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ __all__ = ["GRU", "GRU1", "LSTM", "LSTM1", "RNN", "RNN1", "Recurrent"]
 class Recurrent(OnnxOp):
     """Attributes of all recurrent operations.
 
-    `activation_alpha` and `activation_beta` are used up in order by the activations that take
-    a parameter. `clip` bounds what enters an activation.
+    Only activations that take a parameter consume an entry of `activation_alpha` and
+    `activation_beta`, in order. `clip` bounds the input of an activation.
     """
 
     DEFAULTS: ClassVar[tuple[str, ...]] = ()
@@ -46,7 +46,7 @@ class Recurrent(OnnxOp):
         """The activations of each direction with their parameters.
 
         Raises:
-            ValueError: for a name that is no activation, or a wrong number of them.
+            ValueError: for an unknown activation, or a wrong number of them.
         """
         single = len(self.DEFAULTS)
         count = 2 if self.direction.lower() == "bidirectional" else 1
@@ -59,11 +59,11 @@ class Recurrent(OnnxOp):
         return [found[at * single : (at + 1) * single] for at in range(count)]
 
     def batch_first(self) -> bool:
-        """True when the batch stands before time and direction."""
+        """True when the batch axis comes before time and direction."""
         return False
 
     def cells(self) -> list[Cell]:
-        """The kernel's view of one step, for each direction."""
+        """One step for each direction, in the form that the kernel takes."""
         raise NotImplementedError(self.label)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -119,7 +119,7 @@ class _Lstm(Recurrent):
 
 
 class LSTM1(_Lstm, type="LSTM", since=1, inputs=(3, 8), outputs=None):
-    """LSTM-1: as LSTM-7; `output_sequence` 0 only says that Y may be left out."""
+    """LSTM-1: like LSTM-7; `output_sequence` 0 only means that Y may be omitted."""
 
     output_sequence: int = 0
 
@@ -127,7 +127,7 @@ class LSTM1(_Lstm, type="LSTM", since=1, inputs=(3, 8), outputs=None):
 class LSTM(_Lstm, type="LSTM", since=7, inputs=(3, 8), outputs=None):
     """LSTM-7, 14, 22; input 6 is initial_c, input 7 peepholes [D,3S] (input, output, forget).
 
-    `input_forget` makes the forget gate one less the input gate.
+    With `input_forget` the forget gate is 1 - the input gate.
     """
 
     layout: int = 0
@@ -150,7 +150,7 @@ class _Gru(Recurrent):
 
 
 class GRU1(_Gru, type="GRU", since=1, inputs=(3, 6), outputs=None):
-    """GRU-1, 3: as GRU-7; `output_sequence` 0 only says that Y may be left out."""
+    """GRU-1, 3: like GRU-7; `output_sequence` 0 only means that Y may be omitted."""
 
     output_sequence: int = 0
 
@@ -172,13 +172,13 @@ class _Rnn(Recurrent):
 
 
 class RNN1(_Rnn, type="RNN", since=1, inputs=(3, 6), outputs=None):
-    """RNN-1: as RNN-7; `output_sequence` 0 only says that Y may be left out."""
+    """RNN-1: like RNN-7; `output_sequence` 0 only means that Y may be omitted."""
 
     output_sequence: int = 0
 
 
 class RNN(_Rnn, type="RNN", since=7, inputs=(3, 6), outputs=None):
-    """RNN-7, 14, 22."""
+    """A plain RNN (RNN-7, 14, 22)."""
 
     layout: int = 0
 

@@ -1,4 +1,4 @@
-"""Reductions of ONNX: axes are an attribute before opset 18 (13 for ReduceSum), then an input."""
+"""Reductions in ONNX: axes are an attribute before opset 18 (13 for ReduceSum), then an input."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ __all__ = [
 
 
 class Reduction(OnnxOp):
-    """A reduction of data of any type; `function` names the core, reduced dimensions stay as 1."""
+    """Base: a reduction of data of any type; `function` is the kernel."""
 
     function: ClassVar[str] = ""
-    #: ReduceMax and ReduceMin, since opset 20; older files that have them mean the same.
+    #: ReduceMax and ReduceMin since opset 20; older files that use booleans mean the same.
     takes_booleans: ClassVar[bool] = False
 
     def _infer(self, args: Arguments, axes: tuple[int, ...] | None, keep: bool) -> list[ValueType]:
         if not self.takes_booleans:
             inference.numeric(args, 0)
-        # ONNX lists no axis twice, so the number of computed axes tells the rank.
+        # ONNX lists no axis twice, so the number of computed axes determines the rank.
         count = args.shape(1).count() if args.has(1) else None
         shape = inference.reduced(args, args.shape(0), axes, keep=keep, count=count)
         return [TensorType(args.element(0), shape)]
@@ -60,13 +60,13 @@ def _all_axes(args: Arguments) -> tuple[int, ...] | None:
 
 
 class ByAttribute(Reduction):
-    """A reduction over the axes of an attribute; all of them when it is absent."""
+    """Base of reductions over the axes in an attribute; all axes if it is missing."""
 
     axes: tuple[int, ...] | None = None
     keepdims: bool = True
 
     def known_axes(self, args: Arguments) -> tuple[int, ...] | None:
-        """The axes that are reduced, or None while the rank is not known."""
+        """The reduced axes, or None while the rank is unknown."""
         return self.axes or _all_axes(args)
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -78,16 +78,16 @@ class ByAttribute(Reduction):
 
 
 class ByInput(Reduction):
-    """A reduction over the axes of input 1.
+    """Base of reductions over the axes in input 1.
 
-    Absent or empty axes are all axes, or none with `noop_with_empty_axes`.
+    If the axes are missing or empty, all axes are reduced, or none with `noop_with_empty_axes`.
     """
 
     keepdims: bool = True
     noop_with_empty_axes: bool = False
 
     def known_axes(self, args: Arguments) -> tuple[int, ...] | None:
-        """The axes that are reduced, or None where they are not known."""
+        """The reduced axes, or None where they are unknown."""
         axes = args.ints(1) if args.has(1) and args.shape(1).count() != 0 else ()
         if axes == ():
             return () if self.noop_with_empty_axes else _all_axes(args)
@@ -118,13 +118,13 @@ class ReduceSum13(ByInput, type="ReduceSum", since=13, inputs=(1, 2)):
 
 
 class ReduceMean1(ByAttribute, type="ReduceMean", since=1, inputs=1):
-    """The mean; of integers truncated toward zero (ReduceMean-1, 11, 13)."""
+    """The mean; for integers truncated toward zero (ReduceMean-1, 11, 13)."""
 
     function: ClassVar[str] = "mean"
 
 
 class ReduceMean18(ByInput, type="ReduceMean", since=18, inputs=(1, 2)):
-    """The mean; of integers truncated toward zero (ReduceMean-18)."""
+    """The mean; for integers truncated toward zero (ReduceMean-18)."""
 
     function: ClassVar[str] = "mean"
 

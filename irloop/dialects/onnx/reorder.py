@@ -1,4 +1,4 @@
-"""ONNX operations that reverse sequences and keep triangles."""
+"""ONNX operations that reverse sequences or keep triangles."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["ReverseSequence", "Trilu"]
 
 
 class ReverseSequence(OnnxOp, type="ReverseSequence", since=10, inputs=2):
-    """The first elements along `time_axis` reversed (ReverseSequence-10, 28).
+    """Reverses the first elements along `time_axis` (ReverseSequence-10, 28).
 
-    Input 1 says for each batch item how many. The axes are 0 and 1, in either order.
+    Input 1 holds their number for each batch item. The axes are 0 and 1, in either order.
     """
 
     batch_axis: int = 1
@@ -32,7 +32,7 @@ class ReverseSequence(OnnxOp, type="ReverseSequence", since=10, inputs=2):
 
 
 class Trilu(OnnxOp, type="Trilu", since=14, inputs=(1, 2)):
-    """The upper or lower triangles of matrices; input 1 moves the diagonal (Trilu-14)."""
+    """The upper or lower triangles of matrices; input 1 shifts the diagonal (Trilu-14)."""
 
     upper: bool = True
 

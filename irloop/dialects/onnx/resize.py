@@ -17,14 +17,14 @@ __all__ = ["Resize", "Resize10", "Resize11", "Upsample", "Upsample1", "Upsample9
 
 
 def _asymmetric(mode: str) -> Resampling:
-    """Scaled from the first element on; nearest rounds down, or up where an axis shrinks."""
+    """Settings with asymmetric coordinates; nearest rounds down, or up where an axis shrinks."""
     return kernels.resize.Resampling(
         "nearest" if mode == "nearest" else "linear", "asymmetric", "simple"
     )
 
 
 class Upsample1(OnnxOp, type="Upsample", since=1, inputs=1):
-    """Images [N,C,H,W] enlarged (Upsample-1)."""
+    """Enlarges images [N,C,H,W] (Upsample-1)."""
 
     expands = True
 
@@ -33,7 +33,7 @@ class Upsample1(OnnxOp, type="Upsample", since=1, inputs=1):
     mode: str = "nearest"
 
     def how(self) -> Resampling:
-        """The kernel's view of the attributes."""
+        """The attributes in the form that the kernel takes."""
         return _asymmetric(self.mode)
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -51,7 +51,7 @@ class Upsample1(OnnxOp, type="Upsample", since=1, inputs=1):
 
 
 class Upsample(OnnxOp, type="Upsample", since=7, inputs=1):
-    """Data enlarged by one of `scales` an axis (Upsample-7)."""
+    """Enlarges data by `scales`, one per axis (Upsample-7)."""
 
     expands = True
 
@@ -59,7 +59,7 @@ class Upsample(OnnxOp, type="Upsample", since=7, inputs=1):
     mode: str = "nearest"
 
     def how(self) -> Resampling:
-        """The kernel's view of the attributes."""
+        """The attributes in the form that the kernel takes."""
         return _asymmetric(self.mode)
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -78,12 +78,12 @@ class Upsample(OnnxOp, type="Upsample", since=7, inputs=1):
 
 
 class _ByScales(OnnxOp):
-    """Data resized by the scales of input 1, from the first element on."""
+    """Base of versions that resize by the scales in input 1, with asymmetric coordinates."""
 
     mode: str = "nearest"
 
     def how(self) -> Resampling:
-        """The kernel's view of the attributes."""
+        """The attributes in the form that the kernel takes."""
         return _asymmetric(self.mode)
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -105,21 +105,21 @@ class _ByScales(OnnxOp):
 
 
 class Upsample9(_ByScales, type="Upsample", since=9, until=9, inputs=2):
-    """Data enlarged by the scales of input 1, one an axis (Upsample-9)."""
+    """Enlarges data by the scales in input 1, one per axis (Upsample-9)."""
 
     expands = True
 
 
 class Resize10(_ByScales, type="Resize", since=10, inputs=2):
-    """Data resized by the scales of input 1, one an axis (Resize-10)."""
+    """Resizes data by the scales in input 1, one per axis (Resize-10)."""
 
     expands = True
 
 
 class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
-    """Data resized; inputs data, region, scales and sizes, of which one is given (Resize-11, 13).
+    """Resizes data; inputs data, region, and either scales or sizes (Resize-11, 13).
 
-    The region, starts and ends in 0..1, is for tf_crop_and_resize.
+    The region (starts and ends in 0..1) is used by tf_crop_and_resize.
     """
 
     expands = True
@@ -132,7 +132,7 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
     extrapolation_value: float = 0.0
 
     def chosen_axes(self) -> tuple[int, ...]:
-        """The axes that sizes or scales belong to; empty for all."""
+        """The axes to which sizes or scales apply; empty for all."""
         return ()
 
     def policy(self) -> str:
@@ -140,11 +140,11 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
         return "stretch"
 
     def widens(self) -> bool:
-        """True when a filter is widened for shrinking."""
+        """True when a filter is widened for shrinking (antialiasing)."""
         return False
 
     def how(self) -> Resampling:
-        """The kernel's view of the attributes."""
+        """The attributes in the form that the kernel takes."""
         return kernels.resize.Resampling(
             self.mode,
             self.coordinate_transformation_mode,
@@ -204,7 +204,7 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
 
 
 class Resize(Resize11, type="Resize", since=18, inputs=(1, 4)):
-    """As Resize-11, for some axes, antialiased, keeping the aspect ratio (Resize-18, 19)."""
+    """Like Resize-11, with axes, antialiasing and aspect ratio policies (Resize-18, 19)."""
 
     antialias: int = 0
     axes: tuple[int, ...] = ()

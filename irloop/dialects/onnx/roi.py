@@ -40,7 +40,7 @@ class MaxRoiPool(OnnxOp, type="MaxRoiPool", since=1, inputs=2):
 
 
 class RoiAlign10(OnnxOp, type="RoiAlign", since=10, inputs=3):
-    """Regions [R, 4] (x1, y1, x2, y2) of the items in input 2, sampled bilinearly (RoiAlign-10)."""
+    """Bilinear samples of regions [R, 4] (x1, y1, x2, y2) of the items in input 2 (RoiAlign-10)."""
 
     mode: str = "avg"
     output_height: int = 1
@@ -49,7 +49,7 @@ class RoiAlign10(OnnxOp, type="RoiAlign", since=10, inputs=3):
     spatial_scale: float = 1.0
 
     def moves_half(self) -> bool:
-        """True when scaled coordinates are moved by half an element."""
+        """True when scaled coordinates are shifted by half an element."""
         return False
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -72,7 +72,7 @@ class RoiAlign10(OnnxOp, type="RoiAlign", since=10, inputs=3):
 
 
 class RoiAlign(RoiAlign10, type="RoiAlign", since=16, inputs=3):
-    """As RoiAlign-10; by default coordinates are moved by half an element (RoiAlign-16, 22)."""
+    """Like RoiAlign-10; by default coordinates are shifted by half an element (RoiAlign-16, 22)."""
 
     coordinate_transformation_mode: str = "half_pixel"
 

@@ -1,4 +1,4 @@
-"""Reading images at fractional places in ONNX."""
+"""Sampling images at fractional positions in ONNX."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _GridSample(OnnxOp):
 
 
 class GridSample16(_GridSample, type="GridSample", since=16, inputs=2):
-    """Data [N,C,H,W] read at a grid [N,h,w,2] of (x, y) in -1..1 (GridSample-16)."""
+    """Samples data [N,C,H,W] at a grid [N,h,w,2] of (x, y) in -1..1 (GridSample-16)."""
 
     mode: str = "bilinear"
 
@@ -40,7 +40,7 @@ class GridSample16(_GridSample, type="GridSample", since=16, inputs=2):
 
 
 class GridSample(_GridSample, type="GridSample", since=20, inputs=2):
-    """Data [N,C,D1,...,Dr] read at a grid [N,...,r] of places in -1..1 (GridSample-20, 22)."""
+    """Samples data [N,C,D1,...,Dr] at a grid [N,...,r] in -1..1 (GridSample-20, 22)."""
 
     mode: str = "linear"
 
@@ -49,9 +49,10 @@ class GridSample(_GridSample, type="GridSample", since=20, inputs=2):
 
 
 class AffineGrid(OnnxOp, type="AffineGrid", since=20, inputs=2):
-    """Places of an image moved by matrices (AffineGrid-20), as GridSample reads them.
+    """Sampling positions, for GridSample, of an image transformed by matrices (AffineGrid-20).
 
-    Inputs matrices [N, r, r + 1] and the size [N, C, D1, ..., Dr]; gives [N, D1, ..., Dr, r].
+    Inputs: matrices [N, r, r + 1] and the size [N, C, D1, ..., Dr]. The output is [N, D1, ..., Dr,
+    r].
     """
 
     align_corners: int = 0
@@ -71,7 +72,7 @@ class AffineGrid(OnnxOp, type="AffineGrid", since=20, inputs=2):
         return [TensorType(element, Shape((items, *inner, rank)))]
 
     def _axes(self, args: Arguments) -> int | None:
-        """The number of spatial axes, as far as one of the inputs tells."""
+        """The number of spatial axes, as far as an input determines it."""
         if args.rank(0) not in (None, 3):
             raise args.error("data are no matrices", "[N, r, r + 1]", str(args.shape(0)))
         rows, count = args.shape(0).dim(1), args.shape(1).count()

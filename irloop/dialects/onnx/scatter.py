@@ -48,7 +48,7 @@ class Scatter(OnnxOp, type="Scatter", since=9, until=10, inputs=3):
 
 
 class ScatterElements(OnnxOp, type="ScatterElements", since=11, inputs=3):
-    """Data with updates written at indices of `axis` (ScatterElements-11, 13)."""
+    """Writes updates into the data at indices along `axis` (ScatterElements-11, 13)."""
 
     axis: int = 0
 
@@ -60,9 +60,9 @@ class ScatterElements(OnnxOp, type="ScatterElements", since=11, inputs=3):
 
 
 class ScatterElements16(OnnxOp, type="ScatterElements", since=16, inputs=3):
-    """As ScatterElements-11; combined with what stands there by `reduction` (16, 18).
+    """Like ScatterElements-11, combining with the old elements by `reduction` (16, 18).
 
-    none, add, mul, and since 18 min or max.
+    It is none, add, mul, or, since opset 18, min or max.
     """
 
     axis: int = 0
@@ -76,7 +76,7 @@ class ScatterElements16(OnnxOp, type="ScatterElements", since=16, inputs=3):
 
 
 class ScatterND(OnnxOp, type="ScatterND", since=11, inputs=3):
-    """Data with updates written at coordinates (ScatterND-11, 13)."""
+    """Writes updates into the data at coordinates (ScatterND-11, 13)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return _coordinates(args)
@@ -86,9 +86,9 @@ class ScatterND(OnnxOp, type="ScatterND", since=11, inputs=3):
 
 
 class ScatterND16(OnnxOp, type="ScatterND", since=16, inputs=3):
-    """As ScatterND-11; combined with what stands there by `reduction` (ScatterND-16, 18).
+    """Like ScatterND-11, combining with the old elements by `reduction` (ScatterND-16, 18).
 
-    none, add, mul, and since 18 min or max.
+    It is none, add, mul, or, since opset 18, min or max.
     """
 
     reduction: Reduction = "none"

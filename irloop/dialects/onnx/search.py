@@ -1,4 +1,4 @@
-"""ONNX operations that sort, look for elements and accumulate."""
+"""ONNX operations that sort, search and accumulate."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TopK1(OnnxOp, type="TopK", since=1, inputs=1, outputs=2):
 
 
 class TopK10(OnnxOp, type="TopK", since=10, inputs=2, outputs=2):
-    """The largest elements along `axis`, as many as input 1 says, and their positions (TopK-10)."""
+    """The largest elements along `axis` and their positions; input 1 is their number (TopK-10)."""
 
     axis: int = -1
 
@@ -63,7 +63,8 @@ class TopK10(OnnxOp, type="TopK", since=10, inputs=2, outputs=2):
 class TopK11(OnnxOp, type="TopK", since=11, inputs=2, outputs=2):
     """The best elements along `axis` and their positions (TopK-11, 24).
 
-    The largest or the smallest; in order with `sorted`. Of equal elements the first is better.
+    The best are the largest or the smallest; they are in order with `sorted`. Of equal elements the
+    first is better.
     """
 
     axis: int = -1
@@ -78,7 +79,7 @@ class TopK11(OnnxOp, type="TopK", since=11, inputs=2, outputs=2):
 
 
 class _ArgExtreme(OnnxOp):
-    """The position of the best element along an axis; `largest` says which one is best."""
+    """Base: the position of the best element along an axis; `largest` tells which one is best."""
 
     axis: int = 0
     keepdims: bool = True
@@ -94,7 +95,7 @@ class _ArgExtreme(OnnxOp):
 
 
 class _ArgExtreme12(_ArgExtreme):
-    """As before; of equal elements the last one with `select_last_index`."""
+    """Base of versions with `select_last_index`, which selects the last of equal elements."""
 
     select_last_index: bool = False
 
@@ -124,7 +125,7 @@ class ArgMin12(_ArgExtreme12, type="ArgMin", since=12, inputs=1):
 
 
 class NonZero(OnnxOp, type="NonZero", since=9, inputs=1):
-    """The i64 coordinates of elements that are not 0, [rank, count] (NonZero-9, 13)."""
+    """The i64 coordinates of nonzero elements: [rank, count] (NonZero-9, 13)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(I64, Shape.of(args.rank(0), None))]
@@ -134,7 +135,7 @@ class NonZero(OnnxOp, type="NonZero", since=9, inputs=1):
 
 
 class _Cumulative(OnnxOp):
-    """Running results along the axis of input 1.
+    """Base: running results along the axis in input 1.
 
     `exclusive` leaves out the element itself, `reverse` starts at the end.
     """
@@ -151,24 +152,24 @@ class _Cumulative(OnnxOp):
 
 
 class CumSum(_Cumulative, type="CumSum", since=11, inputs=2):
-    """Running sums along the axis of input 1 (CumSum-11, 14)."""
+    """Running sums along the axis in input 1 (CumSum-11, 14)."""
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.search.running_sum(self.exclusive, self.reverse)
 
 
 class CumProd(_Cumulative, type="CumProd", since=26, inputs=2):
-    """Running products along the axis of input 1 (CumProd-26)."""
+    """Running products along the axis in input 1 (CumProd-26)."""
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.search.running_product(self.exclusive, self.reverse)
 
 
 class Unique(OnnxOp, type="Unique", since=11, inputs=1, outputs=None):
-    """Different elements, or slices of `axis` (Unique-11, 28).
+    """Distinct elements, or slices of `axis` (Unique-11, 28).
 
-    Outputs: the values, where each stands first, which one each element is, how often it
-    occurs; the last three are optional.
+    Outputs: the values, the index of each one's first occurrence, for each element the index of its
+    value, and the number of occurrences; the last three are optional.
     """
 
     axis: int | None = None

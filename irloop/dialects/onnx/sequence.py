@@ -1,7 +1,7 @@
-"""Sequence and optional operations of ONNX.
+"""Sequence and optional operations in ONNX.
 
-SequenceMap has no class: it is a function of the standard, and the reader writes it out as the
-Loop that its definition says it is.
+SequenceMap has no class: the standard defines it by a function, and the reader expands it to the
+Loop in that function.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _sequence(args: Arguments, position: int = 0) -> SequenceType:
     """The type of a sequence input.
 
     Raises:
-        InferenceError: when the input is known to be none.
+        InferenceError: when the input is known not to be a sequence.
     """
     type = args.type(position)
     if isinstance(type, SequenceType):
@@ -60,7 +60,7 @@ def _sequence(args: Arguments, position: int = 0) -> SequenceType:
 
 
 def _joined(args: Arguments, left: ValueType, right: ValueType) -> ValueType:
-    """What items of two types are in one sequence.
+    """The common item type of a sequence that holds items of two types.
 
     Raises:
         InferenceError: when their element types differ.
@@ -110,7 +110,7 @@ class SequenceConstruct(OnnxOp, type="SequenceConstruct", since=11, inputs=(1, N
 
 
 class SequenceEmpty(OnnxOp, type="SequenceEmpty", since=11, inputs=0):
-    """A sequence of no tensors of element type `dtype` (SequenceEmpty-11)."""
+    """An empty sequence of tensors of element type `dtype` (SequenceEmpty-11)."""
 
     dtype: ElementType = ElementType.F32
 
@@ -137,7 +137,7 @@ class SequenceLength(OnnxOp, type="SequenceLength", since=11, inputs=1):
 
 
 class SequenceAt(OnnxOp, type="SequenceAt", since=11, inputs=2):
-    """One item of a sequence, negative positions counted from its end (SequenceAt-11)."""
+    """One item of a sequence; negative positions count from its end (SequenceAt-11)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _require_scalar(args, 1)
@@ -148,7 +148,7 @@ class SequenceAt(OnnxOp, type="SequenceAt", since=11, inputs=2):
 
 
 class SequenceInsert(OnnxOp, type="SequenceInsert", since=11, inputs=(2, 3)):
-    """A sequence with one item more, before a position or at its end (SequenceInsert-11)."""
+    """Inserts an item into a sequence, before a position or at the end (SequenceInsert-11)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _require_scalar(args, 2)
@@ -156,7 +156,7 @@ class SequenceInsert(OnnxOp, type="SequenceInsert", since=11, inputs=(2, 3)):
         length = None if given.length is None else given.length + 1
         joined = _joined(args, given.item, item)
         if given.length == 0:
-            # Without items there is no shape that the first one could contradict.
+            # In an empty sequence, no shape could contradict that of the first item.
             return [SequenceType(_as_element(item, joined), length)]
         mixed = given.mixed or differ_in_shape(given.item, item)
         return [SequenceType(joined, length, mixed)]
@@ -166,7 +166,7 @@ class SequenceInsert(OnnxOp, type="SequenceInsert", since=11, inputs=(2, 3)):
 
 
 class SequenceErase(OnnxOp, type="SequenceErase", since=11, inputs=(1, 2)):
-    """A sequence with one item less, that at a position or the last (SequenceErase-11)."""
+    """Removes an item from a sequence: that at a position, or the last one (SequenceErase-11)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _require_scalar(args, 1)
@@ -179,10 +179,10 @@ class SequenceErase(OnnxOp, type="SequenceErase", since=11, inputs=(1, 2)):
 
 
 class SplitToSequence(OnnxOp, type="SplitToSequence", since=11, inputs=(1, 2)):
-    """The parts of a tensor along an axis as a sequence (SplitToSequence-11, 24).
+    """Splits a tensor along an axis into a sequence (SplitToSequence-11, 24).
 
-    `split` (input 1) is one size for all parts or a list of sizes. Without it the parts have
-    size 1 and lose the axis when `keepdims` is 0; with it `keepdims` says nothing.
+    `split` (input 1) is one size for all parts, or a list of sizes. Without it the parts have size
+    1 and lose the axis when `keepdims` is 0; with it `keepdims` is ignored.
     """
 
     axis: int = 0
@@ -208,7 +208,7 @@ class SplitToSequence(OnnxOp, type="SplitToSequence", since=11, inputs=(1, 2)):
         return [SequenceType(item, length, mixed)]
 
     def _parts(self, args: Arguments, total: Dim) -> tuple[Dim, int | None, bool]:
-        """The size of every part, unknown when they differ; how many; whether they differ."""
+        """The size of the parts (unknown if they differ), their number, and whether they differ."""
         if not args.has(1):
             return 1, total if isinstance(total, int) else None, False
         sizes = args.ints(1)
@@ -231,7 +231,9 @@ class SplitToSequence(OnnxOp, type="SplitToSequence", since=11, inputs=(1, 2)):
 
 
 class ConcatFromSequence(OnnxOp, type="ConcatFromSequence", since=11, inputs=1):
-    """The items of a sequence joined, or with `new_axis` 1 stacked (ConcatFromSequence-11)."""
+    """Concatenates the items of a sequence, or stacks them with `new_axis` 1
+    (ConcatFromSequence-11).
+    """
 
     axis: int
     new_axis: int = 0
@@ -258,9 +260,10 @@ class ConcatFromSequence(OnnxOp, type="ConcatFromSequence", since=11, inputs=1):
 
 
 class Optional(OnnxOp, type="Optional", since=15, inputs=(0, 1)):
-    """An optional that holds its input, or without one nothing (Optional-15).
+    """An optional that holds its input, or nothing without an input (Optional-15).
 
-    The attribute `type`, a declaration for the empty case, stays in the node's attributes.
+    The attribute `type`, which declares the type of an empty optional, is kept in the node's
+    attributes.
     """
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -271,9 +274,9 @@ class Optional(OnnxOp, type="Optional", since=15, inputs=(0, 1)):
 
 
 class OptionalHasElement(OnnxOp, type="OptionalHasElement", since=15, inputs=(0, 1)):
-    """Whether an optional holds something (OptionalHasElement-15, 18).
+    """True when an optional holds something (OptionalHasElement-15, 18).
 
-    Since 18 a tensor or a sequence does, and an omitted input does not.
+    Since opset 18 this is also true for a tensor or a sequence, and false for a missing input.
     """
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -284,7 +287,7 @@ class OptionalHasElement(OnnxOp, type="OptionalHasElement", since=15, inputs=(0,
 
 
 class OptionalGetElement(OnnxOp, type="OptionalGetElement", since=15, inputs=1):
-    """What an optional holds; since 18 also a tensor or a sequence itself (-15, 18)."""
+    """The value in an optional; since opset 18 also a tensor or a sequence itself (-15, 18)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         type = args.type(0)

@@ -75,14 +75,14 @@ class Size(OnnxOp, type="Size", since=1, inputs=1):
 
 
 class _Reshaping(OnnxOp):
-    """An operation that keeps the elements and changes the shape."""
+    """Base of operations that keep the elements and change the shape."""
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
         return shapes.kept_dims(args)
 
 
 class Reshape1(_Reshaping, type="Reshape", since=1, inputs=1):
-    """The elements in the shape of an attribute, 0 copying, -1 the rest (Reshape-1)."""
+    """The elements in the shape in an attribute; 0 copies, -1 is inferred (Reshape-1)."""
 
     shape: tuple[int, ...]
 
@@ -96,7 +96,7 @@ class Reshape1(_Reshaping, type="Reshape", since=1, inputs=1):
 
 
 class Reshape(_Reshaping, type="Reshape", since=5, inputs=2):
-    """The elements in the shape of input 1, 0 copying, -1 the rest (Reshape-5, 13)."""
+    """The elements in the shape in input 1; 0 copies, -1 is inferred (Reshape-5, 13)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         pattern = shapes.shape_from(args, 1).dims
@@ -108,7 +108,7 @@ class Reshape(_Reshaping, type="Reshape", since=5, inputs=2):
 
 
 class Reshape14(_Reshaping, type="Reshape", since=14, inputs=2):
-    """As Reshape-5; with `allowzero` 0 is an empty dimension (Reshape-14, 19, 21, 23, 24, 25)."""
+    """Like Reshape-5; with `allowzero` 0 is an empty dimension (Reshape-14, 19, 21, 23, 24, 25)."""
 
     allowzero: bool = False
 
@@ -124,7 +124,7 @@ class Reshape14(_Reshaping, type="Reshape", since=14, inputs=2):
 
 
 class Flatten(_Reshaping, type="Flatten", since=1, inputs=1):
-    """A matrix of the dimensions before and from `axis` on (Flatten-1, 9, 11, 13, 21 to 25)."""
+    """Flattens to a matrix at `axis` (Flatten-1, 9, 11, 13, 21 to 25)."""
 
     axis: int = 1
 
@@ -136,7 +136,7 @@ class Flatten(_Reshaping, type="Flatten", since=1, inputs=1):
 
 
 class Squeeze(_Reshaping, type="Squeeze", since=1, inputs=1):
-    """Dimensions of 1 removed: `axes`, or all without them (Squeeze-1, 11)."""
+    """Removes dimensions of size 1: those in `axes`, or all without it (Squeeze-1, 11)."""
 
     axes: tuple[int, ...] | None = None
 
@@ -149,7 +149,7 @@ class Squeeze(_Reshaping, type="Squeeze", since=1, inputs=1):
 
 
 class Squeeze13(_Reshaping, type="Squeeze", since=13, inputs=(1, 2)):
-    """Dimensions of 1 removed: those of input 1, or all without it (Squeeze-13, 21 to 25)."""
+    """Removes dimensions of size 1: those in input 1, or all without it (Squeeze-13, 21 to 25)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         axes = args.ints(1) if args.has(1) else ()
@@ -162,7 +162,7 @@ class Squeeze13(_Reshaping, type="Squeeze", since=13, inputs=(1, 2)):
 
 
 class Unsqueeze(_Reshaping, type="Unsqueeze", since=1, inputs=1):
-    """Dimensions of 1 inserted at positions of the result (Unsqueeze-1, 11)."""
+    """Inserts dimensions of size 1 at positions of the result (Unsqueeze-1, 11)."""
 
     axes: tuple[int, ...]
 
@@ -174,7 +174,7 @@ class Unsqueeze(_Reshaping, type="Unsqueeze", since=1, inputs=1):
 
 
 class Unsqueeze13(_Reshaping, type="Unsqueeze", since=13, inputs=2):
-    """Dimensions of 1 inserted at positions of the result (Unsqueeze-13, 21, 23, 24, 25)."""
+    """Inserts dimensions of size 1 at positions of the result (Unsqueeze-13, 21, 23, 24, 25)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         count = shapes.length_of(args, 1)
@@ -186,7 +186,7 @@ class Unsqueeze13(_Reshaping, type="Unsqueeze", since=13, inputs=2):
 
 
 class Transpose(_Reshaping, type="Transpose", since=1, inputs=1):
-    """Axes in the order `perm`, reversed without it (Transpose-1, 13, 21, 23, 24, 25)."""
+    """Permutes the axes by `perm`, by default reverses them (Transpose-1, 13, 21, 23, 24, 25)."""
 
     perm: tuple[int, ...] | None = None
 
@@ -199,7 +199,7 @@ class Transpose(_Reshaping, type="Transpose", since=1, inputs=1):
 
 
 class Expand(OnnxOp, type="Expand", since=8, inputs=2):
-    """The first input repeated to the common shape of itself and input 1 (Expand-8, 13)."""
+    """Broadcasts the first input to the common shape of itself and input 1 (Expand-8, 13)."""
 
     expands = True
 
@@ -216,7 +216,7 @@ class Expand(OnnxOp, type="Expand", since=8, inputs=2):
 
 
 class Tile1(OnnxOp, type="Tile", since=1, inputs=3):
-    """The whole tensor repeated along one axis; tiles and axis are inputs (Tile-1)."""
+    """Repeats the tensor along one axis; tiles and axis are inputs (Tile-1)."""
 
     expands = True
 
@@ -234,7 +234,7 @@ class Tile1(OnnxOp, type="Tile", since=1, inputs=3):
 
 
 class Tile(OnnxOp, type="Tile", since=6, inputs=2):
-    """The whole tensor repeated along each axis (Tile-6, 13)."""
+    """Repeats the tensor along each axis (Tile-6, 13)."""
 
     expands = True
 

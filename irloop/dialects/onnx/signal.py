@@ -1,4 +1,4 @@
-"""Fourier transforms of ONNX; complex numbers are pairs in a last axis of size 2."""
+"""Fourier transforms in ONNX; complex numbers are pairs in a last axis of size 2."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class _Dft(OnnxOp):
 class DFT17(_Dft, type="DFT", since=17, inputs=(1, 2)):
     """Discrete Fourier transform along `axis` (DFT-17); inputs data and an optional length.
 
-    Data is real [..., 1] or complex [..., 2]; `onesided` keeps the first half of the
-    frequencies, or takes it and gives real numbers with `inverse`.
+    Data is real [..., 1] or complex [..., 2]. `onesided` keeps the first half of the frequencies;
+    with `inverse` it takes that half and returns real numbers.
     """
 
     axis: int = 1
@@ -74,7 +74,7 @@ class DFT17(_Dft, type="DFT", since=17, inputs=(1, 2)):
 
 
 class DFT(_Dft, type="DFT", since=20, inputs=(1, 3)):
-    """As DFT-17 with the axis as an input, -2 when omitted (DFT-20)."""
+    """Like DFT-17, with the axis as an input; -2 when missing (DFT-20)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         axis = args.ints(2) if args.has(2) else (-2,)
@@ -87,14 +87,14 @@ class DFT(_Dft, type="DFT", since=20, inputs=(1, 3)):
 
 
 class STFT(OnnxOp, type="STFT", since=17, inputs=(2, 4)):
-    """Transforms of windowed pieces of a signal [B, L, 1 or 2] (STFT-17).
+    """Short-time Fourier transform of a signal [B, L, 1 or 2] (STFT-17).
 
-    A signal [B, L] is one of real numbers, as it is for ONNX Runtime.
-    Inputs signal, frame step, optional window and frame length; gives [B, frames,
-    frequencies, 2], with `onesided` the first half of the frequencies.
+    A signal [B, L] is real, as in ONNX Runtime. Inputs: signal, frame step, optional window and
+    frame length. The output is [B, frames, frequencies, 2]; with `onesided` it has only the first
+    half of the frequencies.
     """
 
-    #: None (left out) means 1; onnx's own inference takes it for 0.
+    #: None (missing) means 1; onnx's own inference assumes 0.
     onesided: int | None = None
 
     def is_onesided(self) -> bool:

@@ -1,4 +1,4 @@
-"""ONNX operations that cut tensors apart and join them."""
+"""ONNX operations that slice, split and concatenate tensors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class _Joining(OnnxOp):
-    """The inputs one behind the other along an axis."""
+    """Base of concatenations along an axis."""
 
     def joined(self, args: Arguments, axis: int) -> list[ValueType]:
         """The type of the result."""
@@ -38,7 +38,7 @@ class _Joining(OnnxOp):
 
 
 class Concat1(_Joining, type="Concat", since=1, inputs=(1, None)):
-    """The inputs one behind the other along `axis`, by default 1 (Concat-1)."""
+    """Concatenates the inputs along `axis`, by default 1 (Concat-1)."""
 
     axis: int = 1
 
@@ -50,7 +50,7 @@ class Concat1(_Joining, type="Concat", since=1, inputs=(1, None)):
 
 
 class Concat(_Joining, type="Concat", since=4, inputs=(1, None)):
-    """The inputs one behind the other along `axis` (Concat-4, 11, 13)."""
+    """Concatenates the inputs along `axis` (Concat-4, 11, 13)."""
 
     axis: int
 
@@ -62,7 +62,7 @@ class Concat(_Joining, type="Concat", since=4, inputs=(1, None)):
 
 
 class Slice(OnnxOp, type="Slice", since=1, inputs=1):
-    """Elements from `starts` to `ends` along `axes`, the first ones without (Slice-1)."""
+    """Elements from `starts` to `ends` along `axes`, by default the first ones (Slice-1)."""
 
     starts: tuple[int, ...]
     ends: tuple[int, ...]
@@ -85,7 +85,7 @@ class Slice(OnnxOp, type="Slice", since=1, inputs=1):
 
 
 class Slice10(OnnxOp, type="Slice", since=10, inputs=(3, 5)):
-    """Elements from starts to ends along axes by steps, all inputs (Slice-10, 11, 13)."""
+    """Elements from starts to ends along axes by steps, all of them inputs (Slice-10, 11, 13)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         bounds = slices.SliceBounds.of_inputs(args, 1, 2, 3, 4)
@@ -99,12 +99,12 @@ class Slice10(OnnxOp, type="Slice", since=10, inputs=(3, 5)):
 
 
 class _Splitting(OnnxOp):
-    """Parts of a tensor along an axis."""
+    """Base of splits along an axis."""
 
     def parts(
         self, args: Arguments, axis: int, lengths: tuple[Dim, ...] | None, count: int | None = None
     ) -> list[ValueType]:
-        """The types of parts of these lengths, of `count` equal ones when there are none."""
+        """The types of parts of these lengths; without lengths, of `count` equal parts."""
         shape = args.shape(0)
         if lengths is None and count is not None:
             found = slices.equal_parts(args, shape, axis, count)
@@ -114,7 +114,7 @@ class _Splitting(OnnxOp):
 
 
 class Split1(_Splitting, type="Split", since=1, inputs=(1, 2), outputs=None):
-    """Parts of the lengths of input 1 or of `split`, equal ones without either (Split-1)."""
+    """Splits into parts of the lengths in input 1 or `split`, else into equal parts (Split-1)."""
 
     axis: int = 0
     split: tuple[int, ...] | None = None
@@ -133,7 +133,7 @@ class Split1(_Splitting, type="Split", since=1, inputs=(1, 2), outputs=None):
 
 
 class Split(_Splitting, type="Split", since=2, inputs=1, outputs=None):
-    """Parts of the lengths `split`, equal ones without (Split-2, 11)."""
+    """Splits into parts of the lengths `split`, else into equal parts (Split-2, 11)."""
 
     axis: int = 0
     split: tuple[int, ...] | None = None
@@ -148,7 +148,7 @@ class Split(_Splitting, type="Split", since=2, inputs=1, outputs=None):
 
 
 class Split13(_Splitting, type="Split", since=13, inputs=(1, 2), outputs=None):
-    """Parts of the lengths of input 1, equal ones without (Split-13)."""
+    """Splits into parts of the lengths in input 1, else into equal parts (Split-13)."""
 
     axis: int = 0
 
@@ -162,9 +162,9 @@ class Split13(_Splitting, type="Split", since=13, inputs=(1, 2), outputs=None):
 
 
 class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
-    """Parts of the lengths of input 1, or `num_outputs` of which the last is smaller (Split-18).
+    """Splits by the lengths in input 1, or into `num_outputs` parts (last one smaller) (Split-18).
 
-    One of both has to be there.
+    One of both is required.
     """
 
     axis: int = 0
@@ -184,7 +184,7 @@ class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
         if not isinstance(dim, int):
             return (dim if count == 1 else UNKNOWN_DIM,) * count
         if -(-dim // count) * (count - 1) > dim:
-            # The parts before the last one have one length: here they would pass the end.
+            # All parts but the last have the same length; here they would exceed the axis.
             raise args.error(
                 "the axis is too short", f"room for {count - 1} equal parts", str(dim), kind="range"
             )
@@ -195,9 +195,9 @@ class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
 
 
 class TensorScatter(OnnxOp, type="TensorScatter", since=24, inputs=(2, 3)):
-    """A cache with input 1 written behind each batch item's write index (TensorScatter-24).
+    """Writes input 1 into a cache, from each batch item's write index on (TensorScatter-24).
 
-    Past the end of `axis` the mode circular goes on at 0; linear does not allow it.
+    At the end of `axis`, the mode circular continues at 0; linear does not allow it.
     """
 
     axis: int = -2

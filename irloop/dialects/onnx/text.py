@@ -1,4 +1,4 @@
-"""Operations of ONNX on strings, and the counting of n-grams."""
+"""String operations in ONNX, and the counting of n-grams."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TEXT = ElementType.STRING
 
 
 class StringConcat(OnnxOp, type="StringConcat", since=20, inputs=2):
-    """Strings joined one by one, numpy broadcast (StringConcat-20)."""
+    """Concatenates strings elementwise, with NumPy broadcasting (StringConcat-20)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.strings(args)
@@ -39,7 +39,7 @@ class StringConcat(OnnxOp, type="StringConcat", since=20, inputs=2):
 
 
 class RegexFullMatch(OnnxOp, type="RegexFullMatch", since=20, inputs=1):
-    """Whether the whole of each string matches an expression of RE2 (RegexFullMatch-20)."""
+    """True where the whole string matches an RE2 expression (RegexFullMatch-20)."""
 
     pattern: str = ""
 
@@ -56,10 +56,10 @@ class RegexFullMatch(OnnxOp, type="RegexFullMatch", since=20, inputs=1):
 
 
 class StringSplit(OnnxOp, type="StringSplit", since=20, inputs=1, outputs=2):
-    """The parts of each string along a new last axis, and how many they are (StringSplit-20).
+    """Splits each string along a new last axis, and counts its parts (StringSplit-20).
 
-    Strings with fewer parts than another are filled up with empty ones. Without a delimiter
-    they are split at white space.
+    Strings with fewer parts are padded with empty strings. Without a delimiter strings are split at
+    white space.
     """
 
     delimiter: str | None = None
@@ -81,9 +81,10 @@ class StringSplit(OnnxOp, type="StringSplit", since=20, inputs=1, outputs=2):
 
 
 class StringNormalizer(OnnxOp, type="StringNormalizer", since=10, inputs=1):
-    """Strings [C] or [1, C] without stop words and in another case (StringNormalizer-10).
+    """Removes stop words from [C] or [1, C] and changes the case (StringNormalizer-10).
 
-    Nothing left gives one empty string. Cases are Unicode's, whatever the `locale`.
+    If no string remains, the result is one empty string. Case mapping is Unicode's, whatever the
+    `locale`.
     """
 
     case_change_action: str = "NONE"
@@ -116,10 +117,10 @@ class StringNormalizer(OnnxOp, type="StringNormalizer", since=10, inputs=1):
 
 
 class TfIdfVectorizer(OnnxOp, type="TfIdfVectorizer", since=9, inputs=1):
-    """How often each n-gram of a pool occurs in each row, weighted (TfIdfVectorizer-9).
+    """Counts, and optionally weights, the n-grams of a pool in each row (TfIdfVectorizer-9).
 
-    Items [C] or [N, C]; gives f32 [M] or [N, M], M the largest of `ngram_indexes` and one.
-    `ngram_counts` says where the n-grams of each length start in the pool.
+    Items are [C] or [N, C]; the result is f32 [M] or [N, M], where M is the largest of
+    `ngram_indexes` plus 1. `ngram_counts` holds where the n-grams of each length start in the pool.
     """
 
     max_gram_length: int

@@ -46,20 +46,20 @@ def rows_of(args: Arguments) -> Dim:
 
 
 def known_transform(args: Arguments, name: str) -> None:
-    """Refuse what no post_transform is.
+    """Refuse an unknown post_transform.
 
     Raises:
-        InferenceError: for another name.
+        InferenceError: when the name is unknown.
     """
     if name not in TRANSFORMS:
         raise args.error("post_transform is not known", ", ".join(TRANSFORMS), name, kind="range")
 
 
 def classified(args: Arguments, labels: Sequence[int] | Sequence[str]) -> list[ValueType]:
-    """The types of a classifier's outputs: a label and a score for each class, of each row.
+    """The types of a classifier's outputs: for each row a label, and a score per class.
 
     Raises:
-        InferenceError: when it has no labels, or input 0 is no rows of numbers.
+        InferenceError: when there are no labels, or input 0 does not hold rows of numbers.
     """
     inference.numeric(args)
     if not labels:
@@ -76,9 +76,9 @@ def classified(args: Arguments, labels: Sequence[int] | Sequence[str]) -> list[V
 class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
     """Leaves of decision trees, aggregated for each target (TreeEnsemble-5).
 
-    Rows [N, F] in, scores [N, targets] out. Inner nodes and leaves are lists of their own; a
-    branch says by its flag into which of them its number points. The members of nodes that
-    look for them are one list, each set ended by NaN.
+    The input is rows [N, F], the output scores [N, targets]. Inner nodes and leaves are separate
+    lists; the flag of a branch tells to which of them its index refers. The sets of the nodes that
+    test membership are one list, each set ended by NaN.
     """
 
     leaf_targetids: tuple[int, ...]
@@ -127,7 +127,7 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
         )
 
     def forest(self) -> Forest:
-        """The trees as tables; ValueError where the lists do not fit each other."""
+        """The trees as tables; raises ValueError if the lengths of the lists do not match."""
         members = self.membership_values
         return kernels.trees.of_lists(
             roots=self.tree_roots,
@@ -145,7 +145,7 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
 
 
 class _Numbered(MlOp):
-    """Trees whose nodes are found by the numbers of tree and node."""
+    """Base of trees whose nodes are identified by the numbers of tree and node."""
 
     base_values: tuple[float, ...] = ()
     nodes_falsenodeids: tuple[int, ...] = ()
@@ -160,14 +160,14 @@ class _Numbered(MlOp):
     post_transform: str = "NONE"
 
     def numbers(self, name: str) -> Any:
-        """A list of numbers, from the attribute that says it in double precision if it is there."""
+        """A list of numbers, from the double-precision attribute if it is present."""
         tensor = getattr(self, f"{name}_as_tensor", None)
         if isinstance(tensor, Tensor):
             return tensor.numpy().reshape(-1)
         return kernels.labels.array_of(getattr(self, name))
 
     def numbered(self, kind: str, targets: int) -> Forest:
-        """The trees; `kind` is how the attributes of votes begin: target or class."""
+        """The trees; `kind`, target or class, is the prefix of the vote attributes."""
         return kernels.trees.of_numbers(
             nodes=(self.nodes_treeids, self.nodes_nodeids),
             modes=self.nodes_modes,
@@ -211,7 +211,7 @@ class TreeEnsembleRegressor1(_Numbered, type="TreeEnsembleRegressor", since=1, i
         return max(self.target_ids, default=-1) + 1
 
     def forest(self) -> Forest:
-        """The trees as tables; ValueError where the lists do not fit each other."""
+        """The trees as tables; raises ValueError if the lengths of the lists do not match."""
         return self.numbered("target", self._targets())
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -227,7 +227,7 @@ class TreeEnsembleRegressor1(_Numbered, type="TreeEnsembleRegressor", since=1, i
 class TreeEnsembleRegressor3(
     TreeEnsembleRegressor1, type="TreeEnsembleRegressor", since=3, inputs=1
 ):
-    """As before, numbers also as tensors in double precision (TreeEnsembleRegressor-3, 5)."""
+    """Like version 1, with numbers also as double tensors (TreeEnsembleRegressor-3, 5)."""
 
     base_values_as_tensor: Tensor | None = None
     nodes_hitrates_as_tensor: Tensor | None = None
@@ -240,8 +240,8 @@ class TreeEnsembleClassifier1(
 ):
     """The label with the most votes of leaves, and the scores as f32 (TreeEnsembleClassifier-1).
 
-    Votes for one of two labels only are scores of the second one: shares, of which it needs more
-    than half, or where some are negative any numbers, of which it needs more than zero.
+    If all leaves vote for the same one of two labels, the votes are scores of the second label. It
+    wins with more than 0.5 if no weight is negative, else with more than 0.
     """
 
     class_ids: tuple[int, ...] = ()
@@ -256,7 +256,7 @@ class TreeEnsembleClassifier1(
         return classified(args, self.classlabels_int64s or self.classlabels_strings)
 
     def forest(self) -> Forest:
-        """The trees as tables; ValueError where the lists do not fit each other."""
+        """The trees as tables; raises ValueError if the lengths of the lists do not match."""
         return self.numbered("class", len(self.classlabels_int64s or self.classlabels_strings))
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -273,7 +273,7 @@ class TreeEnsembleClassifier1(
 class TreeEnsembleClassifier3(
     TreeEnsembleClassifier1, type="TreeEnsembleClassifier", since=3, inputs=1, outputs=2
 ):
-    """As before, numbers also as tensors in double precision (TreeEnsembleClassifier-3, 5)."""
+    """Like version 1, with numbers also as double tensors (TreeEnsembleClassifier-3, 5)."""
 
     base_values_as_tensor: Tensor | None = None
     class_weights_as_tensor: Tensor | None = None

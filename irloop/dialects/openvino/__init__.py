@@ -1,7 +1,7 @@
-"""OpenVINO operations by family, imported when one of their types is first looked up.
+"""OpenVINO operations by family; a family is imported when one of its types is first looked up.
 
-Reading or validating a small model needs few families, and importing all of them takes longer
-than everything else such a run does.
+A small model needs few families, and importing all of them takes longer than the rest of reading or
+validating such a model.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from irloop.dialects.openvino.base import OPENVINO, OpenVinoOp
 
 __all__ = ["FAMILIES", "OPENVINO", "OpenVinoOp"]
 
-#: The types each module describes. A type that is missing here is found all the same, by
-#: importing every family; a test keeps the table complete.
+#: The types that each module describes. A type missing here is still found, by importing every
+#: family; a test keeps the table complete.
 FAMILIES: dict[str, str] = {
     "activation": """
         Clamp Elu GRN Gelu HSigmoid HSwish HardSigmoid LogSoftmax Mish PReLU ReLU Selu Sigmoid
@@ -99,7 +99,7 @@ def _load(type_name: str | None) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """A family by its module's name, or an operation by its class's: ``Add``, ``SoftMax8``."""
+    """Return a family by its module's name, or an operation by its class's: ``Add``."""
     if name in FAMILIES:
         return import_module(f"{__name__}.{name}")
     if not name.startswith("_"):

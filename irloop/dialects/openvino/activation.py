@@ -1,4 +1,4 @@
-"""Activation functions of OpenVINO."""
+"""Activation functions in OpenVINO."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class Activation(OpenVinoOp):
-    """One number in, one of the same type out; `function` names the kernel."""
+    """Base of functions from one number to one of the same type; `function` is the kernel."""
 
     operands = "data: float -> float"
 
@@ -100,13 +100,13 @@ class Gelu2(Activation, type="Gelu", since=2, inputs=1):
 
 
 class Gelu7(Activation, type="Gelu", since=7, inputs=1):
-    """Gelu by the error function or approximated by tanh (Gelu-7)."""
+    """Gelu, exact by the error function or approximated by tanh (Gelu-7)."""
 
     approximation_mode: str = attribute(default="ERF", words=("erf", "tanh"))
 
     @property
     def is_tanh(self) -> bool:
-        """True for the approximation by the hyperbolic tangent."""
+        """True for the tanh approximation."""
         return self.approximation_mode.lower() == "tanh"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -118,7 +118,7 @@ class Gelu7(Activation, type="Gelu", since=7, inputs=1):
 
 
 class Swish(Activation, type="Swish", since=4, inputs=(1, 2)):
-    """x * sigmoid(beta * x), beta an optional scalar of value 1 (Swish-4)."""
+    """x * sigmoid(beta * x); beta is an optional scalar, 1 by default (Swish-4)."""
 
     operands = "data: float, beta?: float -> float"
 
@@ -155,7 +155,7 @@ class HardSigmoid(Activation, type="HardSigmoid", since=1, inputs=3):
 
 
 class PReLU(Activation, type="PReLU", since=1, inputs=2):
-    """x above 0, slope * x below; a slope of one dimension belongs to axis 1 (PReLU-1)."""
+    """x above 0, slope * x below; a one-dimensional slope applies to axis 1 (PReLU-1)."""
 
     operands = "data: float, slope: float -> float"
 
@@ -167,7 +167,7 @@ class PReLU(Activation, type="PReLU", since=1, inputs=2):
 
 
 class Clamp(Activation, type="Clamp", since=1, inputs=1):
-    """x limited to [min, max]; for integers min is rounded up, max down (Clamp-1)."""
+    """x clamped to [min, max]; for integers, min is rounded up and max down (Clamp-1)."""
 
     min: float = attribute(absent="0")
     max: float = attribute(absent="0")
@@ -184,7 +184,7 @@ class Clamp(Activation, type="Clamp", since=1, inputs=1):
 
 
 class GRN(Activation, type="GRN", since=1, inputs=1):
-    """x divided by its Euclidean norm over axis 1, bias added under the root (GRN-1)."""
+    """x / sqrt(sum of x * x over axis 1 + bias) (GRN-1)."""
 
     bias: float = attribute(absent="1")
 
@@ -199,7 +199,7 @@ class GRN(Activation, type="GRN", since=1, inputs=1):
 
 
 class AlongAxis(Activation):
-    """A distribution along one axis."""
+    """Base of the softmax functions: a distribution along one axis."""
 
     axis: int = 1
 
@@ -230,6 +230,6 @@ class SoftMax8(AlongAxis, type="SoftMax", since=8, inputs=1):
 
 
 class LogSoftmax(AlongAxis, type="LogSoftmax", since=5, inputs=1):
-    """The logarithm of SoftMax along an axis (LogSoftmax-5)."""
+    """The logarithm of softmax along an axis (LogSoftmax-5)."""
 
     function: ClassVar[str] = "log_softmax"

@@ -1,7 +1,7 @@
-"""The base of OpenVINO operations.
+"""The base class of OpenVINO operations.
 
-`since` is the opset that introduced this meaning of the type, which is also the version the
-writer puts into a file. Types match in any letter case, as in OpenVINO's reader.
+`since` is the opset that introduced this version of the operation; the writer puts it into the
+file. Type names are matched case-insensitively, as in OpenVINO's reader.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = [
     "OpenVinoOp",
 ]
 
-# Words that attributes of several operations may have.
+# Values of attributes that several operations share.
 
 #: `auto_broadcast`, and `mode` of Broadcast.
 BROADCASTS = ("none", "numpy", "pdpd", "explicit", "bidirectional")
@@ -55,21 +55,21 @@ OPENVINO = Registry(ignore_case=True)
 
 
 class OpenVinoOp(Op):
-    """An operation of OpenVINO's opset1, opset2, ...; `domain` is empty for those."""
+    """An operation of OpenVINO's opset1, opset2, ...; its `domain` is empty."""
 
     registry: ClassVar[Registry | None] = OPENVINO
-    #: Opsets from `since` on in which OpenVINO does not find the type.
+    #: Opsets after `since` in which OpenVINO does not find the type.
     not_in: ClassVar[frozenset[int]] = frozenset()
-    #: Files of before opset6 give its version as "experimental" or "extension".
+    #: True if files from before opset6 give its version as "experimental" or "extension".
     once_experimental: ClassVar[bool] = False
 
     def check_words(self, args: Arguments, *names: str) -> None:
-        """Refuse a word or an element type that an attribute among `names` does not have.
+        """Check that the attributes in `names` have one of their allowed words or element types.
 
         Raises:
-            InferenceError: naming the attribute, with the words that it has.
+            InferenceError: naming the attribute and its allowed words.
         """
-        # The type checker knows operations as dataclasses only by their transform.
+        # To the type checker operations are dataclasses only by their transform, so use Any.
         known: Any = self.__class__
         for name in names:
             words = known.__dataclass_fields__[name].metadata["words"]

@@ -1,4 +1,4 @@
-"""Colour conversions of OpenVINO: images [N, H, W, C] of YUV 4:2:0."""
+"""Colour conversion in OpenVINO: YUV 4:2:0 images to RGB or BGR images [N, H, W, C]."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["FromI420", "FromNV12", "FromYuv", "I420toBGR", "I420toRGB", "NV12toB
 
 
 class FromYuv(OpenVinoOp):
-    """One image of all planes one above the other, or the planes apart."""
+    """Base of the conversions: one image with all planes stacked, or separate planes."""
 
     def reverse(self) -> bool:
-        """True when blue comes first."""
+        """True when the result is BGR."""
         return self.type.endswith("BGR")
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -47,7 +47,7 @@ class FromYuv(OpenVinoOp):
 
 
 class FromNV12(FromYuv):
-    """U and V interleaved."""
+    """Base of conversions from NV12, where U and V are interleaved."""
 
     operands = "Y or all planes: u8 | float, UV?: u8 | float -> u8 | float"
 
@@ -56,15 +56,15 @@ class FromNV12(FromYuv):
 
 
 class NV12toRGB(FromNV12, type="NV12toRGB", since=8, inputs=(1, 2)):
-    """Red, green and blue of NV12 (NV12toRGB-8)."""
+    """NV12 to RGB (NV12toRGB-8)."""
 
 
 class NV12toBGR(FromNV12, type="NV12toBGR", since=8, inputs=(1, 2)):
-    """Blue, green and red of NV12 (NV12toBGR-8)."""
+    """NV12 to BGR (NV12toBGR-8)."""
 
 
 class FromI420(FromYuv):
-    """U and V in planes of their own."""
+    """Base of conversions from I420, where U and V are separate planes."""
 
     operands = "Y or all planes: u8 | float, U?: u8 | float, V?: u8 | float -> u8 | float"
 
@@ -73,8 +73,8 @@ class FromI420(FromYuv):
 
 
 class I420toRGB(FromI420, type="I420toRGB", since=8, inputs=(1, 3)):
-    """Red, green and blue of I420 (I420toRGB-8)."""
+    """I420 to RGB (I420toRGB-8)."""
 
 
 class I420toBGR(FromI420, type="I420toBGR", since=8, inputs=(1, 3)):
-    """Blue, green and red of I420 (I420toBGR-8)."""
+    """I420 to BGR (I420toBGR-8)."""

@@ -1,4 +1,4 @@
-"""Comparisons, logic, selection and operations on bits of OpenVINO."""
+"""Comparisons, logical operations, selection and bitwise operations in OpenVINO."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = [
 
 
 class Comparison(Binary):
-    """Two operands of one type in, boolean out; `function` names the kernel."""
+    """Base of comparisons: two operands of one type to booleans; `function` is the kernel."""
 
     operands = "x: any, y: any -> boolean"
 
@@ -69,31 +69,31 @@ class NotEqual(Comparison, type="NotEqual", since=1, inputs=2):
 
 
 class Greater(Comparison, type="Greater", since=1, inputs=2):
-    """True where the first operand is larger (Greater-1)."""
+    """True where the first operand is greater (Greater-1)."""
 
     function: ClassVar[str] = "greater"
 
 
 class GreaterEqual(Comparison, type="GreaterEqual", since=1, inputs=2):
-    """True where the first operand is not smaller (GreaterEqual-1)."""
+    """True where the first operand is greater or equal (GreaterEqual-1)."""
 
     function: ClassVar[str] = "greater_equal"
 
 
 class Less(Comparison, type="Less", since=1, inputs=2):
-    """True where the first operand is smaller (Less-1)."""
+    """True where the first operand is less (Less-1)."""
 
     function: ClassVar[str] = "less"
 
 
 class LessEqual(Comparison, type="LessEqual", since=1, inputs=2):
-    """True where the first operand is not larger (LessEqual-1)."""
+    """True where the first operand is less or equal (LessEqual-1)."""
 
     function: ClassVar[str] = "less_equal"
 
 
 class Logical(Comparison):
-    """Two booleans in, one out."""
+    """Base of logical operations: two booleans to one."""
 
     operands = "x: boolean, y: boolean -> boolean"
 
@@ -103,7 +103,7 @@ class Logical(Comparison):
 
 
 class LogicalAnd(Logical, type="LogicalAnd", since=1, inputs=2):
-    """True where both operands are (LogicalAnd-1)."""
+    """True where both operands are true (LogicalAnd-1)."""
 
     commutative = True
 
@@ -111,7 +111,7 @@ class LogicalAnd(Logical, type="LogicalAnd", since=1, inputs=2):
 
 
 class LogicalOr(Logical, type="LogicalOr", since=1, inputs=2):
-    """True where an operand is (LogicalOr-1)."""
+    """True where at least one operand is true (LogicalOr-1)."""
 
     commutative = True
 
@@ -119,7 +119,7 @@ class LogicalOr(Logical, type="LogicalOr", since=1, inputs=2):
 
 
 class LogicalXor(Logical, type="LogicalXor", since=1, inputs=2):
-    """True where exactly one operand is (LogicalXor-1)."""
+    """True where exactly one operand is true (LogicalXor-1)."""
 
     commutative = True
 
@@ -127,13 +127,13 @@ class LogicalXor(Logical, type="LogicalXor", since=1, inputs=2):
 
 
 class Xor(Logical, type="Xor", since=1, until=1, inputs=2):
-    """The name of LogicalXor in opset1 (Xor-0)."""
+    """LogicalXor under its opset1 name (Xor-0)."""
 
     function: ClassVar[str] = "logical_xor"
 
 
 class LogicalNot(OpenVinoOp, type="LogicalNot", since=1, inputs=1):
-    """True where the operand is not (LogicalNot-1)."""
+    """True where the operand is false (LogicalNot-1)."""
 
     operands = "data: boolean -> boolean"
 
@@ -148,8 +148,8 @@ class LogicalNot(OpenVinoOp, type="LogicalNot", since=1, inputs=1):
 class Select(OpenVinoOp, type="Select", since=1, inputs=3):
     """The second operand where the first is true, else the third (Select-1).
 
-    numpy: all three broadcast together; pdpd: the first two are aligned at
-    `auto_broadcast_axis` of the third (0 when absent).
+    numpy: all three broadcast together; pdpd: the first two are aligned with the third at
+    `auto_broadcast_axis` (0 when absent).
     """
 
     operands = "condition: boolean, then: any, else: any -> any"
@@ -161,7 +161,7 @@ class Select(OpenVinoOp, type="Select", since=1, inputs=3):
 
     @property
     def is_pdpd(self) -> bool:
-        """True when operands are aligned PaddlePaddle's way."""
+        """True when operands are aligned in PaddlePaddle's way."""
         return self.auto_broadcast.lower() == "pdpd"
 
     @property
@@ -191,7 +191,7 @@ class Select(OpenVinoOp, type="Select", since=1, inputs=3):
 
 
 class Check(OpenVinoOp):
-    """A float in, boolean out."""
+    """Base of tests: a float to a boolean."""
 
     operands = "data: float -> boolean"
 
@@ -207,19 +207,19 @@ class Check(OpenVinoOp):
 
 
 class IsNaN(Check, type="IsNaN", since=10, inputs=1):
-    """True where the operand is not a number (IsNaN-10)."""
+    """True where the operand is NaN (IsNaN-10)."""
 
     function: ClassVar[str] = "is_nan"
 
 
 class IsFinite(Check, type="IsFinite", since=10, inputs=1):
-    """True where the operand is a finite number (IsFinite-10)."""
+    """True where the operand is finite (IsFinite-10)."""
 
     function: ClassVar[str] = "is_finite"
 
 
 class IsInf(Check, type="IsInf", since=10, inputs=1):
-    """True where the operand is an infinity of a sign that is looked for (IsInf-10)."""
+    """True where the operand is an infinity of a sign that the attributes select (IsInf-10)."""
 
     detect_negative: bool = True
     detect_positive: bool = True
@@ -232,7 +232,7 @@ class IsInf(Check, type="IsInf", since=10, inputs=1):
 
 
 class Bitwise(Binary):
-    """Two integers (or booleans) in, one of the same type out."""
+    """Base of bitwise operations: two integers (or booleans) to one of the same type."""
 
     operands = "x: integer | boolean, y: integer | boolean -> integer | boolean"
 
@@ -250,37 +250,37 @@ class Bitwise(Binary):
 
 
 class BitwiseAnd(Bitwise, type="BitwiseAnd", since=13, inputs=2):
-    """The bits that both operands have (BitwiseAnd-13)."""
+    """Bitwise and (BitwiseAnd-13)."""
 
     function: ClassVar[str] = "bitwise_and"
 
 
 class BitwiseOr(Bitwise, type="BitwiseOr", since=13, inputs=2):
-    """The bits that an operand has (BitwiseOr-13)."""
+    """Bitwise or (BitwiseOr-13)."""
 
     function: ClassVar[str] = "bitwise_or"
 
 
 class BitwiseXor(Bitwise, type="BitwiseXor", since=13, inputs=2):
-    """The bits in which the operands differ (BitwiseXor-13)."""
+    """Bitwise exclusive or (BitwiseXor-13)."""
 
     function: ClassVar[str] = "bitwise_xor"
 
 
 class BitwiseLeftShift(Bitwise, type="BitwiseLeftShift", since=15, inputs=2):
-    """The first operand's bits moved up by the second (BitwiseLeftShift-15)."""
+    """The first operand shifted left by the second (BitwiseLeftShift-15)."""
 
     function: ClassVar[str] = "shift_left"
 
 
 class BitwiseRightShift(Bitwise, type="BitwiseRightShift", since=15, inputs=2):
-    """The first operand's bits moved down by the second (BitwiseRightShift-15)."""
+    """The first operand shifted right by the second (BitwiseRightShift-15)."""
 
     function: ClassVar[str] = "shift_right"
 
 
 class BitwiseNot(OpenVinoOp, type="BitwiseNot", since=13, inputs=1):
-    """All bits flipped; booleans inverted (BitwiseNot-13)."""
+    """Bitwise not; inverts booleans (BitwiseNot-13)."""
 
     operands = "data: integer | boolean -> integer | boolean"
 

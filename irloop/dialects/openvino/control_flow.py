@@ -1,4 +1,4 @@
-"""TensorIterator, Loop and If; how they are wired is in the port maps of their bodies."""
+"""TensorIterator, Loop and If; the port maps of their bodies connect them to the outer graph."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["If", "Loop", "TensorIterator"]
 
 
 class TensorIterator(OpenVinoOp, type="TensorIterator", since=1, inputs=(0, None), outputs=None):
-    """Runs its body once for each slice (TensorIterator-1).
+    """Runs its body once per slice (TensorIterator-1).
 
-    The number of iterations comes from the sliced inputs, or, when there are none, from the
-    range of a concatenated output; without either there is one iteration.
+    The trip count comes from the sliced inputs or, without any, from the range of a concatenated
+    output; without either there is one iteration.
     """
 
     operands = "values of the body...: any -> outputs...: any"
@@ -27,10 +27,10 @@ class TensorIterator(OpenVinoOp, type="TensorIterator", since=1, inputs=(0, None
 
 
 class Loop(OpenVinoOp, type="Loop", since=5, inputs=(2, None), outputs=None):
-    """Runs its body while the trip count and the condition allow (Loop-5).
+    """Runs its body until the trip count is reached or the condition is false (Loop-5).
 
-    Input 0 is the trip count (i32 or i64, one element, -1: no limit), input 1 the condition
-    before the first iteration (boolean, one element). Sliced inputs do not limit the count.
+    Input 0 is the trip count (i32 or i64, one element, -1: unlimited), input 1 the condition before
+    the first iteration (boolean, one element). Sliced inputs do not limit the trip count.
     """
 
     operands = (
@@ -45,7 +45,7 @@ class Loop(OpenVinoOp, type="Loop", since=5, inputs=(2, None), outputs=None):
 
 
 class If(OpenVinoOp, type="If", since=8, inputs=(1, None), outputs=None):
-    """Runs one of its bodies, labelled then and else (If-8). Input 0 is the condition."""
+    """Runs one of its two bodies, labelled then and else (If-8). Input 0 is the condition."""
 
     operands = "condition: boolean, captured values...: any -> outputs...: any"
 
@@ -54,7 +54,7 @@ class If(OpenVinoOp, type="If", since=8, inputs=(1, None), outputs=None):
 
 
 def _slices(args: Arguments, body: Body) -> int | None:
-    """Iterations of a TensorIterator, None where a sliced axis is not known."""
+    """The trip count of a TensorIterator, or None if a sliced axis is unknown."""
     sliced = [port for port in body.ports.inputs if isinstance(port, Sliced)]
     for port in sliced:
         shape = args.shape(port.external)
@@ -72,14 +72,14 @@ def _slices(args: Arguments, body: Body) -> int | None:
         return None
     joined = [port for port in body.ports.outputs if isinstance(port, Concatenated)]
     for out in joined:
-        # Without a sliced input only the numbers of the range itself can count.
+        # Without a sliced input, only a range with nonnegative bounds has a known length.
         if out.start >= 0 and out.end >= 0 and out.stride:
             return abs(out.end - out.start) // abs(out.stride)
     return 1
 
 
 def _trips(args: Arguments, body: Body) -> int | None:
-    """Iterations of a Loop, None where they are decided only when it runs."""
+    """The trip count of a Loop, or None if it is only known at run time."""
     trip, before = args.ints(0), args.constant(1)
     goes_on = _condition(args, body)
     if trip is not None and trip[:1] == (0,):
@@ -89,7 +89,7 @@ def _trips(args: Arguments, body: Body) -> int | None:
     if not bool(before.reshape(-1)[0]):
         return 0
     if trip is None:
-        # It may be 0, whatever the condition is.
+        # The trip count may be 0, whatever the condition.
         return None
     if goes_on is False:
         return 1
@@ -99,7 +99,7 @@ def _trips(args: Arguments, body: Body) -> int | None:
 
 
 def _condition(args: Arguments, body: Body) -> bool | None:
-    """The condition after each iteration when it is always the same one, else None."""
+    """The body's condition if it is the same after every iteration, else None."""
     ports = body.ports
     if ports.condition is None:
         return None

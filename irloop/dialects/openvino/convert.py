@@ -1,4 +1,4 @@
-"""Conversions of element types and the identity of OpenVINO."""
+"""Element type conversions and the identity in OpenVINO."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "FakeConvert", "Iden
 
 
 class Convert(OpenVinoOp, type="Convert", since=1, inputs=1):
-    """The operand in another element type; floats truncate, != 0 is true (Convert-1).
+    """The operand in another element type; floats truncate, nonzero is true (Convert-1).
 
     To an 8-bit float OpenVINO converts by way of f16 and without saturation.
     """
@@ -50,9 +50,9 @@ class ConvertLike(OpenVinoOp, type="ConvertLike", since=1, inputs=2):
 
 
 class ConvertPromoteTypes(OpenVinoOp, type="ConvertPromoteTypes", since=14, inputs=2, outputs=2):
-    """Both operands in a common element type (ConvertPromoteTypes-14).
+    """Both operands in their common element type (ConvertPromoteTypes-14).
 
-    `pytorch_scalar_promotion` lets a scalar operand adopt the other's type unless its kind
+    With `pytorch_scalar_promotion` a scalar operand adopts the type of the other, unless its kind
     (integer, float) is higher.
     """
 
@@ -112,7 +112,7 @@ def _is_signed(element: ElementType) -> bool:
 def promoted(
     left: ElementType, right: ElementType, u64_target: ElementType = ElementType.F32
 ) -> ElementType:
-    """The common type of two different element types by the rules of ConvertPromoteTypes-14."""
+    """The common type of two element types by the rules of ConvertPromoteTypes-14."""
     if _kind(left) != _kind(right):
         return left if _kind(left) > _kind(right) else right
     if _kind(left) == 2:
@@ -130,12 +130,12 @@ def promoted(
 
 
 def _next_float(bits: int) -> ElementType:
-    # Two different types of 8 or 16 bits: neither holds the other.
+    # Two different types of 8 or 16 bits: neither can represent the other.
     return ElementType.F16 if bits == 8 else ElementType.F32
 
 
 def holds(wide: ElementType, narrow: ElementType) -> bool:
-    """True when `wide` represents every value of `narrow` in range (not in precision)."""
+    """True when `wide` covers the range of `narrow`; its precision may be lower."""
     if wide is narrow or _kind(narrow) == 0:
         return True
     if _kind(wide) != _kind(narrow):
@@ -148,7 +148,7 @@ def holds(wide: ElementType, narrow: ElementType) -> bool:
 class FakeConvert(OpenVinoOp, type="FakeConvert", since=13, inputs=(2, 3)):
     """The operand rounded to an 8-bit float after scale and shift (FakeConvert-13).
 
-    (round(x * scale - shift) + shift) / scale, saturated at the largest number.
+    The result is (round(x * scale - shift) + shift) / scale, saturated at the largest number.
     """
 
     operands = "data: float, scale: float, shift?: float -> float"

@@ -1,4 +1,4 @@
-"""Convolutions of OpenVINO: data [N, C, spatial...]."""
+"""Convolutions in OpenVINO: data [N, C, spatial...]."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Windowed(OpenVinoOp):
-    """The attributes that all convolutions share; padding counts only if `auto_pad` is explicit."""
+    """Attributes shared by all convolutions; pads are used only if `auto_pad` is explicit."""
 
     operands = "data: float, filters: float -> float"
 
@@ -109,9 +109,9 @@ class GroupConvolution(Windowed, type="GroupConvolution", since=1, inputs=2):
 
 
 class BinaryConvolution(Windowed, type="BinaryConvolution", since=1, inputs=2):
-    """Convolution of {0, 1} data with u1 filters, both read as {-1, 1} (BinaryConvolution-1).
+    """Convolution of {0, 1} data with u1 filters, where 0 counts as -1 (BinaryConvolution-1).
 
-    `pad_value` is what padding contributes, 0 for nothing.
+    `pad_value` is the value of padding; 0 contributes nothing.
     """
 
     operands = "data: number, filters: u1 -> number"
@@ -127,7 +127,9 @@ class BinaryConvolution(Windowed, type="BinaryConvolution", since=1, inputs=2):
 
 
 class _Backprop(Windowed):
-    """Input 2, when given, is the wanted spatial size; same_* then crops to it."""
+    """Base of transposed convolutions; input 2, if given, is the output size, to which same_*
+    crops.
+    """
 
     operands = "data: float, filters: float, output shape?: i32 | i64 -> float"
 
@@ -238,7 +240,7 @@ class _Deformable(Windowed):
             raise args.error(f"the {what} do not fit", str(wanted), str(args.shape(position)))
 
     def blends(self) -> bool:
-        """True when elements outside of the data are zeros that are mixed in."""
+        """True when elements outside the data are zeros that take part in the interpolation."""
         return False
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -249,13 +251,13 @@ class _Deformable(Windowed):
 
 
 class DeformableConvolution1(_Deformable, type="DeformableConvolution", since=1, inputs=3):
-    """Convolution whose elements are moved by offsets (DeformableConvolution-1)."""
+    """Convolution whose window elements are moved by offsets (DeformableConvolution-1)."""
 
     operands = "data: float, offsets: float, filters: float -> float"
 
 
 class DeformableConvolution(_Deformable, type="DeformableConvolution", since=8, inputs=(3, 4)):
-    """As DeformableConvolution-1; input 3 scales each element (DeformableConvolution-8)."""
+    """Like DeformableConvolution-1; input 3 scales each element (DeformableConvolution-8)."""
 
     operands = "data: float, offsets: float, filters: float, mask?: float -> float"
 

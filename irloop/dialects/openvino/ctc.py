@@ -1,4 +1,4 @@
-"""Connectionist temporal classification of OpenVINO."""
+"""Connectionist temporal classification in OpenVINO."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def _scores(args: Arguments) -> tuple[Dim, Dim, Dim]:
 
 
 def _fits(args: Arguments, position: int, *wanted: Dim) -> None:
-    """Refuse an input that has another shape than `wanted`."""
+    """Refuse an input whose shape contradicts `wanted`."""
     found = args.shape(position)
     if found.refine(Shape(wanted)) is None:
         raise args.error(f"input {position} has a wrong shape", str(Shape(wanted)), str(found))
 
 
 class CTCGreedyDecoder(OpenVinoOp, type="CTCGreedyDecoder", since=1, inputs=2):
-    """Scores [T, N, C] and a mask [T, N] to classes [N, T, 1, 1] (CTCGreedyDecoder-1).
+    """Greedy decoding: scores [T, N, C], mask [T, N] to classes [N, T, 1, 1] (CTCGreedyDecoder-1).
 
-    The last class is the blank; -1 follows the last class of a sequence.
+    The last class is the blank; each sequence is padded with -1.
     """
 
     operands = "scores: float, sequence mask: float -> float"
@@ -52,9 +52,9 @@ class CTCGreedyDecoder(OpenVinoOp, type="CTCGreedyDecoder", since=1, inputs=2):
 class CTCGreedyDecoderSeqLen(
     OpenVinoOp, type="CTCGreedyDecoderSeqLen", since=6, inputs=(2, 3), outputs=2
 ):
-    """Scores [N, T, C], lengths [N] and a blank to classes [N, T] and their numbers [N].
+    """Greedy decoding: scores [N, T, C], lengths [N], blank to classes [N, T] and counts [N].
 
-    The blank is the last class unless it is given (CTCGreedyDecoderSeqLen-6).
+    The blank defaults to the last class (CTCGreedyDecoderSeqLen-6).
     """
 
     operands = (
@@ -83,9 +83,9 @@ class CTCGreedyDecoderSeqLen(
 
 
 class CTCLoss(OpenVinoOp, type="CTCLoss", since=4, inputs=(4, 5)):
-    """Logits [N, T, C], lengths [N], labels [N, T], their lengths [N], a blank: [N] (CTCLoss-4).
+    """CTC loss [N] of logits [N, T, C], lengths [N], labels [N, T], label lengths [N] (CTCLoss-4).
 
-    The blank is the last class unless it is given.
+    The last input, the blank, defaults to the last class.
     """
 
     operands = (

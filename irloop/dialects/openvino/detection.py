@@ -1,4 +1,4 @@
-"""DetectionOutput of OpenVINO: the last layer of SSD."""
+"""DetectionOutput in OpenVINO, the last layer of SSD."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ _CODES = ("caffe.priorboxparameter.corner", "caffe.priorboxparameter.center_size
 
 
 class Detecting(OpenVinoOp):
-    """Moves [N, P * 4], scores [N, P * C], priors [1 or N, 1 or 2, P * 4] to [1, 1, rows, 7].
+    """Base: offsets [N, P * 4], scores [N, P * C], priors [1 or N, 1 or 2, P * 4] to [1, 1, rows,
+    7].
 
-    A row is (item, class, score, x1, y1, x2, y2); an item of -1 ends the list. Inputs 3 and 4
-    are scores [N, P * 2] and moves of a first stage. Priors that are not `normalized` have 5
-    numbers, the first of which counts for nothing, and are divided by the input's size.
+    A row is (item, class, score, x1, y1, x2, y2); a row with item -1 ends the list. Inputs 3 and 4
+    are scores [N, P * 2] and offsets of a first stage. Priors that are not `normalized` have 5
+    numbers, of which the first is ignored, and are divided by the input's size.
     """
 
     operands = (
@@ -49,11 +50,11 @@ class Detecting(OpenVinoOp):
     objectness_score: float = 0.0
 
     def classes(self) -> int | None:
-        """The number of classes, if an attribute gives it."""
+        """The number of classes, if an attribute tells it."""
         return None
 
     def centred(self) -> bool:
-        """True where moves are of centres and sizes, False where they are of corners."""
+        """True when offsets refer to centres and sizes, False when they refer to corners."""
         return self.code_type.lower() == _CODES[1]
 
     def rows(self, items: int, priors: int, classes: int) -> int:
@@ -95,7 +96,7 @@ class Detecting(OpenVinoOp):
         return [TensorType(args.element(0), Shape((1, 1, self._rows(args), 7)))]
 
     def _check_sizes(self, args: Arguments) -> None:
-        """Moves, scores and priors are of the same boxes."""
+        """Check that offsets, scores and priors have the same number of boxes."""
         moves, scores = args.shape(0).dim(1), args.shape(1).dim(1)
         kinds, width = args.shape(2).dim(1), args.shape(2).dim(2)
         wanted = 1 if self.variance_encoded_in_target else 2
@@ -118,7 +119,7 @@ class Detecting(OpenVinoOp):
             raise args.error("the moves are not of these priors", str(4 * count * sets), str(moves))
 
     def detection(self) -> Detection:
-        """The kernel's view of the attributes."""
+        """The attributes in the form that the kernel takes."""
         return kernels.detection.Detection(
             background=self.background_label_id,
             best=self.top_k,
@@ -141,7 +142,7 @@ class Detecting(OpenVinoOp):
 
 
 class DetectionOutput1(Detecting, type="DetectionOutput", since=1, inputs=(3, 5)):
-    """Boxes of each class that do not overlap better ones (DetectionOutput-1)."""
+    """The boxes of each class that do not overlap better ones (DetectionOutput-1)."""
 
     num_classes: int = attribute(default=0, needed=True)
 
@@ -150,4 +151,4 @@ class DetectionOutput1(Detecting, type="DetectionOutput", since=1, inputs=(3, 5)
 
 
 class DetectionOutput(Detecting, type="DetectionOutput", since=8, inputs=(3, 5)):
-    """As DetectionOutput-1, the number of classes read from the shapes (DetectionOutput-8)."""
+    """Like DetectionOutput-1, with the class count read from the shapes (DetectionOutput-8)."""

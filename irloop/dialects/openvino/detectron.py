@@ -1,4 +1,4 @@
-"""What Detectron's models do around their proposals, in OpenVINO."""
+"""Operations of Detectron models around region proposals, in OpenVINO."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _dims(args: Arguments, position: int, rank: int) -> tuple[Dim, ...]:
 
 
 def _boxes(args: Arguments, position: int) -> Dim:
-    """How many boxes [R, 4] an input has."""
+    """The number of boxes [R, 4] in an input."""
     count, width = _dims(args, position, 2)
     if isinstance(width, int) and width != 4:
         found = str(args.shape(position))
@@ -41,11 +41,11 @@ def _boxes(args: Arguments, position: int) -> Dim:
 class ExperimentalDetectronDetectionOutput(
     OpenVinoOp, type="ExperimentalDetectronDetectionOutput", since=6, inputs=4, outputs=3
 ):
-    """Regions [R, 4], moves [R, 4 C], scores [R, C] and the image to boxes, classes, scores.
+    """Final detections from regions [R, 4], offsets [R, 4 C], scores [R, C] and the image.
 
-    There are max_detections_per_image of them, zeros after the last; class 0 is the
-    background (ExperimentalDetectronDetectionOutput-6). Moves are of each class whatever
-    class_agnostic_box_regression says.
+    Outputs boxes, classes and scores, max_detections_per_image of each, padded with zeros. Class 0
+    is the background (ExperimentalDetectronDetectionOutput-6). Offsets are per class even if
+    class_agnostic_box_regression is set.
     """
 
     operands = (
@@ -99,10 +99,10 @@ class ExperimentalDetectronDetectionOutput(
 class ExperimentalDetectronPriorGridGenerator(
     OpenVinoOp, type="ExperimentalDetectronPriorGridGenerator", since=6, inputs=3
 ):
-    """Priors [P, 4] around every element of a feature map [1, C, H, W] of an image [1, C, h, w].
+    """Prior boxes [P, 4] around every element of a feature map [1, C, H, W].
 
-    Gives [H * W * P, 4], or [H, W, P, 4] without `flatten`
-    (ExperimentalDetectronPriorGridGenerator-6).
+    The last input is the image [1, C, h, w]. The result is [H * W * P, 4], or [H, W, P, 4] without
+    `flatten` (ExperimentalDetectronPriorGridGenerator-6).
     """
 
     operands = "priors: float, feature map: float, image: float -> float"
@@ -137,11 +137,11 @@ class ExperimentalDetectronROIFeatureExtractor(
     inputs=(2, None),
     outputs=2,
 ):
-    """Regions [R, 4] read from the map [1, C, H, W] of a pyramid that fits their size.
+    """Features of regions [R, 4], each read from the pyramid map [1, C, H, W] that fits its size.
 
-    Gives features [R, C, size, size] and the regions
-    (ExperimentalDetectronROIFeatureExtractor-6). More scales than maps are allowed, as in
-    OpenVINO: the last ones are not used.
+    Outputs the features [R, C, size, size] and the regions
+    (ExperimentalDetectronROIFeatureExtractor-6). As in OpenVINO, there may be more scales than
+    maps; the extra ones are ignored.
     """
 
     operands = "regions: float, pyramid maps...: float -> features: float, regions: float"
@@ -172,7 +172,7 @@ class ExperimentalDetectronROIFeatureExtractor(
 class ExperimentalDetectronTopKROIs(
     OpenVinoOp, type="ExperimentalDetectronTopKROIs", since=6, inputs=2
 ):
-    """The max_rois best of regions [R, 4] by scores [R] (ExperimentalDetectronTopKROIs-6)."""
+    """The max_rois best regions of [R, 4] by scores [R] (ExperimentalDetectronTopKROIs-6)."""
 
     operands = "regions: float, scores: float -> float"
 

@@ -1,7 +1,7 @@
-"""Elementwise arithmetic of OpenVINO.
+"""Elementwise arithmetic in OpenVINO.
 
-All accept any numeric element type; integers are computed as integers, functions without an
-integer result are rounded to nearest.
+All operations accept any numeric element type. Integers are computed as integers; functions without
+an integer result round to nearest.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ __all__ = [
 
 
 class Binary(OpenVinoOp):
-    """Two operands of one element type, broadcast by the mode `auto_broadcast`.
+    """Base of operations on two operands of one element type, broadcast by `auto_broadcast`.
 
     none: equal shapes; numpy: aligned at the last dimension; pdpd: the second operand's first
     dimension is aligned with `auto_broadcast_axis` of the first operand (0 when absent).
@@ -69,20 +69,20 @@ class Binary(OpenVinoOp):
 
     @property
     def is_pdpd(self) -> bool:
-        """True when operands are aligned PaddlePaddle's way."""
+        """True when operands are aligned in PaddlePaddle's way."""
         return self.auto_broadcast.lower() == "pdpd"
 
     @property
     def pdpd_axis(self) -> int:
-        """The axis of the first operand that the second is aligned with in mode pdpd."""
+        """The axis of the first operand with which the second is aligned in mode pdpd."""
         return 0 if self.auto_broadcast_axis is None else self.auto_broadcast_axis
 
     def broadcast(self, args: Arguments, element: ElementType | None = None) -> list[ValueType]:
-        """The result type, its element type that of the operands unless given."""
+        """The result type; `element` overrides the operands' element type."""
         return inference.broadcast_by_mode(args, self.auto_broadcast, self.pdpd_axis, element)
 
     def bound(self, function: Kernel) -> Kernel:
-        """`function` of two arrays with the operands aligned as the mode asks."""
+        """Return `function` with its operands aligned as the mode demands."""
         if not self.is_pdpd:
             return function
         aligned: Kernel = kernels.elementwise.pdpd(function, self.pdpd_axis)
@@ -90,7 +90,7 @@ class Binary(OpenVinoOp):
 
 
 class Arithmetic(Binary):
-    """Two numbers in, one of the same type out; `function` names the kernel."""
+    """Base of functions from two numbers to one of the same type; `function` is the kernel."""
 
     operands = "x: number, y: number -> number"
 
@@ -136,11 +136,11 @@ class Multiply(Arithmetic, type="Multiply", since=1, inputs=2):
 
 
 class Divide(Arithmetic, type="Divide", since=1, inputs=2):
-    """Quotient (Divide-1). Integers are truncated toward zero.
+    """Quotient (Divide-1); integers are truncated toward zero.
 
     The specification rounds integers toward minus infinity with `m_pythondiv`. OpenVINO's CPU
-    plugin does not (2021.4.2 and 2026.4), and irloop follows it. Both round a quotient of
-    constants as specified, since the core computes it when it reads the model.
+    plugin does not do so (2021.4.2 and 2026.4), and irloop follows it. Quotients of constants are
+    rounded as specified in both, because OpenVINO's core folds them when it reads the model.
     """
 
     m_pythondiv: bool = True
@@ -150,7 +150,7 @@ class Divide(Arithmetic, type="Divide", since=1, inputs=2):
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
         def quotient(a: int, b: int) -> int | None:
             if b == 0 or (self.m_pythondiv and a % b and (a < 0) != (b < 0)):
-                # How it is rounded depends on whether all of the operands is constant.
+                # The rounding depends on whether all operands are constant.
                 return None
             size = abs(a) // abs(b)
             return size if (a < 0) == (b < 0) else -size
@@ -164,7 +164,7 @@ class Divide(Arithmetic, type="Divide", since=1, inputs=2):
 
 
 class Power(Arithmetic, type="Power", since=1, inputs=2):
-    """First operand to the power of the second (Power-1)."""
+    """The first operand to the power of the second (Power-1)."""
 
     function: ClassVar[str] = "power"
 
@@ -213,7 +213,7 @@ class SquaredDifference(Arithmetic, type="SquaredDifference", since=1, inputs=2)
 
 
 class Unary(OpenVinoOp):
-    """One number in, one of the same type out; `function` names the kernel."""
+    """Base of functions from one number to one of the same type; `function` is the kernel."""
 
     operands = "data: number -> number"
 
@@ -289,7 +289,7 @@ class Atanh(Unary, type="Atanh", since=4, inputs=1):
 
 
 class Ceiling(Unary, type="Ceiling", since=1, inputs=1):
-    """The smallest integer that is not below (Ceiling-1)."""
+    """Rounded up (Ceiling-1)."""
 
     function: ClassVar[str] = "ceiling"
 
@@ -325,7 +325,7 @@ class Exp(Unary, type="Exp", since=1, inputs=1):
 
 
 class Floor(Unary, type="Floor", since=1, inputs=1):
-    """The largest integer that is not above (Floor-1)."""
+    """Rounded down (Floor-1)."""
 
     function: ClassVar[str] = "floor"
 

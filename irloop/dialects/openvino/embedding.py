@@ -1,4 +1,4 @@
-"""OpenVINO operations on bags of embeddings, segments and sparse rows."""
+"""OpenVINO operations on embedding bags, segments and sparse rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def _rows(args: Arguments, count: Dim) -> list[ValueType]:
-    """`count` rows of the table."""
+    """The type of `count` rows of the table."""
     table = args.shape(0)
     if table.dims is None:
         return [TensorType(args.element(0), UNKNOWN_SHAPE)]
@@ -39,7 +39,7 @@ def _rows(args: Arguments, count: Dim) -> list[ValueType]:
 
 
 def _by_offsets(args: Arguments) -> list[ValueType]:
-    """A row for each offset."""
+    """The type of one row per offset."""
     indexing.integers(args, 1, 2)
     for position, name in ((1, "indices"), (2, "offsets")):
         if args.rank(position) not in (None, 1):
@@ -72,7 +72,7 @@ class EmbeddingBagOffsetsSum(OpenVinoOp, type="EmbeddingBagOffsetsSum", since=3,
 
 
 class EmbeddingBagOffsets(OpenVinoOp, type="EmbeddingBagOffsets", since=15, inputs=(3, 5)):
-    """As EmbeddingBagOffsetsSum-3; `reduction` is sum or mean (EmbeddingBagOffsets-15)."""
+    """Like EmbeddingBagOffsetsSum-3; `reduction` is sum or mean (EmbeddingBagOffsets-15)."""
 
     operands = (
         "table: number, indices: i32 | i64, offsets: i32 | i64, default index?: i32 | i64, "
@@ -105,7 +105,7 @@ class EmbeddingBagPackedSum(OpenVinoOp, type="EmbeddingBagPackedSum", since=3, i
 
 
 class EmbeddingBagPacked(OpenVinoOp, type="EmbeddingBagPacked", since=15, inputs=(2, 3)):
-    """As EmbeddingBagPackedSum-3; `reduction` is sum or mean (EmbeddingBagPacked-15)."""
+    """Like EmbeddingBagPackedSum-3; `reduction` is sum or mean (EmbeddingBagPacked-15)."""
 
     operands = "table: number, indices: i32 | i64, weights?: number -> number"
 
@@ -148,10 +148,10 @@ class EmbeddingSegmentsSum(OpenVinoOp, type="EmbeddingSegmentsSum", since=3, inp
 
 
 class SegmentMax(OpenVinoOp, type="SegmentMax", since=16, inputs=(2, 3)):
-    """The largest elements of each segment of slices (SegmentMax-16).
+    """Elementwise maximum over the slices of each segment (SegmentMax-16).
 
-    Inputs: data, the sorted segment of each slice, optionally the number of segments. An empty
-    segment is zero or the lowest number, by `fill_mode`.
+    Inputs: data, the sorted segment numbers of the slices, optionally the number of segments. An
+    empty segment gives zero or the lowest number, as `fill_mode` tells.
     """
 
     operands = "data: number, segment ids: i32 | i64, segments?: i32 | i64 -> number"
@@ -178,10 +178,10 @@ class SegmentMax(OpenVinoOp, type="SegmentMax", since=16, inputs=(2, 3)):
 
 
 class SparseFillEmptyRows(OpenVinoOp, type="SparseFillEmptyRows", since=16, inputs=4, outputs=3):
-    """A sparse matrix with one default value in each empty row (SparseFillEmptyRows-16).
+    """A sparse matrix with a default value in each empty row (SparseFillEmptyRows-16).
 
-    Inputs: values, dense shape, indices [count, 2], the default value. Outputs: indices,
-    values, which rows were empty.
+    Inputs: values, dense shape, indices [count, 2], the default value. Outputs: indices, values,
+    which rows were empty.
     """
 
     operands = (

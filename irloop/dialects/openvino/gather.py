@@ -36,7 +36,7 @@ def _gather_list(args: Arguments) -> tuple[Dim, ...] | None:
 
 
 class Gather(OpenVinoOp, type="Gather", since=1, inputs=3):
-    """The slices at indices of an axis; inputs data, indices, axis (Gather-1)."""
+    """Slices at indices along an axis; inputs data, indices, axis (Gather-1)."""
 
     operands = "data: any, indices: i32 | i64, axis: i32 | i64 -> any"
 
@@ -51,7 +51,7 @@ class Gather(OpenVinoOp, type="Gather", since=1, inputs=3):
 
 
 class Gather7(OpenVinoOp, type="Gather", since=7, inputs=3):
-    """As Gather-1; the first `batch_dims` axes of data and indices are paired (Gather-7)."""
+    """Like Gather-1; the first `batch_dims` axes are batch axes (Gather-7)."""
 
     operands = "data: any, indices: i32 | i64, axis: i32 | i64 -> any"
 
@@ -68,7 +68,7 @@ class Gather7(OpenVinoOp, type="Gather", since=7, inputs=3):
 
 
 class Gather8(OpenVinoOp, type="Gather", since=8, inputs=3):
-    """As Gather-7; negative indices count from the end (Gather-8)."""
+    """Like Gather-7; negative indices count from the end (Gather-8)."""
 
     operands = "data: any, indices: i32 | i64, axis: i32 | i64 -> any"
 
@@ -85,7 +85,7 @@ class Gather8(OpenVinoOp, type="Gather", since=8, inputs=3):
 
 
 class GatherElements(OpenVinoOp, type="GatherElements", since=6, inputs=2):
-    """The element at each index of `axis` (GatherElements-6)."""
+    """The element at each index along `axis` (GatherElements-6)."""
 
     operands = "data: any, indices: i32 | i64 -> any"
 
@@ -106,9 +106,9 @@ class GatherElements(OpenVinoOp, type="GatherElements", since=6, inputs=2):
 
 
 class GatherND(OpenVinoOp, type="GatherND", since=5, inputs=2):
-    """The slices at coordinates (GatherND-5).
+    """Slices at coordinates (GatherND-5).
 
-    The first `batch_dims` axes are paired, and become one in the result.
+    The first `batch_dims` axes are batch axes; the result merges them into one.
     """
 
     operands = "data: any, indices: i32 | i64 -> any"
@@ -125,7 +125,7 @@ class GatherND(OpenVinoOp, type="GatherND", since=5, inputs=2):
 
 
 class GatherND8(OpenVinoOp, type="GatherND", since=8, inputs=2):
-    """As GatherND-5, the batch axes being kept (GatherND-8)."""
+    """Like GatherND-5, but the result keeps the batch axes (GatherND-8)."""
 
     operands = "data: any, indices: i32 | i64 -> any"
 

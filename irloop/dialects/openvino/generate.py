@@ -1,4 +1,4 @@
-"""OpenVINO operations that make tensors from little: ranges, fills, one-hot codes."""
+"""OpenVINO operations that create tensors: ranges, fills, one-hot codes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Eye", "OneHot", "OneHot16", "Range", "Range4"]
 
 
 class Range(OpenVinoOp, type="Range", since=1, inputs=3):
-    """Numbers from start to before stop by step, scalars of one type (Range-1)."""
+    """Numbers from start up to, but excluding, stop in steps; scalars of one type (Range-1)."""
 
     expands = True
 
@@ -29,7 +29,7 @@ class Range(OpenVinoOp, type="Range", since=1, inputs=3):
 
 
 class Range4(OpenVinoOp, type="Range", since=4, inputs=3):
-    """Numbers from start to before stop by step, all cast to `output_type` (Range-4)."""
+    """Numbers from start up to, but excluding, stop, all cast to `output_type` (Range-4)."""
 
     expands = True
 
@@ -47,9 +47,9 @@ class Range4(OpenVinoOp, type="Range", since=4, inputs=3):
 
 
 class Eye(OpenVinoOp, type="Eye", since=9, inputs=(3, 4)):
-    """Ones on a diagonal (Eye-9).
+    """Ones on a diagonal, zeros elsewhere (Eye-9).
 
-    Inputs: rows, columns, which diagonal, and optionally the shape of a batch of matrices.
+    Inputs: rows, columns, the index of the diagonal, and optionally the batch shape.
     """
 
     expands = True
@@ -80,9 +80,9 @@ def _one_hot(args: Arguments, axis: int) -> list[ValueType]:
 
 
 class OneHot(OpenVinoOp, type="OneHot", since=1, inputs=4):
-    """Indices as a new axis of length depth: on where it equals the index, else off (OneHot-1).
+    """One-hot encoding along a new axis of length depth (OneHot-1).
 
-    Inputs: indices, depth, on, off. An index out of range is off everywhere.
+    Inputs: indices, depth, on, off. An index out of range gives off everywhere.
     """
 
     expands = True
@@ -99,7 +99,9 @@ class OneHot(OpenVinoOp, type="OneHot", since=1, inputs=4):
 
 
 class OneHot16(OpenVinoOp, type="OneHot", since=16, inputs=4):
-    """As OneHot-1; `negative_indices_mode` normalize lets them count from the end (OneHot-16)."""
+    """Like OneHot-1; with `negative_indices_mode` normalize, indices may count from the end
+    (OneHot-16).
+    """
 
     expands = True
 

@@ -1,4 +1,4 @@
-"""Matrix products of OpenVINO."""
+"""Matrix products in OpenVINO."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["Einsum", "Inverse", "MatMul", "ScaledDotProductAttention"]
 class MatMul(OpenVinoOp, type="MatMul", since=1, inputs=2):
     """Matrix product with NumPy's rules for vectors and leading dimensions (MatMul-1).
 
-    `transpose_a`, `transpose_b` exchange the last two dimensions of an operand; a vector
-    stays as it is.
+    `transpose_a` and `transpose_b` swap the last two dimensions of an operand; a vector is not
+    transposed.
     """
 
     operands = "a: number, b: number -> number"
@@ -35,7 +35,7 @@ class MatMul(OpenVinoOp, type="MatMul", since=1, inputs=2):
 
 
 class Einsum(OpenVinoOp, type="Einsum", since=7, inputs=(1, None)):
-    """The sum of products that `equation` describes (Einsum-7)."""
+    """The sum of products described by `equation` (Einsum-7)."""
 
     operands = "operands...: number -> number"
 
@@ -49,7 +49,7 @@ class Einsum(OpenVinoOp, type="Einsum", since=7, inputs=(1, None)):
 
 
 class Inverse(OpenVinoOp, type="Inverse", since=14, inputs=1):
-    """The inverse of matrices in the last two axes (Inverse-14), transposed with `adjoint`."""
+    """The inverse of the matrices in the last two axes; `adjoint` transposes it (Inverse-14)."""
 
     operands = "data: float -> float"
 
@@ -68,8 +68,8 @@ class ScaledDotProductAttention(
 ):
     """softmax(Q @ K^T * scale + mask) @ V (ScaledDotProductAttention-13).
 
-    Q [..., L, E], K [..., S, E], V [..., S, Ev], then an optional mask and scale. With `causal`
-    a query sees the keys up to its own place and the mask is not looked at.
+    Q is [..., L, E], K [..., S, E], V [..., S, Ev], followed by an optional mask and scale. With
+    `causal` a query attends to the keys up to its own position, and the mask is ignored.
     """
 
     operands = (

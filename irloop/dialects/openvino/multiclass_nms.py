@@ -1,4 +1,4 @@
-"""Suppression over all classes of OpenVINO: MulticlassNms and MatrixNms."""
+"""Suppression over all classes in OpenVINO: MulticlassNms and MatrixNms."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["MatrixNms", "MulticlassNms", "MulticlassNms8"]
 
 
 class _OfClasses(OpenVinoOp):
-    """Boxes [B, N, 4] and scores [B, C, N] to rows (class, score, box), indices and counts.
+    """Base: boxes [B, N, 4] and scores [B, C, N] to rows (class, score, box), indices, counts.
 
-    How many rows there are is known when it runs.
+    The number of rows is only known at run time.
     """
 
     operands = (
@@ -55,7 +55,7 @@ class _OfClasses(OpenVinoOp):
         return self._outputs(args, UNKNOWN_DIM if dims is None else dims[0])
 
     def limits(self) -> Limits:
-        """The kernel's view of the attributes."""
+        """The attributes in the form that the kernel takes."""
         return kernels.multiclass_nms.Limits(
             self.sort_result_type.lower(),
             self.sort_result_across_batch,
@@ -82,9 +82,9 @@ class MulticlassNms8(_Multiclass, type="MulticlassNms", since=8, inputs=2, outpu
 
 
 class MulticlassNms(_Multiclass, type="MulticlassNms", since=9, inputs=(2, 3), outputs=3):
-    """As MulticlassNms-8; with the numbers of boxes in input 2 each class has its own boxes.
+    """Like MulticlassNms-8; with box counts in input 2, each class has its own boxes.
 
-    Boxes are [C, N, 4] and scores [C, N] then (MulticlassNms-9).
+    Then boxes are [C, N, 4] and scores [C, N] (MulticlassNms-9).
     """
 
     operands = (
@@ -104,7 +104,7 @@ class MulticlassNms(_Multiclass, type="MulticlassNms", since=9, inputs=(2, 3), o
 
 
 class MatrixNms(_OfClasses, type="MatrixNms", since=8, inputs=2, outputs=3):
-    """Scores of boxes that overlap better ones of their class decay (MatrixNms-8).
+    """Lowers the scores of boxes that overlap better ones of their class (MatrixNms-8).
 
     `decay_function` is linear or gaussian.
     """

@@ -1,4 +1,4 @@
-"""Non-maximum suppression of OpenVINO."""
+"""Non-maximum suppression in OpenVINO."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = [
 
 
 class Suppressing(OpenVinoOp):
-    """Boxes [B,N,4] and scores [B,C,N], then limit, overlap and score thresholds.
+    """Base: boxes [B,N,4], scores [B,C,N], limit, overlap and score thresholds to kept rows.
 
-    Gives the rows (item, class, box) that are kept; their number is known when it runs.
-    `box_encoding` center is (x, y, width, height), corner two opposite corners.
+    A row is (item, class, box); the number of rows is only known at run time. With `box_encoding`
+    center a box is (x, y, width, height), with corner two opposite corners.
     """
 
     operands = (
@@ -40,7 +40,7 @@ class Suppressing(OpenVinoOp):
         return ElementType.I64
 
     def centred(self) -> bool:
-        """True for boxes given by their centre."""
+        """True when boxes are given by their centre."""
         return self.box_encoding.lower() == "center"
 
     def _indices(self, args: Arguments) -> TensorType:
@@ -73,15 +73,17 @@ class _Typed(Suppressing):
 
 
 class NonMaxSuppression3(_Typed, type="NonMaxSuppression", since=3, inputs=(2, 5)):
-    """As NonMaxSuppression-1, the type of the indices chosen (NonMaxSuppression-3)."""
+    """Like NonMaxSuppression-1, with a choice of index type (NonMaxSuppression-3)."""
 
 
 class NonMaxSuppression4(_Typed, type="NonMaxSuppression", since=4, inputs=(2, 5)):
-    """As NonMaxSuppression-3 (NonMaxSuppression-4)."""
+    """Like NonMaxSuppression-3 (NonMaxSuppression-4)."""
 
 
 class Scored(_Typed):
-    """Input 5 is the sigma of soft suppression; gives scores and the number of rows too."""
+    """Base of versions with soft suppression (sigma is input 5), which also output scores and
+    count.
+    """
 
     operands = (
         "boxes: float, scores: float, max output boxes per class?: i32 | i64, "
@@ -96,17 +98,17 @@ class Scored(_Typed):
 
 
 class NonMaxSuppression5(Scored, type="NonMaxSuppression", since=5, inputs=(2, 6), outputs=3):
-    """Boxes that do not overlap better ones, their scores and number (NonMaxSuppression-5)."""
+    """Boxes that do not overlap better ones, their scores and count (NonMaxSuppression-5)."""
 
 
 class NonMaxSuppression9(Scored, type="NonMaxSuppression", since=9, inputs=(2, 6), outputs=3):
-    """As NonMaxSuppression-5 (NonMaxSuppression-9)."""
+    """Like NonMaxSuppression-5 (NonMaxSuppression-9)."""
 
 
 class NMSRotated(OpenVinoOp, type="NMSRotated", since=13, inputs=5, outputs=3):
-    """As NonMaxSuppression-9 for boxes (centre x, centre y, width, height, angle) (NMSRotated-13).
+    """Like NonMaxSuppression-9 for rotated boxes (NMSRotated-13).
 
-    Angles are in radians.
+    A box is (centre x, centre y, width, height, angle in radians).
     """
 
     operands = (

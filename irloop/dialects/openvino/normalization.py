@@ -1,4 +1,4 @@
-"""Normalisations of OpenVINO."""
+"""Normalisation in OpenVINO."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def _channel_parameters(args: Arguments, data: int, *positions: int) -> list[ValueType]:
-    """The type of `data`, whose axis 1 each vector at `positions` has to fit."""
+    """The type of `data`; each vector at `positions` must have the length of its axis 1."""
     inference.floating(args, data)
     inference.same_element(args)
     shape = args.shape(data)
@@ -37,7 +37,7 @@ def _channel_parameters(args: Arguments, data: int, *positions: int) -> list[Val
 
 
 class BatchNormInference1(OpenVinoOp, type="BatchNormInference", since=1, inputs=5):
-    """Inputs gamma, beta, data, mean, variance, data apart one for each channel.
+    """Inputs gamma, beta, data, mean, variance; all but data have one value per channel.
 
     BatchNormInference-0, in opset1 to opset4.
     """
@@ -54,7 +54,7 @@ class BatchNormInference1(OpenVinoOp, type="BatchNormInference", since=1, inputs
 
 
 class BatchNormInference5(OpenVinoOp, type="BatchNormInference", since=5, inputs=5):
-    """Inputs data, gamma, beta, mean, variance, all but data one for each channel.
+    """Inputs data, gamma, beta, mean, variance; all but data have one value per channel.
 
     BatchNormInference-5.
     """
@@ -71,10 +71,10 @@ class BatchNormInference5(OpenVinoOp, type="BatchNormInference", since=5, inputs
 
 
 class MVN2(OpenVinoOp, type="MVN", since=2, inputs=1):
-    """Mean subtracted, divided by sqrt(variance + eps) on request (MVN-2).
+    """Subtracts the mean and, optionally, divides by sqrt(variance + eps) (MVN-2).
 
-    Over the spatial axes, with `across_channels` over the channels too; a file may give
-    `reduction_axes` instead.
+    The statistics are taken over the spatial axes and, with `across_channels`, over the channels. A
+    file may give `reduction_axes` instead.
     """
 
     operands = "data: float -> float"
@@ -85,7 +85,7 @@ class MVN2(OpenVinoOp, type="MVN", since=2, inputs=1):
     reduction_axes: tuple[int, ...] = ()
 
     def axes(self, rank: int) -> tuple[int, ...]:
-        """The axes that are normalised over, for data of this rank."""
+        """The axes of the statistics for data of this rank."""
         if self.reduction_axes:
             return self.reduction_axes
         return tuple(range(1 if self.across_channels else 2, rank))
@@ -103,11 +103,11 @@ class MVN2(OpenVinoOp, type="MVN", since=2, inputs=1):
 
 
 class MVN1(MVN2, type="MVN", since=1, until=1, inputs=1):
-    """MVN-2 as files that name opset1 have it."""
+    """MVN-2 as named in files of opset1."""
 
 
 class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
-    """Mean over the axes (input 1) subtracted, divided by the deviation on request (MVN-6).
+    """Subtracts the mean over the axes of input 1; optionally divides by the deviation (MVN-6).
 
     `eps_mode` adds eps to the variance (inside_sqrt) or to its root (outside_sqrt).
     """
@@ -139,7 +139,7 @@ class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
 class LRN(OpenVinoOp, type="LRN", since=1, inputs=2):
     """x / (bias + alpha / size^n * window sum of squares)^beta over n axes (input 1) (LRN-1).
 
-    The window reaches (size - 1) // 2 elements to both sides.
+    The window reaches (size - 1) // 2 elements to either side.
     """
 
     operands = "data: float, axes: i32 | i64 -> float"
@@ -162,7 +162,7 @@ class LRN(OpenVinoOp, type="LRN", since=1, inputs=2):
 
 
 class NormalizeL2(OpenVinoOp, type="NormalizeL2", since=1, inputs=2):
-    """x divided by its Euclidean norm over the axes (input 1) (NormalizeL2-1).
+    """x divided by its Euclidean norm over the axes of input 1 (NormalizeL2-1).
 
     eps is added to the sum of squares (`eps_mode` add) or is its lower bound (max).
     """
@@ -188,7 +188,7 @@ class NormalizeL2(OpenVinoOp, type="NormalizeL2", since=1, inputs=2):
 
 
 class GroupNormalization(OpenVinoOp, type="GroupNormalization", since=12, inputs=3):
-    """Groups of channels normalised, scale and bias for each channel (GroupNormalization-12)."""
+    """Normalises groups of channels; scale and bias per channel (GroupNormalization-12)."""
 
     operands = "data: float, scale: float, bias: float -> float"
 

@@ -1,6 +1,6 @@
-"""Which opsets of OpenVINO 2026.4 and 2021.4 have an operation, from the operation classes.
+"""Which opsets of OpenVINO 2026.4 and 2021.4 contain an operation, from the operation classes.
 
-2026.4 accepts every opset in files of version 10 and 11 alike, 2021.4 accepts opset1 to opset7.
+2026.4 accepts every opset in files of version 10 and 11; 2021.4 accepts opset1 to opset7.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ __all__ = [
     "opsets",
 ]
 
-#: The newest opset that is read, and the newest of the 2021.4 runtime.
+#: The newest opset that irloop reads, and the newest of the 2021.4 runtime.
 NEWEST = 17
 LAST_OF_2021 = 7
 #: First and last opset.
 Span = tuple[int, int]
-#: These three must be spelled exactly; all other types match in any letter case.
+#: These three types are case-sensitive; all others match in any letter case.
 EXACT = frozenset({"Parameter", "Result", "Const"})
 
-#: Spelled exactly so: "opset01" is no opset to OpenVINO.
+#: Only these spellings: OpenVINO does not accept "opset01".
 _NUMBERS = {f"opset{number}": number for number in range(1, NEWEST + 1)}
-#: Types that OpenVINO reads and no class of this dialect describes, with their first opset.
+#: Types that OpenVINO reads but that have no class in this dialect, with their first opset.
 _WITHOUT_CLASS = {
     "const": 1,
     "parameter": 1,
@@ -42,7 +42,7 @@ _WITHOUT_CLASS = {
 
 @cache
 def opsets(type_name: str) -> tuple[Span, ...]:
-    """The opsets that have a type, as spans in ascending order; empty when none has it."""
+    """The opsets that contain a type, as ascending spans; empty if none does."""
     first = _WITHOUT_CLASS.get(type_name.lower())
     if first is not None:
         return ((first, NEWEST),)
@@ -64,7 +64,7 @@ def opsets(type_name: str) -> tuple[Span, ...]:
 def opset_of(version: str | None, type_name: str = "") -> int | None:
     """The number of ``opset7``; None for a text that names no opset.
 
-    Files of before opset6 call the version of some operations "experimental" or "extension";
+    Files from before opset6 give the version of some operations as "experimental" or "extension";
     OpenVINO reads these as operations of opset6.
     """
     if version in ("experimental", "extension"):

@@ -1,4 +1,4 @@
-"""Padding of OpenVINO."""
+"""Padding in OpenVINO."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _infer(args: Arguments, mode: str, *, negative: bool) -> list[ValueType]:
 
 
 class Pad(OpenVinoOp, type="Pad", since=1, inputs=(3, 4)):
-    """Elements added at both ends of each axis; inputs data, begins, ends, value (Pad-1).
+    """Adds elements at both ends of each axis; inputs data, begins, ends, value (Pad-1).
 
     `pad_mode` is constant, edge, reflect or symmetric.
     """
@@ -46,7 +46,7 @@ class Pad(OpenVinoOp, type="Pad", since=1, inputs=(3, 4)):
 
 
 class Pad12(OpenVinoOp, type="Pad", since=12, inputs=(3, 4)):
-    """As Pad-1; a negative number cuts elements off (Pad-12)."""
+    """Like Pad-1; negative numbers crop (Pad-12)."""
 
     expands = True
 

@@ -1,4 +1,4 @@
-"""Poolings of OpenVINO: data [N, C, spatial...]."""
+"""Pooling in OpenVINO: data [N, C, spatial...]."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 class _Pool(OpenVinoOp):
-    """The attributes that all poolings share; padding counts only if `auto_pad` is explicit."""
+    """Attributes shared by all pooling operations; pads are used only if `auto_pad` is explicit."""
 
     operands = "data: number -> number"
 
@@ -41,7 +41,7 @@ class _Pool(OpenVinoOp):
         """The positions of the windows.
 
         Raises:
-            ValueError: when the attributes do not fit each other.
+            ValueError: when the attributes contradict each other.
         """
         return Window.of(
             self.kernel_size,
@@ -92,11 +92,11 @@ class _Average(_Pool):
 
 
 class AvgPool(_Average, type="AvgPool", since=1, inputs=1):
-    """Mean of each window (AvgPool-1); rounding is floor or ceil."""
+    """Mean of each window (AvgPool-1); the rounding type is floor or ceil."""
 
 
 class AvgPool14(_Average, type="AvgPool", since=14, inputs=1):
-    """Mean of each window (AvgPool-14); rounding may be ceil_torch too."""
+    """Mean of each window (AvgPool-14); the rounding type may also be ceil_torch."""
 
 
 class AvgPool16(_Average, type="AvgPool", since=16, inputs=1):
@@ -119,7 +119,9 @@ class MaxPool1(_Pool, type="MaxPool", since=1, inputs=1):
 
 
 class _IndexedMax(_Pool):
-    """The second output is the flat index of each maximum in the dimensions from `axis` on."""
+    """Base of versions whose output 1 is each maximum's flat index in the dimensions from `axis`
+    on.
+    """
 
     operands = "data: number -> maxima: number, indices: i32 | i64"
 
@@ -150,7 +152,7 @@ class MaxPool(_IndexedMax, type="MaxPool", since=8, inputs=1, outputs=2):
 
 
 class MaxPool14(_IndexedMax, type="MaxPool", since=14, inputs=1, outputs=2):
-    """Maximum of each window and its index (MaxPool-14); rounding may be ceil_torch too."""
+    """Maximum of each window and its index (MaxPool-14); rounding may also be ceil_torch."""
 
 
 def _adaptive_shape(args: Arguments) -> Shape:
@@ -169,7 +171,7 @@ def _adaptive_shape(args: Arguments) -> Shape:
 
 
 class AdaptiveAvgPool(OpenVinoOp, type="AdaptiveAvgPool", since=8, inputs=2):
-    """Mean of each of as many bins as input 1 asks for (AdaptiveAvgPool-8)."""
+    """Mean of each bin; input 1 gives the number of bins per axis (AdaptiveAvgPool-8)."""
 
     operands = "data: float, output size: i32 | i64 -> float"
 
@@ -181,7 +183,7 @@ class AdaptiveAvgPool(OpenVinoOp, type="AdaptiveAvgPool", since=8, inputs=2):
 
 
 class AdaptiveMaxPool(OpenVinoOp, type="AdaptiveMaxPool", since=8, inputs=2, outputs=2):
-    """Maximum of each bin, and its flat index among the spatial dimensions (AdaptiveMaxPool-8)."""
+    """Maximum of each bin and its flat index in the spatial dimensions (AdaptiveMaxPool-8)."""
 
     operands = "data: number, output size: i32 | i64 -> maxima: number, indices: i32 | i64"
 

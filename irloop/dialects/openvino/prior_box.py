@@ -1,4 +1,4 @@
-"""Prior boxes of OpenVINO; inputs are the (height, width) of the layer and of the image."""
+"""Prior boxes in OpenVINO; inputs are the (height, width) of the layer and of the image."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _check_variance(args: Arguments, variance: tuple[float, ...]) -> None:
 
 
 class Priored(OpenVinoOp):
-    """What the versions share: [2, 4 * h * w * boxes] of f32, boxes and variances."""
+    """Base of all versions; the result is f32 [2, 4 * h * w * boxes]: boxes and variances."""
 
     operands = "map size: integer, image size: integer -> float"
 
@@ -43,7 +43,7 @@ class Priored(OpenVinoOp):
 
 
 class SizedPriors(Priored):
-    """Boxes of sizes and ratios."""
+    """Base of versions with boxes of given sizes and aspect ratios."""
 
     min_size: tuple[float, ...] = ()
     max_size: tuple[float, ...] = ()
@@ -63,7 +63,7 @@ class SizedPriors(Priored):
         return True
 
     def priors(self) -> Priors:
-        """The kernel's view of the attributes."""
+        """The attributes in the form that the kernel takes."""
         return kernels.prior_box.Priors(
             self.min_size,
             self.max_size,
@@ -100,7 +100,7 @@ class PriorBox(SizedPriors, type="PriorBox", since=1, inputs=2):
 
 
 class PriorBox8(SizedPriors, type="PriorBox", since=8, inputs=2):
-    """As PriorBox-1, the order of the boxes of one element chosen (PriorBox-8)."""
+    """Like PriorBox-1, with a choice of the order of an element's boxes (PriorBox-8)."""
 
     min_max_aspect_ratios_order: bool = True
 
@@ -131,9 +131,9 @@ class PriorBoxClustered(Priored, type="PriorBoxClustered", since=1, inputs=2):
         return len(self.width)
 
     def steps(self) -> tuple[float, float] | None:
-        """Down and along; None where they are the image's share.
+        """The steps down and along; None for image size / layer size.
 
-        Where only one of them is 0 it stays so, as in OpenVINO.
+        If only one of them is 0 it stays 0, as in OpenVINO.
         """
         down, along = self.step_h or self.step, self.step_w or self.step
         return (down, along) if down or along else None

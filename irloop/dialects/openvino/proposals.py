@@ -1,4 +1,4 @@
-"""Region proposals of OpenVINO."""
+"""Region proposals in OpenVINO."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def _items(args: Arguments, position: int, rank: int) -> Dim:
 
 
 class Proposing(OpenVinoOp):
-    """Scores [N, 2 A, H, W], moves [N, 4 A, H, W] and the image to regions [N * post, 5].
+    """Base: scores [N, 2 A, H, W], offsets [N, 4 A, H, W], image to regions [N * post, 5].
 
-    The image is (height, width, scale) or (height, width, scale of heights, of widths). A row
-    is (item, x1, y1, x2, y2); an item of -1 ends the rows of an item.
+    The image is (height, width, scale) or (height, width, scale of heights, scale of widths). A row
+    is (item, x1, y1, x2, y2); a row with item -1 ends the rows of an item.
     """
 
     once_experimental: ClassVar[bool] = True
@@ -68,7 +68,7 @@ class Proposing(OpenVinoOp):
         return [TensorType(args.element(0), Shape((self._rows(args), 5)))]
 
     def anchors(self) -> Anchors:
-        """The kernel's view of the boxes of one element."""
+        """The boxes of one element, in the form that the kernel takes."""
         return kernels.proposals.Anchors(
             self.base_size,
             self.ratio,
@@ -98,7 +98,7 @@ class Proposal1(Proposing, type="Proposal", since=1, inputs=3):
 
 
 class Proposal(Proposing, type="Proposal", since=4, inputs=3, outputs=2):
-    """As Proposal-1, with the scores [N * post] of the regions (Proposal-4)."""
+    """Like Proposal-1, and the scores [N * post] of the regions (Proposal-4)."""
 
     operands = (
         "class scores: float, box logits: float, image shape: float -> boxes: float, scores: float"
@@ -123,9 +123,10 @@ class ExperimentalDetectronGenerateProposalsSingleImage(
     inputs=4,
     outputs=2,
 ):
-    """Image [3], anchors [H * W * A, 4], moves [4 A, H, W], scores [A, H, W] to boxes, scores.
+    """Proposals of one image: image [3], anchors [H * W * A, 4], offsets [4 A, H, W], scores [A, H,
+    W].
 
-    There are post_nms_count of both, zeros after the last
+    Outputs post_nms_count boxes and scores, padded with zeros
     (ExperimentalDetectronGenerateProposalsSingleImage-6).
     """
 
@@ -154,9 +155,10 @@ class ExperimentalDetectronGenerateProposalsSingleImage(
 
 
 class GenerateProposals(_Generating, type="GenerateProposals", since=9, inputs=4, outputs=3):
-    """Images [N, 3 or 4], anchors [H, W, A, 4], moves [N, 4 A, H, W], scores [N, A, H, W].
+    """Proposals of images [N, 3 or 4], anchors [H, W, A, 4], offsets [N, 4 A, H, W] and scores.
 
-    Gives boxes, scores and how many of them each item has (GenerateProposals-9).
+    Scores are [N, A, H, W]. Outputs boxes, scores and the number of boxes per item
+    (GenerateProposals-9).
     """
 
     operands = (

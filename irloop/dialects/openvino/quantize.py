@@ -1,4 +1,4 @@
-"""Quantisation of OpenVINO."""
+"""Quantisation in OpenVINO."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["FakeQuantize"]
 
 
 class FakeQuantize(OpenVinoOp, type="FakeQuantize", since=1, inputs=5):
-    """x rounded to `levels` steps of an input range, mapped to an output range (FakeQuantize-1).
+    """Rounds x to `levels` steps of an input range, mapped to an output range (FakeQuantize-1).
 
-    Inputs are x, input low, input high, output low, output high; limits broadcast to x.
+    Inputs are x, input low, input high, output low, output high; the limits broadcast to x.
     """
 
     operands = (

@@ -1,4 +1,4 @@
-"""Random numbers of OpenVINO."""
+"""Random numbers in OpenVINO."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Multinomial", "RandomUniform"]
 
 
 class RandomUniform(OpenVinoOp, type="RandomUniform", since=8, inputs=3):
-    """Numbers from a low (included) to a high bound (excluded), by Philox (RandomUniform-8).
+    """Uniform numbers from low (included) to high (excluded), by Philox (RandomUniform-8).
 
-    Inputs: shape, low, high. With both seeds 0 they are other ones in each run.
+    Inputs: shape, low, high. If both seeds are 0, every run gives other numbers.
     """
 
     expands = True
@@ -51,10 +51,10 @@ class RandomUniform(OpenVinoOp, type="RandomUniform", since=8, inputs=3):
 
 
 class Multinomial(OpenVinoOp, type="Multinomial", since=13, inputs=2):
-    """Classes drawn by weights or their logarithms (Multinomial-13).
+    """Classes sampled by weights or their logarithms (Multinomial-13).
 
-    Inputs: [batch, classes] or [classes], and the number of samples of each row. Without
-    replacement no class is drawn twice. With both seeds 0 they are other ones in each run.
+    Inputs: [batch, classes] or [classes], and the number of samples per row. Without replacement no
+    class is drawn twice. If both seeds are 0, every run gives other classes.
     """
 
     operands = "probabilities: float, samples: i32 | i64 -> i32 | i64"

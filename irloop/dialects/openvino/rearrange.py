@@ -25,7 +25,7 @@ __all__ = [
 
 
 class _Blocks(OpenVinoOp):
-    """Blocks of `block_size` in every spatial axis; blocks_first or depth_first."""
+    """Base: blocks of `block_size` in every spatial axis; mode blocks_first or depth_first."""
 
     operands = "data: any -> any"
 
@@ -34,12 +34,12 @@ class _Blocks(OpenVinoOp):
 
     @property
     def blocks_first(self) -> bool:
-        """True when the position in the block is the slower part of the channel."""
+        """True when the position within the block varies more slowly than the channel."""
         return self.mode.lower() == "blocks_first"
 
 
 class DepthToSpace(_Blocks, type="DepthToSpace", since=1, inputs=1):
-    """Channels spread over blocks of space (DepthToSpace-1)."""
+    """Moves channels into blocks of space (DepthToSpace-1)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         self.check_words(args, "mode")
@@ -50,7 +50,7 @@ class DepthToSpace(_Blocks, type="DepthToSpace", since=1, inputs=1):
 
 
 class SpaceToDepth(_Blocks, type="SpaceToDepth", since=1, inputs=1):
-    """Blocks of space put into channels (SpaceToDepth-1)."""
+    """Moves blocks of space into channels (SpaceToDepth-1)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         self.check_words(args, "mode")
@@ -61,10 +61,10 @@ class SpaceToDepth(_Blocks, type="SpaceToDepth", since=1, inputs=1):
 
 
 class BatchToSpace(OpenVinoOp, type="BatchToSpace", since=2, inputs=4):
-    """The batch spread over blocks of the other axes, then cropped (BatchToSpace-1).
+    """Moves the batch into blocks of the other axes, then crops (BatchToSpace-1).
 
-    Inputs: data, block shape (its first number is 1), crops at the begins, crops at the ends.
-    Files know this class since opset2.
+    Inputs: data, block shape (its first number is 1), crops at the begins, crops at the ends. Files
+    contain it from opset2 on.
     """
 
     expands = True
@@ -98,10 +98,10 @@ class BatchToSpace(OpenVinoOp, type="BatchToSpace", since=2, inputs=4):
 
 
 class SpaceToBatch(OpenVinoOp, type="SpaceToBatch", since=2, inputs=4):
-    """Axes padded with zeros, then blocks of them put into the batch (SpaceToBatch-1).
+    """Pads axes with zeros, then moves blocks of them into the batch (SpaceToBatch-1).
 
-    Inputs: data, block shape (its first number is 1), pads at the begins, pads at the ends.
-    Files know this class since opset2.
+    Inputs: data, block shape (its first number is 1), pads at the begins, pads at the ends. Files
+    contain it from opset2 on.
     """
 
     expands = True
@@ -138,7 +138,9 @@ def _check_lengths(args: Arguments, shape: Shape, *lists: tuple[int, ...]) -> No
 
 
 class ShuffleChannels(OpenVinoOp, type="ShuffleChannels", since=1, inputs=1):
-    """The elements of `axis` dealt out of `group` rows by columns (ShuffleChannels-1)."""
+    """Permutes `axis`: viewed as a matrix of `group` rows, it is read by columns
+    (ShuffleChannels-1).
+    """
 
     operands = "data: any -> any"
 
@@ -159,7 +161,7 @@ class ShuffleChannels(OpenVinoOp, type="ShuffleChannels", since=1, inputs=1):
 class ReorgYolo(OpenVinoOp, type="ReorgYolo", since=2, inputs=1):
     """Darknet's reorganisation: [n, c, h, w] -> [n, c s s, h / s, w / s] (ReorgYolo-1).
 
-    Files know this class since opset2.
+    Files contain it from opset2 on.
     """
 
     operands = "data: any -> any"
@@ -181,13 +183,13 @@ class ReorgYolo(OpenVinoOp, type="ReorgYolo", since=2, inputs=1):
 
 
 class ReorgYolo1(ReorgYolo, type="ReorgYolo", since=1, until=1, inputs=1):
-    """ReorgYolo as opset1 of a file names it."""
+    """ReorgYolo as named in files of opset1."""
 
 
 class ExtractImagePatches(OpenVinoOp, type="ExtractImagePatches", since=3, inputs=1):
-    """Patches of an image as channels: [n, c, h, w] -> [n, kh kw c, oh, ow].
+    """Extracts patches of an image into channels: [n, c, h, w] -> [n, kh kw c, oh, ow].
 
-    The channel counts kernel row, kernel column, input channel (ExtractImagePatches-3).
+    The channel index runs over kernel row, kernel column, input channel (ExtractImagePatches-3).
     """
 
     operands = "data: any -> any"
@@ -228,7 +230,7 @@ class ExtractImagePatches(OpenVinoOp, type="ExtractImagePatches", since=3, input
 
 
 class Col2Im(OpenVinoOp, type="Col2Im", since=15, inputs=3):
-    """Columns of blocks added up to an image: [n, c block, l] -> [n, c, h, w] (Col2Im-15).
+    """Adds columns of blocks up to an image: [n, c block, l] -> [n, c, h, w] (Col2Im-15).
 
     Inputs: columns, size of the image, size of a block.
     """

@@ -1,7 +1,7 @@
-"""Recurrent cells and sequences of OpenVINO.
+"""Recurrent cells and sequences in OpenVINO.
 
-Shapes: B items, T steps, I inputs, S state elements, D directions. Gates are in the order
-f i c o (LSTM) and z r h (GRU).
+Shapes: B items, T steps, I inputs, S state elements, D directions. The gate order is f i c o (LSTM)
+and z r h (GRU).
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ __all__ = [
 class Recurrent(OpenVinoOp):
     """Attributes of all recurrent operations.
 
-    `activations` empty means the defaults of the type. Entry k of `activations_alpha` and
-    `activations_beta` belongs to activation k. `clip` bounds what enters an activation, 0: no.
+    An empty `activations` selects the defaults of the type. Entry k of `activations_alpha` and
+    `activations_beta` belongs to activation k. `clip` bounds the input of an activation; 0 means no
+    bound.
     """
 
     DEFAULTS: ClassVar[tuple[str, ...]] = ()
@@ -53,14 +54,14 @@ class Recurrent(OpenVinoOp):
         """The activations with their parameters.
 
         Raises:
-            ValueError: for a name that is no activation.
+            ValueError: for an unknown activation.
         """
         names = (*self.activations, *self.DEFAULTS[len(self.activations) :])
         found = recurrent.by_position(names, self.activations_alpha, self.activations_beta)
         return found[: len(self.DEFAULTS)]
 
     def bias_gates(self) -> int:
-        """How many state sizes the bias has."""
+        """The length of the bias, in units of the state size."""
         return self.GATES
 
     def _check_functions(self, args: Arguments) -> None:
@@ -108,7 +109,7 @@ class _Lstm(Recurrent):
     GATES: ClassVar[int] = 4
 
     def cell(self) -> LstmCell:
-        """The kernel's view of one step."""
+        """The attributes in the form that the kernel takes."""
         return kernels.recurrent.LstmCell(self.functions(), self.clip)
 
 
@@ -122,7 +123,7 @@ class _Gru(Recurrent):
         return 4 if self.linear_before_reset else 3
 
     def cell(self) -> GruCell:
-        """The kernel's view of one step."""
+        """The attributes in the form that the kernel takes."""
         return kernels.recurrent.GruCell(self.functions(), self.clip, self.linear_before_reset)
 
 
@@ -130,7 +131,7 @@ class _Rnn(Recurrent):
     DEFAULTS: ClassVar[tuple[str, ...]] = ("tanh",)
 
     def cell(self) -> RnnCell:
-        """The kernel's view of one step."""
+        """The attributes in the form that the kernel takes."""
         return kernels.recurrent.RnnCell(self.functions(), self.clip)
 
 
@@ -145,8 +146,8 @@ class _LstmCell(_Lstm):
 class LSTMCell1(_LstmCell, type="LSTMCell", since=1, inputs=(5, 7), outputs=2):
     """One step of an LSTM (LSTMCell-1): X [B,I], H, C [B,S], W [4S,I], R [4S,S], B [4S].
 
-    `input_forget`, `weights_format` and input 6 (peepholes) are in the specification; no
-    runtime looks at them, and neither does this operation.
+    The specification has `input_forget`, `weights_format` and input 6 (peepholes); no runtime uses
+    them, nor does irloop.
     """
 
     operands = (
@@ -170,8 +171,8 @@ class LSTMCell(_LstmCell, type="LSTMCell", since=4, inputs=6, outputs=2):
 class GRUCell(_Gru, type="GRUCell", since=3, inputs=5):
     """One step of a GRU (GRUCell-3): X [B,I], H [B,S], W [3S,I], R [3S,S], B [3S] or [4S].
 
-    With `linear_before_reset` B has four parts: z, r, and for h one of the input and one of
-    the recurrence.
+    With `linear_before_reset` B has four parts: z, r, and for h one for the input and one for the
+    recurrence.
     """
 
     operands = "X: float, H: float, W: float, R: float, B: float -> H: float"
@@ -203,10 +204,10 @@ class RNNCell(_Rnn, type="RNNCell", since=1, inputs=(4, 5)):
 
 
 class LSTMSequence1(_Lstm, type="LSTMSequence", since=1, inputs=(7, 8), outputs=3):
-    """An LSTM over a sequence (LSTMSequence-1); inputs as LSTMSequence-5, then peepholes [D,3S].
+    """An LSTM over a sequence (LSTMSequence-1); inputs as in LSTMSequence-5, then peepholes [D,3S].
 
-    `weights_format` names the order of the gates in W, R and B; peepholes are in the order
-    input, output, forget. `input_forget` makes the forget gate one less the input gate.
+    `weights_format` names the order of the gates in W, R and B; peepholes are in the order input,
+    output, forget. With `input_forget` the forget gate is 1 - the input gate.
     """
 
     operands = (
@@ -238,8 +239,9 @@ class LSTMSequence1(_Lstm, type="LSTMSequence", since=1, inputs=(7, 8), outputs=
 class LSTMSequence(_Lstm, type="LSTMSequence", since=5, inputs=7, outputs=3):
     """An LSTM over a sequence (LSTMSequence-5).
 
-    X [B,T,I], H, C [B,D,S], sequence_lengths [B], W [D,4S,I], R [D,4S,S], B [D,4S]; gives
-    Y [B,D,T,S], H and C [B,D,S]. Behind an item's length Y is 0; an item of length 0 gives 0.
+    Inputs: X [B,T,I], H, C [B,D,S], sequence_lengths [B], W [D,4S,I], R [D,4S,S], B [D,4S].
+    Outputs: Y [B,D,T,S], H and C [B,D,S]. Beyond an item's length Y is 0; an item of length 0 gives
+    0.
     """
 
     operands = (
@@ -257,7 +259,7 @@ class LSTMSequence(_Lstm, type="LSTMSequence", since=5, inputs=7, outputs=3):
 
 
 class GRUSequence(_Gru, type="GRUSequence", since=5, inputs=6, outputs=2):
-    """A GRU over a sequence (GRUSequence-5); as LSTMSequence-5 without C, B [D,3S] or [D,4S]."""
+    """A GRU over a sequence (GRUSequence-5); like LSTMSequence-5 without C, B [D,3S] or [D,4S]."""
 
     operands = (
         "X: float, H: float, sequence lengths: i32 | i64, W: float, R: float, "
@@ -274,7 +276,7 @@ class GRUSequence(_Gru, type="GRUSequence", since=5, inputs=6, outputs=2):
 
 
 class RNNSequence(_Rnn, type="RNNSequence", since=5, inputs=6, outputs=2):
-    """A plain RNN over a sequence (RNNSequence-5); as LSTMSequence-5 without C, B [D,S]."""
+    """A plain RNN over a sequence (RNNSequence-5); like LSTMSequence-5 without C, B [D,S]."""
 
     operands = (
         "X: float, H: float, sequence lengths: i32 | i64, W: float, R: float, "
@@ -290,5 +292,5 @@ class RNNSequence(_Rnn, type="RNNSequence", since=5, inputs=6, outputs=2):
         return kernels.recurrent.openvino_sequence(self.cell(), self.direction.lower(), n_outputs)
 
 
-#: The sequences that every runtime runs; LSTMSequence-1 is read by none.
+#: The sequences that every runtime runs; no runtime reads LSTMSequence-1.
 SEQUENCES = (LSTMSequence, GRUSequence, RNNSequence)

@@ -1,4 +1,4 @@
-"""Reductions of OpenVINO: data and a list of axes in; an empty list reduces nothing."""
+"""Reductions in OpenVINO: data and a list of axes; an empty list reduces nothing."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ __all__ = [
 
 
 class Reduction(OpenVinoOp):
-    """Data of any type and axes (a scalar or a list of integers) in; `function` names the core.
+    """Base: data of any type and axes (a scalar or a list of integers); `function` is the kernel.
 
-    Reduced dimensions stay as ones with `keep_dims`, otherwise they vanish.
+    With `keep_dims` reduced dimensions are kept as ones, otherwise they are removed.
     """
 
     operands = "data: number, axes: i32 | i64 -> number"
@@ -61,7 +61,7 @@ class ReduceSum(Reduction, type="ReduceSum", since=1, inputs=2):
 
 
 class ReduceMean(Reduction, type="ReduceMean", since=1, inputs=2):
-    """The mean; of integers truncated toward zero (ReduceMean-1)."""
+    """The mean; for integers truncated toward zero (ReduceMean-1)."""
 
     function: ClassVar[str] = "mean"
 
@@ -100,7 +100,7 @@ class ReduceL2(Reduction, type="ReduceL2", since=4, inputs=2):
 
 
 class LogicalReduction(Reduction):
-    """A reduction of booleans."""
+    """Base of boolean reductions."""
 
     operands = "data: boolean, axes: i32 | i64 -> boolean"
 
@@ -110,12 +110,12 @@ class LogicalReduction(Reduction):
 
 
 class ReduceLogicalAnd(LogicalReduction, type="ReduceLogicalAnd", since=1, inputs=2):
-    """True where all elements are (ReduceLogicalAnd-1)."""
+    """True where all elements are true (ReduceLogicalAnd-1)."""
 
     function: ClassVar[str] = "logical_and"
 
 
 class ReduceLogicalOr(LogicalReduction, type="ReduceLogicalOr", since=1, inputs=2):
-    """True where any element is (ReduceLogicalOr-1)."""
+    """True where any element is true (ReduceLogicalOr-1)."""
 
     function: ClassVar[str] = "logical_or"

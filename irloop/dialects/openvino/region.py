@@ -1,4 +1,4 @@
-"""Region layers of OpenVINO."""
+"""Region layers in OpenVINO."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["RegionYolo"]
 
 
 class RegionYolo(OpenVinoOp, type="RegionYolo", since=1, inputs=1):
-    """YOLO's predictions activated (RegionYolo-1).
+    """Activates YOLO's predictions (RegionYolo-1).
 
-    Data is [N, regions * (coords + 1 + classes), H, W]. With `do_softmax` there are `num`
-    regions, classes go through a softmax and axes `axis` to `end_axis` become one; without it
-    `mask` counts the regions and the shape stays.
+    Data is [N, regions * (coords + 1 + classes), H, W]. With `do_softmax` there are `num` regions,
+    the classes go through a softmax, and the axes `axis` to `end_axis` are flattened; without it
+    the number of regions is the length of `mask`, and the shape is kept.
     """
 
     operands = "data: float -> float"
@@ -34,11 +34,11 @@ class RegionYolo(OpenVinoOp, type="RegionYolo", since=1, inputs=1):
     anchors: tuple[float, ...] = ()
 
     def regions(self) -> int:
-        """How many predictions a cell has."""
+        """The number of predictions per cell."""
         return self.num if self.do_softmax or not self.mask else len(self.mask)
 
     def each(self) -> int:
-        """How many numbers a prediction has."""
+        """The number of values per prediction."""
         return self.coords + 1 + self.classes
 
     def infer(self, args: Arguments) -> list[ValueType]:

@@ -13,7 +13,7 @@ __all__ = ["Reverse", "ReverseSequence", "Roll"]
 
 
 class Reverse(OpenVinoOp, type="Reverse", since=1, until=1, inputs=2):
-    """Axes from the last element to the first: a list, or a mask of all axes (Reverse-1)."""
+    """Reverses the elements along axes, given as a list or as a mask of all axes (Reverse-1)."""
 
     operands = "data: any, axes or mask: integer | boolean -> any"
 
@@ -37,7 +37,7 @@ class Reverse(OpenVinoOp, type="Reverse", since=1, until=1, inputs=2):
 
 
 class ReverseSequence(OpenVinoOp, type="ReverseSequence", since=1, inputs=2):
-    """The first elements along `seq_axis` reversed; input 1 gives their number for each batch item.
+    """Reverses the first elements along `seq_axis`; input 1 holds their number per batch item.
 
     The lengths may be floats (ReverseSequence-1).
     """
@@ -59,9 +59,9 @@ class ReverseSequence(OpenVinoOp, type="ReverseSequence", since=1, inputs=2):
 
 
 class Roll(OpenVinoOp, type="Roll", since=7, inputs=3):
-    """Elements moved around along axes; inputs data, shifts, axes (Roll-7).
+    """Rolls elements along axes; inputs data, shifts, axes (Roll-7).
 
-    One shift is for all axes; shifts of an axis that is listed twice add up.
+    A single shift applies to all axes; the shifts of an axis that is listed twice add up.
     """
 
     operands = "data: any, shift: i32 | i64, axes: i32 | i64 -> any"

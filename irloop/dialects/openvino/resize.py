@@ -1,4 +1,4 @@
-"""Interpolation of OpenVINO."""
+"""Interpolation in OpenVINO."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def _padded(dim: Dim, low: int, high: int) -> Dim:
 
 
 class Interpolation(OpenVinoOp):
-    """What the versions share: the data is padded with zeros, then resized."""
+    """Base of all versions: the data is padded with zeros, then resized."""
 
     def how(self) -> Resampling:
-        """The kernel's view of the attributes."""
+        """The attributes in the form that the kernel takes."""
         raise NotImplementedError(self.label)
 
     def pads(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Zeros before and after each axis; axes without an entry get none."""
+        """Zeros before and after each axis; axes without an entry are not padded."""
         return (), ()
 
     def by_scales(self) -> bool:
-        """True when the sizes follow from scales."""
+        """True when scales determine the sizes."""
         return False
 
     def _resized(
@@ -75,7 +75,7 @@ class Interpolation(OpenVinoOp):
     def _sizes_of(
         self, args: Arguments, axes: tuple[int, ...] | None, position: int
     ) -> tuple[Dim, ...] | None:
-        """The sizes that the scales at `position` give, as far as they are known."""
+        """The sizes that result from the scales at `position`, as far as they are known."""
         scales, dims = args.constant(position), args.shape(0).dims
         if scales is None or dims is None or axes is None or scales.size != len(axes):
             return None
@@ -100,10 +100,10 @@ class Interpolation(OpenVinoOp):
 
 
 class Interpolate1(Interpolation, type="Interpolate", since=1, inputs=2):
-    """Axes `axes` of the data resized to the sizes of input 1 (Interpolate-1).
+    """Resizes `axes` of the data to the sizes in input 1 (Interpolate-1).
 
-    Nearest counts from the first element and rounds towards more elements; linear and cubic
-    put the outer elements on each other with `align_corners`.
+    Mode nearest measures from the first element and rounds up; linear and cubic align the outer
+    elements if `align_corners` is set.
     """
 
     expands = True
@@ -146,7 +146,7 @@ class Interpolate1(Interpolation, type="Interpolate", since=1, inputs=2):
 
 
 class _Attributes(Interpolation):
-    """Attributes since Interpolate-4."""
+    """Attributes of Interpolate-4 and later."""
 
     mode: str = attribute(default="nearest", words=RESIZE_MODES)
     shape_calculation_mode: str = attribute(default="sizes", words=("sizes", "scales"))
@@ -192,7 +192,7 @@ class _Attributes(Interpolation):
 
 
 class Interpolate(_Attributes, type="Interpolate", since=4, inputs=(3, 4)):
-    """Data resized along axes (Interpolate-4); inputs data, sizes, scales and axes (or all)."""
+    """Resizes data along axes (Interpolate-4); inputs data, sizes, scales, optional axes."""
 
     expands = True
 
@@ -212,7 +212,7 @@ class Interpolate(_Attributes, type="Interpolate", since=4, inputs=(3, 4)):
 
 
 class Interpolate11(_Attributes, type="Interpolate", since=11, inputs=(2, 3)):
-    """Data resized along axes (Interpolate-11); inputs data, sizes or scales, axes (or all)."""
+    """Resizes data along axes (Interpolate-11); inputs data, sizes or scales, optional axes."""
 
     expands = True
 

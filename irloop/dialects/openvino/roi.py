@@ -19,7 +19,7 @@ __all__ = [
 
 
 def _regions(args: Arguments, width: int) -> Dim:
-    """The number of regions, whose rows have `width` numbers."""
+    """The number of regions; each row must have `width` numbers."""
     dims = args.shape(1).dims
     if dims is None:
         return UNKNOWN_DIM
@@ -43,10 +43,10 @@ def _check_scale(args: Arguments, scale: float) -> None:
 
 
 class ROIPooling(OpenVinoOp, type="ROIPooling", since=1, inputs=2):
-    """Regions (item, x1, y1, x2, y2) pooled to one size (ROIPooling-2).
+    """Pools regions (item, x1, y1, x2, y2) to one size (ROIPooling-2).
 
-    `method` max takes the largest element of each bin, bilinear reads a grid of places, the
-    coordinates then being in 0..1.
+    With `method` max the result is the maximum of each bin; with bilinear the coordinates are in
+    0..1, and a grid of positions is sampled.
     """
 
     operands = "data: float, regions: float -> float"
@@ -59,7 +59,7 @@ class ROIPooling(OpenVinoOp, type="ROIPooling", since=1, inputs=2):
     method: str = attribute(default="max", words=("max", "bilinear"))
 
     def size(self) -> tuple[int, int]:
-        """The height and width that regions are pooled to."""
+        """The height and width to which regions are pooled."""
         listed = self.output_roi or self.output_size
         return (self.pooled_h, self.pooled_w) if self.pooled_h else (listed[0], listed[1])
 
@@ -90,7 +90,7 @@ class _Align(OpenVinoOp):
         return [TensorType(args.element(0), Shape(shape))]
 
     def alignment(self) -> str:
-        """asymmetric, half_pixel_for_nn or half_pixel."""
+        """How positions relate to element centres: asymmetric, half_pixel_for_nn or half_pixel."""
         return "asymmetric"
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -108,11 +108,11 @@ class _Align(OpenVinoOp):
 
 
 class ROIAlign(_Align, type="ROIAlign", since=3, inputs=3):
-    """Regions (x1, y1, x2, y2) of the items in input 2, sampled bilinearly (ROIAlign-3)."""
+    """Bilinear samples of regions (x1, y1, x2, y2) of the batch items in input 2 (ROIAlign-3)."""
 
 
 class ROIAlign9(_Align, type="ROIAlign", since=9, inputs=3):
-    """As ROIAlign-3, `aligned_mode` saying where an element's centre is (ROIAlign-9)."""
+    """Like ROIAlign-3; `aligned_mode` selects where an element's centre is (ROIAlign-9)."""
 
     aligned_mode: str = attribute(
         default="asymmetric", words=("asymmetric", "half_pixel_for_nn", "half_pixel")
@@ -123,7 +123,7 @@ class ROIAlign9(_Align, type="ROIAlign", since=9, inputs=3):
 
 
 class PSROIPooling(OpenVinoOp, type="PSROIPooling", since=1, inputs=2):
-    """Position-sensitive pooling: each bin reads channels of its own (PSROIPooling-1)."""
+    """Position-sensitive pooling: each bin reads its own channels (PSROIPooling-1)."""
 
     operands = "data: float, regions: float -> float"
 
@@ -159,9 +159,10 @@ class PSROIPooling(OpenVinoOp, type="PSROIPooling", since=1, inputs=2):
 
 
 class ROIAlignRotated(OpenVinoOp, type="ROIAlignRotated", since=15, inputs=3):
-    """Turned regions (centre x, centre y, width, height, angle) of the items in input 2.
+    """ROI align for rotated regions (centre x, centre y, width, height, angle in radians).
 
-    Each bin is the mean of its bilinear samples; angles are in radians (ROIAlignRotated-15).
+    Input 2 holds the batch items. Each bin is the mean of its bilinear samples
+    (ROIAlignRotated-15).
     """
 
     operands = "data: float, regions: float, batch indices: i32 | i64 -> float"
@@ -187,9 +188,9 @@ class ROIAlignRotated(OpenVinoOp, type="ROIAlignRotated", since=15, inputs=3):
 
 
 class DeformablePSROIPooling(OpenVinoOp, type="DeformablePSROIPooling", since=1, inputs=(2, 3)):
-    """Position-sensitive pooling of bins that input 2, [R, 2 * K, part, part], moves.
+    """Position-sensitive pooling with bins shifted by input 2, [R, 2 * K, part, part].
 
-    Moves are shares of the region times trans_std (DeformablePSROIPooling-1).
+    The shifts are fractions of the region's size, times trans_std (DeformablePSROIPooling-1).
     """
 
     operands = "data: float, regions: float, offsets?: float -> float"

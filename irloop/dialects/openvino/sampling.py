@@ -1,4 +1,4 @@
-"""Reading images at fractional places in OpenVINO."""
+"""Sampling images at fractional positions in OpenVINO."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["GridSample"]
 
 
 class GridSample(OpenVinoOp, type="GridSample", since=9, inputs=2):
-    """Data [N,C,H,W] read at a grid [N,h,w,2] of (x, y) in -1..1 (GridSample-9)."""
+    """Samples data [N,C,H,W] at a grid [N,h,w,2] of (x, y) in -1..1 (GridSample-9)."""
 
     operands = "data: any, grid: float -> any"
 

@@ -36,7 +36,7 @@ def _elements(args: Arguments) -> list[ValueType]:
 
 
 class ScatterElementsUpdate(OpenVinoOp, type="ScatterElementsUpdate", since=3, inputs=4):
-    """Data with updates written at indices of an axis; the last of duplicates stays.
+    """Writes updates into the data at indices along an axis; the last duplicate wins.
 
     Inputs: data, indices, updates, axis (ScatterElementsUpdate-3).
     """
@@ -51,10 +51,9 @@ class ScatterElementsUpdate(OpenVinoOp, type="ScatterElementsUpdate", since=3, i
 
 
 class ScatterElementsUpdate12(OpenVinoOp, type="ScatterElementsUpdate", since=12, inputs=4):
-    """As ScatterElementsUpdate-3; duplicates combined by `reduction` (ScatterElementsUpdate-12).
+    """Like ScatterElementsUpdate-3, with a `reduction` for duplicates (ScatterElementsUpdate-12).
 
-    none, sum, prod, min, max or mean; the element that stood there takes part with
-    `use_init_val`.
+    It is none, sum, prod, min, max or mean; the original element takes part with `use_init_val`.
     """
 
     operands = "data: any, indices: integer, updates: any, axis: integer -> any"
@@ -71,9 +70,10 @@ class ScatterElementsUpdate12(OpenVinoOp, type="ScatterElementsUpdate", since=12
 
 
 class ScatterNDUpdate(OpenVinoOp, type="ScatterNDUpdate", since=4, inputs=3):
-    """Data with updates written at coordinates; inputs data, indices, updates (ScatterNDUpdate-3).
+    """Writes updates into the data at coordinates; inputs data, indices, updates
+    (ScatterNDUpdate-3).
 
-    Files know this class since opset4.
+    Files contain it from opset4 on.
     """
 
     operands = "data: any, indices: i32 | i64, updates: any -> any"
@@ -87,9 +87,9 @@ class ScatterNDUpdate(OpenVinoOp, type="ScatterNDUpdate", since=4, inputs=3):
 
 
 class ScatterNDUpdate15(OpenVinoOp, type="ScatterNDUpdate", since=15, inputs=3):
-    """As ScatterNDUpdate-3; combined with the old elements by `reduction` (ScatterNDUpdate-15).
+    """Like ScatterNDUpdate-3, combining with the old elements by `reduction` (ScatterNDUpdate-15).
 
-    none, sum, sub, prod, min or max.
+    It is none, sum, sub, prod, min or max.
     """
 
     operands = "data: any, indices: i32 | i64, updates: any -> any"
@@ -106,9 +106,9 @@ class ScatterNDUpdate15(OpenVinoOp, type="ScatterNDUpdate", since=15, inputs=3):
 
 
 class ScatterUpdate(OpenVinoOp, type="ScatterUpdate", since=3, inputs=4):
-    """Data with its slices of an axis at indices replaced (ScatterUpdate-3).
+    """Replaces the slices of the data at indices along an axis (ScatterUpdate-3).
 
-    Inputs: data, indices, updates of the shape that a gather would give, axis.
+    Inputs: data, indices, updates in the shape of a gather's result, axis.
     """
 
     operands = "data: any, indices: integer, updates: any, axis: integer -> any"

@@ -1,4 +1,4 @@
-"""OpenVINO operations that sort, look for elements and accumulate."""
+"""OpenVINO operations that sort, search and accumulate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Bucketize", "CumSum", "NonZero", "SearchSorted", "TopK", "TopK3", "T
 
 
 class _TopK(OpenVinoOp):
-    """The k best elements along an axis and their positions."""
+    """Base: the k best elements along an axis and their positions."""
 
     operands = "data: number, k: integer -> values: number, indices: i32 | i64"
 
@@ -45,19 +45,19 @@ class TopK(_TopK, type="TopK", since=1, inputs=2, outputs=2):
 
 
 class TopK3(_TopK, type="TopK", since=3, inputs=2, outputs=2):
-    """As TopK-1; k may have any integer type (TopK-3)."""
+    """Like TopK-1; k may have any integer type (TopK-3)."""
 
 
 class TopK11(_TopK, type="TopK", since=11, inputs=2, outputs=2):
-    """As TopK-3; `stable` promises the order of equal elements (TopK-11)."""
+    """Like TopK-3; `stable` guarantees the order of equal elements (TopK-11)."""
 
     stable: bool = False
 
 
 class NonZero(OpenVinoOp, type="NonZero", since=3, inputs=1):
-    """The coordinates of elements that are not 0, [rank, count] (NonZero-3).
+    """The coordinates of nonzero elements: [rank, count] (NonZero-3).
 
-    A scalar counts as a list.
+    A scalar counts as a list of one element.
     """
 
     operands = "data: number | boolean -> i32 | i64"
@@ -74,10 +74,10 @@ class NonZero(OpenVinoOp, type="NonZero", since=3, inputs=1):
 
 
 class CumSum(OpenVinoOp, type="CumSum", since=3, inputs=2):
-    """Running sums along the axis of input 1 (CumSum-3).
+    """Running sums along the axis in input 1 (CumSum-3).
 
-    `exclusive` leaves out the element itself, `reverse` starts at the end. By the specification
-    the axis may be left out and is 0; OpenVINO 2026.4 refuses such a file.
+    `exclusive` leaves out the element itself, `reverse` starts at the end. By the specification a
+    missing axis is 0; OpenVINO 2026.4 refuses such a file.
     """
 
     operands = "data: number, axis: i32 | i64 -> number"
@@ -103,7 +103,8 @@ class CumSum(OpenVinoOp, type="CumSum", since=3, inputs=2):
 class Bucketize(OpenVinoOp, type="Bucketize", since=3, inputs=2):
     """The bucket of each element between sorted bounds (Bucketize-3).
 
-    An element equal to a bound belongs below it with `with_right_bound`, else above.
+    An element equal to a bound belongs to the bucket below it with `with_right_bound`, else to the
+    one above.
     """
 
     operands = "data: number, buckets: number -> i32 | i64"
@@ -121,9 +122,9 @@ class Bucketize(OpenVinoOp, type="Bucketize", since=3, inputs=2):
 
 
 class SearchSorted(OpenVinoOp, type="SearchSorted", since=15, inputs=2):
-    """Where each value would be inserted into its own sorted row (SearchSorted-15).
+    """The position at which each value would be inserted into its sorted row (SearchSorted-15).
 
-    Behind equal elements with `right_mode`, else before them.
+    With `right_mode` that is after equal elements, else before them.
     """
 
     operands = "sorted sequence: number, values: number -> i32 | i64"
@@ -140,7 +141,7 @@ class SearchSorted(OpenVinoOp, type="SearchSorted", since=15, inputs=2):
 
 
 class Unique(OpenVinoOp, type="Unique", since=10, inputs=(1, 2), outputs=4):
-    """Different elements, or slices of the axis of input 1 (Unique-10).
+    """Distinct elements, or slices of the axis in input 1 (Unique-10).
 
     Outputs: the values, the index of each one's first occurrence, for each element the index of its
     value, and the number of occurrences.

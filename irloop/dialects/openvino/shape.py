@@ -63,9 +63,9 @@ class ShapeOf3(OpenVinoOp, type="ShapeOf", since=3, inputs=1):
 
 
 class Reshape(OpenVinoOp, type="Reshape", since=1, inputs=2):
-    """The elements of the first input in the shape of the second (Reshape-1).
+    """The elements of the first input in the shape given by the second (Reshape-1).
 
-    -1 takes the remaining elements; 0 copies the dimension at its position with `special_zero`.
+    -1 is inferred; with `special_zero` 0 copies the dimension at its position.
     """
 
     operands = "data: any, shape: integer -> any"
@@ -85,7 +85,7 @@ class Reshape(OpenVinoOp, type="Reshape", since=1, inputs=2):
 
 
 def _axes(args: Arguments) -> tuple[int, ...] | None:
-    """The axes to squeeze: none when there is no such input, None when they are not known."""
+    """The axes to squeeze: empty if there is no such input, None if they are unknown."""
     if not args.has(1):
         return ()
     shapes.length_of(args, 1)
@@ -93,9 +93,9 @@ def _axes(args: Arguments) -> tuple[int, ...] | None:
 
 
 class Squeeze(OpenVinoOp, type="Squeeze", since=1, inputs=(1, 2)):
-    """Dimensions of 1 removed: those listed, or all for an empty or absent list (Squeeze-1).
+    """Removes dimensions of size 1: the listed ones, or all if no list is given (Squeeze-1).
 
-    A listed axis of another size stays.
+    A listed axis of another size is kept.
     """
 
     operands = "data: any, axes?: i32 | i64 -> any"
@@ -113,7 +113,7 @@ class Squeeze(OpenVinoOp, type="Squeeze", since=1, inputs=(1, 2)):
 
 
 class Squeeze15(OpenVinoOp, type="Squeeze", since=15, inputs=(1, 2)):
-    """As Squeeze-1; `allow_axis_skip` leaves the rank open while a size is not known."""
+    """Like Squeeze-1; with `allow_axis_skip` the rank is unknown while a size is unknown."""
 
     operands = "data: any, axes?: i32 | i64 -> any"
 
@@ -140,7 +140,7 @@ class Squeeze15(OpenVinoOp, type="Squeeze", since=15, inputs=(1, 2)):
 
 
 class Unsqueeze(OpenVinoOp, type="Unsqueeze", since=1, inputs=2):
-    """Dimensions of 1 inserted at positions of the result (Unsqueeze-1)."""
+    """Inserts dimensions of size 1 at positions of the result (Unsqueeze-1)."""
 
     operands = "data: any, axes: i32 | i64 -> any"
 
@@ -159,7 +159,7 @@ class Unsqueeze(OpenVinoOp, type="Unsqueeze", since=1, inputs=2):
 
 
 class Transpose(OpenVinoOp, type="Transpose", since=1, inputs=2):
-    """Axes in another order; an empty order reverses them (Transpose-1)."""
+    """Permutes the axes; an empty order reverses them (Transpose-1)."""
 
     operands = "data: any, order: integer -> any"
 
@@ -191,7 +191,7 @@ def _explicit(args: Arguments) -> Shape:
 
 
 class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
-    """The first input repeated to the shape of the second (Broadcast-1).
+    """Broadcasts the first input to the shape in the second (Broadcast-1).
 
     `mode` is numpy (aligned at the last dimension), none or explicit (input 2 maps the axes), or
     pdpd (the first axis is aligned with `axis`).
@@ -220,10 +220,10 @@ class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
 
 
 class Broadcast3(OpenVinoOp, type="Broadcast", since=3, inputs=(2, 3)):
-    """The first input repeated to the shape of the second (Broadcast-3).
+    """Broadcasts the first input to the shape in the second (Broadcast-3).
 
     `mode` is numpy, explicit (input 2 maps the axes), bidirectional (ones of the target are
-    broadcast too) or pdpd (the first axis is aligned with `axis`).
+    broadcast, too) or pdpd (the first axis is aligned with `axis`).
     """
 
     expands = True
@@ -269,9 +269,9 @@ def _broadcast_kernel(mode: str, axis: int) -> Kernel:
 
 
 class Tile(OpenVinoOp, type="Tile", since=1, inputs=2):
-    """The whole tensor repeated along each axis (Tile-1).
+    """Repeats the tensor along each axis (Tile-1).
 
-    The shorter of shape and repeats is filled with ones in front.
+    The shorter of shape and repeats is extended by ones in front.
     """
 
     expands = True
@@ -286,5 +286,5 @@ class Tile(OpenVinoOp, type="Tile", since=1, inputs=2):
         return kernels.shape.tile
 
 
-#: Operations that give the elements of their first input in another shape.
+#: Operations that return the elements of their first input in another shape.
 RESHAPING = (Reshape, Squeeze, Squeeze15, Unsqueeze)

@@ -1,4 +1,4 @@
-"""Fourier transforms of OpenVINO; complex numbers are pairs in a last axis of size 2."""
+"""Fourier transforms in OpenVINO; complex numbers are pairs in a last axis of size 2."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["DFT", "IDFT", "IRDFT", "ISTFT", "RDFT", "STFT"]
 
 
 def _axes(args: Arguments, rank: int) -> list[int] | None:
-    """The axes of input 1 in a tensor of `rank`, or None when they are not known."""
+    """The nonnegative axes from input 1, or None if they are unknown."""
     given = args.ints(1)
     if given is None:
         return None
@@ -30,7 +30,7 @@ def _axes(args: Arguments, rank: int) -> list[int] | None:
 
 
 def _lengths(args: Arguments, axes: list[int]) -> list[Dim | None]:
-    """The lengths of input 2, None where the size of the axis stays."""
+    """The lengths from input 2; None where the axis keeps its size."""
     if not args.has(2):
         return [None] * len(axes)
     sizes = args.dims(2)
@@ -42,7 +42,7 @@ def _lengths(args: Arguments, axes: list[int]) -> list[Dim | None]:
 
 
 def _pairs(args: Arguments) -> tuple[Dim, ...] | None:
-    """The dimensions of the complex numbers of input 0."""
+    """The dimensions of input 0, whose last axis must hold complex pairs."""
     dims = args.shape(0).dims
     if dims is None:
         return None
@@ -60,7 +60,7 @@ def _sized(dims: tuple[Dim, ...], axes: list[int], lengths: list[Dim | None]) ->
 
 
 class _Transform(OpenVinoOp):
-    """Along axes of complex numbers, cropped or filled with zeros to `signal_size`."""
+    """Base: transforms along axes, cropped or zero-padded to `signal_size`."""
 
     operands = "data: float, axes: i32 | i64, signal size?: i32 | i64 -> float"
 
@@ -96,7 +96,7 @@ def _half(dim: Dim) -> Dim:
 
 
 class RDFT(OpenVinoOp, type="RDFT", since=9, inputs=(2, 3)):
-    """Discrete Fourier transform of real numbers, half of the last axis kept (RDFT-9)."""
+    """Discrete Fourier transform of real numbers; keeps half of the last axis (RDFT-9)."""
 
     operands = "data: float, axes: i32 | i64, signal size?: i32 | i64 -> float"
 
@@ -117,7 +117,7 @@ class RDFT(OpenVinoOp, type="RDFT", since=9, inputs=(2, 3)):
 
 
 class IRDFT(OpenVinoOp, type="IRDFT", since=9, inputs=(2, 3)):
-    """The real numbers whose RDFT is given (IRDFT-9)."""
+    """Inverse of RDFT; the result is real (IRDFT-9)."""
 
     operands = "data: float, axes: i32 | i64, signal size?: i32 | i64 -> float"
 
@@ -147,10 +147,10 @@ def _one(args: Arguments, position: int) -> int | None:
 
 
 class STFT(OpenVinoOp, type="STFT", since=15, inputs=4):
-    """Transforms of windowed pieces of a signal [L] or [B, L] (STFT-15).
+    """Short-time Fourier transform of a signal [L] or [B, L] (STFT-15).
 
-    Inputs signal, window, frame size and frame step; with `transpose_frames` frequencies
-    stand before frames.
+    Inputs: signal, window, frame size and frame step; with `transpose_frames` the frequencies come
+    before the frames.
     """
 
     operands = "signal: float, window: float, frame size: i32 | i64, frame step: i32 | i64 -> float"
@@ -181,9 +181,9 @@ class STFT(OpenVinoOp, type="STFT", since=15, inputs=4):
 
 
 class ISTFT(OpenVinoOp, type="ISTFT", since=16, inputs=(4, 5)):
-    """The signal whose STFT [frequencies, frames, 2] or [B, ...] is given (ISTFT-16).
+    """Inverse STFT of [frequencies, frames, 2] or [B, frequencies, frames, 2] (ISTFT-16).
 
-    Inputs data, window, frame size, frame step and an optional signal length.
+    Inputs: data, window, frame size, frame step and an optional signal length.
     """
 
     operands = (

@@ -1,4 +1,4 @@
-"""OpenVINO operations that cut tensors apart and join them."""
+"""OpenVINO operations that slice, split and concatenate tensors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _axis(args: Arguments, position: int) -> int | None:
 
 
 class Split(OpenVinoOp, type="Split", since=1, inputs=2, outputs=None):
-    """`num_splits` equal parts along the axis of input 1 (Split-1)."""
+    """Splits into `num_splits` equal parts along the axis in input 1 (Split-1)."""
 
     operands = "data: any, axis: i32 | i64 -> parts...: any"
 
@@ -57,7 +57,7 @@ class Split(OpenVinoOp, type="Split", since=1, inputs=2, outputs=None):
 
 
 class VariadicSplit(OpenVinoOp, type="VariadicSplit", since=1, inputs=3, outputs=None):
-    """Parts of the lengths of input 2 along the axis of input 1 (VariadicSplit-1).
+    """Splits into parts of the lengths in input 2 along the axis in input 1 (VariadicSplit-1).
 
     One length may be -1: the rest of the axis.
     """
@@ -73,11 +73,11 @@ class VariadicSplit(OpenVinoOp, type="VariadicSplit", since=1, inputs=3, outputs
 
 
 class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
-    """A slice from `begin` to `end` by `strides`, shaped by masks (StridedSlice-1).
+    """A slice from `begin` to `end` by `strides`, modified by masks (StridedSlice-1).
 
-    A 1 in `begin_mask` or `end_mask` leaves the bound open; in `new_axis_mask` it inserts an
-    axis of 1, in `shrink_axis_mask` it takes one element and removes the axis, in
-    `ellipsis_mask` the entry covers all axes not mentioned. Masks are filled up with zeros.
+    A 1 in `begin_mask` or `end_mask` leaves the bound open; in `new_axis_mask` it inserts an axis
+    of size 1; in `shrink_axis_mask` it takes one element and removes the axis; in `ellipsis_mask`
+    the entry covers all axes not mentioned. Masks are extended with zeros.
     """
 
     operands = "data: any, begin: i32 | i64, end: i32 | i64, stride?: i32 | i64 -> any"
@@ -90,7 +90,7 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
 
     @property
     def masks(self) -> tuple[tuple[int, ...], ...]:
-        """Begin, end, new axis, shrink axis, ellipsis."""
+        """The masks for begin, end, new axis, shrink axis and ellipsis."""
         return (
             self.begin_mask,
             self.end_mask,
@@ -100,7 +100,7 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
         )
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        # An empty mask is as long as the others, but for the first.
+        # Every mask but the begin mask may be empty; all others have the same length.
         lengths = {len(mask) for mask in self.masks if mask} | {len(self.begin_mask)}
         if len(lengths) > 1:
             found = ", ".join(map(str, sorted(lengths)))
@@ -143,7 +143,7 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
 
     @staticmethod
     def length(args: Arguments) -> int | None:
-        """The number of positions of `begin` and `end`, or None."""
+        """The number of positions in `begin` and `end`, or None if unknown."""
         for position in (1, 2):
             count = shapes.length_of(args, position)
             if count is not None:
@@ -181,7 +181,7 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
 
 
 class Slice(OpenVinoOp, type="Slice", since=8, inputs=(4, 5)):
-    """Elements from `start` to `stop` by `step` along `axes`, the first ones without (Slice-8)."""
+    """Elements from `start` to `stop` by `step` along `axes`, default: the first ones (Slice-8)."""
 
     operands = (
         "data: any, start: i32 | i64, stop: i32 | i64, step: i32 | i64, axes?: i32 | i64 -> any"
@@ -199,7 +199,7 @@ class Slice(OpenVinoOp, type="Slice", since=8, inputs=(4, 5)):
 
 
 class SliceScatter(OpenVinoOp, type="SliceScatter", since=15, inputs=(5, 6)):
-    """The data with a slice of it replaced by input 1 (SliceScatter-15).
+    """Replaces a slice of the data by input 1 (SliceScatter-15).
 
     Inputs: data, updates, start, stop, step and optionally axes.
     """

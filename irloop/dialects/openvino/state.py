@@ -1,6 +1,7 @@
-"""Variables of OpenVINO, which live from one run of a model to the next.
+"""Variables in OpenVINO, which keep their value from one inference to the next.
 
-What they hold is no function of their inputs: the executor runs them itself.
+Their value is not a function of their inputs, so they have no kernel: the executor runs them
+itself.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ __all__ = ["Assign", "Assign6", "ReadValue", "ReadValue6"]
 
 
 class ReadValue(OpenVinoOp, type="ReadValue", since=3, inputs=1):
-    """The value of a variable; before the first Assign that of the input (ReadValue-3)."""
+    """The value of a variable; before the first Assign, the value of the input (ReadValue-3)."""
 
     operands = "initial value: any -> any"
 
@@ -28,7 +29,7 @@ class ReadValue(OpenVinoOp, type="ReadValue", since=3, inputs=1):
 
 
 class ReadValue6(OpenVinoOp, type="ReadValue", since=6, inputs=(0, 1)):
-    """As ReadValue-3, with the type of the variable; without an input it starts as zeros
+    """Like ReadValue-3, with the variable's type; without an input the initial value is zeros
     (ReadValue-6).
     """
 
@@ -52,12 +53,13 @@ class ReadValue6(OpenVinoOp, type="ReadValue", since=6, inputs=(0, 1)):
             )
         if found.shape.refine(self.variable_shape) is None:
             raise args.error("the initial value has another shape", str(declared), str(found))
-        # The variable may change its shape later: only what it declares holds for all runs.
+        # The variable may change its shape later, so only the declared type holds for all
+        # inferences.
         return [declared]
 
 
 class Assign(OpenVinoOp, type="Assign", since=3, inputs=1):
-    """Sets a variable, and gives the value on (Assign-3)."""
+    """Sets a variable and returns its new value (Assign-3)."""
 
     operands = "new value: any -> any"
 
@@ -69,7 +71,7 @@ class Assign(OpenVinoOp, type="Assign", since=3, inputs=1):
 
 
 class Assign6(OpenVinoOp, type="Assign", since=6, inputs=1):
-    """As Assign-3, with the type of the variable (Assign-6)."""
+    """Like Assign-3, with the variable's type (Assign-6)."""
 
     operands = "new value: any -> any"
 

@@ -1,4 +1,4 @@
-"""Strings of OpenVINO, made of bytes and taken apart."""
+"""String operations in OpenVINO: packing from bytes and unpacking to bytes."""
 
 from __future__ import annotations
 
