@@ -4,36 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Sequence
-from typing import NamedTuple
 
-from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.errors import InternalError, IrloopError, LimitError, ReadError, UsageError
+from irloop.errors import UsageError
 
-from .limits import allowance_for
+from .validation_job import IrloopFailure, Job, Outcome, run
 
-__all__ = ["IrloopFailure", "Job", "Outcome", "done", "lost", "outcomes", "processes_for"]
+__all__ = ["outcomes", "processes_for"]
 
 #: Starting a process takes as long as validating so many bytes of XML.
 WORTH = 2_000_000
-
-
-class Job(NamedTuple):
-    """One model to validate."""
-
-    model: str
-    weights: str | None
-    select: tuple[str, ...]
-    ignore: tuple[str, ...]
-    engines: tuple[str, ...] = ()
-    memory: int | None = None
-    seconds: float | None = None
-
-
-class Outcome(NamedTuple):
-    """What was found in one model, and what it says itself to leave out."""
-
-    findings: list[Diagnostic]
-    suppressed: list[Diagnostic]
 
 
 def processes_for(models: Sequence[str], wanted: int | None) -> int:
@@ -56,7 +35,7 @@ def outcomes(
         IrloopError: when a job cannot be done at all.
     """
     if not isolate and processes < 2:
-        yield from map(_done, jobs)
+        yield from map(run, jobs)
         return
     from .workers import Workers
 
@@ -70,13 +49,6 @@ def outcomes(
             yield found
 
 
-class IrloopFailure(NamedTuple):
-    """An exception of ours on its way between processes."""
-
-    message: str
-    diagnostics: tuple[Diagnostic, ...]
-
-
 def _by_weights(jobs: Sequence[Job]) -> list[list[int]]:
     """Numbers of jobs, those whose weights are one file together: it is looked through once."""
     groups: dict[str, list[int]] = {}
@@ -84,33 +56,3 @@ def _by_weights(jobs: Sequence[Job]) -> list[list[int]]:
         weights = job.weights or os.path.splitext(job.model)[0] + ".bin"
         groups.setdefault(os.path.realpath(weights), []).append(at)
     return list(groups.values())
-
-
-def done(job: Job) -> Outcome | IrloopFailure:
-    """What a job found, or why it cannot be done."""
-    try:
-        return _done(job)
-    except IrloopError as error:
-        return IrloopFailure(error.message, error.diagnostics)
-
-
-def lost(job: Job, code: str, message: str, fix: str) -> Outcome:
-    """The outcome of a job that was not finished."""
-    place = Location(file=job.model)
-    return Outcome([Diagnostic(code, Severity.ERROR, message, place, fix=fix)], [])
-
-
-def _done(job: Job) -> Outcome:
-    from irloop import validate
-
-    try:
-        with allowance_for([job.model, job.weights], job.memory, job.seconds).held():
-            report = validate(
-                job.model, job.weights, select=job.select, ignore=job.ignore, engines=job.engines
-            )
-    except (ReadError, LimitError, InternalError) as error:
-        return Outcome([item.in_file(job.model) for item in error.diagnostics], [])
-    return Outcome(
-        [item.in_file(job.model) for item in report.sorted()],
-        [item.in_file(job.model) for item in report.suppressed],
-    )

@@ -19,9 +19,10 @@ from . import report_text
 from .console import Console, common_options, console_of
 from .exits import Exit
 from .files import write_whole
-from .parallel import Job, outcomes, processes_for
+from .parallel import outcomes, processes_for
 from .search import changed_models, find_models
 from .settings import FAIL_ON, Settings, find_settings, read_settings
+from .validation_job import Job
 
 if TYPE_CHECKING:
     from .baseline import Baseline

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from .limits import allowance_for
-from .parallel import IrloopFailure, Job, Outcome, done, lost
+from .validation_job import IrloopFailure, Job, Outcome, done, lost
 
 __all__ = ["Workers"]
 

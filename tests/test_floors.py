@@ -157,6 +157,64 @@ def test_modules_import_only_lower_rows() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_modules_do_not_import_each_other_in_circles() -> None:
+    circles = _circles(_module_imports())
+    assert not circles, "\n".join(" -> ".join(circle) for circle in circles)
+
+
+def test_a_circle_is_found() -> None:
+    imports = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": set(), "f": {"a"}}
+    assert [sorted(circle) for circle in _circles(imports)] == [["a", "b", "c"]]
+
+
+def _module_imports() -> dict[str, set[str]]:
+    """The modules that each module imports anywhere: in functions and for types as well."""
+    modules = {_module_of(path.relative_to(ROOT).as_posix()) for path in _sources()}
+    imports: dict[str, set[str]] = {module: set() for module in modules}
+    for item in ALL_IMPORTS:
+        name = item.name
+        while name and name not in modules:
+            name = name.rpartition(".")[0]
+        own = _module_of(item.file)
+        if name and name != own:
+            imports[own].add(name)
+    return imports
+
+
+def _module_of(file: str) -> str:
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _circles(imports: dict[str, set[str]]) -> list[list[str]]:
+    """The sets of modules that all import each other, directly or not (Tarjan's algorithm)."""
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    circles: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        number[module] = lowest[module] = len(number)
+        stack.append(module)
+        for other in sorted(imports[module]):
+            if other not in number:
+                visit(other)
+                lowest[module] = min(lowest[module], lowest[other])
+            elif other in stack:
+                lowest[module] = min(lowest[module], number[other])
+        if lowest[module] != number[module]:
+            return
+        at = stack.index(module)
+        circle = stack[at:]
+        del stack[at:]
+        if len(circle) > 1:
+            circles.append(circle)
+
+    for module in sorted(imports):
+        if module not in number:
+            visit(module)
+    return circles
+
+
 def test_the_command_line_speaks_to_the_api_and_its_data_types() -> None:
     allowed = {"irloop", "cli", "errors", "diagnostics", "files", "budget", "graph"}
     wrong = [

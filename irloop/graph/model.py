@@ -318,6 +318,25 @@ def unlink(node: Node) -> None:
     graph._size -= 1
 
 
+def take_apart(graph: Graph) -> None:
+    """Cut all links between the nodes and values of a graph and its bodies; nobody may use it then.
+
+    The links form cycles, whose memory is otherwise freed only once the garbage collector finds
+    them.
+    """
+    rest = [graph]
+    while rest:
+        current = rest.pop()
+        for node in (*current.parameters, *current.nodes, *current.results):
+            rest += [body.graph for body in node.bodies]
+            for value in node.outputs:
+                value._uses.clear()
+            node.inputs, node.outputs, node.bodies = (), (), ()
+            node.graph = node._next = node._previous = None
+        current.parameters, current.results, current.owner = [], [], None
+        current._first, current._last, current._size = None, None, 0
+
+
 @dataclass(slots=True)
 class Model:
     """A graph and the facts in its file.

@@ -19,7 +19,7 @@ from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.reader import read_document
 from irloop.formats.openvino.xml import Document, Layer, Port
 from irloop.graph.inference import FOLD_LIMIT, Inference, NodeArguments, known_dims
-from irloop.graph.model import Graph, Node, Value
+from irloop.graph.model import Graph, Node, Value, take_apart
 from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.types import Dim, ElementType, TensorType, ValueType
 from irloop.graph.walk import all_graphs
@@ -214,6 +214,7 @@ class Analysis:
         #: Every layer that became a node, with that node.
         self.pairs: list[tuple[Layer, Node]] = []
         self._alone: dict[Value, ValueType] = {}
+        self._graph: Graph | None = None
         inference = LightInference()
         by_net = {id(index.net): index for index in nets}
         indexes: dict[int, NetIndex] | None = by_net
@@ -221,7 +222,7 @@ class Analysis:
             # Other nets than those of the document: they have no indexes yet.
             document, indexes = repaired(document, nets[0], by_net, errors), None
         try:
-            graph = read_document(document, weights, indexes).graph
+            self._graph = graph = read_document(document, weights, indexes).graph
             # Readers look at a body by itself before its owner gives it types and shapes.
             bodies = all_graphs(graph) if len(nets) > 1 else ()
             for body in bodies:
@@ -276,10 +277,7 @@ class Analysis:
         return None
 
     def close(self) -> None:
-        """Take the graph apart, so that no garbage collection has to search for it."""
-        for _, node in self.pairs:
-            for value in node.outputs:
-                value._uses.clear()
-            node.outputs = ()
-            node.graph = node._next = node._previous = None
+        """Free the graph at once, without the garbage collector."""
+        if self._graph is not None:
+            take_apart(self._graph)
         self.pairs.clear()

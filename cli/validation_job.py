@@ -1,0 +1,73 @@
+"""The validation of one model: the job, its outcome, and why it cannot be done."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.errors import InternalError, IrloopError, LimitError, ReadError
+
+from .limits import allowance_for
+
+__all__ = ["IrloopFailure", "Job", "Outcome", "done", "lost", "run"]
+
+
+class Job(NamedTuple):
+    """One model to validate."""
+
+    model: str
+    weights: str | None
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    engines: tuple[str, ...] = ()
+    memory: int | None = None
+    seconds: float | None = None
+
+
+class Outcome(NamedTuple):
+    """What was found in one model, and what it says itself to leave out."""
+
+    findings: list[Diagnostic]
+    suppressed: list[Diagnostic]
+
+
+class IrloopFailure(NamedTuple):
+    """An exception of ours on its way between processes."""
+
+    message: str
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def done(job: Job) -> Outcome | IrloopFailure:
+    """What a job found, or why it cannot be done."""
+    try:
+        return run(job)
+    except IrloopError as error:
+        return IrloopFailure(error.message, error.diagnostics)
+
+
+def lost(job: Job, code: str, message: str, fix: str) -> Outcome:
+    """The outcome of a job that was not finished."""
+    place = Location(file=job.model)
+    return Outcome([Diagnostic(code, Severity.ERROR, message, place, fix=fix)], [])
+
+
+def run(job: Job) -> Outcome:
+    """The outcome of a job.
+
+    Raises:
+        IrloopError: when it cannot be done at all.
+    """
+    from irloop import validate
+
+    try:
+        with allowance_for([job.model, job.weights], job.memory, job.seconds).held():
+            report = validate(
+                job.model, job.weights, select=job.select, ignore=job.ignore, engines=job.engines
+            )
+    except (ReadError, LimitError, InternalError) as error:
+        return Outcome([item.in_file(job.model) for item in error.diagnostics], [])
+    return Outcome(
+        [item.in_file(job.model) for item in report.sorted()],
+        [item.in_file(job.model) for item in report.suppressed],
+    )
