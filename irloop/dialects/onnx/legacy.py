@@ -178,7 +178,8 @@ class BatchNormalization1(
 ):
     """Normalisation by given statistics (BatchNormalization-1, 6).
 
-    More than one output, or `is_test` 0, demands training, which is refused.
+    Training, with the statistics of the batch, is selected by more than one output, not by
+    `is_test`.
     """
 
     epsilon: float = EPSILON
