@@ -1,4 +1,4 @@
-"""The pass library: one file a pass, what it is given and what results drawn in it.
+"""The pass library: one file per pass, with a drawing of a graph before and after the pass.
 
 A pass is registered by adding its class to `LIBRARY`. The command line (`irloop passes`, `irloop
 transform`) and the documentation read everything from the class:
@@ -119,7 +119,7 @@ __all__ = [
     "WidenNarrowIntegers",
 ]
 
-#: Every pass by the name that the command line knows it by.
+#: Every pass, keyed by its name on the command line.
 LIBRARY: dict[str, type[Pass]] = by_name(
     [
         BodyBarriers,

@@ -1,4 +1,4 @@
-"""Puts copies where OpenVINO's CPU would let states of a loop share memory."""
+"""Inserts copies where OpenVINO's CPU plugin would let states of a loop share memory."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["EIGHT_BIT_FLOATS", "BodyBarriers", "copy_of"]
 
-#: Element types that OpenVINO's CPU plugin only moves and converts.
+#: Element types that OpenVINO's CPU plugin can only move and convert.
 EIGHT_BIT_FLOATS = frozenset({ElementType.F8E4M3, ElementType.F8E5M2, ElementType.F8E8M0})
 
 
 class BodyBarriers(LoopPass):
-    """Copies what a loop carries on or captures where its memory may be overwritten.
+    """Copies carried and captured values of a loop whose memory may be overwritten.
 
     Given::
 
@@ -36,14 +36,14 @@ class BodyBarriers(LoopPass):
         Loop(x):  a' = Maximum(b, b)    b' = Maximum(a, a)    joined Maximum(a, a), axis 0
                   y = SoftMax(Maximum(x, x))
 
-    OpenVINO's CPU carries out back edges one after another in the memory of the parameters, and
-    cuts the next slice before it does. The maximum of a value with itself (of truths, their
-    LogicalOr) is an operation that it neither leaves out nor computes in place; Concat, Tile,
-    Broadcast, Transpose and x + 0 were measured to alias. A state that continues with itself stays.
+    OpenVINO's CPU plugin copies back edges one after the other into the memory of the parameters,
+    and takes the next slice before that. The maximum of a value with itself (for booleans,
+    LogicalOr) is an operation that the plugin neither removes nor computes in place; Concat, Tile,
+    Broadcast, Transpose and x + 0 were measured to alias. A state that never changes is left alone.
 
-    A value that does not change is written into the body's memory once, before the first
-    iteration. Operations of `hazards.memory.IN_PLACE` overwrite it there, and so do elementwise
-    operations on a view of it: the next iteration would read what they made.
+    An invariant is written into the body's memory once, before the first iteration. Operations in
+    `hazards.memory.IN_PLACE` overwrite it there, and so do elementwise operations on a view of it;
+    the next iteration would read their result.
     """
 
     name = "body_barriers"
@@ -86,7 +86,7 @@ class BodyBarriers(LoopPass):
 
 
 def _read_a_copy(parameter: Value, inner: MatchRewriter, stem: str) -> None:
-    """Let the body read a copy of what it captures."""
+    """Let the body read a copy of a captured value."""
     uses = [use for use in parameter.uses if not isinstance(use[0].op, Result)]
     first = next(iter(inner.graph.nodes), None)
     copy = copy_of(parameter, Emitter(inner, first, stem).emit)
@@ -95,9 +95,9 @@ def _read_a_copy(parameter: Value, inner: MatchRewriter, stem: str) -> None:
 
 
 def copy_of(value: Value, emit: Callable[..., Value]) -> Value:
-    """`value` in memory of its own; `emit` appends an operation and gives its output.
+    """A copy of `value` in its own memory; `emit` appends an operation and returns its output.
 
-    OpenVINO's CPU plugin computes nothing on 8-bit floats: they are copied as f32.
+    OpenVINO's CPU plugin computes nothing on 8-bit floats, so they are copied as f32.
     """
     element = element_of(value)
     if element is ElementType.BOOLEAN:

@@ -1,4 +1,4 @@
-"""Writes the wires of loops in one normal form."""
+"""Brings the port maps of loops into one normal form."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ class CanonicalPorts(LoopPass):
 
         TensorIterator(h, x):
           a: h, a' = a + p                 p: x[axis 1, -1..0, stride -1]   -> last a
-        (what read last b reads w)
+        (readers of last b read w)
 
-    Axes count from the front and whole ranges are written 0..-1 or -1..0. A part of a range is
-    cut out before the loop: OpenVINO's CPU starts every slice at the end of the axis. Equal wires
-    become one, states that never change become invariants or constants, parameters nobody reads
-    go, and so does a loop that is left without outputs. States come first, then slices, then
-    invariants; outputs keep their order. An axis of an unknown rank stays as it is. A state stays
-    one where its outer value cannot take over the name of a model output, and where it is the only
-    one of a Loop of an opset below 11.
+    Axes count from the front, and whole ranges are written 0..-1 or -1..0. A partial range is
+    sliced before the loop, because OpenVINO's CPU plugin starts every slice at the end of the axis.
+    Equal connections are merged, states that never change become invariants or constants, and
+    unread parameters are removed, as is a loop that is left without outputs. States come first,
+    then slices, then invariants; outputs keep their order. An axis of unknown rank is left alone. A
+    state is kept where its outer value cannot take over the name of a model output, and where it is
+    the only state of a Loop before opset 11.
     """
 
     name = "canonical_ports"
@@ -67,11 +67,11 @@ class CanonicalPorts(LoopPass):
             item.port = _input_form(node, item, forms)
         for leaving in wires.outputs:
             leaving.port = _output_form(node, wires, leaving)
-        # Before opset 11 an ONNX Loop has a state at least.
+        # Before opset 11 an ONNX Loop needs at least one state.
         wants_state = isinstance(node.op, onnx.Loop) and self.model.opsets.get("", 0) < 11
         changed |= _settle_states(wires, rewriter, inner, wants_state=wants_state)
         while _merge_inputs(wires, inner):
-            # Where two states became one, values computed from them may have become one as well.
+            # Where two states were merged, values computed from them may have become equal, too.
             changed = True
         changed |= _merge_outputs(wires, rewriter)
         changed |= wires.drop_unread(node.op)
@@ -79,7 +79,7 @@ class CanonicalPorts(LoopPass):
         wires.inputs.sort(key=lambda item: order[type(item.port)])
         made = wires.numbered(node.op)
         if not made.shown:
-            # Every output was one of the values that entered; what read it reads them now.
+            # Every output was one of the values that enter, and its readers now read that value.
             rewriter.erase(node)
             return
         after = (made.externals, made.ports, made.parameters, made.results)
@@ -112,7 +112,7 @@ def _output_form(node: Node, wires: LoopWires, leaving: Leaving) -> OutputPort:
     port = replace(port, axis=axis)
     counts = isinstance(node.op, ov.TensorIterator) and not wires.slices
     if counts or port.stride == 0:
-        # Here the range is what says how often the body runs.
+        # Here the range determines the trip count.
         return port
     start, end = (0, -1) if port.stride > 0 else (-1, 0)
     return replace(port, start=start, end=end)
@@ -121,7 +121,7 @@ def _output_form(node: Node, wires: LoopWires, leaving: Leaving) -> OutputPort:
 def _settle_states(
     wires: LoopWires, rewriter: MatchRewriter, inner: Rewriter, *, wants_state: bool
 ) -> bool:
-    """States that never change become invariants, or constants where they start from one."""
+    """Turn states that never change into invariants, or constants if they start from one."""
     changed = False
     for item in list(wires.states):
         constant = _same_constant(item)
@@ -148,7 +148,7 @@ def _settle_states(
 
 
 def _same_constant(item: Entering) -> bool:
-    """True when the state starts from a constant and continues with an equal one."""
+    """True when the state starts from a constant, and an equal constant is its next value."""
     if item.result is None:
         return False
     first, then = item.outer.producer.op, item.result.producer.op
@@ -160,12 +160,12 @@ def _same_constant(item: Entering) -> bool:
 
 
 def _may_go(output: Value) -> bool:
-    """False where an output of the graph would lose a producer, and so a name, of its own."""
+    """False if an output of the graph would lose its own producer, and with it its name."""
     return not output.is_output
 
 
 def _merge_inputs(wires: LoopWires, inner: Rewriter) -> bool:
-    """One parameter for what enters twice in the same way; True if something did."""
+    """Merge parameters that receive the same value in the same way; True if some were merged."""
     before = len(wires.inputs)
     seen: dict[tuple[Value, InputPort, Value | None], Entering] = {}
     for item in list(wires.inputs):
@@ -186,7 +186,7 @@ def _unplaced(port: Invariant | Sliced | ScanInput) -> InputPort:
 
 
 def _merge_outputs(wires: LoopWires, rewriter: MatchRewriter) -> bool:
-    """One output for what leaves twice in the same way."""
+    """Merge outputs that return the same value in the same way."""
     seen: dict[tuple[Value, Entering | None, OutputPort], Leaving] = {}
     changed = False
     for leaving in list(wires.outputs):

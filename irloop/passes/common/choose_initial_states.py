@@ -1,4 +1,4 @@
-"""Takes the initial states where a loop did not run, for runtimes that give something else."""
+"""Selects the initial states if a loop does not run, for runtimes that return other values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ChooseInitialStates"]
 
 
 class ChooseInitialStates(LoopPass):
-    """Selects between the last and the initial value of a state where a Loop may not run at all.
+    """Selects the initial value of a state, not the last one, if a Loop runs no iteration.
 
     Given::
 
@@ -28,9 +28,9 @@ class ChooseInitialStates(LoopPass):
         Loop(n, c, x):     state a: x, a' = a + 1       -> last a,  last b' = 0
         a = Select(runs, last a, x)     b = Select(runs, last b', y)
 
-    After no iteration OpenVINO 2021.4 gives zeros, and it cannot read a loop with a state that
-    the body does not read. A loop that certainly runs keeps its outputs, and so does a state whose
-    shape changes or is not static.
+    With a trip count of zero OpenVINO 2021.4 returns zeros; besides, it cannot read a loop with a
+    state that the body does not read. A loop that certainly runs is left alone, and so is a state
+    whose shape changes or is not static.
     """
 
     name = "choose_initial_states"
@@ -58,7 +58,7 @@ class ChooseInitialStates(LoopPass):
 
 
 def _behind(node: Node) -> Node | None:
-    """The node that follows in the graph."""
+    """The next node in the graph."""
     assert node.graph is not None
     nodes = iter(node.graph.nodes)
     for other in nodes:
@@ -68,7 +68,7 @@ def _behind(node: Node) -> Node | None:
 
 
 def _may_be_zero(wires: LoopWires, rewriter: MatchRewriter) -> list[Value]:
-    """The inputs of the loop that decide whether it runs; none when it certainly does."""
+    """The inputs of the loop that decide whether it runs; empty if it certainly does."""
     doubtful = []
     for value in (wires.trip, wires.starts):
         known = None if value is None else rewriter.inference.constant(value)
@@ -78,14 +78,14 @@ def _may_be_zero(wires: LoopWires, rewriter: MatchRewriter) -> list[Value]:
 
 
 def _can_choose(leaving: Leaving, item: Entering) -> bool:
-    """True where both values have one static shape and nobody has chosen yet."""
+    """True where both values have the same static shape and no selection exists yet."""
     dims = shape_of(leaving.output).static()
     same = dims is not None and dims == shape_of(item.outer).static()
     return same and leaving.output.is_used and not _is_chosen(leaving, item)
 
 
 def _is_chosen(leaving: Leaving, item: Entering) -> bool:
-    """True when every reader of the output chooses between it and the initial value already."""
+    """True when every reader of the output already selects between it and the initial value."""
     return all(_chooses(user, item.outer) for user, _ in leaving.output.uses)
 
 
@@ -103,7 +103,7 @@ def _chooses(node: Node, initial: Value) -> bool:
 
 
 def _runs(c: Emitter, wires: LoopWires, doubtful: list[Value]) -> Value:
-    """A boolean scalar: the loop runs at least once."""
+    """A boolean scalar: true if the loop runs at least once."""
     marks = []
     for value in doubtful:
         mark = value
@@ -118,7 +118,7 @@ def _runs(c: Emitter, wires: LoopWires, doubtful: list[Value]) -> Value:
 
 
 def _choose(c: Emitter, runs: Value, last: Value, initial: Value) -> None:
-    """Let the readers of `last` read it or, where the loop does not run, `initial`."""
+    """Let the readers of `last` read `initial` if the loop does not run."""
     readers = last.uses
     picked = selected(c, runs, last, initial)
     for user, position in readers:

@@ -1,4 +1,4 @@
-"""Computes once what is computed twice."""
+"""Removes duplicate computations."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from irloop.passes.base import ModelPass
 
 __all__ = ["CommonSubexpressions"]
 
-#: Constants of more bytes than this are compared by place, not by content.
+#: Constants of more bytes are compared by their location, not by content.
 COMPARE_LIMIT = 4096
 
 
 class CommonSubexpressions(ModelPass):
-    """Merges nodes with the same operation, attributes and inputs; bodies each by themselves.
+    """Merges nodes with the same operation, attributes and inputs, within each body separately.
 
     Given::
 
@@ -26,7 +26,7 @@ class CommonSubexpressions(ModelPass):
 
         a = x + y    z = a * a
 
-    Nodes with bodies, with a state or with random results stay as they are.
+    Nodes with bodies, a state or random results are left alone.
     """
 
     name = "common_subexpressions"
@@ -51,7 +51,7 @@ class CommonSubexpressions(ModelPass):
 
 
 def _are_outputs(first: Node, second: Node) -> bool:
-    """True when both give outputs of the graph, which keep a producer of their own each."""
+    """True when both have outputs that are outputs of the graph, which need separate producers."""
     return all(any(value.is_output for value in node.outputs) for node in (first, second))
 
 

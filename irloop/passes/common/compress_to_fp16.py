@@ -1,4 +1,4 @@
-"""Stores large constants of f32 and f64 as f16."""
+"""Stores large f32 and f64 constants as f16."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from irloop.passes.session import Session
 
 __all__ = ["CompressToFp16", "Compression"]
 
-#: What OpenVINO's runtimes take for compressed weights: an attribute of the Convert behind them.
+#: The attribute of a Convert by which OpenVINO's runtimes recognise compressed weights.
 DECOMPRESSION = {"decompression": {"version": "0"}}
 
-#: As in OpenVINO: with more than this part of its elements lost to 0, a constant stays.
+#: As in OpenVINO, a constant is kept if more than this fraction of its elements would become 0.
 MOST_LOST = 0.75
 
 
 @dataclass
 class Compression:
-    """What was compressed, and at what price."""
+    """What was compressed, and the rounding error."""
 
     constants: int = 0
     bytes_saved: int = 0
-    #: The largest difference that rounding made, and the constant it was in.
+    #: The largest rounding error, and the constant in which it occurred.
     largest_error: float = 0.0
     where: str = ""
-    #: Constants that hold numbers f16 has not: they stay as they were.
+    #: Constants with numbers that f16 cannot represent, which were not compressed.
     kept: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
-        """One line for people."""
+        """A summary on one line."""
         text = f"{self.constants} constants stored as f16, {self.bytes_saved} bytes less"
         if self.where:
             text += f"; largest rounding error {self.largest_error:.3g} (in {self.where!r})"
@@ -56,7 +56,7 @@ class Compression:
 
 @dataclass(eq=False)
 class CompressToFp16(ModelPass):
-    """Stores constants of f32 and f64 as f16, converted back where they are read.
+    """Stores f32 and f64 constants as f16 and converts them back where they are read.
 
     Given::
 
@@ -66,10 +66,10 @@ class CompressToFp16(ModelPass):
 
         y = MatMul(x, Convert(Const f16 [64, 64], f32))
 
-    The Convert carries the runtime information `decompression`, by which OpenVINO knows compressed
-    weights; in ONNX it is a Cast. Small constants stay, and so does every constant with a number
-    beyond 65504, or with most of its numbers so small that f16 has only 0 for them. `report` says
-    what was done.
+    The Convert has the runtime information `decompression`, by which OpenVINO recognises compressed
+    weights; in ONNX it is a Cast. Small constants are left alone, and so is every constant with a
+    number beyond 65504, or in which most numbers would become 0 in f16. `report` describes what was
+    done.
     """
 
     name = "compress_to_fp16"
@@ -113,7 +113,7 @@ class CompressToFp16(ModelPass):
             self.report.largest_error, self.report.where = error, node.name
         rewriter.replace_node(node, back.outputs)
         if self._names[node.name] > 1:
-            # Constants may share a name in ONNX Runtime, conversions may not.
+            # In ONNX Runtime constants may share a name, but conversions may not.
             rewriter.rename(back, rewriter.names.fresh(node.name))
 
 
@@ -124,7 +124,7 @@ def _back(model: Model, element: ElementType) -> Op:
 
 
 def _largest_error(tensor: Tensor, half: Tensor) -> float | None:
-    """The largest difference between the numbers; None where f16 is no home for them."""
+    """The largest difference between the numbers; None if f16 cannot represent them."""
     before, after = tensor.numpy(), half.numpy()
     if not np.array_equal(np.isfinite(before), np.isfinite(after)):
         return None

@@ -1,4 +1,4 @@
-"""Computes what depends on constants only, through the bodies of loops and branches."""
+"""Folds everything that depends on constants only, including bodies of loops and branches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ConstantFolding"]
 
 @dataclass(eq=False)
 class ConstantFolding(ModelPass):
-    """Replaces nodes whose inputs are all constant, and constants that a body captures.
+    """Folds nodes whose inputs are all constant, and moves captured constants into bodies.
 
     Given::
 
@@ -29,9 +29,10 @@ class ConstantFolding(ModelPass):
 
         Loop:   y = x * Const 5
 
-    Operations with a state or random numbers stay, and so does what would take more than
-    `limit` bytes or what a constant of half precision would round. Branches that are never taken
-    go with inline_constant_if: ONNX's checker may refuse them beside constants they do not fit.
+    Operations with a state or random numbers are not folded, nor are results of more than `limit`
+    bytes, or results that a half-precision constant would round. Branches that are never taken are
+    removed by inline_constant_if; ONNX's checker may refuse them if they contradict the folded
+    constants.
     """
 
     name = "constant_folding"
@@ -43,7 +44,7 @@ class ConstantFolding(ModelPass):
         return self._fold(model.graph, {})
 
     def _fold(self, graph: Graph, known: dict[Value, Value]) -> bool:
-        """Fold one graph; `known` has an outer constant for each parameter that is one."""
+        """Fold one graph; `known` maps parameters to outer constants."""
         rewriter = Rewriter(graph)
         first = next(graph.nodes, None)
         for parameter, outer in known.items():

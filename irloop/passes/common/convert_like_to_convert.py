@@ -1,4 +1,4 @@
-"""Converts to a type by name instead of to that of another value."""
+"""Replaces conversions to the type of another value by conversions to a named type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ConvertLikeToConvert"]
 
 
 class ConvertLikeToConvert(MatcherPass):
-    """Writes out the element type that a conversion takes from its second input.
+    """Replaces ConvertLike by a Convert that names the element type.
 
     Given::
 
@@ -25,8 +25,8 @@ class ConvertLikeToConvert(MatcherPass):
 
         y = Convert(x, f16)
 
-    In ONNX these are CastLike and Cast. OpenVINO 2021.4 reads ConvertLike but cannot run it. Where
-    the type is not known it stays.
+    In ONNX these are CastLike and Cast. OpenVINO 2021.4 reads ConvertLike but cannot run it. Nodes
+    with an unknown type are left alone.
     """
 
     name = "convert_like_to_convert"

@@ -1,4 +1,4 @@
-"""Removes what no output depends on, through the bodies of loops and branches."""
+"""Removes everything that no output depends on, including bodies of loops and branches."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class DeadCode(ModelPass):
 
         Loop(M, cond, x):     state a: x, a' = a + 1      -> out
 
-    Model inputs stay, used or not. The last slice that gives a TensorIterator or a Scan its
-    length stays, and so do operations that write a variable. Below opset 11 an ONNX Loop keeps
-    one state.
+    Model inputs are kept, used or not. So are the last slice that determines the trip count of a
+    TensorIterator or a Scan, operations that write a variable, and, before opset 11, one state of
+    an ONNX Loop.
     """
 
     name = "dead_code"
 
     def run_on_model(self, model: Model) -> bool:
-        # ONNX tells states from scan outputs by position, so a state keeps its output.
+        # ONNX distinguishes states and scan outputs by position, so a state keeps its output.
         self._positional = model.dialect == "onnx"
         opset = model.opsets.get("", onnx.STATELESS)
         self._keeps_a_state = self._positional and opset < onnx.STATELESS
@@ -82,7 +82,7 @@ class DeadCode(ModelPass):
         drop_inputs(node, rewriter)
 
     def _dead_states(self, node: Node, body: Body) -> list[Carried]:
-        """The states to remove; below opset 11 an ONNX Loop keeps at least one."""
+        """The states to remove; before opset 11 an ONNX Loop keeps at least one."""
         dead = _dead_states(node, body)
         states = [port for port in body.ports.carried if port.result != body.ports.condition]
         if self._keeps_a_state and isinstance(node.op, onnx.Loop) and len(dead) == len(states):
@@ -91,7 +91,7 @@ class DeadCode(ModelPass):
 
 
 def _dead_states(node: Node, body: Body) -> list[Carried]:
-    """States that only feed themselves and whose last value nobody reads."""
+    """States that only feed themselves and whose last value is never read."""
     dead = []
     shown = {port.result: port.external for port in body.ports.outputs}
     lasts = {port.result for port in body.ports.outputs if isinstance(port, LastValue)}
@@ -125,7 +125,7 @@ def _unread_outputs(
 
 
 def _counting_outputs(node: Node, body: Body) -> set[int]:
-    """The concatenated outputs that give a TensorIterator without slices its length."""
+    """The concatenated outputs that determine the trip count of a TensorIterator without slices."""
     if not isinstance(node.op, ov.TensorIterator):
         return set()
     if any(isinstance(port, Sliced) for port in body.ports.inputs):

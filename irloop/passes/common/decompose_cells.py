@@ -1,4 +1,4 @@
-"""Writes recurrent cells as their gates."""
+"""Decomposes recurrent cells into their gates."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from irloop.passes.pattern import Match, Pattern, wrap_type
 
 __all__ = ["DecomposeCells"]
 
-#: The activations that OpenVINO's cells know.
+#: The activations that OpenVINO's cells support.
 ACTIVATIONS = frozenset({"sigmoid", "tanh", "relu", "hardsigmoid"})
 
 
 class DecomposeCells(MatcherPass):
-    """Says LSTM, GRU and RNN cells in products, additions and activations.
+    """Decomposes LSTM, GRU and RNN cells into products, additions and activations.
 
     Given::
 
@@ -37,8 +37,8 @@ class DecomposeCells(MatcherPass):
         n = Tanh(n_x + (r * h) * R_n')
         h1 = n - z * n + z * h
 
-    Clipping becomes a Clamp before each activation. A cell stays when the size of its state is not
-    known or it has an activation that OpenVINO's cells do not know.
+    Clipping becomes a Clamp before each activation. A cell is left alone when its state size is
+    unknown, or when it has an activation that OpenVINO's cells do not support.
     """
 
     name = "decompose_cells"
@@ -58,7 +58,7 @@ class DecomposeCells(MatcherPass):
 
 @dataclass(slots=True)
 class _Cell:
-    """A cell with its inputs by name, and the emitter of its gates."""
+    """A cell with its inputs by name, and the emitter for its gates."""
 
     node: Node
     op: recurrent.Recurrent
@@ -73,7 +73,7 @@ class _Cell:
 
     @classmethod
     def of(cls, node: Node, emitter: Emitter) -> _Cell | None:
-        """The parts of a cell; None where they are not known well enough."""
+        """The parts of a cell; None if its shapes or activations are not known well enough."""
         op = node.op
         assert isinstance(op, recurrent.Recurrent)
         count = len(node.outputs)
@@ -91,7 +91,7 @@ class _Cell:
         return cls(node, op, emitter, x, held, w, r, bias, size[1], functions)
 
     def run(self) -> list[Value]:
-        """The new states."""
+        """Emit the cell and return its new states."""
         if isinstance(self.op, recurrent.GRUCell):
             return [self._gru(self.op.linear_before_reset)]
         total = self._add(self._projected(), self._product(self.states[0], self.r))
@@ -104,7 +104,7 @@ class _Cell:
         kept = self._multiply(self._activated(0, forget), self.states[1])
         added = self._multiply(self._activated(0, inward), self._activated(1, new))
         cell = self._add(kept, added)
-        # What the specification bounds is what enters a gate; the new cell state is not.
+        # The specification clips the inputs of the gates, but not the new cell state.
         shown = self._activated(2, cell, clip=False)
         return [self._multiply(self._activated(0, out), shown), cell]
 
@@ -142,7 +142,7 @@ class _Cell:
         return self._emit(elementwise.Multiply(), left, right)
 
     def _split(self, value: Value, axis: int, lengths: Sequence[int]) -> list[Value]:
-        """Parts along an axis; those of a constant are constants."""
+        """Split along an axis; a constant is split into constants."""
         op, emitter = value.producer.op, self.emitter
         if isinstance(op, Constant):
             array, parts, start = op.tensor.numpy(), [], 0

@@ -1,4 +1,4 @@
-"""Stores constants of f16 that are only converted in the type they are converted to."""
+"""Stores f16 constants that are only converted in the type they are converted to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["DecompressFp16"]
 
 
 class DecompressFp16(MatcherPass):
-    """Undoes the compression of weights to f16; the numbers stay those of f16.
+    """Undoes the compression of weights to f16; the values keep the precision of f16.
 
     Given::
 
@@ -26,7 +26,7 @@ class DecompressFp16(MatcherPass):
 
         y = MatMul(x, Const f32 [64, 64])
 
-    A conversion to anything but f32 and f64 stays.
+    Conversions to other types than f32 and f64 are left alone.
     """
 
     name = "decompress_fp16"

@@ -1,4 +1,4 @@
-"""Says OpenVINO operations as older opsets have them."""
+"""Rewrites OpenVINO operations with those of older opsets."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from irloop.passes.pattern import Match, Pattern, wrap_type
 
 __all__ = ["DowngradeOpset"]
 
-#: From here on a bound of a slice means: to the end of the axis.
+#: A bound of a slice from this number on means the end of the axis.
 OPEN = 2**31 - 1
 
 
 class _Older(Emitter):
-    """The older form of one node."""
+    """Rewrites one node with older operations."""
 
     def __init__(self, node: Node, rewriter: MatchRewriter) -> None:
         super().__init__(rewriter, node, node.name)
@@ -51,11 +51,11 @@ class _Older(Emitter):
 
     @property
     def inputs(self) -> list[Value]:
-        """The inputs that are connected."""
+        """The connected inputs."""
         return [value for value in self.node.inputs if value is not None]
 
     def numbers(self, value: Value) -> list[int] | None:
-        """The numbers of a constant list, None where they are computed."""
+        """The numbers of a constant list, or None if it is computed."""
         known = self.inference.constant(value)
         return None if known is None else [int(item) for item in known.reshape(-1)]
 
@@ -67,7 +67,7 @@ class _Older(Emitter):
         return list(made.outputs)
 
 
-#: A value for each output that is read; None where the older opset has no form for this node.
+#: Returns a value for each output that is read, or None if the older opset cannot express the node.
 Form = Callable[[_Older], list[Value] | None]
 
 
@@ -94,7 +94,7 @@ def _gather(c: _Older) -> list[Value] | None:
 
 
 def _length(c: _Older, data: Value, axis: int, size: object, element: ElementType) -> Value:
-    """The length of an axis as a scalar."""
+    """Emit the length of an axis as a scalar."""
     if isinstance(size, int):
         return c.constant(size, element)
     lengths = c.emit(shape.ShapeOf3(), data)
@@ -117,12 +117,12 @@ def _gather_nd(c: _Older) -> list[Value] | None:
     made = c.emit(gather.GatherND(op.batch_dims), c.inputs[0], coordinates)
     if op.batch_dims <= 1:
         return [made]
-    # The older one makes a single axis of all that are paired.
+    # The older version merges all batch axes into one.
     return [c.emit(shape.Reshape(), made, c.constant(list(dims or ())))]
 
 
 def _coordinates(c: _Older, batch_dims: int) -> Value | None:
-    """Coordinates that count from the front; None where the lengths of the axes are not known."""
+    """Coordinates that count from the front; None if the lengths of the axes are unknown."""
     data, indices = c.inputs
     known, element = c.inference.constant(indices), element_of(indices)
     if known is not None and not (known < 0).any():
@@ -163,7 +163,7 @@ def _slice(c: _Older) -> list[Value] | None:
 
 
 def _computed_slice(c: _Older, axes: list[int], whole: list[int]) -> list[Value]:
-    """Bounds that are computed, put at the places of their axes."""
+    """A slice with computed bounds, which are moved to the positions of their axes."""
     masks = tuple(int(axis not in axes) for axis in whole)
     data, *bounds = c.inputs
     order = [axes.index(axis) if axis in axes else len(axes) for axis in whole]
@@ -214,7 +214,7 @@ def _average_pool(c: _Older) -> list[Value] | None:
 
 
 def _interpolate(c: _Older) -> list[Value] | None:
-    """The second input becomes two, of which `shape_calculation_mode` names the one that counts."""
+    """Split the second input into sizes and scales; `shape_calculation_mode` selects one."""
     op = c.node.op
     assert isinstance(op, resize.Interpolate11)
     before, after = (shape_of(value).static() for value in (c.inputs[0], c.node.output))
@@ -346,7 +346,7 @@ def _is_finite(c: _Older) -> list[Value] | None:
 
 
 def _identity(c: _Older) -> list[Value] | None:
-    """The maximum with itself: OpenVINO's plugins compute it, so a state passed on is a copy."""
+    """The maximum of a value with itself: OpenVINO's plugins compute it, so this is a copy."""
     (x,) = c.inputs
     is_flag = element_of(x) is ElementType.BOOLEAN
     return [c.emit(comparison.LogicalOr() if is_flag else elementwise.Maximum(), x, x)]
@@ -381,7 +381,7 @@ FORMS: dict[type[Op], Form] = {
 
 @dataclass(eq=False)
 class DowngradeOpset(MatcherPass):
-    """Replaces operations newer than an opset by what that opset has for the same numbers.
+    """Replaces operations newer than an opset by equivalent ones that the opset contains.
 
     Given::
 
@@ -392,8 +392,8 @@ class DowngradeOpset(MatcherPass):
         i = Select(indices < 0, indices + size of axis 1, indices)
         y = Gather-7(x, i, axis 1)          z = StridedSlice-1(y, [0, 1], [0, 9], [1, 2])
 
-    An operation of which the older form lacks what this one uses stays: negative padding,
-    dilated or torch-like rounded pooling, a reduction while scattering, a stable order.
+    Operations that use a feature without equivalent are left alone: negative padding, pooling with
+    dilations or ceil_torch rounding, scattering with a reduction, stable sorting.
     """
 
     name = "downgrade_opset"

@@ -1,4 +1,4 @@
-"""Makes constants of inputs."""
+"""Replaces inputs by constants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORDS = {"true": 1, "false": 0}
 
 @dataclass(eq=False)
 class FixInput(ModelPass):
-    """Gives inputs a value for good, so that what is computed from them is known.
+    """Fixes the values of inputs, so that everything computed from them is known.
 
     Given::
 
@@ -32,9 +32,9 @@ class FixInput(ModelPass):
 
         x [2,3]:             y = ReduceSum(x, Const [1])
 
-    For runtimes that know static shapes only: a trip count, a list of axes or a size that comes
-    from outside is what keeps shapes from being known. The numbers take the shape that the model
-    declares; where it declares none they are a list. An input that is not named stays.
+    This is for runtimes that need static shapes: a trip count, a list of axes or a size that is an
+    input makes shapes unknown. The numbers take the shape that the model declares; without one they
+    are a list. Inputs that are not named are left alone.
     """
 
     values: tuple[str, ...] = option((), "an input and its numbers, as in axes=0,2")
@@ -57,10 +57,10 @@ class FixInput(ModelPass):
 
 
 def _parsed(text: str) -> tuple[str, list[int | float]]:
-    """A name and numbers from a text such as ``axes=0,2``.
+    """Parse a name and numbers from a text such as ``axes=0,2``.
 
     Raises:
-        UsageError: when it is none.
+        UsageError: when the text has another form.
     """
     name, equals, items = text.rpartition("=")
     parts = [part.strip() for part in items.strip("[] ").split(",") if part.strip()]
@@ -76,7 +76,7 @@ def _parsed(text: str) -> tuple[str, list[int | float]]:
 def _number(text: str) -> int | float:
     if text in _WORDS:
         return _WORDS[text]
-    # Integers of 64 bits are more than floats tell apart.
+    # A float cannot represent every 64-bit integer.
     return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
 
 
@@ -89,7 +89,7 @@ def _input(model: Model, name: str) -> Node:
 
 
 def _tensor(node: Node, numbers: list[int | float]) -> ArrayTensor:
-    """The numbers in type and shape of an input.
+    """The numbers as a tensor in type and shape of an input.
 
     Raises:
         UsageError: when they do not fit.

@@ -1,4 +1,4 @@
-"""Stores what is known from shapes alone as constants, bodies of loops and branches included."""
+"""Folds everything that is known from shapes alone, including bodies of loops and branches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["FoldShapes"]
 
 
 class FoldShapes(ModelPass):
-    """Stores small integers and flags that inference knows, and lets bodies have their own.
+    """Folds small integers and booleans that inference knows, and copies them into bodies.
 
     Given::
 
@@ -33,12 +33,12 @@ class FoldShapes(ModelPass):
 
         Loop:   y = Reshape(s, Const [3, -1])
 
-    Only what counts or chooses is folded, so weights in narrow types keep their size on disk.
-    What is a model output stays computed.
+    Only integers and booleans are folded, so weights in narrow types keep their size on disk. Model
+    outputs are not folded.
     """
 
     name = "fold_shapes"
-    #: What is a result stays computed.
+    #: Results are not replaced by constants.
     keeps_results: ClassVar[bool] = True
 
     def run_on_model(self, model: Model) -> bool:
@@ -62,7 +62,7 @@ class FoldShapes(ModelPass):
 
 
 def _known(value: Value, session: Session | MatchRewriter) -> ArrayTensor | None:
-    """A small integer or boolean value that is known, as a tensor."""
+    """A small integer or boolean value that inference knows, as a tensor."""
     element = element_of(value)
     if not element.is_integer and element is not ElementType.BOOLEAN:
         return None
@@ -71,7 +71,7 @@ def _known(value: Value, session: Session | MatchRewriter) -> ArrayTensor | None
 
 
 def _enter_constants(node: Node, label: str, session: Session) -> bool:
-    """Constants of the body's own for invariants that are known outside."""
+    """Copy outer constants into the body, in place of invariants."""
     body = node.body(label)
     inner = Rewriter(body.graph)
     first = next(body.graph.nodes, None)

@@ -1,4 +1,4 @@
-"""Recognises the gates of an LSTM or GRU and writes them as a cell."""
+"""Recognises the gates of an LSTM or GRU and fuses them into a cell."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIGMOID, TANH = ov_activation.Sigmoid, elementwise.Tanh
 
 
 class FuseGates(MatcherPass):
-    """Says products, additions and activations that are an LSTM or GRU cell as that cell.
+    """Fuses products, additions and activations that form an LSTM or GRU cell into that cell.
 
     Given::
 
@@ -38,11 +38,11 @@ class FuseGates(MatcherPass):
 
         H1, C1 = LSTMCell(x, h, C, W, R, B)
 
-    The gates may stand in any order (weights and biases are then put in that of the cell), and
-    factors and terms as well. Of a GRU all three usual ways to mix the old state with the new one
-    are known, with the reset before or behind the recurrent product. What stays: gates of which
-    something else reads a part, weights that are not constant and in another order, and activations
-    other than Sigmoid and Tanh.
+    The gates may have any order (weights and biases are then reordered), and so may factors and
+    terms. For a GRU, all three usual formulas that mix the old state with the new one are
+    recognised, with the reset before or after the recurrent product. Left alone are gates that
+    something else reads in part, weights that are not constant and in another order, and
+    activations other than Sigmoid and Tanh.
     """
 
     name = "fuse_gates"
@@ -94,7 +94,7 @@ def _is_state(value: Value, size: int) -> bool:
 
 
 def _orders(node: Node) -> Iterator[tuple[Value, Value]]:
-    """Both operands of a node, in both orders."""
+    """Yield both operands of a node in both orders."""
     left, right = node.inputs[:2]
     if left is not None and right is not None:
         yield left, right
@@ -102,13 +102,13 @@ def _orders(node: Node) -> Iterator[tuple[Value, Value]]:
 
 
 def _activated(value: Value, kind: type[Op]) -> Value | None:
-    """What the activation of this type that made `value` was given."""
+    """The input of the activation of this type that produced `value`, or None."""
     node = value.producer
     return node.inputs[0] if isinstance(node.op, kind) else None
 
 
 def _factors(value: Value, kind: type[Op]) -> Iterator[tuple[Value, Value]]:
-    """What is activated in one factor of a product, and the other factor."""
+    """For an activated factor of a product, yield the activation's input and the other factor."""
     if isinstance(value.producer.op, MULTIPLY):
         for left, right in _orders(value.producer):
             inner = _activated(left, kind)
@@ -117,7 +117,7 @@ def _factors(value: Value, kind: type[Op]) -> Iterator[tuple[Value, Value]]:
 
 
 def _pairs(node: Node, first: type[Op], second: type[Op]) -> Iterator[tuple[Value, Value]]:
-    """What is activated in both factors of a product, by the types of the activations."""
+    """Yield the inputs of both activations in a product of two activations of these types."""
     if not isinstance(node.op, MULTIPLY):
         return
     for left, right in _orders(node):
@@ -128,7 +128,7 @@ def _pairs(node: Node, first: type[Op], second: type[Op]) -> Iterator[tuple[Valu
 
 @dataclass(slots=True)
 class _Gates:
-    """The sum of two products and constants that gates are parts of, as inputs of a cell."""
+    """The sum of two products and constants that is split into gates, as the inputs of a cell."""
 
     x: Value
     h: Value
@@ -163,7 +163,7 @@ class _Gates:
 
 
 def _split_of(parts: Sequence[Value]) -> tuple[Value, list[int], int] | None:
-    """What equal parts are split from along its last axis of two, their numbers, their size."""
+    """The source of equal parts of the last of two axes, their numbers, and their size."""
     node = parts[0].producer
     kinds = (slicing.Split, slicing.VariadicSplit)
     if not isinstance(node.op, kinds) or len(node.outputs) != len(parts):
@@ -192,12 +192,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 #: The operand, weights, bias and size of gates that are parts of one product.
 Part = tuple[Value, Value, Array, int]
 
-#: An operand, a constant or computed matrix, and whether the matrix stands transposed.
+#: An operand, a constant or computed matrix, and whether the matrix is transposed.
 Product = tuple[Value, Value, bool]
 
 
 def _terms(value: Value) -> tuple[list[Product], list[Value]]:
-    """The products and the constants that add up to `value`; a third product where it is more."""
+    """The products and constants that add up to `value`; over two products if there is more."""
     products: list[Product] = []
     constants: list[Value] = []
     pending = [value]
@@ -214,7 +214,7 @@ def _terms(value: Value) -> tuple[list[Product], list[Value]]:
             assert right is not None
             products.append((left, right, node.op.transpose_b))
         else:
-            # Something else is added: no cell.
+            # Something else is added, so this is no cell; three products signal that.
             products += [(one, one, False)] * 3
     return products, constants
 
@@ -222,7 +222,7 @@ def _terms(value: Value) -> tuple[list[Product], list[Value]]:
 def _weights(
     operand: Value, matrix: Value, transposed: bool, rows: Sequence[int], emitter: Emitter
 ) -> Value | None:
-    """A matrix as a cell has it: a row for each gate element, gates in the order of the cell."""
+    """A matrix in the form of a cell: one row per gate element, gates in the order of the cell."""
     op = matrix.producer.op
     if not isinstance(op, Constant):
         in_order = transposed and list(rows) == sorted(rows)
@@ -240,7 +240,7 @@ def _weights(
 
 
 def _bias(constants: Sequence[Value], rows: Sequence[int], kind: np.dtype[Any]) -> Array | None:
-    """The sum of constants in the order of the rows; None where one is no vector of them."""
+    """The sum of constants in the order of the rows; None if one is no vector of their length."""
     total: Array = np.zeros(len(rows), kind)
     for value in constants:
         op = value.producer.op
@@ -267,23 +267,23 @@ def _fuse_gru(node: Node, emitter: Emitter) -> bool:
 
 
 def _mixtures(node: Node) -> Iterator[tuple[Value, Value, Value]]:
-    """The gate, the new and the old state of ``(1-z)*n + z*h`` in its usual writings."""
+    """Yield gate, new and old state of ``(1-z)*n + z*h`` in its usual forms."""
     for left, right in _orders(node):
         if not isinstance(right.producer.op, MULTIPLY):
             continue
         for z, other in _orders(right.producer):
             if isinstance(left.producer.op, elementwise.Subtract):
-                # The new state less a part of it, and that part of the old one.
+                # The form n - z*n + z*h.
                 n, less = left.producer.inputs
                 if n is not None and less is not None and _is_product(less, z, n):
                     yield z, n, other
             if isinstance(left.producer.op, MULTIPLY):
-                # One less the gate, times the new state, and so on.
+                # The form (1 - z) * n + z * h.
                 for rest, n in _orders(left.producer):
                     if _is_rest(rest, z):
                         yield z, n, other
             if isinstance(other.producer.op, elementwise.Subtract):
-                # The new state and a part of the way to the old one.
+                # The form n + z * (h - n).
                 h, n = other.producer.inputs
                 if n is left and h is not None:
                     yield z, n, h
@@ -304,7 +304,7 @@ def _is_rest(value: Value, z: Value) -> bool:
 
 
 def _gru_of(gate: Value, own: Value, inner: Value, state: Value, emitter: Emitter) -> Value | None:
-    """The cell whose update gate, and whose candidate's two terms, are these."""
+    """The cell with this update gate, and a candidate with these two terms."""
     for reset, product in _resets(inner, state):
         if not isinstance(gate.producer.op, ADD) or not isinstance(reset.producer.op, ADD):
             continue
@@ -334,7 +334,7 @@ def _gru_of(gate: Value, own: Value, inner: Value, state: Value, emitter: Emitte
 
 
 def _resets(inner: Value, state: Value) -> Iterator[tuple[Value, Value | None]]:
-    """The reset gate of a candidate and what it scales; None where that is the state itself."""
+    """Yield the reset gate of a candidate and the scaled value (None for the state itself)."""
     yield from _factors(inner, SIGMOID)
     first = inner.producer.inputs[0] if isinstance(inner.producer.op, matmul.MatMul) else None
     if first is not None:
@@ -344,7 +344,7 @@ def _resets(inner: Value, state: Value) -> Iterator[tuple[Value, Value | None]]:
 
 
 def _apart(gates: Sequence[Value], candidate: Value, emitter: Emitter) -> Part | None:
-    """The part of the state, where the candidate has a product of its own."""
+    """The part of the state if the candidate has its own product."""
     both = _linear_part(gates, emitter)
     products, constants = _terms(candidate)
     if both is None or len(products) != 1:
@@ -361,7 +361,7 @@ def _apart(gates: Sequence[Value], candidate: Value, emitter: Emitter) -> Part |
 
 
 def _joined(values: Sequence[Value], emitter: Emitter) -> Value:
-    """Rows below each other: of constants a constant."""
+    """Concatenate matrices by rows; constants give a constant."""
     ops = [value.producer.op for value in values]
     arrays = [op.tensor.numpy() for op in ops if isinstance(op, Constant)]
     if len(arrays) == len(values):
@@ -370,7 +370,7 @@ def _joined(values: Sequence[Value], emitter: Emitter) -> Value:
 
 
 def _linear_part(parts: Sequence[Value], emitter: Emitter) -> Part | None:
-    """What gates of one product are made of, in the order of the cell."""
+    """Operand, weights and bias of the gates of one product, in the order of the cell."""
     split = _split_of(parts)
     if split is None:
         return None

@@ -1,4 +1,4 @@
-"""Lets loops and sequences read backwards what was reversed before them."""
+"""Fuses the reversal of a sequence into the loop or recurrent sequence that reads it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Port = TypeVar("Port", bound=Sliced | ScanInput | Concatenated | ScanOutput)
 
 
 class FuseReverseSequence(MatcherPass):
-    """Turns the direction of loops and sequences around which the steps are reversed.
+    """Reverses the direction of loops and sequences whose inputs and outputs are reversed.
 
     Given::
 
@@ -39,10 +39,10 @@ class FuseReverseSequence(MatcherPass):
         TensorIterator(x, h):  p: x[axis 0, backwards]   s: h, s' = s + p
                                -> z = joined s, axis 0, backwards
 
-    A slice of step -1 over the whole axis is taken for a reversal as well. An LSTM, GRU or RNN
-    sequence changes its direction where its input and, if it is read, its output are reversed by
-    the lengths that it has itself. A reversal up to other lengths stays, and so does one that
-    something else reads or that is an output of the model.
+    A slice with step -1 over the whole axis counts as a reversal, too. An LSTM, GRU or RNN sequence
+    changes its direction if its input and, if it is read, its output are reversed up to the
+    sequence's own lengths. A reversal up to other lengths is left alone, and so is one that has
+    other readers or is an output of the model.
     """
 
     name = "fuse_reverse_sequence"
@@ -94,7 +94,7 @@ def _turn_output(item: Leaving, rewriter: MatchRewriter) -> bool:
 
 
 def _turned(port: Port) -> Port | None:
-    """The same wire in the other direction; None where it has not the whole axis, one by one."""
+    """The port in the other direction; None unless it covers the whole axis, one by one."""
     if port.axis < 0:
         return None
     wire: Any = port
@@ -107,7 +107,7 @@ def _turned(port: Port) -> Port | None:
 
 
 def _reversed(node: Node, axis: int, known: Inference) -> Value | None:
-    """What `node` reverses along the whole of `axis`, or None."""
+    """The value that `node` reverses along the whole of `axis`, or None."""
     source = node.inputs[0] if node.inputs else None
     dims = None if source is None else shape_of(source).dims
     if source is None or dims is None or axis >= len(dims):
@@ -133,7 +133,7 @@ def _lengths(node: Node, axis: int, rank: int) -> Value | None:
 
 
 def _steps_back(node: Node, axis: int, known: Inference) -> bool:
-    """True for a slice of step -1 that gives as many elements as there were."""
+    """True for a slice with step -1 over the whole axis."""
     op = node.op
     assert isinstance(op, slicing.StridedSlice)
     given = node.inputs[3] if len(node.inputs) > 3 else None
@@ -174,10 +174,10 @@ def _turn_sequence(node: Node, rewriter: MatchRewriter) -> bool:
 
 
 def _by_same_lengths(node: Node, axis: int, lengths: Value, known: Inference) -> Value | None:
-    """What `node` reverses along `axis` up to `lengths` of the items (axis 0), or None."""
+    """The value that `node` reverses along `axis` up to the items' `lengths` (axis 0), or None."""
     source = _reversed(node, axis, known)
     if source is not None:
-        # Reversed as a whole: the sequence has to reach the end as well.
+        # This reverses the whole axis, so the lengths must reach its end.
         numbers, size = known.constant(lengths), shape_of(source).dim(axis)
         full = numbers is not None and bool((numbers == size).all())
         return source if full else None

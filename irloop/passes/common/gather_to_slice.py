@@ -1,4 +1,4 @@
-"""Lets loops slice what their bodies gather by the number of the iteration."""
+"""Turns gathers by the iteration number into slices of the loop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GATHERS = (gather.Gather, gather.Gather7, gather.Gather8)
 
 
 class GatherToSlice(LoopPass):
-    """Takes slices at the border of a Loop where its body gathers element number i in iteration i.
+    """Slices an input of a Loop whose body gathers element i in iteration i.
 
     Given::
 
@@ -32,8 +32,8 @@ class GatherToSlice(LoopPass):
         Loop(3, c, x [5,2]):  s: x[axis 0]    p = Squeeze(s, 0)    y = Relu(p)
 
     The body then needs one element at a time, and a Loop whose trip count is the length may become
-    a TensorIterator. A Gather stays when the trip count is not constant or may pass the length, and
-    when its index is anything but the number of the iteration.
+    a TensorIterator. A Gather is left alone when the trip count is not constant or may exceed the
+    length, and when its index is not the iteration number.
     """
 
     name = "gather_to_slice"
@@ -68,7 +68,7 @@ class GatherToSlice(LoopPass):
             wires.replace(ov.Loop(), rewriter)
 
     def _axis(self, node: Node, item: Entering, limit: int) -> int | None:
-        """The axis of a Gather that never passes the end of it."""
+        """The axis of a Gather that never reads beyond the end of that axis."""
         where, dims = node.inputs[2], shape_of(item.outer).dims
         known = None if where is None else self.session.inference.constant(where)
         if (
@@ -85,7 +85,7 @@ class GatherToSlice(LoopPass):
 
 
 def _indices(number: Value) -> list[Value]:
-    """The number of the iteration, as it is and as a vector of one element."""
+    """The iteration number, as it is and reshaped to a vector of one element."""
     found = [number]
     for node, position in number.uses:
         shaped = isinstance(node.op, RESHAPING) and position == 0
@@ -95,7 +95,7 @@ def _indices(number: Value) -> list[Value]:
 
 
 def _entered(wires: LoopWires, item: Entering, axis: int, forms: Forms) -> Value:
-    """The body's view of one slice."""
+    """The body's parameter for one slice."""
     for other in wires.slices:
         if other.outer is item.outer and other.port == Sliced(0, 0, axis):
             return other.parameter

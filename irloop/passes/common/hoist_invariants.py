@@ -1,4 +1,4 @@
-"""Computes once, before a loop, what is the same in every iteration."""
+"""Moves loop-invariant computations out of the loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
 
 
 class HoistInvariants(ModelPass):
-    """Moves nodes that read invariants and constants only out of loop bodies.
+    """Moves nodes that read only invariants and constants out of loop bodies.
 
     Given::
 
@@ -30,9 +30,9 @@ class HoistInvariants(ModelPass):
         p = x * Relu(w)
         Loop: invariant p;   s' = s + p
 
-    Inner loops first, so that a value may leave several loops. What is moved is also computed
-    when the loop never runs. Operations with a state or random results stay, and so does the one
-    that makes a result of the body.
+    Inner loops come first, so that a value may leave several loops. Moved nodes are computed even
+    if the loop never runs. Operations with a state or random results are left alone, and so is a
+    node that produces a result of the body.
     """
 
     name = "hoist_invariants"
@@ -52,13 +52,13 @@ class HoistInvariants(ModelPass):
 
 
 class _Hoist:
-    """Moves what can be moved out of one loop."""
+    """Moves all nodes that can be moved out of one loop."""
 
     def __init__(self, node: Node, rewriter: MatchRewriter) -> None:
         self.node = node
         self.outer = rewriter
         self.inner = Rewriter(node.body().graph)
-        #: The outer value that each inner value is equal to in every iteration.
+        #: For each inner value that is invariant, the equal outer value.
         self.equal: dict[Value, Value] = {}
 
     def run(self) -> None:
@@ -90,7 +90,7 @@ class _Hoist:
         if not all(self._is_fixed(value) for value in given):
             return False
         if any(value.is_output for value in node.outputs):
-            # The body would return a parameter as it is: engines lose such a value, or refuse it.
+            # The body would return a parameter unchanged: engines lose such a value, or refuse it.
             return False
         inputs = tuple(None if value is None else self._outside(value) for value in node.inputs)
         new = self.outer.insert(
@@ -117,7 +117,7 @@ class _Hoist:
         return self.equal[value]
 
     def _capture(self, value: Value) -> Value:
-        """A new invariant parameter for what was computed inside."""
+        """A new invariant parameter for a hoisted value."""
         body = self.node.body()
         outer = self.equal[value]
         parameter = body.graph.add_parameter(

@@ -1,4 +1,4 @@
-"""Takes out operations that give what they are given."""
+"""Removes operations that return their operand."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ if TYPE_CHECKING:
 
 __all__ = ["IdentityElimination"]
 
-#: Operations that give their operand where only one is given.
+#: Operations that return their operand if there is only one.
 JOINING = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
 
-#: Operations that take a part of input 0, and where their steps are.
+#: Operations that slice input 0, and the position of their steps input.
 CUTTING = {"Slice": 3, "StridedSlice": 3}
 
-#: Operations that repeat or fill up input 0; nothing is added where the shape stays.
+#: Operations that repeat or extend input 0; without effect if the shape stays the same.
 GROWING = frozenset({"Broadcast", "Expand", "Tile"})
 
-#: The constant second operand that changes nothing. Only -0.0 can be added to -0.0 without a
-#: trace, and only 0.0 be taken from it.
+#: The constant second operand that has no effect. Only adding -0.0, or subtracting 0.0, keeps -0.0.
 NEUTRAL = {"Add": -0.0, "Sub": 0.0, "Subtract": 0.0}
 NEUTRAL |= {"Mul": 1.0, "Multiply": 1.0, "Div": 1.0, "Divide": 1.0}
 
@@ -42,12 +41,12 @@ TYPES = (
     *sorted(RESHAPING | JOINING | set(CUTTING) | GROWING | set(NEUTRAL)),
 )
 
-#: Ends of slices from here on mean the end of any axis.
+#: Ends of slices from this number on mean the end of any axis.
 FAR = 2**31 - 1
 
 
 class IdentityElimination(MatcherPass):
-    """Lets what reads an operation without effect read its operand.
+    """Removes operations without effect: their readers read the operand.
 
     Given::
 
@@ -59,11 +58,11 @@ class IdentityElimination(MatcherPass):
 
         y = Relu(x)
 
-    Also Identity, Dropout, Concat and Split of one, slices of everything, Pad by 0, Broadcast and
-    Tile to the same shape, two Transposes that undo each other, and what adds 0, takes 0 away or
-    divides by 1: of floats only with the zero that keeps -0.0. An operation between an input and
-    an output of a graph stays, since both keep their names; so does one whose shapes are not known
-    well enough.
+    Also removed are Identity, Dropout, Concat and Split of one tensor, slices of whole axes, Pad by
+    0, Broadcast and Tile to the same shape, two Transposes that undo each other, and operations
+    that add 0, subtract 0 or divide by 1; for floats only with the zero that keeps -0.0. An
+    operation between an input and an output of a graph is kept, because both keep their names. An
+    operation whose shapes are not known well enough is left alone.
     """
 
     name = "identity_elimination"
@@ -82,7 +81,7 @@ class IdentityElimination(MatcherPass):
         if source is None or element_of(source) is not element_of(node.outputs[0]):
             return False
         if _gives_output(node.outputs[0]) and len(source.producer.outputs) > 1:
-            # A name for one of several outputs cannot be moved to the node.
+            # The name of one of several outputs cannot be moved to the node.
             return False
         if len(node.outputs) == 1:
             return rewriter.eliminate(node, source)
@@ -98,7 +97,7 @@ def _gives_output(value: Value) -> bool:
 
 
 def _source(node: Node, inference: Inference) -> Value | None:
-    """The value that the first output of `node` is equal to, or None."""
+    """The value that equals the first output of `node`, or None."""
     first = node.inputs[0] if node.inputs else None
     if first is None or not isinstance(first.type, TensorType):
         return first if node.op.type == "Identity" else None
@@ -118,11 +117,11 @@ def _source(node: Node, inference: Inference) -> Value | None:
     if kind in JOINING:
         return first if len(node.inputs) == 1 else None
     if kind in GROWING:
-        # A third input says where the axes stand: a Broadcast may turn its operand.
+        # A third input maps the axes, so a Broadcast may transpose its operand.
         return first if _same_shape(node) and len(node.inputs) < 3 else None
     if kind == "Pad":
         return first if _same_shape(node) and _adds_nothing(node, inference) else None
-    # Conversions: to the type that it is.
+    # Conversions to the same type.
     known = element_of(first).bits or element_of(first).value == "string"
     return first if known or kind == "Identity" else None
 
@@ -135,7 +134,7 @@ def _same_shape(node: Node) -> bool:
 
 
 def _reshaped_back(node: Node, inference: Inference) -> Value | None:
-    """The first value behind reshaping operations that has the shape of this one."""
+    """The first value, upstream of reshaping operations, that has the shape of this one."""
     wanted = shape_of(node.outputs[0])
     value = node.outputs[0]
     while value.producer.op.type in RESHAPING:
@@ -149,7 +148,7 @@ def _reshaped_back(node: Node, inference: Inference) -> Value | None:
 
 
 def _unpaired(node: Node, inference: Inference) -> Value | None:
-    """What enters a Squeeze and an Unsqueeze of the same axes, in either order."""
+    """The input of a Squeeze and an Unsqueeze of the same axes, in either order."""
     first = node.inputs[0]
     before = None if first is None else first.producer
     kinds = {node.op.type, "" if before is None else before.op.type}
@@ -160,7 +159,7 @@ def _unpaired(node: Node, inference: Inference) -> Value | None:
 
 
 def _axes(node: Node, inference: Inference) -> list[int] | None:
-    """The axes that a Squeeze or Unsqueeze names, ascending, counted from the front."""
+    """The axes of a Squeeze or Unsqueeze, ascending, counted from the front."""
     named = getattr(node.op, "axes", None)
     if named is None:
         given = node.inputs[1] if len(node.inputs) > 1 else None
@@ -176,7 +175,7 @@ def _axes(node: Node, inference: Inference) -> list[int] | None:
 
 
 def _order(node: Node, inference: Inference) -> list[int] | None:
-    """The order of axes that a Transpose gives."""
+    """The order of axes in the result of a Transpose."""
     first = node.inputs[0]
     rank = None if first is None else shape_of(first).rank
     named = getattr(node.op, "perm", None)
@@ -207,7 +206,7 @@ def _transposed_back(node: Node, inference: Inference) -> Value | None:
 
 
 def _neutral(node: Node, inference: Inference) -> Value | None:
-    """The operand that a calculation with a neutral constant gives, or None."""
+    """The operand that an operation with a neutral constant returns, or None."""
     if len(node.inputs) != 2 or not broadcasts_as_numpy(node):
         return None
     orders = [(0, 1), (1, 0)] if node.op.commutative else [(0, 1)]
@@ -241,7 +240,7 @@ def _is_neutral(found: Array, wanted: float) -> bool:
 
 
 def _takes_all(node: Node, inference: Inference) -> bool:
-    """True for a slice that starts at the first and ends at the last element of every axis."""
+    """True for a slice from the first to the last element of every axis."""
     at = CUTTING[node.op.type]
     if node.op.type == "Slice" and node.op.registry is ONNX:
         at = 4
@@ -274,7 +273,7 @@ def _bounds(node: Node, inference: Inference) -> tuple[list[int] | None, list[in
 
 
 def _is_off(node: Node, inference: Inference) -> bool:
-    """True for a Dropout that does not train."""
+    """True for a Dropout that is not in training mode."""
     training = node.inputs[2] if len(node.inputs) > 2 else None
     if training is None:
         return True

@@ -1,4 +1,4 @@
-"""Puts the branch that a constant condition takes in place of the If."""
+"""Replaces an If by the branch that its constant condition selects."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class InlineConstantIf(MatcherPass):
 
         y = x + 1
 
-    A branch that only hands an input of the model on to an output becomes a copy: both keep their
-    names.
+    A branch that only connects an input of the model to an output becomes a copy, because both keep
+    their names.
     """
 
     name = "inline_constant_if"

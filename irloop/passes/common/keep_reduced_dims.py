@@ -1,4 +1,4 @@
-"""Reduces to a scalar in two steps."""
+"""Splits reductions to a scalar into two steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["KeepReducedDims"]
 
 
 class KeepReducedDims(MatcherPass):
-    """Lets reductions to a scalar keep their axes, and removes those after it.
+    """Lets reductions to a scalar keep their axes, and removes the axes afterwards.
 
     Given::
 
@@ -26,8 +26,8 @@ class KeepReducedDims(MatcherPass):
 
         y = Squeeze(ReduceMax(x, [0, 1], keep_dims true), [0, 1])
 
-    OpenVINO 2021.4 loses the rank of such a scalar: what broadcasts it does not compile, and a
-    condition that depends on it is refused. Axes that are computed stay.
+    OpenVINO 2021.4 loses the rank of such a scalar: operations that broadcast it do not compile,
+    and a condition that depends on it is refused. Reductions over computed axes are left alone.
     """
 
     name = "keep_reduced_dims"

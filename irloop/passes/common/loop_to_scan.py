@@ -1,4 +1,4 @@
-"""Writes Loops of a constant number of iterations as Scans."""
+"""Converts Loops with a constant trip count to Scans."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCAN = 9
 
 
 class LoopToScan(LoopPass):
-    """Says a Loop with a constant trip count and no early stop as a Scan.
+    """Converts a Loop with a constant trip count and no early stop to a Scan.
 
     Given::
 
@@ -39,9 +39,9 @@ class LoopToScan(LoopPass):
         Scan(h, y, Const [0,1,2,3,4]):
           p: y[axis 0]   i: [0,1,2,3,4][axis 0]   s: h, s' = s + p * i     -> last s
 
-    What the body gathers by the number of the iteration is scanned, and so is the number itself
-    where something else reads it. A Loop stays when its number of iterations is not known or 0,
-    when a state is no tensor or may change its shape, and before opset 9.
+    Tensors that the body gathers by the iteration number are scanned, and so is the number itself
+    where something else reads it. A Loop is left alone when its trip count is unknown or 0, when a
+    state is not a tensor or may change its shape, and before opset 9.
     """
 
     name = "loop_to_scan"
@@ -118,7 +118,7 @@ def _states_keep_shape(wires: LoopWires) -> bool:
 def _indices(
     number: Value, inference: Inference, count: int, captured: dict[Value, Value]
 ) -> list[tuple[Value, bool]]:
-    """The number of the iteration, and values that count down from the last one."""
+    """The iteration number, and values that count down from the last one."""
     found = [(number, False)]
     for node, position in number.uses:
         first = node.inputs[0]
@@ -131,10 +131,10 @@ def _indices(
 
 
 def _separate(wires: LoopWires, forms: Forms) -> None:
-    """Results that are no parameters, and no two of which are one value.
+    """Give every result its own value, different from parameters and from other results.
 
-    ONNX Runtime swaps the buffers of a Scan's states: a state that is passed on unchanged is lost,
-    and of a value that is two results only one is written.
+    ONNX Runtime swaps the buffers of a Scan's states: a state that is returned unchanged is lost,
+    and if one value is two results, only one of them is written.
     """
     taken = {item.parameter for item in wires.inputs}
 

@@ -1,4 +1,4 @@
-"""Writes Loops that only their slices or a constant end as TensorIterators."""
+"""Converts Loops that end only with their slices or a constant trip count to TensorIterators."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["LoopToTensorIterator"]
 
 
 class LoopToTensorIterator(LoopPass):
-    """Says a Loop with a constant trip count and no early stop as a TensorIterator.
+    """Converts a Loop with a constant trip count and no early stop to a TensorIterator.
 
     Given::
 
@@ -35,11 +35,11 @@ class LoopToTensorIterator(LoopPass):
         TensorIterator(y, Const [0,1,2,3,4], h):
           p: y[axis 0]   i: [0,1,2,3,4][axis 0]   s: h, s' = s + p * i   -> last s
 
-    The iteration number becomes a slice of a constant; slices that the body does not read go. A
-    Loop stays when its number of iterations is not known or 0, directly in or around another
-    TensorIterator (OpenVINO allows none), when nothing would count its iterations, when only
-    invariants enter, when a state changes its shape, or when the length of what it slices is not
-    known.
+    The iteration number becomes a slice of a constant, and slices that the body does not read are
+    removed. A Loop is left alone when its trip count is unknown or 0, when nothing would determine
+    the trip count of the TensorIterator, when it has only invariant inputs, when a state changes
+    its shape, when the length of a sliced axis is unknown, and directly in or around another
+    TensorIterator (OpenVINO allows no nesting).
     """
 
     name = "loop_to_tensor_iterator"
@@ -51,12 +51,13 @@ class LoopToTensorIterator(LoopPass):
         fed = any(item.parameter.is_used for item in wires.inputs)
         if not count or not fed or _beside_another(node):
             return
-        # OpenVINO drops slices that the body does not read, so they cannot count iterations.
+        # OpenVINO drops slices that the body does not read, so they cannot determine the trip
+        # count.
         unread = [item for item in wires.slices if not item.parameter.is_used]
         read = [item for item in wires.slices if item not in unread]
         counted = wires.iteration is not None and wires.iteration.is_used
         joins = any(isinstance(item.port, Concatenated) for item in wires.outputs)
-        # OpenVINO crashes when it folds a TensorIterator that has constant invariants only.
+        # OpenVINO crashes when it folds a TensorIterator that has only constant invariants.
         held = _held(wires) and (joins or count == 1)
         if not (read or counted or held):
             return
@@ -106,7 +107,7 @@ def _is_long_enough(item: Entering, count: int) -> bool:
 
 
 def _grows(item: Entering) -> bool:
-    """True for a state whose shape changes: a TensorIterator of OpenVINO keeps the first one."""
+    """True for a state whose shape changes; OpenVINO's TensorIterator keeps its first shape."""
     first, later = shape_of(item.outer).dims, shape_of(item.parameter).dims
     if first is None or later is None or len(first) != len(later):
         return True
@@ -114,7 +115,7 @@ def _grows(item: Entering) -> bool:
 
 
 def _held(wires: LoopWires) -> list[Entering]:
-    """The states of a loop, without a condition that nothing but the loop reads."""
+    """The states of a loop, without a condition that only the loop reads."""
     return [
         item
         for item in wires.states
@@ -126,14 +127,14 @@ def _held(wires: LoopWires) -> list[Entering]:
 
 
 def _drop_condition(wires: LoopWires) -> None:
-    """Leave out the condition, which is true in every iteration; where it is read it is a state."""
+    """Remove the condition, which is always true; where it is read it becomes a state."""
     held = _held(wires)
     wires.inputs = [item for item in wires.inputs if item.result is None or item in held]
     wires.goes_on = wires.trip = wires.starts = None
 
 
 def _take(item: Entering, count: int, forms: Forms) -> None:
-    """Let exactly the slices of the iterations enter: a Loop leaves the last ones over."""
+    """Slice exactly as many elements as there are iterations; a Loop ignores the rest."""
     port = item.port
     assert isinstance(port, Sliced)
     axis = normal_axis(port.axis, shape_of(item.outer).rank)
@@ -147,7 +148,7 @@ def _take(item: Entering, count: int, forms: Forms) -> None:
 
 
 def _count_by_range(wires: LoopWires, count: int) -> None:
-    """Let the ranges of concatenated outputs say how often the body runs."""
+    """Let the ranges of concatenated outputs determine the trip count."""
     for item in wires.outputs:
         if isinstance(item.port, Concatenated):
             forward, length = item.port.stride > 0, count * item.port.part_size

@@ -1,4 +1,4 @@
-"""Lets loops keep their states from one run of the model to the next."""
+"""Lets loops keep their states from one inference to the next."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["LowLatency"]
 
 @dataclass(eq=False)
 class LowLatency(LoopPass):
-    """Puts a variable behind each state of a loop, so that a sequence can be given in pieces.
+    """Stores each state of a loop in a variable, so that a sequence can be processed in pieces.
 
     Given::
 
@@ -30,9 +30,9 @@ class LowLatency(LoopPass):
 
         v = ReadValue(h, "loop/s")    v' = v + x    Assign(v', "loop/s")
 
-    The first run starts from the loop's initial values, each other one from where the last ended
-    (OpenVINO's LowLatency2). A loop of one iteration is taken apart. Loops in bodies keep their
-    states, and so does what never changes.
+    The first inference starts from the loop's initial values, every later one from the last states
+    (like OpenVINO's LowLatency2). A loop with one iteration is replaced by its body. Loops inside
+    bodies are left alone, and so are states that never change.
     """
 
     keep_loops: bool = option(False, "leave loops of one iteration as they are")
@@ -50,7 +50,7 @@ class LowLatency(LoopPass):
         assigned: list[tuple[Leaving, ReadValue6]] = []
         for item in states:
             name = rewriter.names.fresh(f"{node.name}/{item.parameter.producer.name}/variable")
-            # The body's view of a state holds in all iterations, of a shape that grows as well.
+            # The body's type of a state holds in all iterations, even if its shape grows.
             assert isinstance(item.parameter.type, TensorType)
             read = ReadValue6(name, item.parameter.type.element, item.parameter.type.shape)
             item.outer = rewriter.insert(
@@ -72,7 +72,7 @@ class LowLatency(LoopPass):
 
 
 def _is_kept(item: Entering, wires: LoopWires) -> bool:
-    """True for a state that a later run has to start from."""
+    """True for a state from which the next inference must start."""
     condition = item.outer is wires.starts and item.result is wires.goes_on
     known = isinstance(item.outer.type, TensorType)
     read = isinstance(item.outer.producer.op, ReadValue6)
@@ -80,7 +80,7 @@ def _is_kept(item: Entering, wires: LoopWires) -> bool:
 
 
 def _shown(item: Entering, wires: LoopWires) -> Leaving:
-    """The output that gives the last value of a state; a new one where there was none."""
+    """The output with the last value of a state; a new one if there was none."""
     shown = wires.shown_by(item)
     if shown:
         return shown[0]

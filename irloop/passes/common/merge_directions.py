@@ -1,4 +1,4 @@
-"""Makes one bidirectional sequence of two that read the same input in both directions."""
+"""Merges two sequences that read the same input in both directions into a bidirectional one."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from irloop.passes.pattern import Match, Pattern, wrap_type
 
 __all__ = ["MergeDirections"]
 
-#: Operations on the way from a sequence to where its results are joined.
+#: Operations that may occur between a sequence and the concatenation of its results.
 SHAPING = (*RESHAPING, Transpose)
 
 
 class MergeDirections(MatcherPass):
-    """Joins a forward and a reverse sequence whose results are joined.
+    """Merges a forward and a reverse sequence whose results are concatenated.
 
     Given::
 
@@ -35,9 +35,9 @@ class MergeDirections(MatcherPass):
 
         both = GRUSequence(x, Concat(h, g), n, W and V, R and S, B and C; bidirectional)
 
-    Where a single direction is read, or both are joined in another shape, it is taken from the
-    result of both. Sequences with other attributes, inputs or lengths stay apart, and so do those
-    whose first results never meet.
+    A direction that is read alone, or concatenated in another shape, is sliced from the merged
+    result. Sequences that differ in attributes, inputs or lengths are left alone, and so are those
+    whose first results are never concatenated.
     """
 
     name = "merge_directions"
@@ -62,7 +62,7 @@ def _direction(node: Node) -> str:
 
 
 def _partner(node: Node, known: Inference) -> Node | None:
-    """A later sequence over the same input in the other direction; None where there is none."""
+    """A later sequence over the same input in the other direction, or None."""
     op, x = node.op, node.inputs[0]
     assert isinstance(op, recurrent.SEQUENCES)
     other = {"forward": "reverse", "reverse": "forward"}.get(_direction(node))
@@ -89,7 +89,7 @@ def _equal(one: Value | None, two: Value | None, known: Inference) -> bool:
 
 
 def _joins(value: Value) -> set[Node]:
-    """The Concats that a value reaches through operations that only shape it."""
+    """The Concats that a value reaches through reshaping operations only."""
     found: set[Node] = set()
     pending = [value]
     while pending:
@@ -112,7 +112,7 @@ def _joined(one: Node, two: Node, index: int) -> Node | None:
 
 
 def _moved_before(anchor: Node, node: Node, rewriter: MatchRewriter) -> bool:
-    """Move what `node` is computed from to before `anchor`; False where it depends on that."""
+    """Move the nodes that `node` needs to before `anchor`; False if one depends on `anchor`."""
     late: set[Node] = set()
     behind = anchor.following
     while behind is not None:
@@ -170,7 +170,7 @@ def _merge(order: tuple[Node, Node], forms: Forms) -> None:
 
 
 def _both(pair: tuple[Value | None, Value | None], axis: int, forms: Forms) -> Value:
-    """Both values one behind the other; of constants a constant."""
+    """Concatenate two values; constants give a constant."""
     given = [value for value in pair if value is not None]
     ops = [value.producer.op for value in given]
     arrays = [op.tensor.numpy() for op in ops if isinstance(op, Constant)]

@@ -1,4 +1,4 @@
-"""Writes out what an old runtime reads but computes otherwise."""
+"""Rewrites operations that an old runtime reads but computes differently."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from irloop.passes.pattern import Match, Pattern, wrap_type
 
 __all__ = ["PlainArithmetic"]
 
-#: None where a node needs no other form.
+#: None if a node needs no other form.
 Form = Callable[[Emitter, Node], Value | None]
 
 
 def _aligned(c: Emitter, node: Node) -> Value | None:
-    """Operands aligned PaddlePaddle's way, by axes of 1 behind the second one."""
+    """Append axes of 1 to the second operand where they are aligned in PaddlePaddle's way."""
     op, (left, right) = node.op, node.inputs
     assert isinstance(op, elementwise.Binary)
     ranks = [None if value is None else shape_of(value).rank for value in (left, right)]
@@ -37,7 +37,7 @@ def _aligned(c: Emitter, node: Node) -> Value | None:
 
 
 def _truth(c: Emitter, node: Node) -> Value | None:
-    """A conversion to boolean as a comparison with 0."""
+    """Write a conversion to boolean as a comparison with 0."""
     op, value = node.op, node.inputs[0]
     assert isinstance(op, convert.Convert)
     if value is None or op.destination_type is not ElementType.BOOLEAN:
@@ -58,7 +58,7 @@ def _logical(c: Emitter, node: Node) -> Value | None:
 
 
 def _explicit(c: Emitter, node: Node) -> Value | None:
-    """An equation with its result."""
+    """Add the result to an Einstein equation that leaves it out."""
     op = node.op
     assert isinstance(op, matmul.Einsum)
     if "->" in op.equation:
@@ -69,7 +69,7 @@ def _explicit(c: Emitter, node: Node) -> Value | None:
 
 
 class PlainArithmetic(MatcherPass):
-    """Writes out what OpenVINO 2021.4 reads, but computes otherwise or not at all.
+    """Rewrites operations that OpenVINO 2021.4 reads, but computes differently or not at all.
 
     Given::
 
@@ -81,7 +81,7 @@ class PlainArithmetic(MatcherPass):
         a = Add(x, Unsqueeze(b, [1]))
         t = x != 0                 s = LogicalXor(t, u)   e = Einsum("ij,jk->ik", x, y)
 
-    Aligning needs ranks that are known.
+    Operands of unknown rank are not aligned.
     """
 
     name = "plain_arithmetic"

@@ -1,4 +1,4 @@
-"""Scan-8, which has a batch axis, as Scans without one."""
+"""Converts Scan-8, which has a batch axis, to Scans without one."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class Scan8ToScan9(ModelPass):
             p: x1   s: h1, s' = s + p if i < n else s   i: 0, i' = i + 1
             -> last s, stacked s if i < n else 0
 
-    Items are independent in a Scan-8, so its body cannot take a whole batch. A sequence that is
-    shorter than the others keeps its last state, its outputs are padded with zeros (as ONNX
-    Runtime does), and a reversed one starts at its own end. A model with an operation whose
-    meaning opset 9 changed is refused.
+    The items of a Scan-8 are independent, so its body cannot process a whole batch. A sequence that
+    is shorter than the others keeps its last state, its outputs are padded with zeros (as in ONNX
+    Runtime), and a reversed one starts at its own end. A model with an operation that opset 9
+    changed is refused.
     """
 
     name = "scan8_to_scan9"
@@ -66,8 +66,8 @@ class Scan8ToScan9(ModelPass):
 def expand_batches(model: Model) -> bool:
     """Replace every Scan-8 of `model`, whatever its other operations are; True when there was one.
 
-    Conversion to OpenVINO uses this directly: it reads each operation in the opset of its class, so
-    that operations of opset 8 beside a Scan-9 are no obstacle.
+    Conversion to OpenVINO uses this directly: it interprets each operation by the opset of its
+    class, so operations of opset 8 next to a Scan-9 do no harm.
     """
     scans = [node for node in all_nodes(model.graph) if isinstance(node.op, onnx.Scan8)]
     if not scans:
@@ -82,7 +82,7 @@ def expand_batches(model: Model) -> bool:
 
 
 def _require_opset_9(model: Model) -> None:
-    """Refuse operations that mean something else in opset 9.
+    """Refuse operations that opset 9 changed.
 
     Raises:
         UsageError: naming them.
@@ -107,7 +107,7 @@ def _require_opset_9(model: Model) -> None:
 
 @dataclass(slots=True)
 class _Batch:
-    """One Scan-8 on its way to two Scans."""
+    """Replaces one Scan-8 by two Scans."""
 
     model: Model
     session: Session
@@ -115,7 +115,7 @@ class _Batch:
     wires: LoopWires
 
     def replace(self) -> None:
-        """Put a Scan over the batch, and in it one of an item, in place of the node."""
+        """Replace the node by a Scan over the batch, which contains a Scan over one item."""
         node, wires = self.node, self.wires
         assert node.graph is not None
         outer, rewriter = Graph(f"{node.name}/batch"), self.session.rewriter(node.graph)
@@ -159,7 +159,7 @@ class _Batch:
         scan.name = name
 
     def _end_early(self, length: Value, forms: Forms) -> None:
-        """Keep states and give zeros once an item has ended."""
+        """Keep states and return zeros after an item has ended."""
         wires, name = self.wires, self.node.name
         inner = self.session.rewriter(wires.graph)
         first = Forms(self.model, inner, next(wires.graph.nodes, None), name)

@@ -1,4 +1,4 @@
-"""Writes Scans as Loops."""
+"""Converts Scans to Loops."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["ScanToLoop"]
 
-#: The opset from which a Loop may have no state.
+#: The first opset in which a Loop may have no state.
 WITHOUT_STATES = 11
 
-#: The opset from which a slice may walk backwards.
+#: The first opset in which a slice may have a negative step.
 WITH_STEPS = 10
 
 
 class ScanToLoop(LoopPass):
-    """Says a Scan as a Loop that gathers its elements by the number of the iteration.
+    """Converts a Scan to a Loop that gathers its elements by the iteration number.
 
     Given::
 
@@ -37,9 +37,9 @@ class ScanToLoop(LoopPass):
           p = Gather(x, 4 - i)   s: h, s' = s + p   condition true     -> last s, t = stacked s
         Transpose(t, 0 to 1)
 
-    The length may be known only when the model runs. A Scan over a tensor, or with a result, of
-    unknown rank stays, and so does one without a state before opset 11, or with a result in reverse
-    order before opset 10.
+    The length may be unknown until the model runs. A Scan is left alone if an input or result has
+    unknown rank, if it has no state before opset 11, or if a result is in reverse order before
+    opset 10.
     """
 
     name = "scan_to_loop"
@@ -91,7 +91,7 @@ class ScanToLoop(LoopPass):
         return inside.gathered(whole, index, axis)
 
     def _order_outputs(self, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        """Let outputs stack along axis 0, forward, and be put in order behind the loop."""
+        """Let the loop stack its outputs forward along axis 0, and reorder them after the loop."""
         behind = Forms(self.model, rewriter, wires.node.following, wires.node.name)
         for leaving in wires.outputs:
             port = leaving.port

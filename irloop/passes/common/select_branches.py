@@ -1,4 +1,4 @@
-"""Computes both branches of an If and selects, for runtimes without If."""
+"""Computes both branches of an If and selects between them, for runtimes without If."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class SelectBranches(MatcherPass):
 
         y = Select(c, x + 1, x * 2)
 
-    OpenVINO knows If since opset8; this is how older runtimes get there, at the price of
-    computing what is not taken. Booleans are chosen by logical operations: the CPU refuses some
-    Selects of booleans. An If stays whose outputs differ in type or shape between the
-    branches or are not static, or whose branches hold what must not run unasked: a state, random
-    numbers, a loop whose number of iterations is not constant or 0.
+    OpenVINO has If since opset8; older runtimes can run the model this way, at the price of
+    computing both branches. Booleans are selected by logical operations, because the CPU plugin
+    refuses some Selects of booleans. An If is left alone if its outputs differ in type or shape
+    between the branches or are not static, or if a branch must not run unless it is taken: one with
+    a state, random numbers, or a loop whose trip count is not constant or 0.
     """
 
     name = "select_branches"
@@ -74,7 +74,7 @@ class SelectBranches(MatcherPass):
 
 
 def _parameters(node: Node, body: Body) -> list[Value] | None:
-    """The outer value of each parameter of a branch; None where one has none."""
+    """The outer value of each parameter of a branch; None if a parameter has none."""
     found = []
     for index in range(len(body.graph.parameters)):
         port = body.ports.by_parameter.get(index)
@@ -86,7 +86,7 @@ def _parameters(node: Node, body: Body) -> list[Value] | None:
 
 
 def _agree(values: Sequence[Value | None]) -> bool:
-    """True for values of one type and one static shape."""
+    """True for values of the same type and the same static shape."""
     first, second = values
     if first is None or second is None:
         return False
@@ -96,11 +96,11 @@ def _agree(values: Sequence[Value | None]) -> bool:
 
 
 def _is_harmless(body: Body, rewriter: MatchRewriter) -> bool:
-    """True when nothing happens but numbers if a branch is computed without being taken."""
+    """True when computing a branch that is not taken has no side effects."""
     for node in all_nodes(body.graph):
         is_loop = isinstance(node.op, control_flow.Loop)
         if is_loop and not trip_count(node, rewriter.inference):
-            # Where it never runs and all it reads is constant, OpenVINO refuses to fold it.
+            # OpenVINO refuses to fold a loop that never runs and reads only constants.
             return False
         if not node.bodies and not node.op.pure:
             return False

@@ -1,4 +1,4 @@
-"""Gives results of bodies values of their own where ONNX Runtime needs it."""
+"""Gives results of bodies their own values where ONNX Runtime needs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["SeparateResults"]
 
 
 class SeparateResults(ModelPass):
-    """Gives results of bodies values of their own where ONNX Runtime needs it.
+    """Gives results of bodies their own values where ONNX Runtime needs it.
 
     Given::
 
@@ -33,13 +33,13 @@ class SeparateResults(ModelPass):
     Measured in ONNX Runtime 1.31, with and without its optimisations:
 
     - It swaps the buffers of a Scan's states and writes each value of a Scan body or a branch to
-      one place. A state or a slice that is passed on is lost, and of a value that is two results
-      only one is written.
+      one place. A state or a slice that is returned unchanged is lost, and if one value is two
+      results, only one of them is written.
     - It counts the iterations of a Loop in one tensor. Where that tensor is a result, every part
       holds the last number, and a state the number of the next iteration.
     - It moves the strings that a Loop joins out of their tensors. Where a tensor is joined twice,
-      or is a state that is passed on, all but the first are empty. An Identity shares the tensor
-      of a state; a Reshape copies it.
+      or is a state that is passed on, all but the first are empty. An Identity shares the tensor of
+      a state; a Reshape copies it.
 
     All other results of Loops are right, and stay. So do sequences and optionals in opsets whose
     Identity does not take them (before 14 and 16).

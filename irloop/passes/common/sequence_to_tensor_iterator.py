@@ -1,4 +1,4 @@
-"""Writes LSTM, GRU and RNN sequences as TensorIterators over cells."""
+"""Converts LSTM, GRU and RNN sequences to TensorIterators over cells."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["SequenceToTensorIterator"]
 
 
 class SequenceToTensorIterator(MatcherPass):
-    """Says a recurrent sequence as a TensorIterator for each direction, a cell in its body.
+    """Converts a recurrent sequence to a TensorIterator over a cell, one for each direction.
 
     Given::
 
@@ -35,9 +35,9 @@ class SequenceToTensorIterator(MatcherPass):
           p: x[axis 1]   s: h, s' = GRUCell(Squeeze(p), s, W, R, B)
           -> last s, joined Unsqueeze(s'), axis 1
 
-    Where lengths are not known to reach the end, an item that has ended keeps its state and shows
-    zeros, and what is read backwards is put in order by ReverseSequence. A sequence in the body of
-    a TensorIterator stays, since OpenVINO allows no second one there.
+    Unless all lengths are known to reach the end, an item that has ended keeps its state and
+    outputs zeros, and ReverseSequence reorders what is read backwards. A sequence in the body of a
+    TensorIterator is left alone, because OpenVINO does not allow nested ones.
     """
 
     name = "sequence_to_tensor_iterator"
@@ -59,7 +59,7 @@ class SequenceToTensorIterator(MatcherPass):
 
 
 def cell_of(op: Op) -> Op:
-    """The cell that a sequence runs at each step."""
+    """The cell that a sequence runs in each step."""
     assert isinstance(op, recurrent.Recurrent)
     given = (op.hidden_size, op.activations, op.activations_alpha, op.activations_beta, op.clip)
     if isinstance(op, recurrent.LSTMSequence):
@@ -78,13 +78,13 @@ class _Sequence:
     forms: Forms
     x: Value
     states: list[Value]
-    #: [B, 1], or None where every item reaches the end.
+    #: [B, 1], or None if every item reaches the end.
     lengths: Value | None
     weights: list[Value]
 
     @classmethod
     def of(cls, node: Node, rewriter: MatchRewriter) -> _Sequence | None:
-        """The parts of a sequence; None when its ranks are not known."""
+        """The parts of a sequence; None when its ranks are unknown."""
         given = [value for value in node.inputs if value is not None]
         count = len(node.outputs) - 1
         x, states, lengths = given[0], given[1 : 1 + count], given[1 + count]
@@ -95,14 +95,14 @@ class _Sequence:
         steps = shape_of(x).dim(1)
         known = rewriter.inference.constant(lengths)
         if known is None or not isinstance(steps, int) or bool((known < steps).any()):
-            # A length past the end means the end.
+            # A length beyond the end means the end.
             whole = forms.converted(lengths, ElementType.I32)
             most = forms.converted(forms.size_of(x, 1), ElementType.I32)
             made.lengths = forms.unsqueezed(forms.emit(Minimum(), whole, most), 1)
         return made
 
     def iterated(self) -> list[Value]:
-        """One value for each output of the sequence."""
+        """Emit the loops and return one value for each output of the sequence."""
         direction = str(getattr(self.node.op, "direction", "forward")).lower()
         backwards = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}
         made = [self._one(place, reverse) for place, reverse in enumerate(backwards[direction])]
@@ -112,7 +112,7 @@ class _Sequence:
         ]
 
     def _one(self, place: int, reverse: bool) -> list[Value]:
-        """One direction: Y [B, T, S] and the last states [B, S]."""
+        """Emit one direction: Y [B, T, S] and the last states [B, S]."""
         forms, node, x = self.forms, self.node, self.x
         states = [forms.take(state, place, 1) for state in self.states]
         turned = reverse and self.lengths is not None
@@ -158,7 +158,7 @@ class _Sequence:
         return [self._reversed(y) if turned else y, *lasts]
 
     def rewriter_of(self, graph: Graph) -> MatchRewriter:
-        """A rewriter of a new body that shares types and names."""
+        """A rewriter for a new body that shares types and names."""
         return MatchRewriter(graph, self.rewriter.inference, self.rewriter.names)
 
     def _state(self, wires: LoopWires, initial: Value) -> Value:
@@ -175,18 +175,18 @@ class _Sequence:
         return wires.capture(self.forms.take(value, place, 0), name)
 
     def _reversed(self, value: Value) -> Value:
-        """[B, T, ...] with the steps of each item in reverse order, up to its length."""
+        """Reverse the steps of each item of [B, T, ...], up to its length."""
         forms = self.forms
         assert self.lengths is not None
         lengths = forms.squeezed(self.lengths, 1)
-        # One step reversed is itself; not every runtime takes a length of 0.
+        # Reversing one step has no effect; not every runtime accepts a length of 0.
         bounded = forms.emit(Maximum(), lengths, forms.constant([1], ElementType.I32))
         return forms.emit(reorder.ReverseSequence(0, 1), value, bounded)
 
     def _masked(
         self, wires: LoopWires, body: Forms, lengths: Value, new: list[Value], held: list[Value]
     ) -> tuple[list[Value], Value]:
-        """The states and what is shown where items may have ended; a state counts the steps."""
+        """States and outputs where items may have ended; an additional state counts the steps."""
         names = self.rewriter.names
         zero = self.forms.constant([0], ElementType.I32)
         type = TensorType(ElementType.I32, Shape.of(1))

@@ -1,4 +1,4 @@
-"""Gives the inputs of a model other shapes, and what was computed from the old ones its due."""
+"""Changes the shapes of model inputs, and adapts everything that depends on the old shapes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SEQUENCES = (
 
 @dataclass(eq=False)
 class SetShape(ModelPass):
-    """Changes the shapes of inputs and whatever in the model was fixed to the old ones.
+    """Changes the shapes of inputs, and everything in the model that was fixed to the old ones.
 
     Given::
 
@@ -50,10 +50,11 @@ class SetShape(ModelPass):
 
         x [5,6]:   y = Reshape(x, [5,2,3])   z = LSTMSequence(y, h [5,1,4], ...)
 
-    Constants that hold the old dimension follow where it is certain which one they mean: the
-    pattern of a Reshape whose dimensions can be paired, the initial states and lengths of a
-    sequence that are the same for all items, the trip count of a Loop that was the number of its
-    slices. Everything else is inferred again, and what then contradicts itself is refused by name.
+    Constants that contain an old dimension are adapted where it is certain which dimension they
+    refer to: the pattern of a Reshape whose dimensions can be paired, the initial states and
+    lengths of a sequence if they are the same for all items, the trip count of a Loop if it was the
+    number of its slices. All other types are inferred again; a node that then contradicts itself is
+    refused by name.
     """
 
     shapes: tuple[str, ...] = option((), "an input and its shape, as in x=1,3,?,224")
@@ -89,10 +90,10 @@ class SetShape(ModelPass):
         return True
 
     def _changes(self, model: Model) -> list[tuple[Value, TensorType]]:
-        """The inputs that are named, and the types they are to have.
+        """The named inputs and their new types.
 
         Raises:
-            UsageError: for a name that no input has, or another rank.
+            UsageError: when no input has the name, or its rank differs.
         """
         found = []
         for name, shape in self._wanted.items():
@@ -113,10 +114,10 @@ def _names(value: Value) -> tuple[str, ...]:
 
 
 def _parsed(text: str) -> tuple[str, Shape]:
-    """A name and a shape from a text such as ``x=1,3,?,224``.
+    """Parse a name and a shape from a text such as ``x=1,3,?,224``.
 
     Raises:
-        UsageError: when it is none.
+        UsageError: when the text has another form.
     """
     name, equals, dims = text.rpartition("=")
     parts = [part.strip() for part in dims.strip("[] ").split(",")] if dims.strip("[] ") else []
@@ -126,7 +127,7 @@ def _parsed(text: str) -> tuple[str, Shape]:
 
 
 class _Following(Inference):
-    """Inference that lets constants follow the dimensions they stand for, node by node."""
+    """Inference that adapts constants to the new dimensions, node by node."""
 
     def __init__(self, old: dict[Value, Shape]) -> None:
         super().__init__()
@@ -148,7 +149,7 @@ class _Following(Inference):
         super().visit(node)
 
     def _replace(self, node: Node, position: int, array: object) -> None:
-        """Let an input of `node` be a constant of these numbers."""
+        """Replace an input of `node` by a constant with these numbers."""
         value = node.inputs[position]
         assert value is not None
         op = value.producer.op
@@ -169,7 +170,7 @@ class _Following(Inference):
             self._replace(node, 1, pattern)
 
     def _pattern(self, node: Node, known: list[int]) -> list[int] | None:
-        """What a Reshape has to ask for now; None where it may ask for what it did.
+        """The new pattern of a Reshape; None if the old one still works.
 
         Raises:
             InferenceError: when it is not certain.
@@ -198,7 +199,7 @@ class _Following(Inference):
         return None if pattern == known else pattern
 
     def _follow_sequence(self, node: Node) -> None:
-        """Let constant states and lengths of a sequence have as many items as its input."""
+        """Give constant states and lengths of a sequence as many items as its input has."""
         before, after = self._both_dims(node.inputs[0])
         if len(before) < 2 or before[:2] == after[:2]:
             return
@@ -219,7 +220,7 @@ class _Following(Inference):
                 self._replace(node, position, made)
 
     def _follow_states(self, node: Node) -> None:
-        """Let constant states of a cell in a loop have as many items as what is sliced for it."""
+        """Give constant states of a cell in a loop as many items as its sliced inputs have."""
         body = node.body()
         changed = [
             (old[1 - port.axis], new[1 - port.axis])
@@ -240,13 +241,13 @@ class _Following(Inference):
                     self._replace(node, port.external, np.repeat(items, _known(new), 0))
 
     def _both_dims(self, value: Value | None) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
-        """The dimensions of a value as it was, and as it is; nothing where one is not known."""
+        """The old and the new dimensions of a value; nothing if either is unknown."""
         before = None if value is None else self._old.get(value, Shape(None)).dims
         after = None if value is None else shape_of(value).dims
         return ((), ()) if before is None or after is None else (before, after)
 
     def _follow_trips(self, node: Node) -> None:
-        """Let a constant trip count that was the number of slices be so again."""
+        """Adapt a constant trip count that was the number of slices."""
         trip = node.inputs[0]
         if trip is None or not isinstance(trip.producer.op, Constant):
             return
@@ -269,7 +270,9 @@ class _Following(Inference):
 
 
 def _batch_of(node: Node) -> tuple[int, int, list[tuple[int, int]]]:
-    """The batch axis of a sequence's input, where its lengths are, and states with their axis."""
+    """The batch axis of a sequence's input, the position of its lengths, and its states' batch
+    axes.
+    """
     if isinstance(node.op, onnx_recurrent.Recurrent):
         first = getattr(node.op, "layout", 0) == 1
         axis = 0 if first else 1
@@ -279,10 +282,10 @@ def _batch_of(node: Node) -> tuple[int, int, list[tuple[int, int]]]:
 
 
 def _item_of_all(node: Node, value: Value, count: Dim, axis: int = 0) -> Any:
-    """The one item along `axis` that a constant holds for each of the batch.
+    """The item along `axis` that a constant repeats for the whole batch.
 
     Raises:
-        InferenceError: when the items differ, or it is not known how many there will be.
+        InferenceError: when the items differ, or their new number is unknown.
     """
     op = value.producer.op
     assert isinstance(op, Constant)
@@ -301,7 +304,7 @@ def _rewriter(node: Node) -> Rewriter:
 def _followed(
     before: Sequence[int], after: Sequence[Dim], result: Sequence[int]
 ) -> list[Dim] | None:
-    """The dimensions that `result` has once `before` is `after`; None where it is not certain.
+    """The dimensions of `result` once `before` becomes `after`; None if that is not certain.
 
     Dimensions are paired from the front: the fewest on either side with the same product.
     """
@@ -344,7 +347,7 @@ def _group(before: Sequence[int], after: Sequence[Dim], result: Sequence[int]) -
     if len(before) == len(result) == 1:
         return list(after)
     if len(result) != 1 or 1 in changed:
-        # Which of several is meant, or whether an axis of 1 was dropped or joined, is not said.
+        # It is ambiguous which of several is meant, or whether an axis of 1 was dropped or merged.
         return None
     total = 1
     for dim in after:

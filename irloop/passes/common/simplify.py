@@ -1,4 +1,4 @@
-"""Runs the passes that make a model smaller until none of them finds anything."""
+"""Repeats the passes that make a model smaller until none of them changes anything."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Simplify"]
 
 @dataclass(eq=False)
 class Simplify(Manager):
-    """Runs the passes that make a model smaller until none of them finds anything.
+    """Repeats the passes that make a model smaller until none of them changes anything.
 
     Given::
 
@@ -41,16 +41,17 @@ class Simplify(Manager):
     def __post_init__(self) -> None:
         super().__init__(
             [
-                # Conditions and trip counts become constants first: the next two ask for them.
+                # Conditions and trip counts become constants first: the next two passes need them.
                 ConstantFolding(),
                 InlineConstantIf(),
                 FoldTrips(),
-                # What stood in bodies may be without effect now, or the same in each iteration.
+                # Operations that were moved out of bodies may be without effect now, or
+                # loop-invariant.
                 IdentityElimination(),
                 HoistInvariants(),
-                # What has left bodies may be there twice.
+                # Operations moved out of bodies may be duplicates now.
                 CommonSubexpressions(),
-                # Last: all of them leave behind what nobody reads.
+                # Last, because all the others leave unread nodes.
                 DeadCode(),
             ]
         )

@@ -1,4 +1,4 @@
-"""Lets loop bodies gather their slices themselves."""
+"""Turns slices of a loop into gathers in its body."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["SliceToGather"]
 
 
 class SliceToGather(LoopPass):
-    """Hands whole tensors to a Loop that gathers its slices by the number of the iteration.
+    """Passes whole tensors to a Loop, whose body gathers its slices by the iteration number.
 
     Given::
 
@@ -29,9 +29,9 @@ class SliceToGather(LoopPass):
         Loop(3, true, x [3,2]), iteration i:
           w: x                   p = Gather(w, Unsqueeze(i), 0)    y = Relu(p)
 
-    OpenVINO 2026 takes slices of a Loop forward and one element at a time only; a Gather can take
-    any. A slice of a tensor of unknown rank stays, and so does a TensorIterator, whose slices are
-    what counts its iterations.
+    OpenVINO 2026 slices the inputs of a Loop only forward and one element at a time; a Gather can
+    read any element. A slice of a tensor of unknown rank is left alone, and so is a TensorIterator,
+    whose slices determine its trip count.
     """
 
     name = "slice_to_gather"

@@ -1,4 +1,4 @@
-"""Makes the variables of a model inputs and outputs of it."""
+"""Turns the variables of a model into inputs and outputs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class StatefulToStateless(ModelPass):
 
         input "loop/s"    v' = loop/s + x    output "loop/s/next"
 
-    The reverse of OpenVINO's MakeStateful and LowLatency2: who runs the model hands the states on,
-    and starts with the initial values, which are no longer computed. A variable that is read or
-    set in the body of a loop or branch stays.
+    This is the reverse of OpenVINO's MakeStateful and LowLatency2: the application passes the
+    states from one inference to the next, and provides the initial values, which are no longer
+    computed. A variable that is read or set in the body of a loop or branch is left alone.
     """
 
     name = "stateful_to_stateless"

@@ -1,4 +1,4 @@
-"""Writes TensorIterators as Loops."""
+"""Converts TensorIterators to Loops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["TensorIteratorToLoop"]
 
 
 class TensorIteratorToLoop(LoopPass):
-    """Says a TensorIterator as a Loop whose trip count is the number of its slices.
+    """Converts a TensorIterator to a Loop whose trip count is the number of its slices.
 
     Given::
 
@@ -33,10 +33,10 @@ class TensorIteratorToLoop(LoopPass):
         Loop(5, true, r, h):
           p: r[axis 0]   s: h, s' = s + p   condition true   -> last s, joined s, axis 0
 
-    The count is a constant or computed from a dimension. OpenVINO's Loop slices forward, whole
-    axes and one element at a time: other orders and ranges are made outside. What stays: slices of
-    several elements, a range whose dimension is not known, and values that the TensorIterator
-    converts to another element type as they enter.
+    The count is a constant or computed from a dimension. OpenVINO's Loop slices whole axes, forward
+    and one element at a time; other orders and ranges are prepared outside. A TensorIterator is
+    left alone if it has slices of several elements, a range over an unknown dimension, or inputs
+    that it converts to another element type.
     """
 
     name = "tensor_iterator_to_loop"
@@ -84,14 +84,14 @@ class TensorIteratorToLoop(LoopPass):
 
 
 def _keeps_types(wires: LoopWires) -> bool:
-    """True when nothing is converted: a Loop's parameters take the types of what enters."""
+    """True when no value is converted: a Loop's parameters have the types of its inputs."""
     pairs = [(item.outer, item.parameter) for item in wires.inputs]
     pairs += [(item.result, item.parameter) for item in wires.states if item.result is not None]
     return all(element_of(outer) is element_of(inner) for outer, inner in pairs)
 
 
 def _is_plain(wires: LoopWires) -> bool:
-    """True for slices of one element within a known range, and parts that may be put in order."""
+    """True if all slices have one element within a known range, and outputs can be reordered."""
     for item in wires.slices:
         port, dims = item.port, shape_of(item.outer).dims
         assert isinstance(port, Sliced)

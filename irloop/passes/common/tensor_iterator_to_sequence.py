@@ -1,4 +1,4 @@
-"""Writes TensorIterators over a recurrent cell as sequences."""
+"""Converts TensorIterators over a recurrent cell to sequences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CELLS = (recurrent.LSTMCell, recurrent.LSTMCell1, recurrent.GRUCell, recurrent.R
 
 
 class TensorIteratorToSequence(LoopPass):
-    """Says a TensorIterator that holds one recurrent cell and nothing else as a sequence.
+    """Converts a TensorIterator that contains only one recurrent cell to a sequence.
 
     Given::
 
@@ -38,8 +38,9 @@ class TensorIteratorToSequence(LoopPass):
         y, h1 = GRUSequence(Transpose(x), Unsqueeze(h), T for each item, W, R, B; reverse)
         last s = Squeeze(h1)    joined = Transpose(Squeeze(y))
 
-    The direction is that of the slices. What stays: a range that is not the whole axis, results
-    joined in the other direction, weights that change, and a body with anything else in it.
+    The direction is that of the slices. A TensorIterator is left alone if a range does not cover
+    the whole axis, if results are concatenated in the other direction, if weights change, and if
+    its body contains anything else.
     """
 
     name = "tensor_iterator_to_sequence"
@@ -57,7 +58,7 @@ class TensorIteratorToSequence(LoopPass):
 
 @dataclass(slots=True)
 class _Recurrence:
-    """A loop over one cell: the cell, what it scans, its states and weights, and the direction."""
+    """A loop over one cell: the cell, its scanned input, states and weights, and the direction."""
 
     wires: LoopWires
     cell: Node
@@ -68,7 +69,7 @@ class _Recurrence:
 
     @classmethod
     def of(cls, wires: LoopWires) -> _Recurrence | None:
-        """The recurrence in a body; None where it holds anything else."""
+        """The recurrence in a body; None if the body contains anything else."""
         cells = [node for node in wires.graph.nodes if isinstance(node.op, CELLS)]
         shaping = (Constant, *RESHAPING)
         others = {type(node.op) for node in wires.graph.nodes if not isinstance(node.op, shaping)}
@@ -82,7 +83,7 @@ class _Recurrence:
         if len(held) != count or len(wires.states) != count:
             return None
         if any(element_of(item.outer) is not element_of(item.parameter) for item in wires.inputs):
-            # A TensorIterator converts what enters; a sequence wants one type.
+            # A TensorIterator converts its inputs; a sequence needs one type.
             return None
         if any(item.result is not value for item, value in zip(held, cell.outputs, strict=True)):
             return None
@@ -137,7 +138,7 @@ class _Recurrence:
 
 
 def _weights(values: tuple[Value | None, ...], given: dict[Value, Entering]) -> list[Value] | None:
-    """W, R and B as outer values or constants of the body; None where one of them changes."""
+    """W, R and B as outer values or constants of the body; None if one of them changes."""
     found = []
     for value in values:
         if value is None:
@@ -154,7 +155,7 @@ def _weights(values: tuple[Value | None, ...], given: dict[Value, Entering]) -> 
 
 
 def _is_step(value: Value | None, scanned: Entering) -> bool:
-    """True when `value` [B, I] is one slice of the scanned tensor without its axis of steps."""
+    """True when `value` [B, I] is one slice of the scanned tensor without the axis of steps."""
     port = scanned.port
     if value is None or not isinstance(port, Sliced) or port.axis not in (0, 1):
         return False
@@ -169,7 +170,7 @@ def _is_step(value: Value | None, scanned: Entering) -> bool:
 
 
 def _with_direction(forms: Forms, value: Value) -> Value:
-    """Weights with the leading axis that a sequence's have."""
+    """Weights with the leading direction axis that a sequence needs."""
     op = value.producer.op
     if not isinstance(op, Constant):
         return forms.unsqueezed(value, 0)
@@ -178,7 +179,7 @@ def _with_direction(forms: Forms, value: Value) -> Value:
 
 
 def _lengths(forms: Forms, x: Value) -> Value:
-    """The number of steps, once for each item."""
+    """The number of steps, repeated for each item."""
     batch, steps = shape_of(x).dim(0), shape_of(x).dim(1)
     if isinstance(batch, int) and isinstance(steps, int):
         return forms.constant(np.full(batch, steps))
@@ -187,7 +188,7 @@ def _lengths(forms: Forms, x: Value) -> Value:
 
 
 def _sequence_of(cell: Op, direction: str) -> Op:
-    """The sequence that runs `cell` at each step, its activations written out."""
+    """The sequence that runs `cell` in each step, with its activations spelled out."""
     assert isinstance(cell, recurrent.Recurrent)
     names = tuple(name for name, _, _ in cell.functions())
     given = (

@@ -32,9 +32,9 @@ class UnpackConstants(MatcherPass):
 
         w = Convert(Const u8 [2, 8], f16)    z = Convert(Const f32, f32)
 
-    Runtimes disagree about these types: OpenVINO 2021.4 reads the two halves of a byte of u4 in
-    the other order, and knows no 8-bit floats. The numbers stay exactly the same, the file grows.
-    A constant that anything but a conversion reads stays.
+    Runtimes disagree about these types: OpenVINO 2021.4 reads the two halves of a u4 byte in the
+    other order, and does not support 8-bit floats. The numbers stay exactly the same, but the file
+    grows. A constant that has another reader than a conversion is left alone.
     """
 
     name = "unpack_constants"

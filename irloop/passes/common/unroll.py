@@ -1,4 +1,4 @@
-"""Replaces a loop whose number of iterations is known by that many copies of its body."""
+"""Unrolls loops with a known trip count: as many copies of the body as iterations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan)
 
 @dataclass(eq=False)
 class Unroll(ModelPass):
-    """Unrolls loops of at most `trips` iterations that stay below `nodes` nodes.
+    """Unrolls loops with at most `trips` iterations whose copies have at most `nodes` nodes.
 
     Given::
 
@@ -48,8 +48,8 @@ class Unroll(ModelPass):
 
         a1 = a * 2    a2 = a1 * 2    a3 = a2 * 2
 
-    Inner loops first. A loop that may stop early stays, and so does one whose number of
-    iterations is not constant.
+    Inner loops come first. A loop that may stop early is left alone, and so is one whose trip count
+    is not constant.
     """
 
     name = "unroll"
@@ -75,7 +75,7 @@ class Unroll(ModelPass):
         return rewriter.modified
 
     def estimate(self, node: Node, inference: Inference) -> int | None:
-        """The number of nodes after unrolling, None where the iterations are not known."""
+        """The number of nodes after unrolling; None if the trip count is unknown."""
         count = trip_count(node, inference)
         return None if count is None else count * sum(1 for _ in all_nodes(node.body().graph))
 
@@ -93,7 +93,7 @@ class Unroll(ModelPass):
 
 @dataclass(eq=False)
 class FoldTrips(Unroll):
-    """Removes loops that never run and puts the body of a loop that runs once in its place.
+    """Removes loops that never run, and replaces a loop that runs once by its body.
 
     Given::
 
@@ -109,7 +109,7 @@ class FoldTrips(Unroll):
 
 
 class _Copies:
-    """The copies of one body and what they give."""
+    """The copies of one body and their outputs."""
 
     def __init__(self, model: Model, node: Node, rewriter: MatchRewriter, count: int) -> None:
         self.node = node
@@ -125,12 +125,12 @@ class _Copies:
         self.rounds: list[list[Value]] = []
 
     def possible(self) -> bool:
-        """True when every value that has to be made has a known type."""
+        """True when every value that must be created has a known type."""
         ports = self.body.ports
         for out in ports.outputs:
             if self.count == 0 and not self._is_state(out) and self._nothing(out) is None:
                 return False
-        # A sequence or an optional is carried or captured, and nothing has to be made for it.
+        # A sequence or an optional is carried or captured, so no value must be created for it.
         return all(
             isinstance(item.type, TensorType)
             or isinstance(ports.by_parameter.get(at), Carried | Invariant)
@@ -142,7 +142,7 @@ class _Copies:
         return isinstance(out, LastValue) and out.result in carried
 
     def _nothing(self, out: OutputPort) -> TensorType | None:
-        """The type of an output that joins the values of no iteration; None where unknown."""
+        """The type of an output that concatenates zero iterations; None if unknown."""
         type = self.node.outputs[out.external].type
         if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
             return None
@@ -152,7 +152,7 @@ class _Copies:
         return type if type.shape.is_static else None
 
     def make(self) -> list[Value]:
-        """One value for each output of the loop."""
+        """Create the copies and return one value for each output of the loop."""
         for number in range(self.count):
             parameters = [
                 self._parameter(index, number) for index in range(len(self.body.graph.parameters))
@@ -179,7 +179,7 @@ class _Copies:
         if isinstance(port, Carried):
             state = self.states.get(index)
             if state is None:
-                # An ONNX Loop without `cond`: its condition starts true.
+                # An ONNX Loop without `cond`: the condition is initially true.
                 return self.forms.constant(np.ones(one_element(parameter)), ElementType.BOOLEAN)
             return state
         type = parameter.type

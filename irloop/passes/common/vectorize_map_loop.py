@@ -1,4 +1,4 @@
-"""Does the work of all iterations at once where no iteration needs another one."""
+"""Vectorises loops whose iterations are independent."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from irloop.passes.trips import one_element, trip_count
 
 __all__ = ["VectorizeMapLoop"]
 
-#: Operations that choose between operands, element by element.
+#: Operations that select between operands elementwise.
 CHOOSING = frozenset({"Select", "Where"})
 
-#: Operations along one axis, which moves back by one; also what they need to know of it.
+#: Operations along one axis, which becomes axis + 1.
 ALONG_AXIS = (
     ov_activation.SoftMax1,
     ov_activation.SoftMax8,
@@ -50,7 +50,7 @@ ALONG_AXIS = (
 
 
 class VectorizeMapLoop(LoopPass):
-    """Replaces loops that carry nothing by operations over the whole axis.
+    """Replaces loops without states by operations over the whole axis.
 
     Given::
 
@@ -61,9 +61,9 @@ class VectorizeMapLoop(LoopPass):
 
         y = Relu(x * w)
 
-    The body may hold operations that work element by element, reshape, multiply matrices, reduce,
-    transpose, join, gather or normalise along an axis. A loop stays when it carries a state or may
-    stop early, when its number of iterations or a shape in its body is not known, or when its body
+    The body may contain operations that are elementwise, reshape, multiply matrices, reduce,
+    transpose, concatenate, gather or normalise along an axis. A loop is left alone when it has a
+    state or may stop early, when its trip count or a shape in its body is unknown, or when its body
     does anything else.
     """
 
@@ -87,14 +87,14 @@ class VectorizeMapLoop(LoopPass):
 
 
 class _StaysError(Exception):
-    """The loop does something that is not done for all iterations at once."""
+    """Raised when the body contains something that cannot be vectorised."""
 
 
 @dataclass(frozen=True, slots=True)
 class _All:
-    """What a body value is outside: the same in every iteration, or [n, ...] with all of them.
+    """The vectorised form of a body value: invariant, or [n, ...] with all iterations.
 
-    `rank` is that of the body value.
+    `rank` is the rank of the body value.
     """
 
     value: Value
@@ -112,10 +112,10 @@ class _Whole:
         self._known: dict[Value, _All] = {}
 
     def run(self) -> list[Value]:
-        """One value for each output of the loop.
+        """Emit the operations and return one value for each output of the loop.
 
         Raises:
-            _StaysError: when something cannot be done for all iterations at once.
+            _StaysError: when something cannot be vectorised.
         """
         wires, forms = self._wires, self._forms
         for item in wires.inputs:
@@ -134,7 +134,7 @@ class _Whole:
         return [forms.named_apart(found[value], value) for value in wires.node.outputs]
 
     def _needed(self) -> set[Node]:
-        """The nodes that outputs depend on: the condition is no longer asked for."""
+        """The nodes that outputs depend on; the condition is no longer needed."""
         needed: set[Node] = set()
         pending = [item.value for item in self._wires.outputs]
         while pending:
@@ -146,7 +146,7 @@ class _Whole:
 
     def _entered(self, item: Entering) -> _All:
         if element_of(item.outer) is not element_of(item.parameter):
-            # A TensorIterator converts what enters.
+            # A TensorIterator converts its inputs.
             raise _StaysError
         port, rank = item.port, _rank(item.outer)
         if not isinstance(port, Sliced | ScanInput):
@@ -165,13 +165,13 @@ class _Whole:
         return _All(forms.reversed(made, 0) if port.stride < 0 else made, True, rank)
 
     def _range(self, value: Value, port: Sliced, axis: int) -> Value:
-        """The elements that the iterations see, in their order along the axis."""
+        """The elements that the iterations read, in their order along the axis."""
         size = shape_of(value).dim(axis)
         part = abs(port.stride)
         if not isinstance(size, int) or part != port.part_size:
             raise _StaysError
         if isinstance(self._wires.node.op, ov.Loop):
-            # Slices that no iteration reaches are left over at the far end.
+            # Slices beyond the last iteration are left over at the far end.
             taken = self._count * part
             low = 0 if port.stride > 0 else size - taken
             high = low + taken
@@ -237,7 +237,7 @@ class _Whole:
         return rewriter.insert(op, inputs, before=before, name=node.name).output
 
     def _aligned(self, item: _All, rank: int) -> Value:
-        """All slices with ones in front of each, so that they broadcast as each of them would."""
+        """Insert ones after the slice axis, so that the slices broadcast as each of them would."""
         if not item.whole or item.rank >= rank:
             return item.value
         dims = shape_of(item.value).static()
@@ -245,7 +245,7 @@ class _Whole:
         return self._forms.reshaped(item.value, [dims[0], *[1] * (rank - item.rank), *dims[1:]])
 
     def product(self, node: Node, given: list[_All]) -> Value:
-        """MatMul: every slice by its own or by the same matrix."""
+        """MatMul: every slice by its own matrix or by a common one."""
         left, right = given
         if left.whole and not right.whole and (left.rank, right.rank) == (1, 2):
             if getattr(node.op, "transpose_a", False):
@@ -257,16 +257,16 @@ class _Whole:
         return self._node(node, node.op, self._aligned(left, rank), self._aligned(right, rank))
 
     def along_axis(self, node: Node, given: list[_All]) -> Value:
-        """An operation along the axis that its attribute names."""
+        """An operation along the axis in its attribute."""
         return self._node(node, _axis_behind(node, given), given[0].value)
 
     def join(self, node: Node, given: list[_All]) -> Value:
-        """Concat; what is the same for all is repeated."""
+        """Concat; invariant values are repeated."""
         parts = [item.value if item.whole else self._repeated(item) for item in given]
         return self._node(node, _axis_behind(node, given), *parts)
 
     def transpose(self, node: Node, given: list[_All]) -> Value:
-        """Transpose of each slice."""
+        """Transpose each slice."""
         order = getattr(node.op, "perm", None)
         if len(given) > 1:
             order = self._constant(given[1])
@@ -275,7 +275,7 @@ class _Whole:
         return self._forms.transposed(given[0].value, [0, *(axis + 1 for axis in order)])
 
     def reduce(self, node: Node, given: list[_All]) -> Value:
-        """A reduction over axes that are constant."""
+        """A reduction over constant axes."""
         named = getattr(node.op, "axes", None)
         if isinstance(node.op, onnx_reduction.ByAttribute):
             axes = range(given[0].rank) if named is None else named
@@ -289,7 +289,7 @@ class _Whole:
         return self._node(node, node.op, given[0].value, self._forms.constant(list(moved)))
 
     def gather(self, node: Node, given: list[_All]) -> Value:
-        """Gather: the same elements of every slice, or each iteration's own of one tensor."""
+        """Gather: the same elements of every slice, or different elements of one tensor."""
         if getattr(node.op, "batch_dims", 0):
             raise _StaysError
         data, indices = given[:2]
@@ -307,7 +307,7 @@ class _Whole:
             made = self._node(node, node.op, data.value, indices.value, where)
         if data.whole:
             return made
-        # The iterations stand where the axis was.
+        # The iterations are at the position of the axis.
         return self._forms.moved(made, axis, 0, data.rank + indices.rank)
 
     def _constant(self, item: _All) -> list[int]:
@@ -317,7 +317,7 @@ class _Whole:
         return [int(number) for number in known.reshape(-1)]
 
     def _repeated(self, item: _All) -> Value:
-        """What is the same in every iteration, once for each of them."""
+        """Repeat an invariant value for each iteration."""
         one = self._forms.unsqueezed(item.value, 0)
         return one if self._count == 1 else self._forms.joined([one] * self._count, 0)
 
@@ -342,7 +342,7 @@ class _Whole:
 
 
 def _axis_behind(node: Node, given: list[_All]) -> Op:
-    """The operation of `node`, its axis counted behind the one that counts the slices."""
+    """The operation of `node` with its axis moved by one, after the slice axis."""
     op: Any = node.op
     return cast("Op", replace(op, axis=normal_axis(op.axis, given[0].rank) + 1))
 

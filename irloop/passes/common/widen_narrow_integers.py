@@ -1,4 +1,4 @@
-"""Computes with small and unsigned integers in signed ones of more bits."""
+"""Computes with narrow and unsigned integers in wider signed types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irloop.passes.pattern import Match, Pattern, wrap_type
 
 __all__ = ["WidenNarrowIntegers"]
 
-#: What OpenVINO 2021.4 writes in terms of -x and 1/x before it looks at the element type.
+#: Operations that OpenVINO 2021.4 rewrites with -x and 1/x, whatever the element type.
 OPERATIONS = (
     elementwise.Divide,
     elementwise.FloorMod,
@@ -23,7 +23,7 @@ OPERATIONS = (
     elementwise.Subtract,
 )
 
-#: A type that holds every number of another one, and its negative.
+#: For each type, one that holds every number of it and its negative.
 WIDER = {
     ElementType.I8: ElementType.I32,
     ElementType.U8: ElementType.I32,
@@ -34,7 +34,8 @@ WIDER = {
 
 
 class WidenNarrowIntegers(MatcherPass):
-    """Puts conversions around differences, quotients and minima of narrow integers.
+    """Converts operands of differences, quotients and minima of narrow integers, and the result
+    back.
 
     Given::
 
@@ -45,7 +46,7 @@ class WidenNarrowIntegers(MatcherPass):
         y = Convert(Convert(x, i32) - Convert(z, i32), u8)
 
     OpenVINO 2021.4 computes x - z as x + (-1 * z) and min(x, z) as -max(-x, -z) in the type itself,
-    which has no -1. u64 stays: nothing holds its numbers and their negatives.
+    which has no -1. u64 is left alone, because no type holds its numbers and their negatives.
     """
 
     name = "widen_narrow_integers"
