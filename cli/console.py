@@ -170,9 +170,9 @@ def _limited(command: Command) -> Command:
         source = context.get_parameter_source("max_memory")
         if source is not None and source is not ParameterSource.DEFAULT:
             console.max_memory = options["max_memory"]
-        runs = "check" if options.get("check") else context.info_name
-        patience = _RUNS.get(runs or "", 1.0)
-        allowance = allowance_for(files, console.max_memory, console.max_seconds, patience)
+        name = "check" if options.get("check") else context.info_name
+        runs = _RUNS.get(name or "", 1.0)
+        allowance = allowance_for(files, console.max_memory, console.max_seconds, runs)
         with allowance.held():
             return command(*args, **options)
 

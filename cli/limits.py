@@ -43,11 +43,15 @@ def size(context: click.Context, parameter: click.Parameter, text: str | None) -
 
 
 class Allowance:
-    """Memory in bytes and seconds for the work on one model, and the steps that fit into them."""
+    """Memory in bytes and seconds for the work on one model, and the steps of one run of it.
 
-    def __init__(self, memory: int, seconds: float) -> None:
+    `runs` is how many runs the seconds are meant for.
+    """
+
+    def __init__(self, memory: int, seconds: float, runs: float = 1.0) -> None:
         self.memory = memory
         self.seconds = seconds
+        self.steps = int(STEPS * max(1.0, seconds / runs / SECONDS))
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -56,12 +60,12 @@ class Allowance:
         The system refuses memory beyond the limit (`MemoryError`), and a timer interrupts Python
         (`Expired`); both catch work that did not ask the budget first.
         """
-        steps = int(STEPS * max(1.0, self.seconds / SECONDS))
         with ExitStack() as stack:
             stack.enter_context(_bounded_memory(self.memory))
             stack.enter_context(_alarm(self.seconds))
             # Single steps do not count their temporaries.
-            budget = Budget(memory=self.memory // 3, seconds=self.seconds, operations=steps)
+            memory = self.memory // 3
+            budget = Budget(memory=memory, seconds=self.seconds, operations=self.steps)
             stack.enter_context(budget.entered())
             try:
                 yield
@@ -75,16 +79,17 @@ def allowance_for(
     files: Iterable[Any],
     memory: int | None = None,
     seconds: float | None = None,
-    patience: float = 1.0,
+    runs: float = 1.0,
 ) -> Allowance:
     """The limits for the work on these files, unless the user gives them.
 
-    `patience` multiplies the seconds.
+    `runs` multiplies the seconds, for commands that run models many times.
     """
     total = sum(_size_of(file) for file in files)
     return Allowance(
         MEMORY + BYTES_A_BYTE * total if memory is None else memory,
-        (SECONDS + total / BYTES_A_SECOND) * patience if seconds is None else seconds,
+        (SECONDS + total / BYTES_A_SECOND) * runs if seconds is None else seconds,
+        runs if seconds is None else 1.0,
     )
 
 

@@ -1,170 +1,247 @@
-"""A campaign without libFuzzer: the corpus, changed at random, through all that users do.
+"""A campaign without libFuzzer: seeds, changed at random, through all that users do.
 
     python fuzz/campaign.py onnx --seconds 60 --seed 1
 
-Each batch runs in a process of its own with limits of the system; what ends one is found by running
-its inputs again one by one. Prints a JSON object with the counts; exit status 1 when something was
+Seeds are the corpus, the models of the tests and, for ONNX, the test models of the onnx package;
+each is also converted to the other format. Inputs run one after the other in a child process with
+limits of the system, which is started again after an input ended it or took too long. Input N of a
+seed is always the same. Prints a JSON object with the counts; exit status 1 when something was
 found, and the inputs are in `--output`.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-import random
+import mmap
+import os
 import re
 import resource
+import shutil
+import signal
+import struct
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
-CORPUS = Path(__file__).parent / "corpus"
-BATCH = 50
+FUZZ = Path(__file__).resolve().parent
+KINDS = {"ir": ".xml", "onnx": ".onnx", "npz": ".npz", "settings": ".toml"}
 
-#: Numbers that sizes, axes and counts go wrong with.
-NUMBERS = (0, 1, -1, 2, 3, 7, 127, 128, 255, 1 << 16, 10**6, 10**9, 1 << 31, (1 << 31) - 1,
-           -(1 << 31), 1 << 32, 1 << 62, (1 << 63) - 1, -(1 << 63))  # fmt: skip
+#: Processor seconds that one input may take, and seconds of the clock before it counts as hanging.
+SLOW, HANGING = 10.0, 60.0
 
+#: Bytes that the process may hold at most; its address space has three times as many.
+MEMORY = 1 << 30
 
-def changed(data: bytes, draw: random.Random, kind: str) -> bytes:
-    """The bytes of an input with a few of them changed."""
-    found = bytearray(data)
-    for _ in range(draw.choice((1, 1, 1, 2, 3, 8))):
-        if not found:
-            return b""
-        at = draw.randrange(len(found))
-        way = draw.random()
-        if way < 0.35 and kind in ("ir", "settings"):
-            found = bytearray(_other_word(bytes(found), draw))
-        elif way < 0.35:
-            # A varint of a protobuf, a field of a ZIP archive.
-            found[at : at + 1] = _varint(draw.choice(NUMBERS))
-        elif way < 0.6:
-            found[at] = draw.randrange(256)
-        elif way < 0.75:
-            end = min(len(found), at + draw.randint(1, 16))
-            del found[at:end]
-        elif way < 0.9:
-            start = draw.randrange(len(found))
-            found[at:at] = found[start : start + draw.randint(1, 40)]
-        else:
-            found[at] ^= 1 << draw.randrange(8)
-    return bytes(found)
+#: Seeds bigger than this are slow to change and to run.
+BIGGEST_SEED = 16_000
+
+#: A process ends after this many inputs, since engines and caches grow.
+TURNS = 20_000
+
+#: What a worker shares with its parent: the number of its input, and when it was begun.
+STATE = struct.Struct("<qd")
 
 
-def _other_word(data: bytes, draw: random.Random) -> bytes:
-    """An attribute, a number or a tag in another's place."""
-    words = list(re.finditer(rb'"[^"\n]*"|\d+|<[^>\n]*>', data))
-    if not words:
-        return data
-    one, other = draw.choice(words), draw.choice(words)
-    new = other.group()
-    if draw.random() < 0.6 and one.group()[:1] != b"<":
-        new = str(draw.choice(NUMBERS)).encode()
-        new = b'"' + new + b'"' if one.group()[:1] == b'"' else new
-    return data[: one.start()] + new + data[one.end() :]
+class Slow(BaseException):
+    """One input took too much processor time."""
 
 
-def _varint(number: int) -> bytes:
-    number &= (1 << 64) - 1
-    found = bytearray()
-    while True:
-        found.append(number & 127 | (128 if number > 127 else 0))
-        number >>= 7
-        if not number:
-            return bytes(found)
+def _expire(number: int, frame: object) -> None:
+    raise Slow
 
 
-def worker(kind: str, files: list[str]) -> None:
-    """Run inputs, and tell of each that its turn has come and what it did."""
-    resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
-    sys.path.insert(0, str(Path(__file__).parent))
+def worker(kind: str, seed: int, first: int, count: int, output: Path) -> None:
+    """Make and run inputs, one line to stdout for each that did harm."""
+    resource.setrlimit(resource.RLIMIT_AS, (3 * MEMORY, 3 * MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    sys.path.insert(0, str(FUZZ))
     import harness
+    from mutations import Mutator
 
-    suffix = {"ir": ".xml", "onnx": ".onnx", "npz": ".npz"}[kind]
-    path = harness.folder / f"m{suffix}"
+    seeds = [path.read_bytes() for path in sorted((output / "seeds" / kind).iterdir())]
+    mutator = Mutator(kind, seeds, seed)
+    path = harness.folder / f"m{KINDS[kind]}"
     path.with_suffix(".bin").write_bytes(bytes(range(256)) * 256)
-    for file in files:
-        path.write_bytes(Path(file).read_bytes())
-        begun = time.monotonic()
+    signal.signal(signal.SIGPROF, _expire)
+    with open(output / f"state-{kind}", "r+b") as file:
+        state = mmap.mmap(file.fileno(), STATE.size)
+    highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    for number in range(first, first + count):
+        STATE.pack_into(state, 0, number, time.time())
+        path.write_bytes(mutator.make(number))
+        found = ""
+        signal.setitimer(signal.ITIMER_PROF, SLOW)
         try:
-            if kind == "npz":
-                harness.attempt(lambda: harness.irloop.read_arrays(path))
-            else:
-                harness.everything(path)
-            found = ""
+            harness.STEPS[kind](path)
         except BaseException as error:
-            cause = error.__cause__ or error
-            place = cause.__traceback__
-            while place is not None and place.tb_next is not None:
-                place = place.tb_next
-            where = place.tb_frame.f_code.co_filename.rpartition("/irloop/")[2] if place else ""
-            line = place.tb_lineno if place else 0
-            found = f"{type(cause).__name__}@{where}:{line}"
-        print(json.dumps([file, found, time.monotonic() - begun]), flush=True)
+            found = _named(error)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+        if held > MEMORY and held > highest + (100 << 20):
+            found = found or f"memory {held >> 20} MB"
+            highest = held
+        if found:
+            print(json.dumps([number, found]), flush=True)
+    shutil.rmtree(harness.folder, ignore_errors=True)
+
+
+def _named(error: BaseException) -> str:
+    """The cause of an exception and the last place of it in irloop."""
+    cause = error.__cause__ or error
+    place, where = cause.__traceback__, ""
+    while place is not None:
+        _, inside, rest = place.tb_frame.f_code.co_filename.rpartition("/irloop/")
+        if inside:
+            where = f"{rest}:{place.tb_lineno}"
+        place = place.tb_next
+    return f"{type(cause).__name__}@{where}"
+
+
+class Campaign:
+    """The counts of a campaign, and its worker."""
+
+    def __init__(self, kind: str, seed: int, output: Path) -> None:
+        self.kind, self.seed, self.output = kind, seed, output
+        self.counts: dict[str, int] = {}
+        self.inputs = 0
+        self._state = output / f"state-{kind}"
+
+    def run(self, seconds: float) -> None:
+        """Run inputs until the time is over, from where the campaign of this seed ended."""
+        end = time.monotonic() + seconds
+        place = self.output / f"next-{self.kind}-{self.seed}"
+        first = int(place.read_text()) if place.exists() else 0
+        while time.monotonic() < end:
+            after = self._turn(first, end)
+            self.inputs += after - first
+            first = after
+            place.write_text(str(first))
+
+    def _turn(self, first: int, end: float) -> int:
+        """One worker's inputs from `first` on; the number of the next input."""
+        self._state.write_bytes(STATE.pack(first, time.time()))
+        command = [sys.executable, "-W", "ignore", __file__, self.kind, "--seed", str(self.seed)]
+        command += ["--output", str(self.output), "--worker", str(first), str(TURNS)]
+        folder = Path(tempfile.mkdtemp(prefix="fuzz-of-irloop-"))
+        with tempfile.TemporaryFile() as lines:
+            # Our own program and files.
+            child = subprocess.Popen(  # noqa: S603
+                command, stdout=lines, stderr=subprocess.DEVNULL,
+                env={**os.environ, "TMPDIR": str(folder)},
+            )  # fmt: skip
+            ended = self._watched(child, end)
+            lines.seek(0)
+            for line in lines:
+                # A process that was ended may leave half a line.
+                with contextlib.suppress(ValueError):
+                    number, found = json.loads(line)
+                    self._keep(number, found)
+        shutil.rmtree(folder, ignore_errors=True)
+        number = STATE.unpack(self._state.read_bytes())[0]
+        if ended == "over":
+            return int(number)
+        if ended:
+            self._keep(number, ended)
+        return int(number) + 1
+
+    def _watched(self, child: subprocess.Popen[bytes], end: float) -> str:
+        """Wait for a worker: "" when it is done, "over", or what ended it."""
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = child.wait(0.5)
+                return f"status {code}" if code else ""
+            begun = STATE.unpack(self._state.read_bytes())[1]
+            late = time.time() - begun > HANGING
+            if late or time.monotonic() > end:
+                child.kill()
+                child.wait()
+                return "hang" if late else "over"
+
+    def _keep(self, number: int, found: str) -> None:
+        self.counts[found] = self.counts.get(found, 0) + 1
+        if self.counts[found] > 1:
+            return
+        sys.path.insert(0, str(FUZZ))
+        from mutations import Mutator
+
+        seeds = sorted((self.output / "seeds" / self.kind).iterdir())
+        data = Mutator(self.kind, [item.read_bytes() for item in seeds], self.seed).make(number)
+        name = re.sub(r"\W+", "_", found)
+        (self.output / f"found_{self.kind}_{name}{KINDS[self.kind]}").write_bytes(data)
+
+
+def gather_seeds(kind: str, folder: Path) -> None:
+    """Copy the seeds of a kind to one folder, unless they are there."""
+    target = folder / kind
+    if target.exists():
+        return
+    making = folder / f"{kind}.new"
+    shutil.rmtree(making, ignore_errors=True)
+    making.mkdir(parents=True)
+    for number, data in enumerate(_seeds(kind)):
+        if len(data) <= BIGGEST_SEED:
+            (making / f"{number:05}").write_bytes(data)
+    making.rename(target)
+
+
+def _seeds(kind: str) -> list[bytes]:
+    found = [path.read_bytes() for path in sorted((FUZZ / "corpus" / kind).iterdir())]
+    if kind not in ("ir", "onnx"):
+        return found
+    fixtures = FUZZ.parent / "tests" / "fixtures"
+    models = [item for item in sorted(fixtures.rglob("*.xml")) if item.stat().st_size < 30_000]
+    if kind == "ir":
+        found += [path.read_bytes() for path in models]
+    from onnx.backend.test.loader import load_model_tests
+
+    for case in load_model_tests(kind="node"):
+        if case.model is not None and case.model.ByteSize() <= BIGGEST_SEED:
+            data = case.model.SerializeToString()
+            found += [data] if kind == "onnx" else _converted(data, ".onnx")
+    if kind == "onnx":
+        for path in models:
+            found += _converted(path.read_bytes(), ".xml")
+    return found
+
+
+def _converted(data: bytes, suffix: str) -> list[bytes]:
+    """A model in the other format, if it can be had."""
+    import irloop
+
+    other = ".xml" if suffix == ".onnx" else ".onnx"
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(irloop.IrloopError):
+        path = Path(folder) / f"m{suffix}"
+        path.write_bytes(data)
+        model, _ = irloop.convert(path)
+        irloop.save_model(model, path.with_suffix(other))
+        return [path.with_suffix(other).read_bytes()]
+    return []
 
 
 def main() -> int:
     """Run a campaign."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", choices=("ir", "onnx", "npz"))
+    parser.add_argument("kind", choices=KINDS)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=Path("found"))
-    parser.add_argument("--worker", nargs="*")
-    options = parser.parse_args()
+    parser.add_argument("--worker", nargs=2, type=int, help=argparse.SUPPRESS)
+    options: Any = parser.parse_args()
     if options.worker is not None:
-        worker(options.kind, options.worker)
+        worker(options.kind, options.seed, *options.worker, options.output)
         return 0
-    seeds = [path.read_bytes() for path in sorted((CORPUS / options.kind).iterdir())]
-    options.output.mkdir(parents=True, exist_ok=True)
-    draw = random.Random(options.seed)  # noqa: S311
-    end = time.monotonic() + options.seconds
-    counts: dict[str, int] = {}
-    inputs = 0
-    while time.monotonic() < end:
-        files = []
-        for number in range(BATCH):
-            file = options.output / f"input{number}"
-            file.write_bytes(changed(draw.choice(seeds), draw, options.kind))
-            files.append(str(file))
-        inputs += _batch(options.kind, files, counts, options.output)
-    for file in options.output.glob("input*"):
-        file.unlink()
-    report = {"kind": options.kind, "seed": options.seed, "inputs": inputs, "found": counts}
-    print(json.dumps(report))
-    return 1 if counts else 0
-
-
-def _batch(kind: str, files: list[str], counts: dict[str, int], output: Path) -> int:
-    left = list(files)
-    while left:
-        command = [sys.executable, "-W", "ignore", __file__, kind, "--worker", *left]
-        try:
-            # Our own program and files.
-            done = subprocess.run(  # noqa: S603
-                command, stdout=subprocess.PIPE, timeout=20 + 6 * len(left),
-                                  stderr=subprocess.DEVNULL, check=False)  # fmt: skip
-            lines, ended = done.stdout, f"status {done.returncode}"
-        except subprocess.TimeoutExpired as error:
-            lines, ended = error.stdout or b"", "hang"
-        rows = [json.loads(line) for line in lines.splitlines()]
-        for file, found, seconds in rows:
-            if found or seconds > 10:
-                _keep(file, found or "slow", counts, output)
-        left = left[len(rows) :]
-        if left:
-            # The first that gave no answer ended the process.
-            _keep(left.pop(0), ended, counts, output)
-    return len(files)
-
-
-def _keep(file: str, found: str, counts: dict[str, int], output: Path) -> None:
-    counts[found] = counts.get(found, 0) + 1
-    if counts[found] == 1:
-        name = re.sub(r"\W+", "_", found)
-        (output / f"found_{name}").write_bytes(Path(file).read_bytes())
+    gather_seeds(options.kind, options.output / "seeds")
+    campaign = Campaign(options.kind, options.seed, options.output)
+    campaign.run(options.seconds)
+    report = {"kind": options.kind, "seed": options.seed, "inputs": campaign.inputs}
+    print(json.dumps({**report, "found": campaign.counts}))
+    return 1 if campaign.counts else 0
 
 
 if __name__ == "__main__":

@@ -9,14 +9,12 @@ import atheris
 with atheris.instrument_imports(include=["irloop"]):
     from harness import everything, folder
 
-    import irloop  # noqa: F401
-
 PATH = folder / "m.xml"
 PATH.with_suffix(".bin").write_bytes(bytes(range(256)) * 256)
 
 
 def one_input(data: bytes) -> None:
-    """Do everything with one IR."""
+    """Do everything with one input."""
     PATH.write_bytes(data)
     everything(PATH)
 

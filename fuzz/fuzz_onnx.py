@@ -9,13 +9,11 @@ import atheris
 with atheris.instrument_imports(include=["irloop"]):
     from harness import everything, folder
 
-    import irloop  # noqa: F401
-
 PATH = folder / "m.onnx"
 
 
 def one_input(data: bytes) -> None:
-    """Do everything with one ONNX model."""
+    """Do everything with one input."""
     PATH.write_bytes(data)
     everything(PATH)
 

@@ -11,10 +11,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from irloop_cli.baseline import Baseline
+from irloop_cli.settings import read_settings
+
 import irloop
 from irloop.budget import Budget
 
-__all__ = ["BUDGET", "attempt", "everything", "folder"]
+__all__ = ["BUDGET", "STEPS", "arrays", "attempt", "everything", "folder", "settings"]
 
 #: One input: memory of a step, seconds, steps.
 BUDGET = {"memory": 256 << 20, "seconds": 5.0, "operations": 100_000}
@@ -22,40 +25,80 @@ BUDGET = {"memory": 256 << 20, "seconds": 5.0, "operations": 100_000}
 folder = Path(tempfile.mkdtemp(prefix="fuzz-of-irloop-"))
 
 
-def attempt(step: Callable[[], object]) -> None:
-    """Take one step; irloop's own exceptions are answers, all but those that mean a bug."""
+def attempt(step: Callable[[], object]) -> bool:
+    """Take one step; irloop's own exceptions are answers, all but those that mean a bug.
+
+    False when the step was refused.
+    """
     with Budget(**BUDGET).entered():
         try:
             step()
         except (irloop.InternalError, irloop.VerifyError):
             raise
         except irloop.IrloopError:
-            return
+            return False
+    return True
 
 
 def everything(path: Path) -> None:
     """Read, validate, infer, draw, run, convert and save a model."""
-    for step in (
-        lambda: irloop.validate(path),
-        lambda: irloop.draw(path, "svg", limit=50),
-        lambda: irloop.run(path, irloop.random_inputs(path), limits=_limits()),
-        lambda: _converted(path),
-        lambda: _saved(path),
-    ):
-        attempt(step)
+    models: list[irloop.Model] = []
+    attempt(lambda: irloop.validate(path))
+    attempt(lambda: models.append(irloop.read_model(path)))
+    for model in models:
+        for step in (_inferred, _drawn, _ran, _converted, _saved):
+            attempt(lambda step=step, model=model: step(model))
     for file in folder.glob("out.*"):
         with suppress(OSError):
             file.unlink()
 
 
-def _limits() -> irloop.Limits:
-    return irloop.Limits(max_iterations=100, max_memory=BUDGET["memory"], max_seconds=5.0)
+def _inferred(model: irloop.Model) -> None:
+    irloop.infer(model)
 
 
-def _converted(path: Path) -> None:
-    model, _ = irloop.convert(path)
+def _drawn(model: irloop.Model) -> None:
+    irloop.draw(model, "svg", limit=50)
+
+
+def _ran(model: irloop.Model) -> None:
+    limits = irloop.Limits(max_iterations=100, max_memory=BUDGET["memory"], max_seconds=5.0)
+    irloop.run(model, irloop.random_inputs(model), limits=limits)
+
+
+def _converted(model: irloop.Model) -> None:
+    made, _ = irloop.convert(model)
+    irloop.save_model(made, folder / ("out.onnx" if made.dialect == "onnx" else "out.xml"))
+
+
+def _saved(model: irloop.Model) -> None:
     irloop.save_model(model, folder / ("out.onnx" if model.dialect == "onnx" else "out.xml"))
 
 
-def _saved(path: Path) -> None:
-    irloop.save_model(irloop.read_model(path), folder / f"out{path.suffix}")
+def arrays(path: Path) -> None:
+    """Read arrays; what is read is written and read again."""
+    attempt(lambda: _there_and_back(path))
+
+
+def _there_and_back(path: Path) -> None:
+    irloop.write_arrays(folder / "again.npz", irloop.read_arrays(path))
+    irloop.read_arrays(folder / "again.npz")
+
+
+def settings(path: Path) -> None:
+    """Read settings, and a baseline out of the bytes that follow a NUL."""
+    data, _, known = path.read_bytes().partition(b"\0")
+    path.write_bytes(data)
+    baseline = folder / "known.json"
+    baseline.write_bytes(known)
+    attempt(lambda: read_settings(str(path)))
+    attempt(lambda: Baseline.read(str(baseline)))
+
+
+#: What is done with a file of each kind.
+STEPS: dict[str, Callable[[Path], None]] = {
+    "ir": everything,
+    "onnx": everything,
+    "npz": arrays,
+    "settings": settings,
+}

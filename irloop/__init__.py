@@ -422,12 +422,14 @@ def transform(
     Raises:
         ReadError: when the file is not the model it claims to be.
         UsageError: for a pass or an option that does not exist, or a pass for another dialect.
-        InferenceError: naming the pass that left types that contradict each other.
+        InferenceError: for operations that lack inputs or bodies, or naming the pass that left
+            types that contradict each other.
         VerifyError: naming the pass that broke the graph.
         PassError: naming the pass, and the node, that raised another exception.
     """
     from irloop.graph.clone import clone_model
     from irloop.graph.model import Model
+    from irloop.graph.wellformed import require_wellformed
     from irloop.passes.library import find_pass, made_passes
     from irloop.passes.manager import Manager
 
@@ -437,6 +439,7 @@ def transform(
     manager.config.enable(*made)
     manager.config.disable(*(find_pass(name) for name in several("disable", disable)))
     result = clone_model(model) if isinstance(model, Model) else read_model(model)
+    require_wellformed(result.graph)
     infer(result)
     if result.dialect != "openvino":
         manager.run_passes(result)

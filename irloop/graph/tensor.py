@@ -8,13 +8,14 @@ wherever the type and the alignment allow it.
 from __future__ import annotations
 
 import errno
-import gc
 import mmap
 import os
+import sys
+import threading
 import weakref
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from collections.abc import Iterator
-from io import FileIO
 from typing import TYPE_CHECKING, Any
 
 from irloop.diagnostics import Location
@@ -40,6 +41,9 @@ __all__ = [
 
 #: Smaller windows are read, not mapped.
 MAPPED = 1 << 16
+
+#: The most files that stay open.
+OPEN = 32
 
 #: The number of bytes copied at once.
 PIECE = 1 << 20
@@ -104,46 +108,54 @@ class MappedFile:
     So a model of any size is read in the time its description takes. Small windows are read;
     large ones are mapped, after another look at the size of the file: reading a mapping of what
     another process has cut off would end this process. `read` and `chunks` never map.
+
+    However many models there are, only a few files are open at a time. A file that is opened
+    again must be the same file: one that was replaced in the meantime is an error.
     """
 
-    __slots__ = ("__weakref__", "_file", "_size", "_view", "path")
+    __slots__ = ("__weakref__", "_identity", "_size", "_view", "path")
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self._size: int | None = None
+        self._identity: tuple[int, int] | None = None
         self._view: memoryview | None = None
-        self._file: FileIO | None = None
 
     @property
     def size(self) -> int:
-        """The size of the file in bytes when it was opened.
+        """The size of the file in bytes when it was first looked at.
 
         Raises:
             OSError: when the file cannot be examined.
         """
         if self._size is None:
-            self._size = os.stat(self.path).st_size
+            self._look(os.stat(self.path))
+        assert self._size is not None
         return self._size
+
+    def _look(self, status: os.stat_result) -> None:
+        self._size = status.st_size
+        self._identity = status.st_dev, status.st_ino
 
     def window(self, offset: int, nbytes: int) -> memoryview:
         """`nbytes` bytes from `offset`, unaligned offsets included.
 
         Raises:
             ValueError: when the window is not inside the file.
-            ReadError: when the file cannot be read, or has become shorter.
+            ReadError: when the file cannot be read, has become shorter, or was replaced.
         """
         if nbytes < MAPPED:
             return self.read(offset, nbytes)
         self._require_inside(offset, nbytes)
-        if os.fstat(self._opened().fileno()).st_size < offset + nbytes:
+        opened = self._opened()
+        if os.fstat(opened.handle).st_size < offset + nbytes:
             raise self._shorter()
         if self._view is None:
             try:
                 # The views outlive this object: the mapping is left to the garbage collector.
-                mapping = mmap.mmap(self._opened().fileno(), 0, access=mmap.ACCESS_READ)
+                self._view = memoryview(_mapped(opened.handle))
             except (OSError, ValueError) as error:
                 raise ReadError(f"{self.path} cannot be mapped: {error}") from error
-            self._view = memoryview(mapping)
         found = self._view[offset : offset + nbytes]
         if len(found) < nbytes:
             raise self._shorter()
@@ -154,7 +166,7 @@ class MappedFile:
 
         Raises:
             ValueError: when the window is not inside the file.
-            ReadError: when the file cannot be read, or has become shorter.
+            ReadError: when the file cannot be read, has become shorter, or was replaced.
         """
         self._require_inside(offset, nbytes)
         found = memoryview(bytearray(nbytes))
@@ -166,7 +178,7 @@ class MappedFile:
 
         Raises:
             ValueError: when the window is not inside the file.
-            ReadError: when the file cannot be read, or has become shorter.
+            ReadError: when the file cannot be read, has become shorter, or was replaced.
         """
         self._require_inside(offset, nbytes)
         buffer = memoryview(bytearray(min(step, nbytes)))
@@ -179,24 +191,37 @@ class MappedFile:
         if offset < 0 or nbytes < 0 or offset + nbytes > self.size:
             raise ValueError(f"bytes {offset}..{offset + nbytes} of {self.path} do not exist")
 
-    def _opened(self) -> FileIO:
-        if self._file is None:
-            try:
-                self._file = _open_or_collect(self.path)
-            except OSError as error:
-                reason = error.strerror or type(error).__name__
-                raise ReadError(f"{self.path} cannot be read: {reason}") from error
-            weakref.finalize(self, self._file.close)
-        return self._file
+    def _opened(self) -> _Descriptor:
+        opened = _DESCRIPTORS.get(self)
+        if opened is not None:
+            return opened
+        try:
+            opened = _Descriptor(self.path)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise ReadError(f"{self.path} cannot be read: {reason}") from error
+        status = os.fstat(opened.handle)
+        if self._identity is None:
+            self._look(status)
+        elif self._identity != (status.st_dev, status.st_ino):
+            raise ReadError(
+                f"{self.path} was replaced by another file since the model was read",
+                location=Location(self.path),
+                code="IRL302",
+                cause="a new model was written to this place",
+                fix="read the model again",
+            )
+        _DESCRIPTORS.keep(self, opened)
+        return opened
 
     def _fill(self, buffer: memoryview, offset: int) -> None:
         if not buffer:
             return
-        file = self._opened()
+        opened = self._opened()
         done = 0
         while done < len(buffer):
             try:
-                count = _read_at(file, buffer[done:], offset + done)
+                count = opened.read_at(buffer[done:], offset + done)
             except OSError as error:
                 raise ReadError(f"{self.path} cannot be read: {error.strerror}") from error
             if not count:
@@ -214,23 +239,88 @@ class MappedFile:
         )
 
 
-def _open_or_collect(path: str) -> FileIO:
-    """Open a regular file; if descriptors ran out, free those of unused models first."""
-    try:
-        return open_regular(path)
-    except OSError as error:
-        if error.errno not in (errno.EMFILE, errno.ENFILE):
-            raise
-    # Models that are no longer used hold their files until the collector finds them.
-    gc.collect()
-    return open_regular(path)
+class _Descriptor:
+    """A regular file that is open for reading while somebody holds this object."""
+
+    __slots__ = ("handle",)
+
+    def __init__(self, path: str) -> None:
+        try:
+            self.handle = _handle_of(path)
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            # None are left: give back those that only save opening files again.
+            _DESCRIPTORS.clear()
+            self.handle = _handle_of(path)
+
+    def __del__(self) -> None:
+        handle = getattr(self, "handle", None)
+        if handle is not None:
+            os.close(handle)
+
+    def read_at(self, buffer: memoryview, offset: int) -> int:
+        """Read into `buffer` from `offset`; the number of bytes read, 0 at the end."""
+        if hasattr(os, "preadv"):
+            return os.preadv(self.handle, [buffer], offset)
+        with _SEEKING:
+            os.lseek(self.handle, offset, os.SEEK_SET)
+            data = os.read(self.handle, len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
 
-def _read_at(file: FileIO, buffer: memoryview, offset: int) -> int:
-    if hasattr(os, "preadv"):
-        return os.preadv(file.fileno(), [buffer], offset)
-    file.seek(offset)
-    return file.readinto(buffer) or 0
+class _Descriptors:
+    """The files that were read last, open until others take their places.
+
+    A thread that reads holds its descriptor itself, so that no other one closes it.
+    """
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[int, _Descriptor] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def get(self, file: MappedFile) -> _Descriptor | None:
+        """The descriptor of a file that is open."""
+        with self._lock:
+            found = self._open.get(id(file))
+            if found is not None:
+                self._open.move_to_end(id(file))
+            return found
+
+    def keep(self, file: MappedFile, opened: _Descriptor) -> None:
+        """Keep the descriptor until `file` is deleted or `OPEN` others are kept."""
+        with self._lock:
+            if id(file) not in self._open:
+                weakref.finalize(file, self._drop, id(file)).atexit = False
+            self._open[id(file)] = opened
+            if len(self._open) > OPEN:
+                self._open.popitem(last=False)
+
+    def clear(self) -> None:
+        """Close all files that nobody is reading."""
+        with self._lock:
+            self._open.clear()
+
+    def _drop(self, key: int) -> None:
+        with self._lock:
+            self._open.pop(key, None)
+
+
+_DESCRIPTORS = _Descriptors()
+_SEEKING = threading.Lock()
+
+
+def _handle_of(path: str) -> int:
+    with open_regular(path) as file:
+        return os.dup(file.fileno())
+
+
+def _mapped(handle: int) -> mmap.mmap:
+    """A mapping of the whole file; from Python 3.13 on it holds no descriptor of its own."""
+    if sys.version_info >= (3, 13):
+        return mmap.mmap(handle, 0, access=mmap.ACCESS_READ, trackfd=False)
+    return mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
 
 
 class MappedTensor(Tensor):

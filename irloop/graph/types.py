@@ -12,6 +12,8 @@ from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from irloop.errors import InferenceError
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -319,9 +321,20 @@ class Shape:
         return total
 
     def dim(self, axis: int) -> Dim:
-        """One dimension; unknown when the rank is. A negative axis counts from the end."""
+        """One dimension; unknown when the rank is. A negative axis counts from the end.
+
+        Raises:
+            InferenceError: when there is no such axis.
+        """
         if self.dims is None:
             return UNKNOWN_DIM
+        if not -len(self.dims) <= axis < len(self.dims):
+            raise InferenceError(
+                "a tensor lacks an axis that the operation needs",
+                expected=f"axis {axis}",
+                found=f"a tensor of rank {len(self.dims)}",
+                kind="operands",
+            )
         return self.dims[axis]
 
     def with_dim(self, axis: int, dim: Dim) -> Shape:

@@ -6,13 +6,16 @@ the code of an operation may rely on its inputs and bodies.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
-from irloop.errors import InferenceKind
-from irloop.graph.model import Node
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.errors import InferenceError, InferenceKind
+from irloop.graph.model import Graph, Node
 from irloop.graph.op import Constant, UnknownOp
+from irloop.graph.walk import all_nodes, node_path
 
-__all__ = ["Misfit", "misfit"]
+__all__ = ["Misfit", "misfit", "require_wellformed"]
 
 #: The bodies of control flow in both dialects.
 _BODIES = {
@@ -56,6 +59,32 @@ def misfit(node: Node) -> Misfit | None:
                 return Misfit(f"input {position} is missing", kind="inputs")
     labels = _BODIES.get(op.type)
     return None if labels is None else _body_misfit(node, labels)
+
+
+def require_wellformed(graph: Graph) -> None:
+    """Check all nodes of a graph, bodies included.
+
+    Raises:
+        InferenceError: naming every node that lacks something.
+    """
+    found = []
+    for node in all_nodes(graph):
+        wrong = misfit(node)
+        if wrong is None:
+            continue
+        path = node_path(node)
+        found.append(
+            Diagnostic(
+                InferenceError.CODES[wrong.kind],
+                Severity.ERROR,
+                f"{node.op.label} {path!r}: {wrong.message}",
+                location=replace(node.location, path=node.location.path or path),
+                expected=wrong.expected,
+                found=wrong.found,
+            )
+        )
+    if found:
+        raise InferenceError(found[0].message, diagnostics=found)
 
 
 def _body_misfit(node: Node, labels: tuple[str, ...]) -> Misfit | None:

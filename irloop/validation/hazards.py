@@ -10,7 +10,8 @@ from irloop.diagnostics import Diagnostic, Severity
 from irloop.errors import ReadError
 from irloop.formats.openvino.reader import read_document
 from irloop.graph.model import Graph
-from irloop.graph.walk import node_path
+from irloop.graph.walk import all_nodes, node_path
+from irloop.graph.wellformed import misfit
 from irloop.hazards.catalogue import Match, find_hazards
 from irloop.validation.analysis import LightInference
 
@@ -30,6 +31,10 @@ def hazard_findings(
     Raises:
         UsageError: when no hazard was measured in such an engine.
     """
+    wrong = next((node for node in all_nodes(graph) if misfit(node) is not None), None)
+    if wrong is not None:
+        yield _not_looked_for(engines, f"{node_path(wrong)}: {misfit(wrong)}")
+        return
     LightInference().run(graph)
     for engine in engines:
         for match in find_hazards(graph, engine):
@@ -44,14 +49,18 @@ def hazard_findings_of_ir(
     try:
         graph = read_document(document, weights).graph
     except ReadError as error:
-        yield Diagnostic(
-            "HAZ001",
-            Severity.INFO,
-            f"the hazards of {', '.join(engines)} were not looked for: {error.message}",
-            fix="correct the errors, then validate again",
-        )
+        yield _not_looked_for(engines, error.message)
         return
     yield from hazard_findings(graph, engines, reported)
+
+
+def _not_looked_for(engines: Iterable[str], reason: str) -> Diagnostic:
+    return Diagnostic(
+        "HAZ001",
+        Severity.INFO,
+        f"the hazards of {', '.join(engines)} were not looked for: {reason}",
+        fix="correct the errors, then validate again",
+    )
 
 
 def _finding(match: Match) -> Diagnostic:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from irloop.graph.tensor import ArrayTensor, MappedFile, MappedTensor, StringTensor, pack, unpack
+from irloop.errors import ReadError
+from irloop.graph.tensor import (
+    OPEN,
+    ArrayTensor,
+    MappedFile,
+    MappedTensor,
+    StringTensor,
+    pack,
+    unpack,
+)
 from irloop.graph.types import ElementType
 
 PACKED = [
@@ -103,3 +113,35 @@ def test_strings_are_stored_as_openvino_stores_them() -> None:
     assert table == [3, 0, 5, 8, 8]
     assert len(tensor.raw()) == 28
     assert tensor.numpy().tolist() == ["hello", "wö", ""]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not list them")
+def test_many_models_keep_few_files_open(tmp_path: Path) -> None:
+    """A thousand models would otherwise leave no descriptors to the program that holds them."""
+    files = []
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(100):
+        path = tmp_path / f"{number}.bin"
+        path.write_bytes(bytes([number]) * 4)
+        files.append(MappedFile(path))
+        assert bytes(files[-1].read(0, 4)) == bytes([number]) * 4
+    assert len(os.listdir("/proc/self/fd")) - before <= OPEN
+    # Each can still be read, and closes its file when it is deleted.
+    assert [file.read(3, 1)[0] for file in files] == list(range(100))
+    files.clear()
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows replaces no file that is open")
+def test_a_file_that_was_replaced_is_not_read_for_the_first_one(tmp_path: Path) -> None:
+    path, other = tmp_path / "w.bin", tmp_path / "other.bin"
+    path.write_bytes(b"old!")
+    other.write_bytes(b"new!")
+    opened, closed = MappedFile(path), MappedFile(path)
+    assert bytes(opened.read(0, 4)) == b"old!"
+    assert closed.size == 4
+    other.replace(path)
+    # One that is open still reads the file that it opened.
+    assert bytes(opened.read(0, 4)) == b"old!"
+    with pytest.raises(ReadError, match="was replaced by another file"):
+        closed.read(0, 4)

@@ -41,6 +41,9 @@ PROTOBUF_LIMIT = (1 << 31) - 1
 #: Files of fewer bytes are read as a whole.
 BIG = 1 << 20
 
+#: Bytes that are read at once while the weights are looked for.
+PAGE = 1 << 16
+
 
 def load(path: Path, files: ExternalFiles) -> onnx.ModelProto:
     """The ModelProto in a file; external data is not touched.
@@ -74,15 +77,40 @@ def load(path: Path, files: ExternalFiles) -> onnx.ModelProto:
 
 def _without_weights(path: Path, size: int, files: ExternalFiles) -> bytes:
     file = MappedFile(path)
-    view = file.window(0, size)
     tokens = Tokens()
     try:
-        data, windows = cut(view, tokens)
+        data, windows = cut(_Pages(file, size), tokens)
     except ValueError:
-        # No protobuf; what it is instead, its beginning says.
-        return bytes(view[:4096])
+        # It is no protobuf. Its beginning tells what it is.
+        return bytes(file.read(0, 4096))
     files.keep(file, windows)
     return data
+
+
+class _Pages:
+    """The bytes of a file, read when they are asked for: a mapping may end the process when
+    another one cuts the file off.
+    """
+
+    def __init__(self, file: MappedFile, size: int) -> None:
+        self._file = file
+        self._size = size
+        self._page = memoryview(b"")
+        self._start = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def byte(self, at: int) -> int:
+        """The byte at a place inside the file."""
+        if not 0 <= at - self._start < len(self._page):
+            self._page = self._file.read(at, min(PAGE, self._size - at))
+            self._start = at
+        return self._page[at - self._start]
+
+    def part(self, start: int, end: int) -> memoryview:
+        """The bytes from `start` to `end`."""
+        return self._file.read(start, end - start)
 
 
 def parse(data: bytes, location: Location) -> onnx.ModelProto:

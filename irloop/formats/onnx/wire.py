@@ -10,11 +10,11 @@ from __future__ import annotations
 import secrets
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from irloop.graph.tensor import Tensor
 
-__all__ = ["Piece", "Tokens", "cut", "size_of", "splice"]
+__all__ = ["Encoded", "Piece", "Source", "Tokens", "cut", "size_of", "splice"]
 
 #: Fields that can hold graphs and tensors, by message (onnx.proto); None is raw_data itself.
 _TENSOR: Mapping[int, Any] = {9: None}
@@ -37,6 +37,35 @@ def size_of(piece: Piece) -> int:
     return len(piece) if isinstance(piece, bytes) else piece.nbytes
 
 
+class Source(Protocol):
+    """An encoded message, in memory or in a file."""
+
+    def __len__(self) -> int: ...
+
+    def byte(self, at: int) -> int:
+        """The byte at a place."""
+        ...
+
+    def part(self, start: int, end: int) -> memoryview:
+        """The bytes from `start` to `end`."""
+        ...
+
+
+class Encoded:
+    """A message in memory."""
+
+    def __init__(self, data: bytes) -> None:
+        self._view = memoryview(data)
+        self.byte = self._view.__getitem__
+
+    def __len__(self) -> int:
+        return len(self._view)
+
+    def part(self, start: int, end: int) -> memoryview:
+        """The bytes from `start` to `end`."""
+        return self._view[start:end]
+
+
 class Tokens:
     """Bytes that stand for data; no file can hold one, since nobody can guess the prefix."""
 
@@ -53,10 +82,9 @@ class Tokens:
 class _Walk:
     """Rewrites one encoded message; everything that is not replaced stays byte for byte."""
 
-    def __init__(
-        self, data: memoryview, replace: Replace, enter: Callable[[int, int], bool]
-    ) -> None:
-        self._data = data
+    def __init__(self, data: Source, replace: Replace, enter: Callable[[int, int], bool]) -> None:
+        self._byte = data.byte
+        self._part = data.part
         self._replace = replace
         self._enter = enter
 
@@ -87,12 +115,12 @@ class _Walk:
             changed = self._field(first, at, fields[number])
             if changed is None:
                 continue
-            pieces += [self._data[done:tag_at], _varint_bytes(tag), _varint_bytes(changed[1])]
+            pieces += [self._part(done, tag_at), _varint_bytes(tag), _varint_bytes(changed[1])]
             pieces += changed[0]
             done = at
         if not pieces:
             return None
-        pieces.append(self._data[done:end])
+        pieces.append(self._part(done, end))
         return pieces, sum(map(size_of, pieces))
 
     def _field(
@@ -106,7 +134,7 @@ class _Walk:
     def _varint(self, at: int, end: int) -> tuple[int, int]:
         value = shift = 0
         while at < end and shift < 70:
-            byte = self._data[at]
+            byte = self._byte(at)
             at += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
@@ -131,7 +159,7 @@ def _varint_bytes(value: int) -> bytes:
     return bytes(out)
 
 
-def cut(data: memoryview, tokens: Tokens) -> tuple[bytes, dict[bytes, tuple[int, int]]]:
+def cut(data: Source, tokens: Tokens) -> tuple[bytes, dict[bytes, tuple[int, int]]]:
     """An encoded model without its big raw data, and (offset, size) of those by token.
 
     Raises:
@@ -146,7 +174,7 @@ def cut(data: memoryview, tokens: Tokens) -> tuple[bytes, dict[bytes, tuple[int,
 
     walk = _Walk(data, replace, lambda start, end: end - start >= CUT_LIMIT)
     found = walk.message(0, len(data), _MODEL)
-    pieces = [data] if found is None else found[0]
+    pieces = [data.part(0, len(data))] if found is None else found[0]
     return b"".join(piece for piece in pieces if not isinstance(piece, Tensor)), windows
 
 
@@ -165,5 +193,5 @@ def splice(data: bytes, tokens: Tokens, weights: Mapping[bytes, Piece]) -> list[
     def replace(start: int, end: int) -> Piece | None:
         return weights.get(data[start:end])
 
-    found = _Walk(memoryview(data), replace, holds_token).message(0, len(data), _MODEL)
+    found = _Walk(Encoded(data), replace, holds_token).message(0, len(data), _MODEL)
     return [data] if found is None else found[0]

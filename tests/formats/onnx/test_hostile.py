@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from irloop.errors import ReadError
 from irloop.formats.onnx import reader, writer
-from irloop.formats.onnx.wire import Tokens, cut
+from irloop.formats.onnx.wire import Encoded, Tokens, cut
 from irloop.graph.verify import verify
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17, "my" : 1]>\n'
@@ -119,7 +119,7 @@ def test_cutting_weights_out_of_damaged_bytes_ends() -> None:
     for _ in range(400):
         damaged = mutated(data[:200], rng) + data[200:]
         try:
-            _, windows = cut(memoryview(damaged), Tokens())
+            _, windows = cut(Encoded(damaged), Tokens())
         except ValueError:
             continue
         heads += 1
