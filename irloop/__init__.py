@@ -725,18 +725,21 @@ def random_inputs(model: Model | Path, *, seed: int = 0) -> dict[str, Any]:
     """Inputs that a model can be run with, by name; the same seed gives the same ones.
 
     Types and shapes are respected, indices stay inside their axes, trip counts are small and
-    conditions true. A dimension that is not known becomes 2.
+    conditions true. Unknown dimensions get sizes with which the built-in executor runs the
+    model; where it cannot run it at all they become 2.
 
     Raises:
         ReadError: when the file is not the model it claims to be.
     """
-    from irloop.comparison import inputs
+    from irloop.comparison import inputs, settling
     from irloop.execution import session
     from irloop.graph.model import Model
 
     source = model if isinstance(model, Model) else read_model(model)
-    sizes = next(inputs.sizes_of([source]))
-    trial = inputs.made_trials(source, sizes, seeds=[seed], trips=inputs.TRIPS[:1])[0]
+    found = settling.settled(source, seed=seed)
+    trial = inputs.made_trials(
+        source, found.sizes, seeds=[seed], trips=inputs.TRIPS[:1], integers=found.integers
+    )[0]
     return dict(zip(session.input_names(source.graph), trial.arrays, strict=True))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from irloop import budget
 from irloop.comparison.roles import Role, roles
+from irloop.comparison.sizes import RANK, Sizes, image_axes, key_of
 from irloop.errors import UsageError
 from irloop.graph.model import Model
 from irloop.graph.types import (
@@ -28,14 +29,10 @@ from irloop.graph.types import (
 )
 
 __all__ = [
-    "SIZES",
     "TRIPS",
-    "Sizes",
     "Trial",
     "made_trials",
-    "other_sizes",
     "other_trials",
-    "sizes_of",
     "with_arrays",
 ]
 
@@ -46,22 +43,6 @@ TRIPS = (5, 2, 1, 0)
 
 #: Ranges of integers that are neither indices nor lengths; narrow ones suit sizes and shapes.
 INTEGERS = ((-8, 9), (1, 4), (0, 1))
-
-#: Sizes to try for unknown dimensions, in this order, until the model runs.
-SIZES = (2, 3, 1, 4, 5, 7, 8, 16, 32, 64, 224)
-
-#: Sizes to try for height, width and depth of images; the batch then stays small.
-IMAGE_SIZES = (2, 1, 8, 32, 64, 224, 640)
-BATCHES = (2, 1)
-
-#: Ranks to try for inputs of unknown rank.
-RANKS = (2, 1, 3, 4, 0)
-
-#: The keys of the unknown rank, and of unnamed sizes of images, among the sizes.
-RANK = 0
-IMAGE = -1
-
-Sizes = Mapping[DynamicDim | int, int]
 
 #: Larger inputs are not made: NumPy has a limit of dimensions, computers one of memory.
 MOST_DIMS = 64
@@ -256,37 +237,40 @@ def _arrays(
     plan: _Plan,
 ) -> Iterator[Any]:
     random = np.random.default_rng(plan.seed)
-    elements = sum(_elements(type, sizes) for type in types)
+    elements = sum(_elements(type, sizes, at) for at, type in enumerate(types))
     budget.reserve(elements * BYTES_AN_ELEMENT, "making inputs")
-    for type, role in zip(types, found, strict=True):
-        yield _value(type, role, sizes, plan, random)
+    for at, (type, role) in enumerate(zip(types, found, strict=True)):
+        yield _value(type, role, sizes, at, plan, random)
 
 
-def _elements(type: ValueType, sizes: Sizes) -> int:
+def _elements(type: ValueType, sizes: Sizes, at: int) -> int:
     """How many elements are made for an input; of a sequence three items are."""
     if isinstance(type, OptionalType):
-        return _elements(type.item, sizes)
+        return _elements(type.item, sizes, at)
     if isinstance(type, SequenceType):
-        return 3 * _elements(type.item, sizes)
+        return 3 * _elements(type.item, sizes, at)
     # A text is an object and a number first.
     weight = 4 if type.element is ElementType.STRING else 1
     # NumPy refuses a shape of huge dimensions even where another one is 0.
-    return weight * math.prod(max(size, 1) for size in _shape(type, sizes))
+    return weight * math.prod(max(size, 1) for size in _shape(type, sizes, at))
 
 
 def _value(
     type: ValueType,
     role: Role,
     sizes: Sizes,
+    at: int,
     plan: _Plan,
     random: np.random.Generator,
 ) -> Any:
     if isinstance(type, OptionalType):
-        return _value(type.item, role, sizes, plan, random)
+        return _value(type.item, role, sizes, at, plan, random)
     if isinstance(type, SequenceType):
-        return [_value(type.item, role, sizes, plan, random) for _ in range(3)]
-    shape = _shape(type, sizes)
+        return [_value(type.item, role, sizes, at, plan, random) for _ in range(3)]
+    shape = _shape(type, sizes, at)
     element = ElementType.F32 if type.element is ElementType.DYNAMIC else type.element
+    if role.mask and (element is ElementType.BOOLEAN or element.is_integer):
+        return _mask(shape, plan).astype(element.numpy())
     if element is ElementType.BOOLEAN:
         told = role.condition and plan.condition is not None
         return np.full(shape, plan.condition) if told else random.random(shape) < 0.5
@@ -306,6 +290,14 @@ def _value(
     return numbers.astype(np.float32).astype(element.numpy())
 
 
+def _mask(shape: tuple[int, ...], plan: _Plan) -> Array:
+    """Ones; with an odd seed the second half of the last axis is masked out."""
+    found = np.ones(shape, np.int64)
+    if plan.seed % 2 and shape:
+        found[..., (shape[-1] + 1) // 2 :] = 0
+    return found
+
+
 def _integers(
     element: ElementType,
     role: Role,
@@ -321,6 +313,9 @@ def _integers(
         low, high = 1, (role.bound or smallest) + 1
     elif role.index:
         low, high = 0, role.bound or smallest
+        if plan.integers != INTEGERS[0]:
+            # The first range failed: the model adds to the indices, perhaps.
+            high = min(high, plan.integers[1])
     elif role.size:
         low, high = 1, 3
     else:
@@ -339,15 +334,16 @@ def _parts(total: int, count: int) -> Array:
     return lengths
 
 
-def _shape(type: TensorType, sizes: Sizes) -> tuple[int, ...]:
+def _shape(type: TensorType, sizes: Sizes, at: int) -> tuple[int, ...]:
+    """The shape of input number `at`."""
     rank = sizes.get(RANK, 1)
     dims: tuple[Dim, ...] = type.shape.dims or ()
     if type.shape.dims is None:
         dims = (DynamicDim(),) * rank
     image = image_axes(type)
     shape = tuple(
-        dim if isinstance(dim, int) else sizes[_key(dim, at in image)]
-        for at, dim in enumerate(dims)
+        dim if isinstance(dim, int) else sizes.get((at, axis), sizes[key_of(dim, axis in image)])
+        for axis, dim in enumerate(dims)
     )
     if len(shape) > MOST_DIMS or math.prod(shape) > MOST_ELEMENTS:
         raise UsageError(
@@ -357,90 +353,3 @@ def _shape(type: TensorType, sizes: Sizes) -> tuple[int, ...]:
             fix="give another shape to the input, or the inputs themselves",
         )
     return shape
-
-
-def image_axes(type: TensorType) -> range:
-    """The axes of height, width and depth, if a tensor may be a batch of images or volumes."""
-    dims = type.shape.dims or ()
-    if len(dims) not in (4, 5):
-        return range(0)
-    channels = [isinstance(dim, int) and dim <= 4 for dim in dims]
-    last = channels[-1] and not channels[1]
-    return range(1, len(dims) - 1) if last else range(2, len(dims))
-
-
-def _key(dim: DynamicDim, image: bool) -> DynamicDim | int:
-    """The key of a dimension: unnamed, unbounded sizes of images have a key of their own."""
-    return IMAGE if image and dim == DynamicDim() else dim
-
-
-def sizes_of(
-    models: Sequence[Model], given: Mapping[str, int] | None = None
-) -> Iterator[dict[DynamicDim | int, int]]:
-    """Assignments of sizes to the unknown dimensions of the inputs, the likeliest first.
-
-    `given` fixes dimensions by name; "?" means those without one.
-    """
-    named = dict(given or {})
-    unknown = dict.fromkeys(pair for model in models for pair in _unknown(model))
-    images = {key for key, image in unknown if image}
-    others = {key for key, _ in unknown} - images
-    ranks = RANKS if any(_has_unknown_rank(model) for model in models) else RANKS[:1]
-    pairs = [(size, size) for size in (SIZES if others else SIZES[:1])]
-    if images:
-        batches = BATCHES if others else BATCHES[:1]
-        pairs = [(batch, size) for size in IMAGE_SIZES for batch in batches] + pairs[2:]
-    seen = []
-    for rank in ranks:
-        for other, image in pairs:
-            found = {RANK: rank, **{key: _sized(key, other, named) for key in others}}
-            found |= {key: _sized(key, image, named) for key in images}
-            if found not in seen:
-                seen.append(found)
-                yield found
-
-
-def other_sizes(
-    sizes: Sizes, given: Mapping[str, int] | None = None
-) -> Iterator[dict[DynamicDim | int, int]]:
-    """Assignments that differ from `sizes`, first those in which every dimension differs."""
-    named = dict(given or {})
-    keys = [key for key in sizes if key != RANK]
-    steps = [
-        {key: sizes[key] + 1 + at for at, key in enumerate(keys)},
-        {key: sizes[key] + 1 for key in keys},
-        {key: sizes[key] * 2 for key in keys},
-        {key: sizes[key] * 2 if key == IMAGE else sizes[key] for key in keys},
-    ]
-    seen = [dict(sizes)]
-    for step in steps:
-        found = dict(sizes) | {key: _sized(key, size, named) for key, size in step.items()}
-        if found not in seen:
-            seen.append(found)
-            yield found
-
-
-def _sized(key: DynamicDim | int, size: int, named: Mapping[str, int]) -> int:
-    dim = key if isinstance(key, DynamicDim) else DynamicDim()
-    wanted = named.get(dim.symbol or "?", size)
-    wanted = max(wanted, dim.low)
-    return wanted if dim.high is None else min(wanted, dim.high)
-
-
-def _has_unknown_rank(model: Model) -> bool:
-    types = [value.type for value in model.graph.inputs]
-    return any(isinstance(item, TensorType) and item.shape.dims is None for item in types)
-
-
-def _unknown(model: Model) -> Iterator[tuple[DynamicDim | int, bool]]:
-    """The key of each unknown dimension of the inputs, and whether it is a size of an image."""
-    for value in model.graph.inputs:
-        item: ValueType = value.type
-        while isinstance(item, SequenceType | OptionalType):
-            item = item.item
-        if item.shape.dims is None:
-            yield DynamicDim(), False
-        image = image_axes(item)
-        for at, dim in enumerate(item.shape.dims or ()):
-            if isinstance(dim, DynamicDim):
-                yield _key(dim, at in image), at in image

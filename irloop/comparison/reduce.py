@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from irloop.comparison.compare import Comparison, Path, compare, read_side
-from irloop.comparison.inputs import TRIPS, Trial, made_trials, sizes_of, with_arrays
+from irloop.comparison.inputs import TRIPS, Trial, made_trials, with_arrays
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import Pairs, agree, inputs_of, traced
 from irloop.comparison.roles import roles
+from irloop.comparison.sizes import sizes_of
 from irloop.diagnostics import one_line
 from irloop.errors import IrloopError, UsageError
 from irloop.execution.memory import type_of

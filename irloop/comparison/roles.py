@@ -111,7 +111,10 @@ _PARTS = {"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2}
 
 @dataclass(slots=True)
 class Role:
-    """The role of one input. `bound` is the smallest axis that it indexes."""
+    """The role of one input. `bound` is the smallest axis that it indexes.
+
+    A `mask` is known by its name alone: in a model it is computed with like any other number.
+    """
 
     trip: bool = False
     condition: bool = False
@@ -119,6 +122,7 @@ class Role:
     length: bool = False
     size: bool = False
     parts: bool = False
+    mask: bool = False
     bound: int | None = None
 
     def limit(self, size: object) -> None:
@@ -143,6 +147,8 @@ def _role(value: Value) -> Role:
             _steer(role, node, position)
         if not isinstance(value.type, TensorType) or not value.type.element.is_integer:
             role.trip = False
+    names = (value.producer.name if value.producer else "", *value.names)
+    role.mask = any("mask" in name.lower() for name in names)
     return role
 
 

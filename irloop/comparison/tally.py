@@ -17,7 +17,7 @@ from irloop.comparison.judge import Judge, is_worse
 from irloop.comparison.lanes import NUMPY, Lane
 from irloop.comparison.report import EngineReport, OutputReport, TrialReport
 from irloop.comparison.runs import Run
-from irloop.comparison.trials import is_telling
+from irloop.comparison.settling import is_telling
 
 __all__ = ["Tally"]
 

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from irloop.errors import ExecutionError, IrloopError, LimitError
 from irloop.graph.model import Node
 from irloop.graph.walk import node_path
 
-__all__ = ["StepError", "failure_of"]
+__all__ = ["Extents", "StepError", "extents_of", "failure_of"]
+
+#: The shape of an operand, and its numbers if they may be a shape as well.
+Extents = tuple[tuple[int, ...], tuple[int, ...]]
+
+#: A list of integers as long as this may be a shape.
+LONGEST_SHAPE = 8
+
+
+def extents_of(values: Sequence[Any]) -> tuple[Extents, ...]:
+    """The extents of operands; those of a sequence or an omitted input are empty."""
+    found: list[Extents] = []
+    for value in values:
+        shape = tuple(np.shape(value)) if isinstance(value, np.ndarray | np.generic) else ()
+        whole = len(shape) == 1 and shape[0] <= LONGEST_SHAPE and value.dtype.kind in "iu"
+        found.append((shape, tuple(map(int, value)) if whole else ()))
+    return tuple(found)
 
 
 class StepError(Exception):
     """A node failed. It never leaves the executor: `as_error()` makes the public exception.
 
-    Every loop on the way out puts its iteration in front of `iterations`.
+    Every loop on the way out puts its iteration in front of `iterations`. `operands` are the
+    extents of the inputs of the node, where it is known that they caused the failure.
     """
 
     def __init__(
@@ -35,6 +56,7 @@ class StepError(Exception):
         self.fix = fix
         self.limit = limit
         self.iterations: list[tuple[Node, int]] = []
+        self.operands: tuple[Extents, ...] = ()
 
     def inside(self, loop: Node, iteration: int) -> StepError:
         """The same failure as seen from the loop around it."""

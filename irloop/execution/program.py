@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from irloop.diagnostics import Diagnostic
-from irloop.execution.failure import StepError, failure_of
+from irloop.execution.failure import StepError, extents_of, failure_of
 from irloop.execution.limits import Limits
 from irloop.execution.memory import owned_bytes, room_needed
 from irloop.execution.trace import TraceEvent, Tracer
@@ -177,7 +177,9 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
         except Exception as error:
             # Any exception of a kernel is an error of this node: only irloop's own exceptions may
             # leave.
-            raise failure_of(node, error) from error
+            failure = failure_of(node, error)
+            failure.operands = extents_of(values)
+            raise failure from error
         if not _store(result, outs, slots, node):
             # `sweep` stores the results of kernels unchanged.
             produced += SMALL

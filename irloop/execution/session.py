@@ -14,7 +14,7 @@ from irloop.boundary import guarded
 from irloop.diagnostics import Diagnostic, Location
 from irloop.errors import ExecutionError, UsageError
 from irloop.execution.compile import compile_graph
-from irloop.execution.failure import StepError
+from irloop.execution.failure import Extents, StepError
 from irloop.execution.limits import Limits
 from irloop.execution.program import Context
 from irloop.execution.trace import Tracer
@@ -95,6 +95,7 @@ class Session:
         self.counts: dict[Node, set[int]] = {}
         self.branches: dict[Node, set[str]] = {}
         self.stopped: set[Node] = set()
+        self.failed: tuple[Node, tuple[Extents, ...]] | None = None
 
     def reset(self) -> None:
         """Reset the variables."""
@@ -105,6 +106,8 @@ class Session:
         self, inputs: Inputs, *, limits: Limits | None = None, trace: Tracer | None = None
     ) -> dict[str, Any]:
         """The outputs by name; `notes`, `counts`, `branches` and `stopped` tell about this run.
+
+        After an ExecutionError `failed` is the node that failed, and the extents of its inputs.
 
         Raises:
             UsageError: for an input that is missing, unknown, or of another type or shape.
@@ -119,11 +122,13 @@ class Session:
             allowed = replace(allowed, max_memory=outer)
         context = Context(allowed, trace, self._variables)
         context.start()
+        self.failed = None
         try:
             # Overflow and division by zero give values here, not warnings.
             with silence():
                 results = self._program.call(context, arguments)
         except StepError as failure:
+            self.failed = failure.node, failure.operands
             raise failure.as_error() from failure.__cause__
         except RecursionError as error:
             raise ExecutionError("bodies are nested too deeply to be run") from error

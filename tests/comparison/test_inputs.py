@@ -6,8 +6,9 @@ import numpy as np
 import onnx
 import pytest
 
-from irloop.comparison.inputs import Trial, made_trials, sizes_of
+from irloop.comparison.inputs import Trial, made_trials
 from irloop.comparison.roles import roles
+from irloop.comparison.sizes import sizes_of
 from irloop.errors import UsageError
 from irloop.execution.session import Session
 from irloop.formats.onnx import reader
@@ -129,7 +130,7 @@ def test_names_and_ranges_of_dimensions_are_kept_to() -> None:
     assert x.shape == (2, 9, 2)
     assert y.shape == (2,)
     ranged = DynamicDim(4, 6)
-    from irloop.comparison.inputs import _sized
+    from irloop.comparison.sizes import _sized
 
     assert [_sized(ranged, size, {}) for size in (2, 5, 9)] == [4, 5, 6]
 

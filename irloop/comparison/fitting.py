@@ -1,0 +1,176 @@
+"""Fits the sizes of inputs to a model that fails with the first sizes tried.
+
+A decoder, say, adds a mask of [batch, m] to scores of [batch, past + new]: it only runs when m is
+the sum of the two others, and no symbol tells so. The failing node shows two sizes that differ; how
+each size of an input moves them is measured by running the model with that size increased, and the
+equation is solved for it:
+
+    given   ids [2,2], past [2,4,2,8], mask [2,2]: Add of [2,4,2,4] and [2,1,1,2] fails
+    result  mask [2,4]: 1 more for the mask moves the difference 4 - 2 by -1, so 2 more are needed
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from irloop.comparison.sizes import SIZES, Sizes, Variable
+from irloop.execution.failure import Extents
+
+__all__ = ["Attempt", "fitted"]
+
+#: The most runs for one fit: each shows the effect of one size.
+MOST_RUNS = 250
+
+#: The most changes of sizes in one fit; every change lets the model run further.
+MOST_CHANGES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """How far a model ran with some sizes.
+
+    `worth` is 0 if it failed, else how usable its outputs are, 3 at most. `node` is the position of
+    the node that failed and `operands` are the extents of its inputs. `late` tells that time ran
+    out.
+    """
+
+    worth: int
+    node: int = 0
+    operands: tuple[Extents, ...] = ()
+    late: bool = False
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """What makes an attempt better than another."""
+        return self.worth, self.node
+
+
+def fitted(
+    start: Sizes,
+    variables: Sequence[Variable],
+    attempt: Callable[[Sizes], Attempt],
+    *,
+    seconds: float,
+) -> tuple[Sizes, Attempt]:
+    """The sizes with which the model runs best, and that run, changing `start` step by step.
+
+    The search ends after `seconds`, MOST_RUNS runs or MOST_CHANGES changes. It returns `start` if
+    nothing is better.
+    """
+    search = _Search(variables, attempt, time.monotonic() + seconds)
+    best = search.run(start)
+    sizes = start
+    for _ in range(MOST_CHANGES):
+        if best is None or best.worth == 3:
+            break
+        step = search.better(sizes, best)
+        if step is None:
+            break
+        sizes, best = step
+    return sizes, best or Attempt(0, late=True)
+
+
+class _Search:
+    def __init__(
+        self, variables: Sequence[Variable], attempt: Callable[[Sizes], Attempt], end: float
+    ) -> None:
+        self._variables = variables
+        self._attempt = attempt
+        self._end = end
+        self._known: dict[frozenset[tuple[object, int]], Attempt] = {}
+
+    def run(self, sizes: Sizes) -> Attempt | None:
+        """Run the model with `sizes`, once; None when runs or time are used up."""
+        key = frozenset(sizes.items())
+        if key not in self._known:
+            if len(self._known) == MOST_RUNS or time.monotonic() > self._end:
+                return None
+            self._known[key] = self._attempt(sizes)
+        found = self._known[key]
+        return None if found.late else found
+
+    def better(self, sizes: Sizes, best: Attempt) -> tuple[Sizes, Attempt] | None:
+        """The first change of one size that lets the model run further than `best`."""
+        for changed in self._proposals(sizes, best):
+            found = self.run(changed)
+            if found is not None and found.rank > best.rank:
+                return changed, found
+        return None
+
+    def _proposals(self, sizes: Sizes, best: Attempt) -> Iterator[Sizes]:
+        gaps = dict(_gaps(best.operands))
+        solved: list[tuple[int, int, Variable, int]] = []
+        for variable in self._variables:
+            size = _size(variable, sizes)
+            for more in (size + 1, 2 * size):
+                if variable.fit(more) != more:
+                    continue
+                yield variable.given(sizes, more)
+                moved = self.run(variable.given(sizes, more))
+                if moved is None or moved.node != best.node or moved.worth:
+                    continue
+                after = dict(_gaps(moved.operands, closed=True))
+                solved += _solutions(variable, size, more - size, gaps, after)
+                break
+        # A size that grows loses nothing; one that shrinks may make an output empty.
+        for _, _, variable, size in sorted(solved, key=lambda item: item[:2]):
+            yield variable.given(sizes, size)
+        for variable in self._variables:
+            yield from (variable.given(sizes, variable.fit(size)) for size in SIZES)
+
+
+def _size(variable: Variable, sizes: Sizes) -> int:
+    """The size that a variable has; of axes that differ, the largest."""
+    return max(sizes[place] for place in variable.places)
+
+
+def _solutions(
+    variable: Variable, size: int, step: int, gaps: dict[_Pair, int], after: dict[_Pair, int]
+) -> Iterator[tuple[int, int, Variable, int]]:
+    """The sizes that close one of the `gaps`, given those `after` a step, with their order."""
+    for order, (pair, gap) in enumerate(gaps.items()):
+        slope = after.get(pair, gap) - gap
+        if not slope or gap * step % slope:
+            continue
+        wanted = size - gap * step // slope
+        if variable.fit(wanted) == wanted:
+            yield int(wanted < size), order, variable, wanted
+
+
+#: Two sizes that should be equal: of two operands, and an axis of each.
+_Pair = tuple[int, int, str, int, int]
+
+
+def _gaps(operands: Sequence[Extents], *, closed: bool = False) -> Iterator[tuple[_Pair, int]]:
+    """The differences between sizes of two operands, the likeliest cause of a failure first.
+
+    Sizes are compared from the right (broadcasting), from the left (Concat), the last of one with
+    the last but one of the other (MatMul), and all elements with all elements (Reshape). An operand
+    that may be a shape is compared by its numbers too. With `closed`, equal sizes are included.
+    """
+    lists = [
+        (at, kind, extents)
+        for at, pair in enumerate(operands)
+        for kind, extents in enumerate(pair)
+        if extents
+    ]
+    for (a, _, one), (b, _, two) in combinations(lists, 2):
+        if a == b:
+            continue
+        least = min(len(one), len(two))
+        found = [("right", -axis, -axis) for axis in range(1, least + 1)]
+        found += [("left", axis, axis) for axis in range(least)]
+        if least > 1:
+            found += [("inner", -1, -2), ("inner", -2, -1)]
+        for word, left, right in found:
+            gap = one[left] - two[right]
+            broadcast = word == "right" and 1 in (one[left], two[right])
+            if closed or (gap and not broadcast):
+                yield (a, b, word, left, right), gap
+        gap = math.prod(one) - math.prod(two)
+        if min(*one, *two) >= 0 and (closed or gap):
+            yield (a, b, "elements", 0, 0), gap

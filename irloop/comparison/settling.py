@@ -1,0 +1,211 @@
+"""Chooses the sizes of generated inputs: the first with which a model gives usable outputs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from irloop.comparison.fitting import Attempt, fitted
+from irloop.comparison.inputs import INTEGERS, TRIPS, Trial, made_trials
+from irloop.comparison.runs import Run, run_trial
+from irloop.comparison.sizes import (
+    Sizes,
+    groups_of,
+    other_sizes,
+    placed,
+    single_axes,
+    sizes_of,
+)
+from irloop.errors import IrloopError, UsageError
+from irloop.execution.session import Session
+from irloop.graph.model import Model
+from irloop.graph.types import TensorType, ValueType
+from irloop.graph.walk import all_nodes
+
+__all__ = ["Settled", "Settler", "is_telling", "settled"]
+
+#: The time to look for better inputs of a model that already runs, and to fit sizes, in seconds.
+PATIENCE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The sizes of the inputs, and the range of integers without a known role."""
+
+    sizes: Sizes
+    integers: tuple[int, int] = INTEGERS[0]
+
+
+class Settler:
+    """Looks for inputs that a model runs with, by running it."""
+
+    def __init__(
+        self,
+        model: Model,
+        runner: Model,
+        session: Session,
+        *,
+        seeds: Sequence[int],
+        trips: Sequence[int],
+        given: Mapping[str, int] | None,
+        seconds: float,
+    ) -> None:
+        """`session` runs `runner`, which is `model` but for what is known of its shapes.
+
+        `given` are sizes by name of a dimension; each run may take `seconds`.
+        """
+        self._model = model
+        self._session = session
+        self._seeds = seeds
+        self._trips = trips
+        self._given = given
+        self._seconds = seconds
+        self._groups = groups_of(model, given)
+        self._places = {node: at for at, node in enumerate(all_nodes(runner.graph))}
+
+    def settle(self) -> Settled:
+        """The first sizes and integers for which all outputs of the model are usable, or the best
+        ones.
+
+        Where the first sizes fail, they are fitted to the model.
+        """
+        best, worth = None, 0
+        types = [value.type for value in self._model.graph.inputs]
+        whole = any(isinstance(item, TensorType) and item.element.is_integer for item in types)
+        end = None
+        for integers in INTEGERS if whole else INTEGERS[:1]:
+            for sizes in sizes_of([self._model], self._given):
+                found = Settled(placed(self._model, sizes), integers)
+                first = best is None
+                best = best or found
+                if end is not None and time.monotonic() > end:
+                    return best
+                try:
+                    run = self._run(found)
+                    if first and run.outputs is None and not run.late and self._groups:
+                        found, run = self._fitted(found)
+                except UsageError:
+                    # Too large to make, and so are all that follow.
+                    if worth:
+                        return best
+                    raise
+                if run.late:
+                    # It ran out of time; other inputs would take as long.
+                    return best if worth else found
+                shown = worth_of(run)
+                if shown > worth:
+                    best, worth = found, shown
+                if shown == 3:
+                    return best
+                if worth and end is None:
+                    end = time.monotonic() + PATIENCE
+        assert best is not None
+        return best
+
+    def resized(self, settled: Settled) -> list[Trial]:
+        """One trial with other sizes of the unknown dimensions, where the model takes any."""
+        for sizes in other_sizes(settled.sizes, self._groups, self._given):
+            found = replace(settled, sizes=sizes)
+            try:
+                run = self._run(found)
+            except UsageError:
+                continue
+            if run.late:
+                return []
+            if worth_of(run) > 1:
+                trial = self._trial(found)
+                return [replace(trial, label=f"{trial.label}, other sizes")]
+        return []
+
+    def _trial(self, settled: Settled) -> Trial:
+        return made_trials(
+            self._model,
+            settled.sizes,
+            seeds=self._seeds[:1],
+            trips=self._trips,
+            integers=settled.integers,
+        )[0]
+
+    def _run(self, settled: Settled) -> Run:
+        return run_trial(self._session, self._trial(settled), self._seconds)
+
+    def _fitted(self, start: Settled) -> tuple[Settled, Run]:
+        """The sizes changed until the model runs, or gets as far as it can, and its run."""
+        run = Run()
+
+        def attempt(sizes: Sizes) -> Attempt:
+            nonlocal run
+            try:
+                run = self._run(replace(start, sizes=sizes))
+            except UsageError:
+                return Attempt(0, -1)
+            failed = self._session.failed
+            if run.outputs is not None or failed is None:
+                return Attempt(worth_of(run), late=run.late)
+            return Attempt(0, self._places.get(failed[0], -1), failed[1], late=run.late)
+
+        sizes, _ = fitted(
+            start.sizes,
+            [*self._groups, *single_axes(self._groups)],
+            attempt,
+            seconds=PATIENCE,
+        )
+        settled = replace(start, sizes=sizes)
+        return settled, self._run(settled)
+
+
+def settled(model: Model, *, seed: int) -> Settled:
+    """The sizes and integers for inputs of a model; a model of known sizes is not run for that."""
+    if not groups_of(model):
+        return Settled(next(sizes_of([model])))
+    try:
+        session = Session(model)
+    except IrloopError:
+        # Only another engine can run it.
+        return Settled(next(sizes_of([model])))
+    settler = Settler(
+        model, model, session, seeds=[seed], trips=TRIPS[:1], given=None, seconds=PATIENCE
+    )
+    return settler.settle()
+
+
+def is_telling(value: Any, type: ValueType | None = None) -> bool:
+    """True when a value can show a difference: an element of it is not NaN.
+
+    An empty value counts as well if its declared `type` is empty.
+    """
+    if isinstance(value, list):
+        return any(is_telling(item) for item in value)
+    if isinstance(type, TensorType) and 0 in (type.shape.dims or ()):
+        return True
+    if not isinstance(value, np.ndarray) or not value.size:
+        return False
+    if value.dtype.kind in "OSUbiu":
+        return True
+    return not np.isnan(
+        value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)
+    ).all()
+
+
+def worth_of(run: Run) -> int:
+    """The value of a run: 0 failed, 1 nothing usable, 2 something, 3 finite numbers everywhere."""
+    if run.outputs is None:
+        return 0
+    if run.outputs and all(map(_is_whole, run.outputs)):
+        return 3
+    return 2 if any(map(is_telling, run.outputs)) else 1
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(map(_is_whole, value))
+    if not isinstance(value, np.ndarray) or not value.size:
+        return False
+    if value.dtype.kind in "OSUbiu":
+        return True
+    wide = value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)
+    return bool(np.isfinite(wide).all())

@@ -1,0 +1,213 @@
+"""Chooses sizes for the unknown dimensions of a model's inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from irloop.graph.model import Model
+from irloop.graph.types import DynamicDim, OptionalType, SequenceType, TensorType, ValueType
+
+__all__ = [
+    "IMAGE",
+    "RANK",
+    "SIZES",
+    "Place",
+    "Sizes",
+    "Variable",
+    "groups_of",
+    "image_axes",
+    "key_of",
+    "other_sizes",
+    "placed",
+    "single_axes",
+    "sizes_of",
+]
+
+#: Sizes to try for unknown dimensions, in this order, until the model runs.
+SIZES = (2, 3, 1, 4, 5, 7, 8, 16, 32, 64, 224)
+
+#: Sizes to try for height, width and depth of images; the batch then stays small.
+IMAGE_SIZES = (2, 1, 8, 32, 64, 224, 640)
+BATCHES = (2, 1)
+
+#: Ranks to try for inputs of unknown rank.
+RANKS = (2, 1, 3, 4, 0)
+
+#: The keys of the unknown rank, and of unnamed sizes of images, among the sizes.
+RANK = 0
+IMAGE = -1
+
+#: An axis of an input: the position of the input, and the axis.
+Place = tuple[int, int]
+
+#: Sizes by dimension; the size of a place goes before that of its dimension.
+Sizes = Mapping[DynamicDim | int | Place, int]
+
+
+def image_axes(type: TensorType) -> range:
+    """The axes of height, width and depth, if a tensor may be a batch of images or volumes."""
+    dims = type.shape.dims or ()
+    if len(dims) not in (4, 5):
+        return range(0)
+    channels = [isinstance(dim, int) and dim <= 4 for dim in dims]
+    last = channels[-1] and not channels[1]
+    return range(1, len(dims) - 1) if last else range(2, len(dims))
+
+
+def key_of(dim: DynamicDim, image: bool) -> DynamicDim | int:
+    """The key of a dimension: unnamed, unbounded sizes of images have a key of their own."""
+    return IMAGE if image and dim == DynamicDim() else dim
+
+
+def sizes_of(
+    models: Sequence[Model], given: Mapping[str, int] | None = None
+) -> Iterator[dict[DynamicDim | int | Place, int]]:
+    """Assignments of sizes to the unknown dimensions of the inputs, the likeliest first.
+
+    `given` fixes dimensions by name; "?" means those without one.
+    """
+    named = dict(given or {})
+    unknown = dict.fromkeys(pair for model in models for pair in _unknown(model))
+    images = {key for key, image in unknown if image}
+    others = {key for key, _ in unknown} - images
+    ranks = RANKS if any(_has_unknown_rank(model) for model in models) else RANKS[:1]
+    pairs = [(size, size) for size in (SIZES if others else SIZES[:1])]
+    if images:
+        batches = BATCHES if others else BATCHES[:1]
+        pairs = [(batch, size) for size in IMAGE_SIZES for batch in batches] + pairs[2:]
+    seen = []
+    for rank in ranks:
+        for other, image in pairs:
+            found: dict[DynamicDim | int | Place, int] = {RANK: rank}
+            found |= {key: _sized(key, other, named) for key in others}
+            found |= {key: _sized(key, image, named) for key in images}
+            if found not in seen:
+                seen.append(found)
+                yield found
+
+
+def placed(model: Model, sizes: Sizes) -> dict[DynamicDim | int | Place, int]:
+    """The sizes with that of every unknown axis of the inputs spelled out."""
+    found = dict(sizes)
+    for at, value in enumerate(model.graph.inputs):
+        type = _tensor(value.type)
+        image = image_axes(type)
+        for axis, dim in enumerate(type.shape.dims or ()):
+            if isinstance(dim, DynamicDim):
+                found.setdefault((at, axis), sizes[key_of(dim, axis in image)])
+    return found
+
+
+def other_sizes(
+    sizes: Sizes, groups: Sequence[Variable], given: Mapping[str, int] | None = None
+) -> Iterator[dict[DynamicDim | int | Place, int]]:
+    """Assignments that differ from `sizes`, first those in which every dimension differs.
+
+    `sizes` are those of each place, see `placed`; `groups` are the axes that change together.
+    """
+    named = dict(given or {})
+    keys = [key for key in sizes if isinstance(key, DynamicDim) or key == IMAGE]
+
+    def changed(change: Callable[[int, int], int]) -> dict[DynamicDim | int | Place, int]:
+        found = dict(sizes)
+        for at, group in enumerate(groups):
+            found |= {place: group.fit(change(sizes[place], at)) for place in group.places}
+        return found | {key: _sized(key, change(sizes[key], len(groups)), named) for key in keys}
+
+    steps = [
+        changed(lambda size, at: size + 1 + at),
+        changed(lambda size, _: size + 1),
+        changed(lambda size, _: size * 2),
+        *(
+            changed(lambda size, at, only=only: size * 2 if at == only else size)  # type: ignore[misc]
+            for only in range(len(groups))
+        ),
+    ]
+    seen = [dict(sizes)]
+    for found in steps:
+        if found not in seen:
+            seen.append(found)
+            yield found
+
+
+def _sized(key: DynamicDim | int, size: int, named: Mapping[str, int]) -> int:
+    dim = key if isinstance(key, DynamicDim) else DynamicDim()
+    wanted = named.get(dim.symbol or "?", size)
+    wanted = max(wanted, dim.low)
+    return wanted if dim.high is None else min(wanted, dim.high)
+
+
+def _has_unknown_rank(model: Model) -> bool:
+    types = [value.type for value in model.graph.inputs]
+    return any(isinstance(item, TensorType) and item.shape.dims is None for item in types)
+
+
+def _unknown(model: Model) -> Iterator[tuple[DynamicDim | int, bool]]:
+    """The key of each unknown dimension of the inputs, and whether it is a size of an image."""
+    for value in model.graph.inputs:
+        item = _tensor(value.type)
+        if item.shape.dims is None:
+            yield DynamicDim(), False
+        image = image_axes(item)
+        for at, dim in enumerate(item.shape.dims or ()):
+            if isinstance(dim, DynamicDim):
+                yield key_of(dim, at in image), at in image
+
+
+def _tensor(type: ValueType) -> TensorType:
+    """The type of a tensor, or of the tensors in a sequence or optional."""
+    while isinstance(type, SequenceType | OptionalType):
+        type = type.item
+    return type
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """Axes of inputs that have the same size, with their bounds. `named` if by their symbol."""
+
+    places: tuple[Place, ...]
+    low: int = 1
+    high: int | None = None
+    named: bool = False
+
+    def given(self, sizes: Sizes, size: int) -> dict[DynamicDim | int | Place, int]:
+        """The sizes with another one for these axes."""
+        return dict(sizes) | dict.fromkeys(self.places, size)
+
+    def fit(self, size: int) -> int:
+        """The size within the bounds that is nearest to `size`."""
+        return max(self.low, size if self.high is None else min(size, self.high))
+
+
+def groups_of(model: Model, given: Mapping[str, int] | None = None) -> list[Variable]:
+    """The sizes that can be chosen freely.
+
+    Axes with the same symbol are one variable, and so are unnamed axes at the same position of
+    inputs of the same type. Dimensions that `given` fixes are left out; "?" means those without a
+    name.
+    """
+    fixed = set(given or {})
+    members: dict[object, list[tuple[Place, DynamicDim]]] = {}
+    for at, value in enumerate(model.graph.inputs):
+        type = _tensor(value.type)
+        for axis, dim in enumerate(type.shape.dims or ()):
+            if isinstance(dim, DynamicDim) and (dim.symbol or "?") not in fixed:
+                members.setdefault(dim.symbol or (type, axis), []).append(((at, axis), dim))
+    found = []
+    for key, pairs in members.items():
+        low = max(1, *(dim.low for _, dim in pairs))
+        high = min((dim.high for _, dim in pairs if dim.high is not None), default=None)
+        places = tuple(place for place, _ in pairs)
+        found.append(Variable(places, low, high, named=isinstance(key, str)))
+    return found
+
+
+def single_axes(groups: Sequence[Variable]) -> list[Variable]:
+    """Each axis of the unnamed groups of several as a variable of its own."""
+    return [
+        replace(group, places=(place,))
+        for group in groups
+        if not group.named and len(group.places) > 1
+        for place in group.places
+    ]
