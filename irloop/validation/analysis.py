@@ -1,8 +1,8 @@
-"""The inferred graph of a model: what its operations say about types and shapes.
+"""The inferred graph of a model, with the types and shapes that its operations determine.
 
-The dear part of validation: it imports the operation classes and builds the graph. Rules ask
-for it only when the structure of the file is sound, and get nothing where it cannot be built.
-NumPy stays out of it: constants are numbers read from the file, and shapes that a model
+This is the expensive part of validation: it imports the operation classes and builds the graph.
+Rules ask for it only when the structure of the file is sound, and get nothing if it cannot be
+built. It does not use NumPy: constants are numbers read from the file, and shapes that a model
 computes are followed by `infer_dims`, not by running kernels.
 """
 
@@ -44,14 +44,14 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class _Kind:
-    """The part of a NumPy dtype that inference looks at."""
+    """The part of a NumPy dtype that inference uses."""
 
     def __init__(self, element: ElementType) -> None:
         self.kind = "i" if element.is_integer else "f" if element.is_float else "b"
 
 
 class Numbers:
-    """A small constant with as much of NumPy's array interface as inference uses."""
+    """A small constant with the part of NumPy's array interface that inference uses."""
 
     def __init__(
         self, items: tuple[Any, ...], shape: tuple[int, ...], element: ElementType
@@ -63,7 +63,7 @@ class Numbers:
         self.size = len(items)
 
     def reshape(self, *_: int) -> Numbers:
-        """The items as a vector; other shapes are not asked for."""
+        """The items as a vector; inference needs no other shapes."""
         return Numbers(self.items, (self.size,), ElementType.F32)
 
     def tolist(self) -> list[Any]:
@@ -94,15 +94,15 @@ class Numbers:
         return float(self.item())
 
     def tobytes(self) -> bytes:
-        """What tells these numbers from others."""
+        """Bytes that are equal exactly for equal numbers."""
         return repr((self.items, self.shape)).encode()
 
 
 class LightInference(Inference):
-    """Inference that folds nothing but dimensions, and never raises.
+    """Inference that folds only dimensions, and never raises.
 
-    Large models repeat themselves: what an operation gave for the same attributes and input
-    types is remembered, unless it looked at a value to find out.
+    Large models repeat themselves, so the result for an operation is cached by its attributes and
+    input types, unless the operation looked at a value.
     """
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class LightInference(Inference):
 
     def visit(self, node: Node) -> None:
         if isinstance(node.op, Constant):
-            # One object for equal types, so that what reads them is found again.
+            # Equal types share one object, so that lookups for their readers succeed.
             value = node.outputs[0]
             value.type = self._types.setdefault(value.type, value.type)
             return
@@ -132,16 +132,17 @@ class LightInference(Inference):
             super().visit(node)
         except IrloopError:
             raise
-        except Exception:  # an op class that stumbles over nonsense leaves the declared types
+        except Exception:  # an operation class that fails on nonsense leaves the declared types
             return
         for value in node.outputs:
             value.type = self._types.setdefault(value.type, value.type)
         if not (self._looked or node.bodies or len(self.errors) > before):
-            # What the key names is kept alive, so that no other object gets its identity.
+            # The objects in the key are kept alive, so that no other object can reuse their
+            # identity.
             self._known[key] = (given, said), [value.type for value in node.outputs]
 
     def declared(self, value: Value) -> ValueType:
-        """The type a value had before it was inferred."""
+        """The type that a value had before inference."""
         return self._declared.get(value, value.type)
 
     def dims(self, value: Value) -> tuple[Dim, ...] | None:
@@ -176,7 +177,7 @@ class LightInference(Inference):
             self._fold_dims(node, partial)
 
     def _compare(self, node: Node) -> None:
-        """Fold a comparison of two numbers: ranks and sizes decide which branch is taken."""
+        """Fold a comparison of two numbers: ranks and sizes may decide which branch is taken."""
         pairs = [None if value is None else self.dims(value) for value in node.inputs]
         numbers = [found[0] for found in pairs if found is not None and len(found) == 1]
         if len(numbers) == 2 and all(isinstance(number, int) for number in numbers):
@@ -196,11 +197,11 @@ class LightInference(Inference):
 
 
 class Analysis:
-    """The inferred graph of a document; empty when it cannot be built.
+    """The inferred graph of a document; empty if it cannot be built.
 
-    `nets` are the indexes of the root and all bodies, the root first. A layer that has one of
-    `errors` becomes an unknown operation with the outputs that it declares, so that an error hides
-    nothing about the layers around it.
+    `nets` are the indexes of the root and all bodies, the root first. A layer with one of the
+    `errors` becomes an unknown operation with its declared outputs, so that an error hides nothing
+    about the layers around it.
     """
 
     def __init__(
@@ -211,7 +212,7 @@ class Analysis:
         errors: Errors | None = None,
     ) -> None:
         self.errors: list[InferenceError] = []
-        #: Every layer that became a node, with that node.
+        #: Every layer that became a node, together with the node.
         self.pairs: list[tuple[Layer, Node]] = []
         self._alone: dict[Value, ValueType] = {}
         self._graph: Graph | None = None
@@ -219,11 +220,11 @@ class Analysis:
         by_net = {id(index.net): index for index in nets}
         indexes: dict[int, NetIndex] | None = by_net
         if errors:
-            # Other nets than those of the document: they have no indexes yet.
+            # The repaired document has other nets, which have no indexes yet.
             document, indexes = repaired(document, nets[0], by_net, errors), None
         try:
             self._graph = graph = read_document(document, weights, indexes).graph
-            # Readers look at a body by itself before its owner gives it types and shapes.
+            # Rules inspect a body on its own, before its owner passes types and shapes to it.
             bodies = all_graphs(graph) if len(nets) > 1 else ()
             for body in bodies:
                 if body is not graph:
@@ -241,7 +242,7 @@ class Analysis:
         layers = index.layers
         for node in (*graph.parameters, *graph.nodes, *graph.results):
             if node.location.layer_id is None:
-                continue  # the reader added it to an older form
+                continue  # the reader added it when it converted an older form
             layer = layers[node.location.layer_id]
             self.pairs.append((layer, node))
             for body in node.bodies:
@@ -262,10 +263,10 @@ class Analysis:
         return self._layers.get((place.line, place.layer_id, place.path))
 
     def type_of(self, layer: Layer, port: Port, *, alone: bool = False) -> TensorType | None:
-        """What was inferred for an output; None for what is no tensor or was not inferred.
+        """The inferred type of an output; None if it is not a tensor or was not inferred.
 
-        With `alone` a body is looked at with what its Parameters declare, not with what its owner
-        gives them: the first iteration.
+        With `alone` a body is inferred from the declared types of its Parameters, not from those
+        that its owner passes, which are those of the first iteration.
         """
         node = self._nodes.get(id(layer))
         if node is None or isinstance(node.op, UnknownOp):
@@ -277,7 +278,7 @@ class Analysis:
         return None
 
     def close(self) -> None:
-        """Free the graph at once, without the garbage collector."""
+        """Free the graph immediately, without the garbage collector."""
         if self._graph is not None:
             take_apart(self._graph)
         self.pairs.clear()

@@ -1,4 +1,4 @@
-"""Everything rules may ask about one model, computed once and only when asked for."""
+"""Everything rules may ask about one IR model, computed at the first request only."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Context"]
 
-#: Elements of a constant that are read to know a trip count or a condition.
+#: The largest constant that is read as a trip count or a condition, in elements.
 SMALL = 16
-#: Operations that hand on the one element they get.
+#: Operations that return the one element they receive.
 _TRANSPARENT = frozenset({"reshape", "squeeze", "unsqueeze"})
 
 
 class Context:
-    """One model and what was found out about it."""
+    """One model and everything derived from it."""
 
     def __init__(
         self, document: Document, weights: str, *, envelope_is_valid: bool = False
@@ -51,15 +51,15 @@ class Context:
         self.document = document
         self._envelope_is_valid = envelope_is_valid
         self.weights = Weights(weights)
-        #: Where errors were found so far; the engine fills it while rules run.
+        #: Where errors were found so far; the engine fills it while the rules run.
         self.errors = Errors()
         self._wirings: dict[int, list[Wiring]] = {}
         self._arities: dict[tuple[str | None, str | None], tuple[int, int | None]] = {}
 
     def close(self, *, keep_document: bool = False) -> None:
-        """Close the weights and cut reference cycles, in the document unless it is kept.
+        """Close the weights and cut reference cycles, in the document too unless it is kept.
 
-        The memory of a large file goes back at once, and no garbage collection searches for it.
+        This frees the memory of a large file at once, without the garbage collector.
         """
         self.weights.close()
         for name in ("analysis", "first_analysis"):
@@ -73,7 +73,7 @@ class Context:
 
     @property
     def version(self) -> int | None:
-        """The IR version the file declares."""
+        """The IR version that the file declares."""
         return unsigned(self.document.version)
 
     @cached_property
@@ -101,18 +101,18 @@ class Context:
 
     @cached_property
     def by_net(self) -> dict[int, NetIndex]:
-        """Indexes by the identity of their net."""
+        """Indexes, keyed by the identity of their net."""
         return {id(index.net): index for index in self.nets}
 
     def layers(self, *names: str) -> Iterator[tuple[NetIndex, Layer]]:
-        """Layers of these types (lower case) in the root and all bodies."""
+        """Yield the layers of these types (lower case) in the root and all bodies."""
         for index in self.nets:
             for layer in index.of_type(*names):
                 yield index, layer
 
     @cached_property
     def loops(self) -> list[Wiring]:
-        """The wiring of every TensorIterator and Loop."""
+        """The port maps of every TensorIterator and Loop."""
         return [
             wiring
             for index, layer in self.layers(*sorted(LOOPS))
@@ -121,17 +121,17 @@ class Context:
 
     @cached_property
     def branches(self) -> list[tuple[NetIndex, Layer, list[Wiring]]]:
-        """Every If with the wiring of its branches, then before else."""
+        """Every If with the port maps of its branches, then before else."""
         return [(index, layer, self.wirings(index, layer)) for index, layer in self.layers("if")]
 
     @cached_property
     def wirings_with_body(self) -> list[Wiring]:
-        """The wiring of every body that exists, of loops and of branches."""
+        """The port maps of every body that exists, of loops and branches."""
         branches = (wiring for _, _, both in self.branches for wiring in both)
         return [wiring for wiring in (*self.loops, *branches) if wiring.body is not None]
 
     def wirings(self, index: NetIndex, layer: Layer) -> list[Wiring]:
-        """The wiring of the bodies of one layer: one for a loop, then and else for an If."""
+        """The port maps of the bodies of one layer: one for a loop, then and else for an If."""
         known = self._wirings.get(id(layer))
         if known is None:
             labels = ("then", "else") if (layer.type or "").lower() == "if" else ("body",)
@@ -145,7 +145,7 @@ class Context:
 
     @cached_property
     def schema_findings(self) -> list[SchemaFinding]:
-        """What the XSD objects to."""
+        """The violations of the XSD."""
         if self._envelope_is_valid:
             return []
         from irloop.validation import schema
@@ -154,7 +154,7 @@ class Context:
 
     @cached_property
     def dim_problems(self) -> list[tuple[Layer, Port, str, str]]:
-        """Every declared dim that is malformed: layer, port, text, what is wrong."""
+        """Every malformed declared dim: layer, port, text, problem."""
         found = []
         for index in self.nets:
             bad = {dims for dims in index.ports.dims if any(map(texts.dim_problem, dims))}
@@ -168,10 +168,10 @@ class Context:
 
     @cached_property
     def open_inputs(self) -> list[tuple[Layer, Port, bool]]:
-        """Input ports without an edge; True when no connected port stands behind them.
+        """Input ports without an edge; True when no later port is connected.
 
-        A layer with as many edges as ports is left out: one of its edges names a wrong port,
-        and that is the finding.
+        A layer with as many edges as ports is skipped: one of its edges names a wrong port, and
+        that is the finding.
         """
         found = []
         for index in self.nets:
@@ -190,7 +190,7 @@ class Context:
         return found
 
     def elsewhere(self, index: NetIndex, layer_id: str) -> str:
-        """A hint when another net has the layer that this one lacks."""
+        """A hint that another net contains the layer that this one lacks."""
         for other in self.nets:
             if other is not index and layer_id in other.layers:
                 place = other.net.path or "the root"
@@ -199,7 +199,7 @@ class Context:
 
     @cached_property
     def readable_constants(self) -> list[Constant]:
-        """Constants whose bytes all are in the .bin, each range once."""
+        """Constants whose bytes are all in the .bin; each range only once."""
         size = self.weights.size
         if not size or self.weights.disguise is not None:
             return []
@@ -214,16 +214,16 @@ class Context:
 
     @cached_property
     def attribute_problems(self) -> list[Problem]:
-        """What is wrong with the attributes in `data`."""
+        """The problems of the attributes in `data`."""
         from irloop.validation.operations import attribute_problems
 
         return list(attribute_problems(self.nets))
 
     @cached_property
     def has_dynamic_shapes(self) -> bool:
-        """True when some port declares a dynamic dimension, or a Parameter a dynamic rank.
+        """True if a port declares a dynamic dimension, or a Parameter a dynamic rank.
 
-        Such files may also hold values of unknown rank, whose ports look like scalars.
+        Such files may also contain values of unknown rank, whose ports look like scalars.
         """
         for index in self.nets:
             if any("-1" in dims for dims in index.ports.dims):
@@ -240,8 +240,11 @@ class Context:
         return Declared(known_element(texts.element_of_precision(port.precision)), dims)
 
     def type_of_source(self, source: Source | None) -> Declared:
-        """What is known about a value: what a Parameter or Const says in its data, what is inferred
-        for other layers, and what the port declares where that says nothing."""
+        """The known type of a value.
+
+        For a Parameter or Const it comes from `data`, for other layers from inference, and, where
+        that gives nothing, from the port's declaration.
+        """
         if source is None:
             return UNKNOWN
         layer, port = source
@@ -264,7 +267,7 @@ class Context:
         return Declared(element, dims)
 
     def operand(self, index: NetIndex, layer: Layer, position: int) -> Declared:
-        """What is known of an input: its producer's port, else the input port itself."""
+        """The known type of an input: of its producer's port, else of the input port itself."""
         if position >= len(layer.inputs):
             return UNKNOWN
         source = index.source(layer, position)
@@ -273,13 +276,13 @@ class Context:
         return self.type_of_source(source)
 
     def external(self, wiring: Wiring, position: int | None) -> Declared:
-        """What is known of an outer input of a loop or branch."""
+        """The known type of an outer input of a loop or branch."""
         if position is None:
             return UNKNOWN
         return self.operand(wiring.outer, wiring.owner, position)
 
     def parameter(self, layer: Layer) -> Declared:
-        """What a body Parameter declares."""
+        """The declared type of a body Parameter."""
         if not layer.outputs:
             shape = texts.static_shape(layer.data.get("shape"))
             return Declared(
@@ -288,13 +291,13 @@ class Context:
         return self.type_of_source((layer, layer.outputs[0]))
 
     def result(self, wiring: Wiring, layer: Layer) -> Declared:
-        """What is known of the value a body Result takes."""
+        """The known type of the value that a body Result receives."""
         return UNKNOWN if wiring.body is None else self.operand(wiring.body, layer, 0)
 
     def confirmed_result(self, wiring: Wiring, layer: Layer) -> Declared:
-        """What a body Result takes: inferred where that is possible, else declared.
+        """The type of the value that a body Result receives: inferred if possible, else declared.
 
-        Bodies are inferred anew by every reader, so stale declarations in them harm nobody.
+        Every reader infers bodies again, so outdated declarations in them are harmless.
         """
         source = None if wiring.body is None else wiring.body.source(layer)
         if source is None or not source[0].outputs:
@@ -336,7 +339,7 @@ class Context:
         return None
 
     def _outer_source(self, index: NetIndex, layer: Layer) -> tuple[NetIndex, Source | None] | None:
-        """Where an invariant body Parameter comes from."""
+        """The outer source of an invariant body Parameter."""
         owner, outer = index.net.owner, index.parent
         if owner is None or outer is None:
             return None
@@ -383,7 +386,7 @@ class Context:
         return found is not None and len(found) == 1 and bool(found[0]) is wanted
 
     def stays_true(self, wiring: Wiring) -> bool:
-        """True when the body condition is constant true, or only handed on and true at first."""
+        """True if the body condition is constant true, or returned unchanged and initially true."""
         entry, body = wiring.condition, wiring.body
         if entry is None or body is None or entry.inner is None:
             return False
@@ -430,8 +433,8 @@ class Context:
 
     @cached_property
     def misdeclared(self) -> list[tuple[Layer, Port, TensorType, bool]]:
-        """Output ports whose declaration contradicts inference; True when it is the dimensions."""
-        # Models repeat themselves: what was compared once is not compared again.
+        """Output ports whose declaration contradicts inference; True if the dimensions do."""
+        # Models repeat themselves, so the results of comparisons are cached.
         compared: dict[tuple[str | None, tuple[str, ...], int], tuple[bool, bool]] = {}
         found = []
         for layer, node in self.analysis.pairs:
@@ -452,7 +455,7 @@ class Context:
     def inference_errors(self) -> list[tuple[Layer, str, InferenceError]]:
         """Errors of inference, each with the code of the rule that reports it.
 
-        Those of TensorIterator, Loop and If are left out: rules 5xx to 7xx report them in detail.
+        Errors of TensorIterator, Loop and If are skipped: rules 5xx to 7xx report them in detail.
         """
         found = []
         for error in self.analysis.errors:
@@ -471,7 +474,7 @@ class Context:
 
     @cached_property
     def analysis(self) -> Analysis:
-        """The inferred graph, when all other errors are known."""
+        """The inferred graph, after all other errors are known."""
         if not self.errors:
             return self.first_analysis
         from irloop.validation.analysis import Analysis
@@ -480,7 +483,7 @@ class Context:
 
 
 def _by_position(wiring: Wiring) -> dict[int, Entry]:
-    """Output entries whose output and Result both exist."""
+    """Output entries whose output and Result both exist, keyed by position."""
     return {
         entry.position: entry
         for entry in reversed(wiring.outputs)

@@ -1,4 +1,4 @@
-"""What a file says of its values: the types of ports, and its constants."""
+"""The values that a file declares: the types of ports, and constants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
     "known_element",
 ]
 
-#: The letters by which `struct` reads elements.
+#: The letters with which `struct` reads elements.
 PACKED = {
     ElementType.I64: "q",
     ElementType.I32: "i",
@@ -40,7 +40,7 @@ PACKED = {
 
 
 class Declared(NamedTuple):
-    """What a port declares: None for an element type or a rank that is not known."""
+    """The declared type of a port; an unknown element type or rank is None."""
 
     element: ElementType | None
     dims: tuple[int | None, ...] | None
@@ -51,7 +51,7 @@ class Declared(NamedTuple):
 
     @property
     def elements(self) -> int | None:
-        """The number of elements, or None when it is not known."""
+        """The number of elements, or None if it is unknown."""
         total = 1
         for dim in self.dims if self.dims is not None else (None,):
             if dim is None:
@@ -67,7 +67,7 @@ UNKNOWN = Declared(None, None)
 
 
 class BranchOutput(NamedTuple):
-    """One output of an If and what its branches declare for it; `place` is in the else map."""
+    """One output of an If and its declarations in both branches; `place` is in the else map."""
 
     layer: Layer
     place: Location
@@ -76,7 +76,7 @@ class BranchOutput(NamedTuple):
 
 
 class Constant(NamedTuple):
-    """A Const layer with its numbers read; None where absent or malformed."""
+    """A Const layer with its numbers parsed; None where absent or malformed."""
 
     layer: Layer
     element: ElementType | None
@@ -90,7 +90,7 @@ class Constant(NamedTuple):
 
     @property
     def needed(self) -> int | None:
-        """Bytes that shape and element type ask for; None for strings and unknowns."""
+        """The bytes that shape and element type require; None for strings and unknown types."""
         count = self.elements
         if count is None or self.element is None or self.element.bits == 0:
             return None
@@ -98,7 +98,7 @@ class Constant(NamedTuple):
 
 
 def contradictions(declared: Declared, inferred: TensorType) -> tuple[bool, bool]:
-    """Whether dimensions and whether the element type contradict each other."""
+    """Whether the dimensions contradict each other, and whether the element types do."""
     known = (None, inferred.element)
     type_differs = inferred.element is not ElementType.DYNAMIC and declared.element not in known
     said, dims = declared.dims, inferred.shape.dims
@@ -112,12 +112,12 @@ def contradictions(declared: Declared, inferred: TensorType) -> tuple[bool, bool
 
 
 def known_element(element: ElementType | None) -> ElementType | None:
-    """The element type, or None for `dynamic` too."""
+    """The element type, or None if it is `dynamic`."""
     return None if element is ElementType.DYNAMIC else element
 
 
 def constant_of(layer: Layer) -> Constant:
-    """A Const layer with its numbers read."""
+    """A Const layer with its numbers parsed."""
     data = layer.data
     return Constant(
         layer,

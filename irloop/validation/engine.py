@@ -1,7 +1,7 @@
-"""Runs the rules over a model: `validate`, and `explain` for what a code means.
+"""Runs the rules over a model (`validate`), and explains codes (`explain`).
 
-Rules are found by their file names (``rules/irl203_unknown_port.py``); adding a file adds
-the rule. They run in the order of their codes, those that a rule depends on before it.
+Rules are found by their file names (``rules/irl203_unknown_port.py``); adding a file adds the rule.
+They run in the order of their codes, except that the rules a rule depends on run before it.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 __all__ = ["explain", "rule_classes", "validate"]
 
-#: From this size on the schema is checked in a thread beside the parser.
+#: For files of at least this size, the schema is checked in a separate thread.
 BESIDE = 1 << 19
 
 
 @cache
 def _modules() -> dict[str, str]:
-    """The module of each rule by its code, in the order of codes."""
+    """The module of each rule, keyed by its code, in the order of codes."""
     found = {}
     for name in sorted(os.listdir(next(iter(rule_package.__path__)))):
         code, _, rest = name.partition("_")
@@ -49,9 +49,9 @@ def _modules() -> dict[str, str]:
 
 @cache
 def rule_classes(group: str = "", without: tuple[str, ...] = ()) -> dict[str, type[Rule]]:
-    """Rules by their code, in the order of codes.
+    """Rules keyed by their code, in the order of codes.
 
-    `group` is how their codes begin; those that begin as one of `without` are left out.
+    `group` is a prefix of the codes; codes that begin with one of `without` are skipped.
     """
     codes = [code for code in _modules() if code.startswith(group) and not code.startswith(without)]
     for code in codes:
@@ -60,7 +60,7 @@ def rule_classes(group: str = "", without: tuple[str, ...] = ()) -> dict[str, ty
 
 
 def _codes(group: str) -> Iterable[str]:
-    """The codes of all rules, or those of the hazards for a group that begins as theirs do."""
+    """The codes of all rules, or of the hazards if `group` begins like theirs."""
     if not group.startswith(("ORT", "OVN")):
         return _modules()
     from irloop.hazards.catalogue import hazards
@@ -71,8 +71,8 @@ def _codes(group: str) -> Iterable[str]:
 def _load(name: str) -> None:
     """Import the module of a rule.
 
-    Its file is known, and to search for a hundred of them takes longer than to load them, which
-    every start of the command would pay for.
+    Its file is known; searching for a hundred modules would take longer than loading them, at every
+    start of the command.
     """
     if name in sys.modules:
         return
@@ -91,10 +91,10 @@ def _load(name: str) -> None:
 
 
 def explain(code: str) -> str:
-    """The page of a rule: what it does, why, a bad and a good example, the fix.
+    """The documentation of a rule: what it does, why, a bad and a good example, the fix.
 
     Raises:
-        UsageError: for a code that does not exist.
+        UsageError: when the code does not exist.
     """
     from inspect import cleandoc
 
@@ -125,8 +125,8 @@ def validate(
         weights: the .bin of the IR; by default the file of the same name beside it.
         select: codes or groups ("IRL203", "IRL2") to report; empty means all.
         ignore: codes or groups not to report.
-        engines: also warn of patterns that these engines get wrong, as "onnxruntime" or
-            "openvino-2021.4".
+        engines: also warn about patterns that these engines get wrong, such as "onnxruntime" or
+        "openvino-2021.4".
 
     Raises:
         UsageError: for a code or an engine that does not exist. A file that cannot be read is a
@@ -156,7 +156,7 @@ def validate(
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """No garbage collection meanwhile: a large file makes many objects and drops none."""
+    """Turn off garbage collection meanwhile: a large file creates many objects and drops none."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -167,10 +167,10 @@ def _no_collection() -> Iterator[None]:
 
 
 class _Selection:
-    """Which codes the caller wants to see."""
+    """The codes that the caller wants to see."""
 
     def __init__(self, select: Iterable[str], ignore: Iterable[str]) -> None:
-        #: What the model itself says; known when it has been read.
+        #: The suppressions in the model itself; known after it was read.
         self.suppressed: Suppressed | None = None
         #: The codes of the rules that found something.
         self.reported: set[str] = set()
@@ -190,14 +190,14 @@ class _Selection:
         return checked
 
     def wants(self, code: str) -> bool:
-        """True when findings of this code are to be reported."""
+        """True if findings with this code should be reported."""
         if any(code.startswith(group) for group in self.ignore):
             return False
         return not self.select or any(code.startswith(group) for group in self.select)
 
 
 def _is_onnx(file: str) -> bool:
-    """The suffix decides; without a known one, the first byte of every ONNX model."""
+    """Decide by the suffix; without a known one, by the first byte, which all ONNX models share."""
     suffix = os.path.splitext(file)[1].lower()
     if suffix in (".onnx", ".xml"):
         return suffix == ".onnx"
@@ -259,8 +259,10 @@ def _ir_findings(
 
 
 def _envelope(file: str) -> Callable[[], bool]:
-    """Begin to hold a large file against the schema in another thread; the result says true
-    when that was done and nothing was found."""
+    """Start checking a large file against the schema in another thread.
+
+    The returned function waits, and returns true if the check was done and found nothing.
+    """
     try:
         if os.path.getsize(file) < BESIDE:
             return lambda: False
@@ -282,12 +284,12 @@ def _envelope(file: str) -> Callable[[], bool]:
 
 
 def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> Iterator[Diagnostic]:
-    """Run the rules in order; drop findings that depend on an error found before."""
+    """Run the rules in order; drop findings that depend on an error found earlier."""
     without = _pointless(context) if group == "IRL" else ()
     errors = Errors()
     context.errors = errors
     wanted = tuple(code for code in rule_classes(group, without) if selection.wants(code))
-    subject: Any = context  # the rules of a group all take its kind of context
+    subject: Any = context  # each group of rules takes its own kind of context
     for rule in _in_order(wanted, group, without):
         for finding in rule().check(subject):
             if errors.silence(rule, finding.location):
@@ -299,7 +301,7 @@ def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> I
 
 
 def _pointless(context: Any) -> tuple[str, ...]:
-    """Groups of rules about operations that the model does not have: not even imported."""
+    """Groups of rules about operations that the model lacks; they are not even imported."""
     types = {name for index in context.nets for name in index.by_type}
     return tuple(group for group, needed in _ABOUT.items() if needed.isdisjoint(types))
 
@@ -317,7 +319,7 @@ _ABOUT = {
 
 @cache
 def _in_order(wanted: tuple[str, ...], group: str, without: tuple[str, ...]) -> list[type[Rule]]:
-    """The wanted rules and all they depend on, what is depended on first."""
+    """The wanted rules and all their dependencies, dependencies first."""
     classes = rule_classes(group, without)
     ordered: dict[str, type[Rule]] = {}
     open_codes: set[str] = set()

@@ -1,4 +1,4 @@
-"""Where errors were found, and how far each reaches."""
+"""Where errors were found, and which findings they silence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Errors"]
 
 
 class Errors:
-    """The codes of errors by the element path of the layer, the net and the file they are in."""
+    """The codes of errors, keyed by the element path of their layer, net and file."""
 
     def __init__(self) -> None:
         self._codes: dict[str, set[str]] = {}
@@ -21,16 +21,16 @@ class Errors:
         return bool(self._codes)
 
     def add(self, code: str, place: Location) -> None:
-        """Remember an error."""
+        """Record an error."""
         for key in ("", _net_key(place), _layer_key(place)):
             self._codes.setdefault(key, set()).add(code)
 
     def at(self, element: str) -> set[str]:
-        """The codes of the errors in a layer, by its element path."""
+        """The codes of the errors in a layer, given by its element path."""
         return self._codes.get(element, set())
 
     def silence(self, rule: type[Rule], place: Location) -> bool:
-        """True when an error that `rule` requires the absence of reaches `place`."""
+        """True if an error that `rule` must not depend on was found within reach of `place`."""
         if not self._codes or not rule.requires:
             return False
         codes = self._codes.get(_KEYS[rule.scope](place), ())
@@ -38,12 +38,12 @@ class Errors:
 
 
 def _owner_key(place: Location) -> str:
-    """The element path of the layer that owns the body of the innermost layer."""
+    """The element path of the layer that owns the body containing the innermost layer."""
     return _net_key(place).rpartition("/")[0]
 
 
 def _layer_key(place: Location) -> str:
-    """The element path up to the innermost layer; an edge belongs to none."""
+    """The element path up to the innermost layer; empty for an edge."""
     element = place.element
     steps = list(re.finditer(r"layer\[@id=[^\]]*\]", element))
     if not steps or "/edges/" in element[steps[-1].end() :]:
@@ -52,7 +52,7 @@ def _layer_key(place: Location) -> str:
 
 
 def _net_key(place: Location) -> str:
-    """The element path of the net that the innermost layer, or the edge, belongs to."""
+    """The element path of the net that contains the innermost layer or the edge."""
     element = place.element
     cut = max(element.rfind("/layers/"), element.rfind("/edges/"))
     return f"{element if cut < 0 else element[:cut]} net"

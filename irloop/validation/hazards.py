@@ -24,9 +24,10 @@ __all__ = ["hazard_findings", "hazard_findings_of_ir"]
 def hazard_findings(
     graph: Graph, engines: Iterable[str], reported: Collection[str]
 ) -> Iterator[Diagnostic]:
-    """A warning for each place in a graph that has the pattern of a hazard of these engines.
+    """A warning for each place in a graph with the pattern of a hazard of these engines.
 
-    `reported` are the codes of the rules that found something: their hazards are left out.
+    `reported` are the codes of the rules that found something; hazards with these rules are
+    skipped.
 
     Raises:
         UsageError: when no hazard was measured in such an engine.
@@ -45,7 +46,7 @@ def hazard_findings(
 def hazard_findings_of_ir(
     document: Document, weights: str, engines: Iterable[str], reported: Collection[str]
 ) -> Iterator[Diagnostic]:
-    """The warnings for an IR, errors or not; a note where its errors make it no graph."""
+    """The warnings for an IR even if it has errors; a note if these prevent building a graph."""
     try:
         graph = read_document(document, weights).graph
     except ReadError as error:

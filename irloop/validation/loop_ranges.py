@@ -1,7 +1,7 @@
-"""How often a TensorIterator runs, as OpenVINO counts it in two different ways.
+"""The trip count of a TensorIterator, which OpenVINO computes in two different ways.
 
-The shape inference and the CPU plugin do not use the same formula. `executed` is what runs
-and what the data means; `inferred_*` is what the declared shapes follow.
+Shape inference and the CPU plugin use different formulas. `executed` is the number of iterations
+that really run; the declared shapes follow `inferred_*`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = [
 
 
 def is_sound(entry: Entry) -> bool:
-    """True when axis, stride and part size are such that a range makes sense at all."""
+    """True if the axis, stride and part size of a range are valid."""
     return entry.axis is not None and entry.stride != 0 and entry.part_size > 0
 
 
 def axis_size(context: Context, wiring: Wiring, entry: Entry) -> int | None:
-    """The size of the sliced axis of an outer input, or None when it is not known."""
+    """The size of the sliced axis of an outer input, or None if it is unknown."""
     dims = context.external(wiring, entry.position).dims
     if dims is None or entry.axis is None or not -len(dims) <= entry.axis < len(dims):
         return None
@@ -37,14 +37,14 @@ def axis_size(context: Context, wiring: Wiring, entry: Entry) -> int | None:
 
 
 def bounds(entry: Entry, size: int) -> tuple[int, int]:
-    """The half-open range [low, high) of an entry; -1 means `size`, past the end."""
+    """The half-open range [low, high) of an entry; -1 means `size`, the end of the axis."""
     start = entry.start if entry.start >= 0 else size + 1 + entry.start
     end = entry.end if entry.end >= 0 else size + 1 + entry.end
     return (end, start) if entry.reverse else (start, end)
 
 
 def executed(entry: Entry, size: int) -> int | None:
-    """How many iterations the entry asks for; None when the range is invalid."""
+    """The trip count that the entry demands; None if the range is invalid."""
     low, high = bounds(entry, size)
     step = abs(entry.stride)
     if not 0 <= low < high <= size or (high - low) % step:
@@ -53,7 +53,7 @@ def executed(entry: Entry, size: int) -> int | None:
 
 
 def inferred_output(entry: Entry) -> int:
-    """Iterations that the shape inference takes from an output when no input is sliced."""
+    """The trip count that shape inference takes from an output if no input is sliced."""
     return abs(entry.end - entry.start) // entry.part_size
 
 
@@ -63,7 +63,7 @@ def has_wrong_direction(entry: Entry) -> bool:
 
 
 def has_agreeing_form(entry: Entry) -> bool:
-    """True when both formulas give the same number, whatever the size is."""
+    """True if both formulas give the same number for every size."""
     if entry.reverse:
         return entry.start < 0 <= entry.end
     return entry.end < 0 <= entry.start
@@ -77,7 +77,7 @@ def is_full(entry: Entry, size: int | None) -> bool:
 
 
 def output_size(context: Context, wiring: Wiring, entry: Entry) -> int | None:
-    """The size of the concatenated axis, as the number of iterations makes it."""
+    """The size of the concatenated axis that results from the trip count."""
     sliced = [item for item in wiring.sliced if is_sound(item)]
     if not wiring.sliced:
         return inferred_output(entry) * entry.part_size
@@ -90,7 +90,7 @@ def output_size(context: Context, wiring: Wiring, entry: Entry) -> int | None:
 
 
 def iterations(context: Context, wiring: Wiring) -> list[tuple[Entry, int]]:
-    """The number of iterations each entry of a TensorIterator asks for, where it is known."""
+    """The trip count that each entry of a TensorIterator demands, where it is known."""
     found = []
     for entry in wiring.sliced:
         size = axis_size(context, wiring, entry) if is_sound(entry) else None

@@ -1,4 +1,4 @@
-"""Bodies as the file declares them, beside what their nodes give them and what they compute."""
+"""Bodies of ONNX nodes: their declared types, the types they receive and those they compute."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from irloop.validation.analysis import LightInference, Numbers
 
 __all__ = ["InferredBody", "inferred_bodies", "kind_of"]
 
-#: The label of a body in memory by the name of its attribute in the file.
+#: The label of a body in memory, keyed by the name of its attribute in the file.
 _LABELS = {"then_branch": "then", "else_branch": "else"}
 
 
 def kind_of(type: ValueType) -> str:
-    """The type without shapes, as "f32" or "sequence of f32"; empty where it is not known.
+    """The type without shapes, as "f32" or "sequence of f32"; empty if it is unknown.
 
-    Engines take a value where an optional one is declared, so optionals count as not known.
+    Engines accept a plain value where an optional is declared, so optionals count as unknown.
     """
     if isinstance(type, OptionalType):
         return ""
@@ -47,8 +47,8 @@ def kind_of(type: ValueType) -> str:
 class InferredBody:
     """One body of a Loop, Scan or If.
 
-    `given` are the types that the node gives to the body's own inputs in the first iteration,
-    `computed` those of its outputs; unknown types where nothing is known.
+    `given` holds the types that the node passes to the body's own inputs in the first iteration,
+    `computed` the types of its outputs; unknown types where inference fails.
     """
 
     node: OutlineNode
@@ -60,9 +60,9 @@ class InferredBody:
     _inference: Inference
 
     def differing_inputs(self) -> list[int]:
-        """The inputs that are declared with another shape than they are given.
+        """The inputs whose declared shape differs from the one they receive.
 
-        The condition of a Loop may be of another size, but of no other rank.
+        The condition of a Loop may differ in size, but not in rank.
         """
         found = []
         for index, types in enumerate(zip(self.body.input_types, self.given, strict=False)):
@@ -77,7 +77,7 @@ class InferredBody:
         return found
 
     def contradicts_declared(self, *inputs: int) -> bool:
-        """True when operations of the body, or Scans in it, object to what these inputs declare."""
+        """True if operations of the body contradict the declared types of these inputs."""
         if not inputs:
             return False
         types = _parameter_types(self._owner, self._inner, self._inference)
@@ -115,7 +115,7 @@ class InferredBody:
 def inferred_bodies(
     outline: OutlineGraph, graph: Graph, inference: Inference
 ) -> Iterator[InferredBody]:
-    """The bodies of a graph that has been inferred, those in them included, outermost first."""
+    """The bodies of an inferred graph, nested ones included, outermost first."""
     makers = {
         name: value.producer
         for node in graph.nodes
@@ -134,7 +134,7 @@ def inferred_bodies(
                 continue
             given: list[ValueType] = []
             if outer.type != "If":
-                # What a body has more of is captured by name.
+                # Additional parameters of the body are values captured by name.
                 own = len(found.graph.parameters) - _n_captured(found)
                 given = _parameter_types(owner, found, inference)[:own]
             computed = [value.type for value in found.graph.outputs]
@@ -156,7 +156,7 @@ def _parameter_types(owner: Node, body: Body, inference: Inference) -> list[Valu
         if body.ports.iteration is not None:
             types[body.ports.iteration] = TensorType(ElementType.I64, UNKNOWN_SHAPE)
         for port in body.ports.carried:
-            # ONNX Runtime holds the condition against its declaration only where it is given.
+            # ONNX Runtime compares the condition with its declaration only if it is passed.
             if port.external == 1:
                 types[port.parameter] = args.type(1)
     return types

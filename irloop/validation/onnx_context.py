@@ -1,4 +1,4 @@
-"""Everything rules may ask about one ONNX model, computed once and only when asked for."""
+"""Everything rules may ask about one ONNX model, computed at the first request only."""
 
 from __future__ import annotations
 
@@ -22,56 +22,56 @@ __all__ = ["OnnxContext", "at_graph", "at_node", "at_path", "element_of", "shape
 
 
 def at_node(node: OutlineNode) -> Location:
-    """A node, by its way through bodies."""
+    """The location of a node, given as the path through bodies."""
     return at_path(node.path)
 
 
 def at_graph(graph: OutlineGraph) -> Location:
-    """A body, or the main graph."""
+    """The location of a body or the main graph."""
     return at_path(graph.path)
 
 
 def at_path(path: str) -> Location:
-    """A node, by its way through bodies as text."""
+    """A location from the text of a path through bodies."""
     return Location(path=path, element=path)
 
 
 def element_of(type: ValueType) -> ElementType | None:
-    """The element type of a tensor, or None when it is not known."""
+    """The element type of a tensor, or None if it is unknown."""
     if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
         return None
     return type.element
 
 
 def shape_of(type: ValueType) -> Shape | None:
-    """The shape of a tensor, or None when not even the rank is known."""
+    """The shape of a tensor, or None if even the rank is unknown."""
     if not isinstance(type, TensorType) or type.shape.dims is None:
         return None
     return type.shape
 
 
 def slice_shape(type: ValueType) -> Shape | None:
-    """The shape of what is scanned, or None; a scalar counts as not known.
+    """The shape of a scanned value, or None; a scalar counts as unknown.
 
-    Files of many hands declare "no dimensions" where they mean "no idea".
+    Many files declare "no dimensions" where they mean an unknown shape.
     """
     found = shape_of(type)
     return found if found is not None and found.rank else None
 
 
 class OnnxContext:
-    """One ONNX model and what was found out about it.
+    """One ONNX model and everything derived from it.
 
     Raises:
-        ReadError: when the file holds no ONNX model at all.
+        ReadError: when the file does not contain an ONNX model at all.
     """
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
         self.outline: Outline = outline_of(path)
-        #: Where errors were found so far; the engine fills it while rules run.
+        #: Where errors were found so far; the engine fills it while the rules run.
         self.errors = Errors()
-        #: Why the model cannot be read, None when it can.
+        #: Why the model cannot be read; None if it can.
         self.read_error: IrloopError | None = None
         self._graph: Graph | None = None
 
@@ -81,27 +81,27 @@ class OnnxContext:
         return list(self.outline.graph.walk())
 
     def nodes(self, *types: str) -> Iterator[OutlineNode]:
-        """Nodes of these types of the standard domain, bodies included."""
+        """Yield nodes of these types in the standard domain, bodies included."""
         for graph in self.graphs:
             for node in graph.nodes:
                 if node.type in types and not node.domain:
                     yield node
 
     def loops(self) -> Iterator[tuple[OutlineNode, OutlineGraph]]:
-        """Every Loop that has a body of at least two inputs and one output."""
+        """Yield every Loop whose body has at least two inputs and one output."""
         for node in self.nodes("Loop"):
             body = node.bodies.get("body")
             if body is not None and len(body.inputs) >= 2 and body.outputs:
                 yield node, body
 
     def trip_count(self, node: OutlineNode) -> int | None:
-        """The constant trip count of a Loop; None when there is none or it is computed."""
+        """The constant trip count of a Loop; None if it is missing or computed."""
         name = node.inputs[0] if node.inputs else ""
         found = node.graph.constant_of(name) if name else None
         return int(found[0]) if found is not None and len(found) == 1 else None
 
     def first_condition(self, node: OutlineNode) -> bool | None:
-        """The initial condition of a Loop when it is constant; True when it is left out."""
+        """The initial condition of a Loop if it is constant; True if it is omitted."""
         name = node.inputs[1] if len(node.inputs) > 1 else ""
         if not name:
             return True
@@ -109,11 +109,11 @@ class OnnxContext:
         return bool(found[0]) if found is not None and len(found) == 1 else None
 
     def states(self, node: OutlineNode, body: OutlineGraph) -> list[tuple[str, str, str]]:
-        """The states of a Loop or Scan: outer name ("" if left out), body input, body output."""
+        """The states of a Loop or Scan: outer name ("" if omitted), body input, body output."""
         if node.type == "Loop":
             outer, before, after = node.inputs[2:], body.inputs[2:], body.outputs[1:]
         else:
-            # Scan-8 has the lengths of its batch items in front.
+            # The first input of Scan-8 holds the lengths of its batch items.
             first = 1 if self.outline.opsets.get("", 0) == 8 else 0
             count = len(body.inputs) - node.numbers.get("num_scan_inputs", (0,))[0]
             outer, before = node.inputs[first : first + count], body.inputs[:count]
@@ -121,7 +121,7 @@ class OnnxContext:
         return list(zip(outer, before, after, strict=False))
 
     def source(self, graph: OutlineGraph, name: str) -> str:
-        """The name a value has before it went through Identity nodes of its graph."""
+        """The name of a value before it passed through Identity nodes of its graph."""
         makers = self._makers(graph)
         for _ in graph.nodes:
             node = makers.get(name)
@@ -135,7 +135,7 @@ class OnnxContext:
         return {name: node for node in graph.nodes for name in node.outputs if name}
 
     def stays_true(self, body: OutlineGraph) -> bool:
-        """True when the body of a Loop never ends it: a constant, or its own condition."""
+        """True if the body never ends the Loop: it returns constant true or its own condition."""
         name = self.source(body, body.outputs[0])
         if name == body.inputs[1]:
             return True
@@ -143,15 +143,15 @@ class OnnxContext:
         return found is not None and bool(found[0])
 
     def signature(self, node: OutlineNode) -> Signature | None:
-        """What the standard says of a node's operation; None for one that it does not have."""
+        """The standard's signature of a node's operation; None if the standard lacks it."""
         opset = self.outline.opsets.get(node.domain)
         return None if opset is None else signature_of(node.type, opset, node.domain)
 
     @cached_property
     def standard_nodes(self) -> list[tuple[OutlineNode, Signature | None]]:
-        """Every node of a domain that ONNX defines and the model imports, bodies included."""
+        """Yield every node of an imported domain that ONNX defines, bodies included."""
         outline = self.outline
-        # An opset that does not exist is one finding, not one for each node.
+        # An unknown opset is one finding, not one per node.
         domains = {
             domain
             for domain, opset in outline.opsets.items()
@@ -166,25 +166,25 @@ class OnnxContext:
 
     @cached_property
     def inference_errors(self) -> list[InferenceError]:
-        """What operations object to; empty when the model cannot be read."""
+        """The errors of inference; empty if the model cannot be read."""
         return self._inference.errors
 
     @cached_property
     def inferred_graphs(self) -> list[Graph]:
-        """The main graph and every body with inferred types; empty when it cannot be read."""
+        """The main graph and every body with inferred types; empty if the model cannot be read."""
         _ = self._inference
         return [] if self._graph is None else list(all_graphs(self._graph))
 
     @cached_property
     def bodies(self) -> list[InferredBody]:
-        """Every body with the types it is given and computes; empty when it cannot be read."""
+        """Every body with its received and computed types; empty if the model cannot be read."""
         inference = self._inference
         if self._graph is None:
             return []
         return list(inferred_bodies(self.outline.graph, self._graph, inference))
 
     def result_types(self, body: OutlineGraph) -> tuple[ValueType, ...]:
-        """The types of a body's outputs: as computed, and where that is not known as declared."""
+        """The types of a body's outputs: the computed ones, or the declared ones where unknown."""
         computed = self._computed.get(id(body), ())
         declared = body.output_types
         if len(computed) != len(declared):
@@ -197,7 +197,7 @@ class OnnxContext:
         return {id(item.body): item.computed for item in self.bodies}
 
     def declared_type(self, value: Value) -> ValueType:
-        """The type that the file gave a value before it was inferred."""
+        """The type that the file declared for a value, before inference."""
         return self._inference.declared(value)
 
     @cached_property

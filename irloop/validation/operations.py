@@ -21,7 +21,7 @@ __all__ = ["Operation", "attribute_problems", "operation_of"]
 
 
 class Operation(NamedTuple):
-    """An operation as rules see it: its inputs (fewest, most) and attributes by name."""
+    """An operation as rules see it: its number of inputs (min, max) and attributes by name."""
 
     label: str
     type: str
@@ -29,7 +29,7 @@ class Operation(NamedTuple):
     attributes: dict[str, Attribute]
 
 
-#: Types that rules of their own look at; no class describes their attributes.
+#: Types that have their own rules; no class describes their attributes.
 _PLAIN = frozenset({"Const", "Parameter", "Result"})
 _INTEGERS = frozenset({"int", "ints"})
 _NUMBERS = frozenset({"int", "float", "ints", "floats"})
@@ -37,7 +37,7 @@ _NUMBERS = frozenset({"int", "float", "ints", "floats"})
 
 @cache
 def operation_of(type_name: str, version: str) -> Operation | None:
-    """What an operation's class tells of it in an opset; None when no class describes it."""
+    """The description of an operation in an opset, from its class; None without a class."""
     from irloop.dialects.openvino import OPENVINO
 
     opset = opset_of(version, type_name)
@@ -49,7 +49,7 @@ def operation_of(type_name: str, version: str) -> Operation | None:
 
 def attribute_problems(nets: Iterable[NetIndex]) -> Iterator[Problem]:
     """Everything wrong with the attributes in `data` of all layers."""
-    # Layers repeat: equal type, version and attributes need one check only.
+    # Many layers are equal, so equal type, version and attributes are checked only once.
     sound: set[tuple[object, ...]] = set()
     for index in nets:
         for layer in index.net.layers:
@@ -66,7 +66,7 @@ def attribute_problems(nets: Iterable[NetIndex]) -> Iterator[Problem]:
 
 
 def _lost_variables(layers: list[Layer]) -> Iterator[Problem]:
-    """Assigns of variables that no ReadValue reads."""
+    """Assigns to variables that no ReadValue reads."""
     assigns = [layer for layer in layers if layer.type == "Assign"]
     read = {layer.data.get("variable_id") for layer in layers if layer.type == "ReadValue"}
     for layer in assigns:
@@ -136,7 +136,7 @@ def _value(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator
                 fix="write true or false",
             )
     elif attribute.words:
-        # A name of no element type at all is for IRL111 to report.
+        # IRL111 reports names that are no element types at all.
         known = attribute.kind == "word" or text.lower() in ELEMENT_NAMES
         if known and text.strip().lower() not in {word.lower() for word in attribute.words}:
             words = ", ".join(attribute.words)

@@ -1,4 +1,4 @@
-"""What the inputs of a recurrent operation are, by its type."""
+"""The roles of the inputs of a recurrent operation, by its type."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irloop.validation.context import Context
 
 __all__ = ["ACTIVATIONS", "Recurrent", "activations", "has_joined_weights", "recurrent_layers"]
 
-#: What OpenVINO's recurrent operations can be given.
+#: The activations that OpenVINO's recurrent operations support.
 ACTIVATIONS = ("sigmoid", "tanh", "relu", "hardsigmoid")
 _TYPES = {
     "lstmcell": (4, 2),
@@ -25,7 +25,7 @@ _TYPES = {
 
 
 class Recurrent(NamedTuple):
-    """A recurrent layer: `gates` row blocks of the weights, `states` it carries."""
+    """A recurrent layer; `gates` counts the row blocks in the weights, `states` the states."""
 
     net: NetIndex
     layer: Layer
@@ -35,7 +35,7 @@ class Recurrent(NamedTuple):
 
     @property
     def hidden_size(self) -> int | None:
-        """The attribute, or None when it is absent or no number."""
+        """The attribute, or None if it is absent or malformed."""
         return attribute_integer(self.layer.data.get("hidden_size", ""))
 
     @property
@@ -45,19 +45,19 @@ class Recurrent(NamedTuple):
 
     @property
     def bias_gates(self) -> int:
-        """How many state sizes the bias has."""
+        """The length of the bias, in units of the state size."""
         text = self.layer.data.get("linear_before_reset", "").lower()
         return 4 if self.gates == 3 and text in ("true", "1") else self.gates
 
     @property
     def directions(self) -> int | None:
-        """The number of directions of a sequence; None when the attribute is unknown."""
+        """The number of directions of a sequence; None if the attribute is invalid."""
         text = self.layer.data.get("direction", "forward").lower()
         return {"forward": 1, "reverse": 1, "bidirectional": 2}.get(text)
 
 
 def has_joined_weights(context: Context, net: NetIndex, layer: Layer) -> bool:
-    """True for an LSTMCell with W and R side by side in input 3, and the bias after it."""
+    """True for an LSTMCell with W and R side by side in input 3, followed by the bias."""
     if (layer.type or "").lower() != "lstmcell" or len(net.edges_into(layer)) != 5:
         return False
     return context.operand(net, layer, 4).rank == 1

@@ -1,7 +1,7 @@
-"""A copy of a document in which nothing is broken that the reader would stop at.
+"""A copy of a document without the errors at which the reader would stop.
 
-A layer with an error becomes an operation nobody knows, with the outputs it declares; edges
-that lead nowhere are left out.
+A layer with an error becomes an unknown operation with its declared outputs; edges that lead
+nowhere are dropped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from irloop.validation.errors import Errors
 
 __all__ = ["repaired"]
 
-#: No opset has it, so the reader makes an unknown operation of it.
+#: A type in no opset, so the reader creates an unknown operation.
 _UNKNOWN = "irloop.unknown"
 
 
@@ -25,7 +25,7 @@ def repaired(
 ) -> Document:
     """The document without its broken parts; the original is not changed.
 
-    `by_net` are the indexes of all nets by the identity of the net.
+    `by_net` holds the indexes of all nets, keyed by the identity of the net.
     """
     return replace(document, net=_net(root, by_net, errors))
 
@@ -50,7 +50,7 @@ def _net(index: NetIndex, by_net: Mapping[int, NetIndex], errors: Errors) -> Net
         if id(layer) not in broken:
             kept.append(_with_bodies(layer, by_net, errors))
             continue
-        # A gap among the inputs is one of the errors: the connected ones move together.
+        # A gap among the inputs is an error; here the connected inputs close the gap.
         inputs = [port for port in layer.inputs if (layer.id or "", port.id) in edges]
         if layer.type != "Result":
             kept.append(_unknown(layer, inputs))
@@ -65,7 +65,7 @@ def _is_broken(errors: Errors, layer: Layer) -> bool:
         return True
     if errors.at(layer.element_path):
         return True
-    # Wires count by position: a body that lost a Parameter or a Result breaks its owner.
+    # Port maps refer to positions, so a body that lost a Parameter or a Result breaks its owner.
     for net in layer.bodies.values():
         for inner in net.layers:
             if inner.type in ("Parameter", "Result") and errors.at(inner.element_path):

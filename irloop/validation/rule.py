@@ -1,4 +1,7 @@
-"""What a rule is. One file a rule; the file name is the code: ``rules/irl203_unknown_port.py``."""
+"""The base classes of rules.
+
+There is one file per rule, named by its code: ``rules/irl203_unknown_port.py``.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +19,23 @@ if TYPE_CHECKING:
 
 __all__ = ["FILE", "LAYER", "NET", "OWNER", "RULES", "SECTIONS", "OnnxRule", "Rule"]
 
-#: Where an error that a rule depends on has to be to matter: in the same layer, in the layer
+#: How near an error must be to silence a rule that depends on it: in the same layer, in the layer
 #: that owns the body of the finding, in the same net, or anywhere in the file.
 LAYER, OWNER, NET, FILE = "layer", "owner", "net", "file"
 
-#: The sections every rule's docstring has, in this order.
+#: The sections of every rule's docstring, in this order.
 SECTIONS = ("What it does", "Why is this bad", "Bad example", "Good example", "Fix")
 
-#: Every rule class by its code; filled as rule modules are imported.
+#: Every rule class, keyed by its code; filled as rule modules are imported.
 RULES: dict[str, type[Rule]] = {}
 
 
 class Rule:
     """The base of every rule; subclasses register themselves.
 
-    `requires` names codes (or groups, as "IRL1") whose errors make this rule's findings
-    meaningless; `scope` says where (`LAYER`, `OWNER`, `NET`, `FILE`).
-    A finding is dropped when such an error was found there, and only then.
+    `requires` lists codes (or groups, such as "IRL1") whose errors make this rule's findings
+    meaningless. A finding is dropped if such an error was found within the `scope` (`LAYER`,
+    `OWNER`, `NET`, `FILE`).
     """
 
     code: ClassVar[str]
@@ -40,7 +43,7 @@ class Rule:
     title: ClassVar[str]
     requires: ClassVar[tuple[str, ...]]
     scope: ClassVar[str]
-    #: The rule asks the context for the inferred graph, which is the dear part of validation.
+    #: True if the rule needs the inferred graph, the expensive part of validation.
     needs_graph: ClassVar[bool]
 
     def __init_subclass__(
@@ -69,7 +72,7 @@ class Rule:
     def check(self, context: Any) -> Iterator[Diagnostic]:
         """Every finding of this rule in one model.
 
-        Rules on IR take a `Context`, rules on ONNX an `OnnxContext`.
+        Rules for IR take a `Context`, rules for ONNX an `OnnxContext`.
         """
         raise NotImplementedError
 
@@ -87,7 +90,7 @@ class Rule:
         return Diagnostic(self.code, self.severity, message, place, expected, found, cause, fix)
 
     def from_problem(self, problem: Problem) -> Diagnostic:
-        """A problem of this code as a finding."""
+        """Turn a problem with this code into a finding."""
         finding = self.found(
             problem.place,
             problem.message,
@@ -101,7 +104,7 @@ class Rule:
     def from_inference(
         self, errors: Iterable[tuple[Layer, str, InferenceError]]
     ) -> Iterator[Diagnostic]:
-        """The errors of inference that have this code, among those of `Context`."""
+        """Turn the inference errors with this code (see `Context`) into findings."""
         for layer, code, error in errors:
             if code != self.code:
                 continue
@@ -117,4 +120,4 @@ class Rule:
 
 
 class OnnxRule(Rule):
-    """The base of rules on ONNX models, which look at an `OnnxContext`."""
+    """The base of rules for ONNX models, which take an `OnnxContext`."""

@@ -1,8 +1,8 @@
-"""The envelope of an IR against its XSD, libxml2's findings turned into stable codes.
+"""Checks the structure of an IR against its XSD, and maps libxml2's errors to stable codes.
 
-The only module of validation that imports lxml. libxml2 stops looking at the children of an
-element at the first one it does not expect; `check` therefore removes what it has reported
-from a copy and looks again, so that one unknown element hides nothing.
+This is the only module of validation that imports lxml. libxml2 stops checking the children of an
+element at the first unexpected one. Therefore `check` removes what it has reported from a copy and
+checks again, so that an unknown element hides nothing.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from lxml import etree
 
 __all__ = ["SchemaFinding", "check", "is_valid", "schema_file"]
 
-#: libxml2's name of an error -> our code. Everything else it can say is unknown content too.
+#: libxml2's error names and our codes; every other error is unknown content.
 CODES = {
     "SCHEMAV_CVC_COMPLEX_TYPE_4": "IRL103",
     "SCHEMAV_CVC_COMPLEX_TYPE_3_2_1": "IRL107",
     "SCHEMAV_CVC_COMPLEX_TYPE_3_2_2": "IRL107",
     "SCHEMAV_ELEMENT_CONTENT": "IRL107",
 }
-#: One unknown element is found a round and parent; more than this is not an IR at all.
+#: Each round finds one unknown element per parent; a file that needs more rounds is no IR.
 ROUNDS = 16
-#: Layers or edges that are looked at together.
+#: The number of layers or edges that are checked together.
 PIECE = 500
 
 
 class SchemaFinding(NamedTuple):
-    """One thing the schema objects to; `attribute` is empty when it is the element itself."""
+    """One violation of the schema; `attribute` is empty if the element itself is wrong."""
 
     code: str
     element: etree._Element
@@ -41,7 +41,7 @@ class SchemaFinding(NamedTuple):
 
 
 def schema_file(name: str = "ir-v10.xsd") -> str:
-    """Where a schema is: ``schemas`` inside the package, in a checkout beside it."""
+    """The path of a schema: in ``schemas`` inside the package, or next to it in a checkout."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     installed = os.path.join(package, "schemas", name)
     if os.path.isfile(installed):
@@ -55,12 +55,13 @@ def _schema() -> etree.XMLSchema:
 
 
 def is_valid(path: str) -> bool:
-    """True when the schema has no objection to a file; false also when it cannot be read.
+    """True if a file conforms to the schema; false also if it cannot be read.
 
-    libxml2 parses and validates without holding Python's lock, so that a large file can be
-    looked at here while another thread reads it for the rules.
+    libxml2 parses and validates without holding Python's lock, so this check of a large file can
+    run while another thread reads the file for the rules.
     """
-    # Validating while parsing takes linear time in a broken file too: no place is worked out.
+    # Validating while parsing takes linear time even in a broken file, because no locations are
+    # computed.
     parser = etree.XMLParser(
         schema=_schema(),
         resolve_entities=False,
@@ -76,13 +77,13 @@ def is_valid(path: str) -> bool:
 
 
 def check(root: etree._Element) -> list[SchemaFinding]:
-    """Everything about `root` that the schema does not allow, in document order."""
+    """Every violation of the schema in `root`, in document order."""
     if sum(map(len, root)) <= PIECE and _schema().validate(root):
         return []
     work = copy.deepcopy(root)
     originals = dict(zip(work.iter(), root.iter(), strict=True))
     for element in work.iter("{*}*"):
-        # Readers know no namespaces: <net xmlns="..."> is a net to them.
+        # Readers ignore namespaces: for them <net xmlns="..."> is a net.
         if not element.prefix:
             element.tag = etree.QName(element).localname
     found: dict[tuple[etree._Element, str], SchemaFinding] = {}
@@ -93,10 +94,10 @@ def check(root: etree._Element) -> list[SchemaFinding]:
 
 
 def _pieces(work: etree._Element) -> Iterator[etree._Element]:
-    """The net cut into nets of a few hundred layers or edges.
+    """Split the net into nets with a few hundred layers or edges each.
 
-    libxml2 counts siblings to say where each error is, which takes quadratic time in a long
-    list of them.
+    libxml2 counts siblings to report where an error is, which takes quadratic time in a long list
+    of them.
     """
     for section in list(work.iterchildren("layers", "edges")):
         children = list(section)
@@ -135,7 +136,7 @@ def _collect(
     originals: dict[etree._Element, etree._Element],
     found: dict[tuple[etree._Element, str], SchemaFinding],
 ) -> list[etree._Element]:
-    """Add what the last validation of `work` said to `found`; return the unexpected elements."""
+    """Add the errors of the last validation of `work` to `found`; return unexpected elements."""
     tree = work.getroottree()
     unexpected = []
     entries: Iterable[etree._LogEntry] = schema.error_log  # type: ignore[assignment]
@@ -158,7 +159,7 @@ def _collect(
 
 
 def _by_whole_name(path: str) -> str:
-    """`path` without prefixes to be resolved: what they stand for differs from place to place."""
+    """`path` without prefixes that must be resolved: their meaning differs from place to place."""
     return re.sub(r"(?<=/)([^/\[\]:]+:[^/\[\]:]+)", r"*[name()='\1']", path)
 
 

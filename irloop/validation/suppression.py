@@ -1,10 +1,10 @@
-"""Findings that a model itself says to leave out.
+"""Suppress findings by comments and metadata in the model itself.
 
-In an IR a comment names codes or groups for what begins on its line or the next one, a layer with
-all that is in it: ``<!-- irloop: ignore IRL513 -->``. ``<!-- irloop: ignore-file IRL9 -->`` is for
-the whole file. In an ONNX model the entry ``irloop.ignore`` of `metadata_props`, or
-``irloop: ignore ONX301`` in a `doc_string`, of a node is for the node and its bodies, and of the
-model for all of it.
+In an IR, a comment lists codes or groups to suppress for whatever begins on its line or the next
+one; for a layer, that includes everything in it: ``<!-- irloop: ignore IRL513 -->``. ``<!-- irloop:
+ignore-file IRL9 -->`` applies to the whole file. In an ONNX model, the entry ``irloop.ignore`` of
+`metadata_props`, or ``irloop: ignore ONX301`` in a `doc_string`, applies to the node with its
+bodies, or to the whole model.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Suppressed", "of_document", "of_outline"]
 
-#: Says whether a finding is one to leave out.
+#: True if a finding is suppressed.
 Suppressed = Callable[[Diagnostic], bool]
 
-# Compiled when a file has such a comment, which few have.
+# Compiled only when a file has such a comment, which few have.
 _COMMENT = r"<!--\s*irloop:\s*(ignore|ignore-file)\s+([\w,\s]+?)\s*-->"
 _SPLIT = r"[,\s]+"
 
 
 def of_document(document: Document) -> Suppressed | None:
-    """What the comments of an IR say; None when there are none, as nearly always."""
+    """The suppressions in the comments of an IR; None if there are none, as in most files."""
     data = document.data
     if b"irloop" not in data and b"i\0r\0l\0" not in data:
         return None
@@ -63,7 +63,7 @@ def of_document(document: Document) -> Suppressed | None:
 
 
 def of_outline(outline: Outline) -> Suppressed | None:
-    """What an ONNX model and its nodes say; None when they say nothing, as nearly always."""
+    """The suppressions of an ONNX model and its nodes; None if there are none, as usual."""
     nodes = {
         node.path: node.ignored
         for graph in outline.graph.walk()
@@ -85,12 +85,12 @@ def of_outline(outline: Outline) -> Suppressed | None:
 
 
 def codes_of(text: str) -> tuple[str, ...]:
-    """Codes or groups of a text such as ``IRL513, IRL9``."""
+    """The codes or groups in a text such as ``IRL513, IRL9``."""
     return tuple(code.upper() for code in re.split(_SPLIT, text.strip()) if code)
 
 
 def _next_line(lines: list[str], line: int) -> int:
-    """The number of the first line behind `line` that is not empty."""
+    """The number of the first nonempty line after `line`."""
     following = range(line, len(lines))
     return next((number + 1 for number in following if lines[number].strip()), line)
 

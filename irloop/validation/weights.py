@@ -1,4 +1,4 @@
-"""The .bin as validation sees it: its size, its first bytes, and small or chunked reads."""
+"""The .bin for validation: its size, its first bytes, and small or chunked reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Weights"]
 
 Found = TypeVar("Found")
 
-#: What `Weights.once` found, by file and question.
+#: Results of `Weights.once`, keyed by file and question.
 _KNOWN: dict[tuple[object, ...], Any] = {}
 _MOST = 100_000
 
@@ -29,7 +29,7 @@ class Weights:
 
     @cached_property
     def size(self) -> int | None:
-        """The size in bytes, or None when there is no such file."""
+        """The size in bytes, or None if there is no such file."""
         try:
             return os.stat(self.path).st_size if os.path.isfile(self.path) else None
         except OSError:
@@ -37,7 +37,7 @@ class Weights:
 
     @cached_property
     def instead(self) -> str:
-        """What stands in the place of the file, as in "a folder"; empty when nothing does."""
+        """What exists at the path instead of a file, such as "a folder"; empty if nothing does."""
         try:
             return what_else(self.path)
         except (OSError, ValueError):
@@ -49,9 +49,9 @@ class Weights:
         return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
     def once(self, what: tuple[object, ...], look: Callable[[], Found]) -> Found:
-        """What `look` finds in the file; asked again for the same file and `what`, it is known.
+        """Return the result of `look`, cached for this file and `what`.
 
-        Several models may share their weights, and looking through them takes the longest.
+        Several models may share their weights, and reading them takes the most time.
         """
         key = (self._identity, *what)
         if key not in _KNOWN:
@@ -63,13 +63,13 @@ class Weights:
 
     @cached_property
     def disguise(self) -> str | None:
-        """What the file is instead of weights, judged by its first bytes; None for weights."""
+        """What the file is, if its first bytes show that it is not weights; else None."""
         if not self.size:
             return None
         return disguise_of(self.read(0, 32))
 
     def read(self, offset: int, size: int) -> bytes:
-        """`size` bytes from `offset`; fewer when the file ends before or cannot be read."""
+        """Read `size` bytes from `offset`; fewer if the file ends before that or cannot be read."""
         if self.size is None:
             return b""
         try:
@@ -81,7 +81,7 @@ class Weights:
             return b""
 
     def chunks(self, offset: int, size: int, chunk: int = 1 << 20) -> Iterator[bytes]:
-        """The bytes of a range, a bounded piece at a time."""
+        """Yield the bytes of a range in pieces of bounded size."""
         end = offset + size
         while offset < end:
             data = self.read(offset, min(chunk, end - offset))

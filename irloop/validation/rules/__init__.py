@@ -1,1 +1,1 @@
-"""validation/rules."""
+"""The rules, one module per code."""

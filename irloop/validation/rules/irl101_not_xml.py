@@ -10,11 +10,11 @@ from irloop.validation.rule import Rule
 
 
 class NotXml(Rule, code="IRL101", severity=Severity.ERROR, title="not well-formed XML"):
-    """The file is no well-formed XML document.
+    """The file is not a well-formed XML document.
 
     What it does:
-        Reports the first place where the XML breaks, and what the file probably is when it is
-        no XML at all: a Git LFS pointer, a web page, the .bin, an ONNX model.
+        Reports the first XML error and, if the file is not XML at all, what it probably is: a Git
+        LFS pointer, a web page, the .bin, an ONNX model.
     Why is this bad:
         Nothing can be read. OpenVINO 2026.4 and 2021.4 refuse the file and name a byte offset,
         not a line.
@@ -27,5 +27,5 @@ class NotXml(Rule, code="IRL101", severity=Severity.ERROR, title="not well-forme
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """Nothing: a document exists, so the XML is well-formed; the parser reports the rest."""
+        """Yield nothing: a document exists, so the XML is well-formed."""
         return iter(())

@@ -20,7 +20,7 @@ class RootOrVersion(
     Why is this bad:
         OpenVINO 2026.4 reads versions 10 and 11, OpenVINO 2021.4 only 10. Everything else ends
         in "Unable to read the model" without a reason. Versions below 10 (before 2020) have
-        another structure altogether.
+        an entirely different structure.
     Bad example:
         <net name="m" version="7">
     Good example:
@@ -31,6 +31,6 @@ class RootOrVersion(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """At most one finding, at the root; the parser reports a root that is not net."""
+        """At most one finding, at the root; the parser reports a root other than net."""
         if context.version not in (10, 11):
             yield self.from_problem(problems.bad_version(context.document))

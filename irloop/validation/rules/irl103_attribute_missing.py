@@ -20,23 +20,24 @@ class AttributeMissing(
     What it does:
         Checks `id`, `name`, `type`, `version` of layers, `id` of ports, `precision` of output
         ports, the four ends of edges, both layers of back edges, `external_port_id` and
-        `internal_layer_id` of port map entries, `shape` and `element_type` of Parameters, and what
-        an operation cannot do without in its `data`.
+        `internal_layer_id` of port map entries, `shape` and `element_type` of Parameters, and the
+        required attributes in the `data` of an operation.
     Why is this bad:
-        OpenVINO 2026.4 and 2021.4 refuse the file, mostly without a line. A Parameter without
-        `shape` is accepted and silently becomes a scalar, one without `element_type` gets no
-        type at all. Some attributes of operations OpenVINO fills in (`mode` of DepthToSpace is
-        blocks_first); for those this is a warning, and irloop takes the same value.
+        OpenVINO 2026.4 and 2021.4 refuse the file, usually without naming the line. A Parameter
+        without
+        `shape` is accepted and silently becomes a scalar; one without `element_type` has no type at
+        all. OpenVINO fills in some attributes of operations (`mode` of DepthToSpace is
+        blocks_first); for those this is a warning, and irloop uses the same value.
     Bad example:
         <layer id="3" name="sum" type="Add">
     Good example:
         <layer id="3" name="sum" type="Add" version="opset1">
     Fix:
-        Add the attribute; writers always write it, so a hand edit or a tool removed it.
+        Add the attribute; every writer writes it, so an editor or a tool must have removed it.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an element and attribute."""
+        """One finding per element and attribute."""
         for item in context.schema_findings:
             if item.code != self.code or item.element is context.document.root:
                 continue

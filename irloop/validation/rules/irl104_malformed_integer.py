@@ -21,14 +21,14 @@ from irloop.validation.rule import Rule
 
 
 class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malformed integer"):
-    """An id, an offset, an axis or another integer of the structure is no integer.
+    """An id, an offset, an axis or another integer of the structure is malformed.
 
     What it does:
         Checks ids of layers and ports, ends of edges and back edges, `offset` and `size` of
-        constants and every number of a port map: digits with a sign if need be, nothing after
-        them, no `0x`. Ids, offsets and sizes are not negative.
+        constants and every number of a port map: digits with an optional sign, nothing after them,
+        no `0x`. Ids, offsets and sizes must not be negative.
     Why is this bad:
-        OpenVINO 2026.4 and 2021.4 refuse the file, often with the bare word "stoll".
+        OpenVINO 2026.4 and 2021.4 refuse the file, often with no other message than "stoll".
     Bad example:
         <layer id="-6" name="sum" type="Add" version="opset1">
     Good example:
@@ -38,7 +38,7 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an attribute."""
+        """One finding per attribute."""
         for index in context.nets:
             yield from self._net(index)
         for constant in context.constants:
@@ -50,7 +50,7 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
             yield from self._wiring(wiring)
 
     def _net(self, index: NetIndex) -> Iterator[Diagnostic]:
-        # All texts of a net are looked at as a set first: nearly always there is nothing wrong.
+        # All numbers of a net are checked as a set first, because nearly always nothing is wrong.
         net = index.net
         ids_are_sound = _sound(index.layers.keys() | index.ports.ids)
         if not ids_are_sound:

@@ -16,8 +16,8 @@ class DuplicateLayerId(
     """Two layers of the same net have the same id.
 
     What it does:
-        Compares the ids inside the root and inside each body. Bodies count on their own: an id
-        may appear in the root and in every body.
+        Compares the ids inside the root and inside each body. Each body is checked separately: an
+        id may appear in the root and in every body.
     Why is this bad:
         Edges name layers by id. OpenVINO 2026.4 lets the later layer replace the earlier one and
         then fails with "Cannot create  layer  id:0 from unsupported opset" or similar.
@@ -26,11 +26,11 @@ class DuplicateLayerId(
     Good example:
         <layer id="0" name="a" .../> <layer id="1" name="b" .../>
     Fix:
-        Give one of them a free id and correct the edges that mean it.
+        Give one of them a free id and correct the edges that refer to it.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding for each layer but the first with an id."""
+        """One finding per layer with an id that an earlier layer has."""
         for index in context.nets:
             for layer in index.duplicates:
                 first = index.layers[layer.id or ""]

@@ -24,11 +24,11 @@ class DuplicatePortId(
     Good example:
         <input><port id="0"/><port id="1"/></input>
     Fix:
-        Number the ports: inputs 0, 1, ..., outputs from there on; correct the edges.
+        Number the inputs 0, 1, ..., and continue with the outputs; correct the edges.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding for each port but the first with an id."""
+        """One finding per port with an id that an earlier port has."""
         for index in context.nets:
             for layer in index.ports.repeating:
                 for ports in (layer.inputs, layer.outputs):

@@ -16,8 +16,8 @@ class UnknownContent(
     """An element or attribute that no reader knows.
 
     What it does:
-        Compares the file with the schema of IR 10 and 11, and the attributes in `data` with
-        those that the operation has.
+        Compares the file with the schema of IR 10 and 11, and the attributes in `data` with the
+        attributes of the operation.
     Why is this bad:
         OpenVINO 2026.4 and 2021.4 ignore it without a word. A misspelt attribute therefore keeps
         its default, which changes results.
@@ -26,11 +26,11 @@ class UnknownContent(
     Good example:
         <data axis="1"/>
     Fix:
-        Correct the spelling, or remove what nobody reads.
+        Correct the spelling, or remove the element or attribute.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an element or attribute."""
+        """One finding per element or attribute."""
         for item in context.schema_findings:
             if item.code != self.code:
                 continue

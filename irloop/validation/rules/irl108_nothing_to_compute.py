@@ -16,11 +16,12 @@ class NothingToCompute(
     """The model, or the body of an operation with outputs, has no Result.
 
     What it does:
-        Looks for layers at all and for a Result among them; Assign counts, it is computed too.
+        Checks that there are layers, and a Result among them. An Assign counts, too, since it is
+        computed.
     Why is this bad:
-        OpenVINO starts at the Results and keeps what they need. Without one 2026.4 reads the file
-        "successfully" as a model without outputs. `Result` must be spelled exactly so: `result`
-        is not found either.
+        OpenVINO starts at the Results and keeps the layers that they need. Without one, 2026.4
+        reads the file "successfully" as a model without outputs. The spelling of `Result` matters:
+        `result` is not found.
     Bad example:
         <layer id="2" name="out" type="result" version="opset1">
     Good example:
@@ -30,7 +31,7 @@ class NothingToCompute(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a net."""
+        """One finding per net."""
         for index in context.nets:
             owner = index.net.owner
             if owner is not None and not owner.outputs:

@@ -15,24 +15,24 @@ from irloop.validation.rule import Rule
 class UnknownOperation(
     Rule, code="IRL109", severity=Severity.ERROR, title="operation or opset is unknown"
 ):
-    """No opset, or not the opset that the layer names, has this operation.
+    """The opset that the layer names, or every opset, lacks this operation.
 
     What it does:
         Looks up `type` and `version` of each layer in the opsets 1 to 17. Types match in any
         letter case, except Const, Parameter and Result.
     Why is this bad:
         OpenVINO 2026.4 refuses the file ("Opset opset1 doesn't contain the operation with type:
-        Loop"); it cannot even be looked at. OpenVINO 2021.4 knows opset1 to opset7 only.
+        Loop"), so the model cannot even be inspected. OpenVINO 2021.4 has only opset1 to opset7.
     Bad example:
         <layer id="4" name="loop" type="Loop" version="opset1">
     Good example:
         <layer id="4" name="loop" type="Loop" version="opset5">
     Fix:
-        Write the opset that has the operation, or replace an operation of an extension.
+        Write an opset that has the operation, or replace an operation from an extension.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a layer."""
+        """One finding per layer."""
         known: dict[tuple[str | None, str | None], bool] = {}
         for index in context.nets:
             for layer in index.net.layers:
@@ -79,7 +79,7 @@ class UnknownOperation(
 def _is_known(layer: Layer) -> bool:
     type_name = layer.type
     if type_name is None or layer.version is None or type_name in ("Constant", "const", "result"):
-        return True  # IRL103, IRL110 and IRL108 speak of these
+        return True  # IRL103, IRL110 and IRL108 report these
     if type_name.lower() in ("constant", "const", "result"):
         return type_name not in ("Result", "Const") or _in_opset(layer)
     if type_name not in opsets.EXACT and type_name.lower() == "parameter":

@@ -13,7 +13,7 @@ from irloop.validation.rule import Rule
 class ConstantMisspelt(
     Rule, code="IRL110", severity=Severity.ERROR, title="Const is spelled differently"
 ):
-    """A constant whose type is spelled `Constant`, `const` or otherwise than `Const`.
+    """The type of a constant is spelled `Constant`, `const` or in any other way but `Const`.
 
     What it does:
         Looks for layers whose type is Const or Constant in any other spelling.
@@ -30,7 +30,7 @@ class ConstantMisspelt(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a layer."""
+        """One finding per layer."""
         for _, layer in context.layers("const", "constant"):
             problem = problems.misspelt_type(layer)
             if problem is not None:

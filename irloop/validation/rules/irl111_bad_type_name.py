@@ -14,14 +14,14 @@ from irloop.validation.rule import Rule
 class BadTypeName(
     Rule, code="IRL111", severity=Severity.ERROR, title="unknown precision or element type"
 ):
-    """A port's precision, or an element type in `data`, is a name OpenVINO does not know.
+    """A port's precision, or an element type in `data`, is a name that OpenVINO does not have.
 
     What it does:
-        Checks `precision` of output ports (exact letters: FP32, I64, BOOL, or the canonical
-        f32, i64, boolean) and the attributes in `data` that hold an element type (canonical
+        Checks `precision` of output ports (case-sensitive: FP32, I64, BOOL, or the canonical f32,
+        i64, boolean) and the attributes in `data` that hold an element type (canonical
         names in any letter case).
     Why is this bad:
-        OpenVINO 2026.4 refuses the file. Both kinds of names are easily confused: `FP32` is a
+        OpenVINO 2026.4 refuses the file. The two kinds of names are easily confused: `FP32` is a
         precision, `f32` is an element type.
     Bad example:
         <data shape="1,2" element_type="FP32"/>
@@ -32,7 +32,7 @@ class BadTypeName(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a port or attribute."""
+        """One finding per port or attribute."""
         for index in context.nets:
             layers = index.net.layers
             if not index.ports.precisions - {None} <= texts.PRECISIONS.keys():

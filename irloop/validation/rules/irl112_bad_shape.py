@@ -12,14 +12,14 @@ from irloop.validation.rule import Rule
 
 
 class BadShape(Rule, code="IRL112", severity=Severity.ERROR, title="malformed shape"):
-    """The `shape` of a Parameter or Const, or that of a variable, cannot be read as a shape.
+    """The `shape` of a Parameter, a Const or a variable is malformed.
 
     What it does:
         Reads `1,2`, `[1, 2]`, the empty text (a scalar), `?` and `-1` (dynamic), ranges
-        (`1..5`, `..5`, `1..`) and `...` alone (dynamic rank); everything else is reported.
+        (`1..5`, `..5`, `1..`) and a single `...` (dynamic rank); everything else is reported.
     Why is this bad:
-        OpenVINO 2026.4 refuses most of it; `-2` is silently read as 0 and `5..1` fails late.
-        OpenVINO 2021.4 takes static shapes only.
+        OpenVINO 2026.4 refuses most malformed shapes; `-2` is silently read as 0, and `5..1` fails
+        only later. OpenVINO 2021.4 accepts static shapes only.
     Bad example:
         <data shape="1,,2" element_type="f32"/>
     Good example:
@@ -29,7 +29,7 @@ class BadShape(Rule, code="IRL112", severity=Severity.ERROR, title="malformed sh
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a layer."""
+        """One finding per layer."""
         for name, layer in _shaped(context):
             problem = problems.bad_shape(layer, name)
             if problem is not None:
@@ -37,7 +37,7 @@ class BadShape(Rule, code="IRL112", severity=Severity.ERROR, title="malformed sh
 
 
 def _shaped(context: Context) -> Iterator[tuple[str, Layer]]:
-    """The layers with a shape in their data, and the name of that attribute."""
+    """Yield the layers with a shape in their data, and the name of that attribute."""
     for index in context.nets:
         for layer in index.net.layers:
             if layer.type in ("Parameter", "Const"):

@@ -11,23 +11,23 @@ from irloop.validation.rule import Rule
 
 
 class BadDim(Rule, code="IRL113", severity=Severity.ERROR, title="malformed dim"):
-    """A `dim` of a port is no dimension.
+    """A `dim` of a port is not a valid dimension.
 
     What it does:
-        Checks that each `dim` is a number from 0 on, or -1 for a dynamic one.
+        Checks that each `dim` is 0 or a positive number, or -1 for a dynamic dimension.
     Why is this bad:
         OpenVINO 2026.4 refuses the file; `?`, ranges and the empty text are not allowed here
-        although the shape of a Parameter may hold them. OpenVINO 2021.4 refuses -1 as well.
+        although the shape of a Parameter may contain them. OpenVINO 2021.4 refuses -1 as well.
     Bad example:
         <dim>?</dim>
     Good example:
         <dim>-1</dim>
     Fix:
-        Write the number, or -1 when it is dynamic.
+        Write the number, or -1 for a dynamic dimension.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a port."""
+        """One finding per port."""
         for layer, port, text, _ in context.dim_problems:
             problem = problems.bad_dim(layer, port, text)
             if problem is not None:

@@ -28,7 +28,7 @@ class BadBoolean(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an attribute."""
+        """One finding per attribute."""
         for problem in context.attribute_problems:
             if problem.code == self.code:
                 yield self.from_problem(problem)

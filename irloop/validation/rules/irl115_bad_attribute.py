@@ -15,11 +15,11 @@ class BadAttribute(
     """An attribute in `data` has a value that cannot be read.
 
     What it does:
-        Checks numbers, lists of numbers, the attributes whose value is one of a few words or
-        element types, and numbers that are too small to mean something.
+        Checks numbers, lists of numbers, attributes whose value must be one of a few words or
+        element types, and numbers that are too small to make sense.
     Why is this bad:
         OpenVINO 2026.4 refuses the file. nan and inf must be written in lower case, lists without
-        empty items, words exactly (their letter case does not matter).
+        empty items, words as in the specification (in any letter case).
     Bad example:
         <data auto_broadcast="x"/>
     Good example:
@@ -29,7 +29,7 @@ class BadAttribute(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an attribute."""
+        """One finding per attribute."""
         for problem in context.attribute_problems:
             if problem.code == self.code:
                 yield self.from_problem(problem)

@@ -14,11 +14,11 @@ from irloop.validation.rule import Rule
 class SloppyNumber(
     Rule, code="IRL116", severity=Severity.WARNING, title="number with something after it"
 ):
-    """A number is followed by something, and only its beginning is read.
+    """A number is followed by other characters, and only its beginning is read.
 
     What it does:
-        Checks `dim` and numeric attributes in `data`. Ids, offsets and the numbers of port maps
-        allow nothing after the digits: IRL104 reports them.
+        Checks `dim` and numeric attributes in `data`. Ids, offsets and the numbers of port maps are
+        the subject of IRL104.
     Why is this bad:
         OpenVINO 2026.4 stops reading at the first character that does not belong to the number:
         `2.7` is 2 where an integer is wanted, `1,5` is 1, `0x10` is 0.
@@ -27,11 +27,11 @@ class SloppyNumber(
     Good example:
         <dim>2</dim>
     Fix:
-        Write the number that is meant, and nothing after it.
+        Write the intended number, and nothing after it.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an attribute or dim."""
+        """One finding per attribute or dim."""
         for layer, port, text, problem in context.dim_problems:
             if problem == "sloppy":
                 yield self.found(

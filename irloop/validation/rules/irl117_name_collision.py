@@ -25,26 +25,26 @@ class NameCollision(
     """Two different inputs or outputs of a version 10 model get the same tensor name.
 
     What it does:
-        Collects what OpenVINO names inputs and outputs after in version 10: the Parameter's layer
-        name, the name of the layer that feeds each Result (with `.K` for output K of several), and
-        the tensor names on both; a name that means two tensors is reported, and a tensor with names
-        that is a model input and an output, or two outputs.
+        Collects the names that OpenVINO gives to inputs and outputs in version 10: the Parameter's
+        layer name, the name of the layer that feeds each Result (with `.K` for output K of
+        several), and the tensor names of both. It reports a name that refers to two tensors, and a
+        named tensor that is both a model input and an output, or two outputs.
     Why is this bad:
         OpenVINO 2026.4 refuses the file ("names have collisions"). OpenVINO 2021.4 reads it, but
-        users who ask for that name get either of the two. Version 11 files get no such names. A
-        Parameter that goes straight into a Result is only a warning: OpenVINO writes such files
-        itself, and its frontend reads them where the tensor has the Parameter's name.
+        users who ask for that name get either of the two. In version 11 files this does not happen.
+        A Parameter that is connected directly to a Result is only a warning: OpenVINO writes such
+        files itself, and its frontend reads them if the tensor has the Parameter's name.
     Bad example:
         <layer id="0" name="x" type="Parameter" .../> <layer id="1" name="x" type="Parameter" .../>
     Good example:
         <layer id="0" name="x" type="Parameter" .../> <layer id="1" name="y" type="Parameter" .../>
     Fix:
-        Rename one of the layers; between a tensor and its second Result put an operation that
-        changes nothing, or remove the tensor names.
+        Rename one of the layers; insert an operation that changes nothing between a tensor and its
+        second Result, or remove the tensor names.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a name and layer, at the later layer."""
+        """One finding per name and layer, at the later layer."""
         if context.version != 10:
             return
         yield from self._doubled(context.root)
@@ -65,7 +65,7 @@ class NameCollision(
                 )
 
     def _doubled(self, index: NetIndex) -> Iterator[Diagnostic]:
-        """Results of a named tensor that is a model input or an output already."""
+        """Results of a named tensor that is already a model input or an output."""
         first: dict[tuple[str | None, str | None], Layer] = {
             (layer.id, port.id): layer for layer in index.parameters for port in layer.outputs[:1]
         }
@@ -90,7 +90,7 @@ class NameCollision(
 
 
 def _tensors(index: NetIndex) -> Iterator[tuple[Layer, Port]]:
-    """The tensors that are model inputs or outputs, each once."""
+    """The tensors that are model inputs or outputs, without duplicates."""
     seen: set[tuple[str | None, str | None]] = set()
     sources = [(layer, layer.outputs[0]) for layer in index.parameters if layer.outputs]
     fed = (index.source(layer) for layer in index.results)

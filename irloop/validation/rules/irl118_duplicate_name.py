@@ -18,11 +18,11 @@ class DuplicateName(
     """Two layers of the same net have the same name.
 
     What it does:
-        Compares the names inside the root and inside each body. A Result may go by the name of
-        the layer that it gives: both mean the same tensor.
+        Compares the names inside the root and inside each body. A Result may have the name of the
+        layer that feeds it, because both refer to the same tensor.
     Why is this bad:
-        OpenVINO reads the file, since it wires layers by id. But messages, profiles and users
-        address layers by name and cannot tell the two apart.
+        OpenVINO reads the file, since it connects layers by id. But messages, profiles and users
+        refer to layers by name, and the name is ambiguous.
     Bad example:
         <layer id="3" name="sum" type="Add" .../> <layer id="4" name="sum" type="Add" .../>
     Good example:
@@ -32,7 +32,7 @@ class DuplicateName(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding for each layer but the first with a name."""
+        """One finding per layer with a name that an earlier layer has."""
         for index in context.nets:
             layers = index.net.layers
             if len({layer.name for layer in layers}) == len(layers):

@@ -15,10 +15,10 @@ class MetaDataValue(
     """A child of `meta_data`, other than `cli_parameters`, has no `value`.
 
     What it does:
-        Checks `meta_data` as OpenVINO reads it: only where the model has no `rt_info`.
+        Checks `meta_data` only if the model has no `rt_info`, as OpenVINO does.
     Why is this bad:
-        OpenVINO 2026.4 refuses the file ("Unsupported legacy argument") although nothing in it
-        matters for the model.
+        OpenVINO 2026.4 refuses the file ("Unsupported legacy argument") although the entry does not
+        affect the model.
     Bad example:
         <meta_data><MO_version text="2021.4"/></meta_data>
     Good example:
@@ -28,7 +28,7 @@ class MetaDataValue(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an entry."""
+        """One finding per entry."""
         sections = context.document.net.sections
         meta = next((item for item in sections if item.tag == "meta_data"), None)
         if meta is None or any(item.tag == "rt_info" for item in sections):

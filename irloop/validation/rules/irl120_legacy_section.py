@@ -11,23 +11,23 @@ from irloop.validation.rule import Rule
 
 
 class LegacySection(Rule, code="IRL120", severity=Severity.INFO, title="legacy section is ignored"):
-    """A section that only readers before version 10 used.
+    """A section is present that only readers before version 10 used.
 
     What it does:
         Reports `statistics` in the root and `blobs` in a layer.
     Why is this bad:
-        It is not. OpenVINO 2026.4 and 2021.4 skip it, so quantisation statistics or weights that
-        stand there have no effect.
+        It is harmless: OpenVINO 2026.4 and 2021.4 skip it. But quantisation statistics or weights
+        in it have no effect.
     Bad example:
         <statistics><layer><name>conv</name><min>0</min><max>1</max></layer></statistics>
     Good example:
         a net of layers, edges and meta_data
     Fix:
-        Remove the section when nobody else needs it.
+        Remove the section if no other tool needs it.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a section."""
+        """One finding per section."""
         for section in context.document.net.sections:
             if section.tag == "statistics":
                 place = Location(line=section.line, element="net/statistics")

@@ -23,8 +23,8 @@ class EdgeToUnknown(
     What it does:
         Looks up `to-layer` of each edge among the layers of the same net.
     Why is this bad:
-        OpenVINO 2026.4 and 2021.4 ignore the edge without a word, so whatever was meant to read
-        the value does not.
+        OpenVINO 2026.4 and 2021.4 ignore the edge without a word, so the layer that should read the
+        value does not get it.
     Bad example:
         <edge from-layer="1" from-port="0" to-layer="44" to-port="0"/>
     Good example:
@@ -34,7 +34,7 @@ class EdgeToUnknown(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an edge."""
+        """One finding per edge."""
         for index in context.nets:
             for name, edge in index.ending_nowhere(index.incoming):
                 cause = context.elsewhere(index, name)

@@ -26,11 +26,11 @@ class UnknownPort(
     Good example:
         <edge from-layer="1" from-port="0" to-layer="2" to-port="0"/>
     Fix:
-        Use a port id that the layer declares. Outputs are numbered behind the inputs.
+        Use a port id that the layer declares. Outputs are numbered after the inputs.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an edge and end."""
+        """One finding per end of an edge."""
         for index in context.nets:
             layers = index.layers
             for edge in index.net.edges:
@@ -46,7 +46,7 @@ class UnknownPort(
 
 
 def _gives(layer: Layer, wanted: str | None) -> bool:
-    """True when an edge may start from this port; a Parameter and a Const have one output only."""
+    """True when an edge may start from this port; a Parameter and a Const have only one output."""
     ports = layer.outputs
     return _has_port(ports[:1] if layer.type in ("Parameter", "Const") else ports, wanted)
 

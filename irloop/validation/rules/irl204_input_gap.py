@@ -13,23 +13,23 @@ from irloop.validation.rule import Rule
 class InputGap(
     Rule, code="IRL204", severity=Severity.ERROR, title="input port without an edge before others"
 ):
-    """An input port has no edge although a later one has.
+    """An input port has no edge, but a later one has.
 
     What it does:
-        Looks for unconnected input ports in front of a connected one, in document order.
+        Looks for unconnected input ports before a connected one, in document order.
     Why is this bad:
-        Inputs are counted by position, so there is nothing that could stand for the gap. OpenVINO
+        Inputs are identified by position, so a gap cannot be represented. OpenVINO
         2026.4 and 2021.4 refuse the layer ("is inconsistent").
     Bad example:
         an Add with an edge to port 1 only
     Good example:
         an Add with edges to port 0 and port 1
     Fix:
-        Connect the port. Only inputs at the end may be left out.
+        Connect the port. Only the last inputs may be omitted.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a port."""
+        """One finding per port."""
         for layer, port, trailing in context.open_inputs:
             if not trailing:
                 yield self.from_problem(problems.open_input(layer, port))

@@ -20,11 +20,11 @@ class OpenInput(
     """The last input ports of a layer have no edges.
 
     What it does:
-        Looks for unconnected input ports behind the last connected one.
+        Looks for unconnected input ports after the last connected one.
     Why is this bad:
-        OpenVINO 2026.4 takes them for omitted optional inputs. When the operation needs them the
-        file is refused with a message about the operation; otherwise a lost edge changes the
-        result without a word.
+        OpenVINO 2026.4 treats them as omitted optional inputs. If the operation needs them, the
+        file is refused with a message about the operation; otherwise a lost edge silently changes
+        the result.
     Bad example:
         a Clamp with a second input port that no edge enters
     Good example:
@@ -34,7 +34,7 @@ class OpenInput(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a port."""
+        """One finding per port."""
         for layer, port, trailing in context.open_inputs:
             if not trailing:
                 continue

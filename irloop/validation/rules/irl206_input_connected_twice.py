@@ -21,7 +21,7 @@ class InputConnectedTwice(
         Counts the edges to each input port.
     Why is this bad:
         An input has one value. OpenVINO 2026.4 refuses the file with "incorrect input with index
-        k", which is not about the edge.
+        k", which does not mention the edge.
     Bad example:
         <edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
         <edge from-layer="1" from-port="0" to-layer="2" to-port="0"/>
@@ -33,7 +33,7 @@ class InputConnectedTwice(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding for each edge but the first to a port."""
+        """One finding per edge to a port that an earlier edge ends in."""
         for index in context.nets:
             for target, edges in index.incoming.items():
                 if len(edges) > 1 and len({edge.to_port for edge in edges}) < len(edges):

@@ -15,7 +15,7 @@ class Cycle(Rule, code="IRL207", severity=Severity.ERROR, title="edges form a cy
 
     What it does:
         Looks for layers of one net that depend on themselves. The back edges of a loop are a
-        section of their own and no cycle.
+        separate section and do not count.
     Why is this bad:
         There is no order in which the layers could be computed. OpenVINO 2026.4 refuses the file
         with "Attempt to access node N that not in graph".
@@ -24,11 +24,11 @@ class Cycle(Rule, code="IRL207", severity=Severity.ERROR, title="edges form a cy
     Good example:
         a Loop whose back_edges carry the value to the next iteration
     Fix:
-        Cut the cycle; use a Loop or TensorIterator for what is meant to repeat.
+        Break the cycle; use a Loop or TensorIterator for repeated computations.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a cycle, at an edge of it."""
+        """One finding per cycle, at one of its edges."""
         for index in context.nets:
             for cycle in index.cycles:
                 yield self.from_problem(problems.cycle(index, cycle))

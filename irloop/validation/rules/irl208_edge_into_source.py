@@ -25,11 +25,11 @@ class EdgeIntoSource(
     Good example:
         <edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
     Fix:
-        Turn the edge round or remove it; feed body Parameters through port_map or back_edges.
+        Reverse the edge or remove it; feed body Parameters through port_map or back_edges.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an edge."""
+        """One finding per edge."""
         for index in context.nets:
             for layer in (*index.parameters, *index.constants):
                 for edge in index.edges_into(layer):

@@ -13,15 +13,15 @@ from irloop.validation.rule import Rule
 class UnreachableLayer(
     Rule, code="IRL209", severity=Severity.INFO, title="layer that no Result needs"
 ):
-    """A layer that no Result depends on.
+    """No Result depends on a layer.
 
     What it does:
         Walks back from every Result and Assign; Parameters are not reported (IRL210).
     Why is this bad:
-        OpenVINO 2026.4 and 2021.4 drop the layer without looking at it. Either it is dead weight,
-        or an edge or a Result is missing.
+        OpenVINO 2026.4 and 2021.4 ignore the layer. Either it is useless, or an edge or a Result is
+        missing.
     Bad example:
-        a ReLU whose output nothing reads
+        a ReLU with an unused output
     Good example:
         a ReLU that feeds a Result
     Fix:
@@ -29,7 +29,7 @@ class UnreachableLayer(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a layer."""
+        """One finding per layer."""
         for index in context.nets:
             needed = index.reachable
             if len(needed) == len(index.layers):

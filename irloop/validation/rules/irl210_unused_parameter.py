@@ -13,11 +13,11 @@ from irloop.validation.rule import Rule
 class UnusedParameter(
     Rule, code="IRL210", severity=Severity.INFO, title="model input that nothing reads"
 ):
-    """A Parameter of the model that no layer reads.
+    """No layer reads a Parameter of the model.
 
     What it does:
-        Looks for Parameters of the root without an outgoing edge. Body Parameters are the
-        business of IRL512 and IRL513.
+        Looks for Parameters of the root without an outgoing edge. IRL512 and IRL513 check body
+        Parameters.
     Why is this bad:
         OpenVINO keeps it as a model input: callers must supply data that has no effect.
     Bad example:
@@ -29,7 +29,7 @@ class UnusedParameter(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a Parameter."""
+        """One finding per Parameter."""
         index = context.root
         for layer in index.parameters:
             if not index.edges_out_of(layer):

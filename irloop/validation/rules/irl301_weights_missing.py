@@ -16,17 +16,19 @@ class WeightsMissing(
     """The .bin is missing, or the file given as weights is something else.
 
     What it does:
-        Looks for the file when the model has constants with data, and at its first bytes: a Git
-        LFS pointer, a web page or an XML file is no weights file. It is not read otherwise.
+        If the model has constants with data, checks that the file exists, and by its first bytes
+        that it is not a Git LFS pointer, a web page or an XML file. The rest of the file is not
+        read.
     Why is this bad:
-        OpenVINO 2026.4 refuses a model whose .bin is missing; the text of an LFS pointer it takes
-        for weights when it is long enough, and computes nonsense.
+        OpenVINO 2026.4 refuses a model whose .bin is missing. It takes the text of an LFS pointer
+        for weights if it is long enough, and computes nonsense.
     Bad example:
-        model.xml with Const layers, and no model.bin beside it
+        model.xml with Const layers, and no model.bin in the same folder
     Good example:
         model.xml and model.bin in the same folder
     Fix:
-        Copy the .bin beside the .xml, or name it; for an LFS pointer run `git lfs pull`.
+        Copy the .bin into the folder of the .xml, or pass its path; for an LFS pointer run `git lfs
+        pull`.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:

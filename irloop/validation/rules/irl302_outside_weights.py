@@ -34,7 +34,7 @@ class OutsideWeights(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a constant."""
+        """One finding per constant."""
         size = context.weights.size
         if size is None:
             return

@@ -19,7 +19,7 @@ class ConstantTooSmall(
     """The `size` of a constant is smaller than its shape and element type need.
 
     What it does:
-        Compares `size` with the number of elements times the bits of one, rounded up to bytes.
+        Compares `size` with the number of elements times the bits per element, rounded up to bytes.
     Why is this bad:
         OpenVINO 2026.4 refuses the file ("Attribute and shape size are inconsistent for Const").
     Bad example:
@@ -31,7 +31,7 @@ class ConstantTooSmall(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a constant."""
+        """One finding per constant."""
         for item in context.constants:
             needed = item.needed
             if needed is not None and item.size is not None and item.size < needed:

@@ -16,10 +16,10 @@ class ConstantTooLarge(
     """The `size` of a constant is larger than its shape and element type need.
 
     What it does:
-        Compares `size` with the number of elements times the bits of one, rounded up to bytes.
+        Compares `size` with the number of elements times the bits per element, rounded up to bytes.
     Why is this bad:
-        OpenVINO 2026.4 ignores the rest without a word. Nothing is wrong with the file as such,
-        but shape or element type may have been changed without the data.
+        OpenVINO 2026.4 silently ignores the rest. The file works, but perhaps someone changed the
+        shape or element type and not the data.
     Bad example:
         <data element_type="f16" shape="4" offset="0" size="16"/>
     Good example:
@@ -29,7 +29,7 @@ class ConstantTooLarge(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a constant."""
+        """One finding per constant."""
         for item in context.constants:
             needed = item.needed
             if needed is None or item.size is None or item.size <= needed:

@@ -18,7 +18,7 @@ class ConstantIncomplete(
     What it does:
         Checks the `data` of each Const.
     Why is this bad:
-        OpenVINO 2026.4 and 2021.4 refuse the file: without all four nobody knows the value.
+        OpenVINO 2026.4 and 2021.4 refuse the file: without all four, the value is unknown.
     Bad example:
         <data element_type="f32" shape="?" offset="0" size="16"/>
     Good example:
@@ -28,7 +28,7 @@ class ConstantIncomplete(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a constant and attribute."""
+        """One finding per constant and attribute."""
         for _, layer in context.layers("const"):
             if layer.type == "Const":
                 yield from map(self.from_problem, problems.incomplete_constant(layer))

@@ -21,10 +21,10 @@ class BooleanByte(
     """A boolean constant holds a byte that is neither 0 nor 1.
 
     What it does:
-        Reads boolean constants in bounded pieces, up to 64 MiB of them in a file.
+        Reads up to 64 MiB of boolean constants per file, in pieces of bounded size.
     Why is this bad:
-        OpenVINO 2026.4 carries the number on: a byte 2 shows up as 2.0 after a Convert. Other
-        engines take it for true.
+        OpenVINO 2026.4 keeps the number: a byte 2 becomes 2.0 after a Convert. Other engines read
+        it as true.
     Bad example:
         a boolean constant stored as the byte 0x02
     Good example:
@@ -34,7 +34,7 @@ class BooleanByte(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a constant."""
+        """One finding per constant."""
         left = LIMIT
         for item in context.readable_constants:
             count = item.needed or 0
@@ -59,5 +59,5 @@ class BooleanByte(
                 break
 
 
-#: Bytes of boolean constants looked at in one file.
+#: The number of bytes of boolean constants that are read per file.
 LIMIT = 64 << 20

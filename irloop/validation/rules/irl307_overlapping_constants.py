@@ -20,11 +20,11 @@ class OverlappingConstants(
     """Two constants share some of their bytes, but not all.
 
     What it does:
-        Sorts the byte ranges. Equal ranges, and ranges that lie inside another, are how
-        writers share equal data; a partial overlap is not.
+        Compares the byte ranges. Writers share equal data by equal ranges, and by ranges that lie
+        inside another; a partial overlap is suspicious.
     Why is this bad:
-        It is not, for any reader. But no writer does it: an offset or a size was probably changed
-        by hand.
+        It is harmless for readers. But no writer does it, so an offset or a size was probably
+        changed by hand.
     Bad example:
         offset="0" size="16" and offset="8" size="16"
     Good example:
@@ -34,7 +34,7 @@ class OverlappingConstants(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a constant that begins inside another and ends behind it."""
+        """One finding per constant that begins inside another one and ends after it."""
         ranges = sorted(
             (item.offset, -item.size, number)
             for number, item in enumerate(context.constants)

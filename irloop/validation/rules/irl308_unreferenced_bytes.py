@@ -9,7 +9,7 @@ from irloop.formats.openvino.places import at_net
 from irloop.validation.context import Context
 from irloop.validation.rule import FILE, Rule
 
-#: Where writers let data begin, and the longest step to such a place: a line of the cache.
+#: Alignment of data in files of most writers, and the largest one: a cache line.
 ALIGNMENT, LINE = 8, 64
 
 
@@ -24,20 +24,20 @@ class UnreferencedBytes(
     """The .bin holds bytes that no constant refers to.
 
     What it does:
-        Adds up the gaps between the byte ranges of all constants; nothing is read. Up to 63
-        bytes before a constant that begins at a multiple of 8 only put it there.
+        Adds up the gaps between the byte ranges of all constants; the file is not read. Up to 63
+        bytes before a constant that begins at a multiple of 8 count as alignment.
     Why is this bad:
-        Readers ignore them. A large gap is dead weight, or the .bin of another model.
+        Readers ignore them. A large gap is wasted space, or the .bin belongs to another model.
     Bad example:
         a .bin of 1 MB of which the constants use 16 bytes
     Good example:
         a .bin that ends with its last constant
     Fix:
-        Write the model again, which drops them; check that .xml and .bin belong together.
+        Write the model again, which removes them; check that .xml and .bin belong together.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """At most one finding a file."""
+        """At most one finding per file."""
         size = context.weights.size
         if not size:
             return

@@ -23,11 +23,12 @@ class NonFiniteWeights(
     """A floating-point constant holds nan or infinity.
 
     What it does:
-        Looks at the exponents of f16, bf16, f32 and f64 constants in bounded pieces, in document
-        order, up to 64 MiB of them in a file; larger files are looked at in part.
+        Looks at the exponents of f16, bf16, f32 and f64 constants in document order and in pieces
+        of bounded size, up to 64 MiB per file; larger files are checked only in part.
     Why is this bad:
         Readers accept it. A nan spreads through everything computed from it; an infinity is
-        sometimes meant (as a mask or the start of a maximum), so look before changing it.
+        sometimes intended (as a mask or the initial value of a maximum), so check before changing
+        it.
     Bad example:
         a weight that overflowed when the model was compressed to f16
     Good example:
@@ -38,7 +39,7 @@ class NonFiniteWeights(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a constant."""
+        """One finding per constant."""
         left = LIMIT
         for item in context.readable_constants:
             width = _WIDTHS.get(item.element) if item.element is not None else None
@@ -63,7 +64,7 @@ class NonFiniteWeights(
             )
 
 
-#: Bytes of floating-point constants looked at in one file.
+#: The number of bytes of floating-point constants that are read per file.
 LIMIT = 64 << 20
 #: Bytes of an element, and the mask of the exponent bits in its second highest byte.
 _WIDTHS = {
@@ -79,7 +80,8 @@ def _first_non_finite(
 ) -> tuple[int, bytes] | None:
     """The position and bytes of the first element whose exponent bits are all set."""
     step, high_mask, low_mask = width
-    # Deleting every highest byte that cannot belong to one leaves nothing for sound weights.
+    # Removing every highest byte that cannot belong to such an element leaves nothing of sound
+    # weights.
     ordinary = bytes(byte for byte in range(256) if byte & high_mask != high_mask)
     position = 0
     for chunk in context.weights.chunks(item.offset or 0, size - size % step):

@@ -19,14 +19,14 @@ class DeclaredDims(
     requires=("IRL1", "IRL2", "IRL3", "IRL5", "IRL6", "IRL7"),
     needs_graph=True,
 ):
-    """An output port declares other dimensions than the operation gives.
+    """An output port declares dimensions that differ from the inferred ones.
 
     What it does:
         Infers the shapes of all operations, bodies included, and compares them with the `dim`
-        elements of output ports. Dynamic dimensions agree with everything.
+        elements of output ports. Dynamic dimensions match everything.
     Why is this bad:
-        OpenVINO 2026.4 and 2021.4 infer shapes anew and never look at the declaration, so the
-        file still works; but tools that trust it (and readers of the file) are misled. The .xml
+        OpenVINO 2026.4 and 2021.4 infer shapes again and ignore the declaration, so the file still
+        works; but it misleads tools that trust it, and people who read the file. The .xml
         may have been edited, or reshaped by a tool that did not finish.
     Bad example:
         a ReLU of [1,2] whose output port declares [1,7]
@@ -37,7 +37,7 @@ class DeclaredDims(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an output port."""
+        """One finding per output port."""
         for layer, port, inferred, is_dims in context.misdeclared:
             if is_dims:
                 yield self.found(

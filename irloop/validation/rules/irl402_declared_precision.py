@@ -18,14 +18,14 @@ class DeclaredPrecision(
     requires=("IRL1", "IRL2", "IRL3", "IRL5", "IRL6", "IRL7"),
     needs_graph=True,
 ):
-    """An output port declares another precision than the operation gives.
+    """An output port declares a precision that differs from the inferred one.
 
     What it does:
         Infers the element types of all operations, bodies included, and compares them with the
         `precision` of output ports.
     Why is this bad:
-        OpenVINO 2026.4 and 2021.4 infer element types anew and never look at the declaration, so
-        the file still works; but tools that trust it are misled.
+        OpenVINO 2026.4 and 2021.4 infer element types again and ignore the declaration, so the file
+        still works; but it misleads tools that trust it.
     Bad example:
         a ReLU of f32 whose output port declares I64
     Good example:
@@ -35,7 +35,7 @@ class DeclaredPrecision(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an output port."""
+        """One finding per output port."""
         for layer, port, inferred, is_dims in context.misdeclared:
             if not is_dims:
                 yield self.found(

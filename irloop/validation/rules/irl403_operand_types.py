@@ -20,8 +20,8 @@ class OperandTypes(
     """The operands of an operation have element types that it cannot combine.
 
     What it does:
-        Infers the element types of all operations, bodies included, and asks each operation
-        whether its operands go together.
+        Infers the element types of all operations, bodies included, and checks the operands of each
+        operation.
     Why is this bad:
         IR has no implicit conversion. OpenVINO 2026.4 and 2021.4 refuse the file.
     Bad example:
@@ -33,5 +33,5 @@ class OperandTypes(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a layer."""
+        """One finding per layer."""
         yield from self.from_inference(context.inference_errors)

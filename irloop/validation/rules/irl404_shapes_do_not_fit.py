@@ -17,21 +17,21 @@ class ShapesDoNotFit(
     requires=("IRL1", "IRL2", "IRL3", "IRL406", "IRL5", "IRL6", "IRL7", "IRL8"),
     needs_graph=True,
 ):
-    """The shapes of the operands contradict what the operation demands.
+    """The shapes of the operands violate a requirement of the operation.
 
     What it does:
-        Infers the shapes of all operations, bodies included, and asks each operation whether its
-        operands go together: broadcasting, inner dimensions, channels, windows.
+        Infers the shapes of all operations, bodies included, and checks the operands of each
+        operation: broadcasting, inner dimensions, channels, windows.
     Why is this bad:
-        OpenVINO 2026.4 and 2021.4 refuse the file, when the shapes are known.
+        OpenVINO 2026.4 and 2021.4 refuse the file if the shapes are known.
     Bad example:
         an Add of shapes [1,2] and [1,3]
     Good example:
         an Add of shapes [1,2] and [1,1]
     Fix:
-        Correct the shape of an operand; look first at the constants and at what was edited.
+        Correct the shape of an operand; first check the constants and recent edits.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a layer."""
+        """One finding per layer."""
         yield from self.from_inference(context.inference_errors)

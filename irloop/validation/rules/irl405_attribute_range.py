@@ -17,13 +17,13 @@ class AttributeRange(
     requires=("IRL1", "IRL2", "IRL3", "IRL406", "IRL5", "IRL6", "IRL7", "IRL8"),
     needs_graph=True,
 ):
-    """An axis or another parameter of an operation is outside of what its operands allow.
+    """An axis or another parameter of an operation is outside the range that its operands allow.
 
     What it does:
-        Asks each operation, bodies included, whether its axes, splits, windows and counts fit the
-        inferred shapes; constants that hold such parameters are read.
+        Checks the axes, splits, windows and counts of each operation, bodies included, against the
+        inferred shapes; reads constants that hold such parameters.
     Why is this bad:
-        OpenVINO 2026.4 and 2021.4 refuse the file, when the rank is known.
+        OpenVINO 2026.4 and 2021.4 refuse the file if the rank is known.
     Bad example:
         a SoftMax with axis="2" of a tensor of rank 2
     Good example:
@@ -33,5 +33,5 @@ class AttributeRange(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a layer."""
+        """One finding per layer."""
         yield from self.from_inference(context.inference_errors)

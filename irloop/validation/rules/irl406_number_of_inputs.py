@@ -23,10 +23,11 @@ class NumberOfInputs(
     """A layer has more or fewer connected inputs than its operation takes.
 
     What it does:
-        Counts the edges into each layer that a Result depends on and compares with the operation.
+        Counts the edges into each layer that a Result depends on and compares their number with the
+        operation's.
     Why is this bad:
-        OpenVINO 2026.4 and 2021.4 refuse the file; inputs are counted by edges, declared ports
-        without an edge do not count.
+        OpenVINO 2026.4 and 2021.4 refuse the file. They count edges; declared ports without an edge
+        do not count.
     Bad example:
         an Add with one edge
     Good example:
@@ -36,7 +37,7 @@ class NumberOfInputs(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a layer."""
+        """One finding per layer."""
         for index in context.nets:
             for layer in index.net.layers:
                 if layer.type in ("Const", "Parameter") or not index.is_used(layer):
@@ -51,7 +52,7 @@ class NumberOfInputs(
 
 
 def _has_broken_edge(index: NetIndex, layer: Layer) -> bool:
-    """An edge that names a wrong or a taken port is the finding (IRL203, IRL206), not the count."""
+    """True when an edge names a wrong or an occupied port: then IRL203 or IRL206 is the finding."""
     edges = index.edges_into(layer)
     ports = {port.id for port in layer.inputs}
     names = [edge.to_port for edge in edges]

@@ -18,7 +18,7 @@ class BodyMissing(
     What it does:
         Looks for `body` in each TensorIterator and Loop.
     Why is this bad:
-        There is nothing to repeat. OpenVINO 2026.4 and 2021.4 refuse the file ("TensorIterator
+        The loop has nothing to repeat. OpenVINO 2026.4 and 2021.4 refuse the file ("TensorIterator
         has no body.").
     Bad example:
         <layer id="3" name="loop" type="Loop" version="opset5"> with port_map and back_edges only
@@ -29,7 +29,7 @@ class BodyMissing(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a layer."""
+        """One finding per layer."""
         for wiring in context.loops:
             if wiring.body is None:
                 yield self.found(

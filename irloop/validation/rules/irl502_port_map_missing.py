@@ -20,10 +20,9 @@ class PortMapMissing(
     """A TensorIterator, Loop or If has no port map, or one without entries.
 
     What it does:
-        Looks for `port_map` (of an If: `then_port_map` and `else_port_map`, when the If has
-        outputs).
+        Looks for `port_map`, or for `then_port_map` and `else_port_map` of an If with outputs.
     Why is this bad:
-        Nothing connects the body with the model. OpenVINO 2026.4 refuses the file with "node
+        Nothing connects the body to the model. OpenVINO 2026.4 refuses the file with "node
         index is out of range" or, for an If, fails when it compiles the model.
     Bad example:
         <port_map/>
@@ -34,7 +33,7 @@ class PortMapMissing(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a body."""
+        """One finding per body."""
         branches = (w for _, layer, both in context.branches if layer.outputs for w in both)
         for wiring in (*context.loops, *branches):
             section = wiring.section

@@ -20,11 +20,10 @@ class InputNoPort(
     """An input entry of a port map names an external port that the layer does not have.
 
     What it does:
-        Compares `external_port_id` of each input entry with the input ports of the layer, and
-        those with the edges: a port without an edge is no input. -1 stands for "not connected"
-        and is allowed; the iteration counter of a Loop has it.
+        Looks up `external_port_id` of each input entry among the input ports of the layer that have
+        an edge. -1 means "not connected" and is allowed; the iteration counter of a Loop has it.
     Why is this bad:
-        OpenVINO 2026.4 and 2021.4 use the number as an index and stop with a bare exception
+        OpenVINO 2026.4 and 2021.4 use the number as an index and stop with an unhelpful exception
         ("vector::_M_range_check") or with "Number of inputs must be the same as number of input
         descriptions".
     Bad example:
@@ -36,7 +35,7 @@ class InputNoPort(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an entry."""
+        """One finding per entry."""
         for wiring in context.wirings_with_body:
             connected = {edge.to_port for edge in wiring.outer.edges_into(wiring.owner)}
             ports = wiring.owner.inputs

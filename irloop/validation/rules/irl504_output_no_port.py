@@ -21,10 +21,10 @@ class OutputNoPort(
 
     What it does:
         Compares `external_port_id` of each output entry with the output ports of the layer. -1
-        stands for "no output" and is allowed.
+        means "no output" and is allowed.
     Why is this bad:
         OpenVINO 2026.4 and 2021.4 only sort the numbers: the k-th smallest becomes output k. A
-        wrong number is accepted without a word and may exchange outputs.
+        wrong number is silently accepted and may swap outputs.
     Bad example:
         <output external_port_id="100" internal_layer_id="9"/> in a layer with output port 3
     Good example:
@@ -34,7 +34,7 @@ class OutputNoPort(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an entry."""
+        """One finding per entry."""
         for wiring in context.wirings_with_body:
             for entry in wiring.outputs:
                 if entry.external in (None, -1) or wiring.names_output(entry):

@@ -24,7 +24,7 @@ class InputMappedTwice(
         Compares the `external_port_id` of the input entries of one port map.
     Why is this bad:
         Of two entries with the same number OpenVINO keeps the first. A TensorIterator is then
-        refused; a Loop silently loses the second mapping when the counts still fit.
+        refused; a Loop silently loses the second mapping if the counts still match.
     Bad example:
         <input external_port_id="2" internal_layer_id="0"/>
         <input external_port_id="2" internal_layer_id="1"/>
@@ -32,11 +32,11 @@ class InputMappedTwice(
         <input external_port_id="2" internal_layer_id="0"/>
         <input external_port_id="3" internal_layer_id="1"/>
     Fix:
-        Give the layer a second input port that is fed by the same source, and map that.
+        Give the layer a second input port with the same source, and map that port.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding for each entry but the first of an input."""
+        """One finding per entry for an input that an earlier entry maps."""
         for wiring in context.wirings_with_body:
             for entry, first in mapped_again(wiring.inputs):
                 yield self.from_problem(problems.mapped_twice(wiring, entry, first))

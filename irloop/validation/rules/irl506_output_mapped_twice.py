@@ -23,8 +23,8 @@ class OutputMappedTwice(
     What it does:
         Compares the `external_port_id` of the output entries of one port map.
     Why is this bad:
-        OpenVINO 2026.4 and 2021.4 keep the first entry and drop the second. When another output
-        is left without an entry by that, the file is refused with "node index is out of range".
+        OpenVINO 2026.4 and 2021.4 keep the first entry and drop the second. If that leaves another
+        output without an entry, the file is refused with "node index is out of range".
     Bad example:
         <output external_port_id="3" internal_layer_id="8"/>
         <output external_port_id="3" internal_layer_id="9"/>
@@ -36,7 +36,7 @@ class OutputMappedTwice(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding for each entry but the first of an output."""
+        """One finding per entry for an output that an earlier entry maps."""
         for wiring in context.wirings_with_body:
             for entry, first in mapped_again(wiring.outputs):
                 yield self.from_problem(problems.mapped_twice(wiring, entry, first))

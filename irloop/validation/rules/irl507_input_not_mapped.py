@@ -30,14 +30,14 @@ class InputNotMapped(
     Good example:
         an entry for each of them
     Fix:
-        Map the input to the body Parameter that is to receive it, or remove the port.
+        Map the input to the body Parameter that should receive it, or remove the port.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an input port."""
+        """One finding per input port."""
         for wiring in context.wirings_with_body:
             mapped = {entry.position for entry in wiring.inputs}
-            # An entry without a readable number may be the one that is looked for.
+            # An entry without a readable number may be the missing one.
             if not wiring.is_loop_op or any(item.external is None for item in wiring.inputs):
                 continue
             connected = {edge.to_port for edge in wiring.outer.edges_into(wiring.owner)}

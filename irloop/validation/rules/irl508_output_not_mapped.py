@@ -20,8 +20,8 @@ class OutputNotMapped(
     """An output of a TensorIterator or Loop that other layers read has no entry in the port map.
 
     What it does:
-        Looks for an entry for each output port that an edge starts from. Outputs that nobody reads
-        need none. (An If is the business of IRL702.)
+        Looks for an entry for each output port that an edge starts from. Outputs that are not read
+        need none. (IRL702 checks If.)
     Why is this bad:
         The output has no value. OpenVINO 2026.4 and 2021.4 refuse the file ("node index is out of
         range").
@@ -30,14 +30,14 @@ class OutputNotMapped(
     Good example:
         an entry for each of them
     Fix:
-        Map the Result of the body that gives the value.
+        Map the Result of the body that provides the value.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an output port."""
+        """One finding per output port."""
         for wiring in context.wirings_with_body:
             mapped = {entry.position for entry in wiring.outputs}
-            # An entry without a readable number may be the one that is looked for.
+            # An entry without a readable number may be the missing one.
             if not wiring.is_loop_op or any(item.external is None for item in wiring.outputs):
                 continue
             read = {edge.from_port for edge in wiring.outer.edges_out_of(wiring.owner)}

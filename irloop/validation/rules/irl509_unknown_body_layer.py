@@ -22,7 +22,7 @@ class UnknownBodyLayer(
     What it does:
         Looks up each entry of a port map among the layers of the body.
     Why is this bad:
-        OpenVINO 2026.4 and 2021.4 stop with the bare exception "unordered_map::at".
+        OpenVINO 2026.4 and 2021.4 stop with the unhelpful exception "unordered_map::at".
     Bad example:
         <input external_port_id="0" internal_layer_id="99"/>
     Good example:
@@ -32,7 +32,7 @@ class UnknownBodyLayer(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an entry."""
+        """One finding per entry."""
         for wiring in context.wirings_with_body:
             for entry in (*wiring.inputs, *wiring.outputs):
                 name = entry.entry.attributes.get("internal_layer_id")

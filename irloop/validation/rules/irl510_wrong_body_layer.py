@@ -16,13 +16,13 @@ class WrongBodyLayer(
     severity=Severity.ERROR,
     title="port map names a layer that is no Parameter or Result",
 ):
-    """An input entry names no Parameter, or an output entry no Result.
+    """An input entry does not name a Parameter, or an output entry does not name a Result.
 
     What it does:
         Checks the type of the layer that `internal_layer_id` names.
     Why is this bad:
         Values enter a body through Parameters and leave it through Results. OpenVINO 2026.4 and
-        2021.4 stop with the bare exception "unordered_map::at".
+        2021.4 stop with the unhelpful exception "unordered_map::at".
     Bad example:
         <output external_port_id="1" internal_layer_id="2"/> where layer 2 is an Add
     Good example:
@@ -32,7 +32,7 @@ class WrongBodyLayer(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an entry."""
+        """One finding per entry."""
         for wiring in context.wirings_with_body:
             for entry in (*wiring.inputs, *wiring.outputs):
                 wanted = "Parameter" if entry.entry.kind == "input" else "Result"

@@ -23,8 +23,8 @@ class ParameterFedTwice(
     What it does:
         Compares the `internal_layer_id` of the connected input entries of one port map.
     Why is this bad:
-        A Parameter has one value. OpenVINO 2026.4 accepts it without a word and takes either of
-        the two; the Parameter that lost its input reads garbage.
+        A Parameter has one value. OpenVINO 2026.4 silently accepts it and uses one of the two
+        values; the Parameter that lost its input reads garbage.
     Bad example:
         <input external_port_id="2" internal_layer_id="0"/>
         <input external_port_id="3" internal_layer_id="0"/>
@@ -32,11 +32,11 @@ class ParameterFedTwice(
         <input external_port_id="2" internal_layer_id="0"/>
         <input external_port_id="3" internal_layer_id="1"/>
     Fix:
-        Name the Parameter that is meant to receive the second input.
+        Name the Parameter that should receive the second input.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding for each entry but the first of a Parameter."""
+        """One finding per entry for a Parameter that an earlier entry feeds."""
         for wiring in context.wirings_with_body:
             first: dict[str, Entry] = {}
             for entry in wiring.inputs:

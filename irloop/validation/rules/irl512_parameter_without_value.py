@@ -26,7 +26,7 @@ class ParameterWithoutValue(
         Looks for an input entry for each Parameter of a TensorIterator or Loop body that a Result
         depends on. (For an If: IRL708.)
     Why is this bad:
-        OpenVINO 2026.4 accepts it without a word; the Parameter reads uninitialised memory.
+        OpenVINO 2026.4 silently accepts it; the Parameter reads uninitialised memory.
     Bad example:
         a body Parameter 3 that an Add reads, and no entry with internal_layer_id="3"
     Good example:
@@ -37,13 +37,13 @@ class ParameterWithoutValue(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a Parameter."""
+        """One finding per Parameter."""
         for wiring in context.wirings_with_body:
             body = wiring.body
             if not wiring.is_loop_op or body is None or wiring.section is None:
                 continue
             taken = {item.entry.attributes.get("internal_layer_id") for item in wiring.inputs}
-            # An entry that names a wrong layer is the finding; its Parameter follows from it.
+            # If an entry names a wrong layer, that entry is the finding, not its Parameter.
             if any(item.inner is None or item.inner.type != "Parameter" for item in wiring.inputs):
                 continue
             for layer in body.parameters:
@@ -60,5 +60,5 @@ class ParameterWithoutValue(
 
     @staticmethod
     def _has_edge(wiring: Wiring, layer: Layer) -> bool:
-        """IRL519 speaks of a state without an initial value."""
+        """True when a back edge ends in the Parameter; then IRL519 reports it."""
         return any(target is layer for _, _, target in wiring.back_edges)

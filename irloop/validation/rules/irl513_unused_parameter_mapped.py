@@ -16,7 +16,7 @@ class UnusedParameterMapped(
     severity=Severity.WARNING,
     title="body Parameter that nothing uses is mapped",
 ):
-    """An input entry feeds a body Parameter that nothing in the body reads.
+    """An input entry feeds a body Parameter that no layer of the body reads.
 
     What it does:
         Looks for mapped Parameters of bodies without an outgoing edge.
@@ -32,7 +32,7 @@ class UnusedParameterMapped(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a Parameter."""
+        """One finding per Parameter."""
         for wiring in context.wirings_with_body:
             body = wiring.body
             if body is None:

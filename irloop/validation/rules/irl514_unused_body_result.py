@@ -23,7 +23,7 @@ class UnusedBodyResult(
     What it does:
         Looks for Results of bodies that no output entry and no back edge names.
     Why is this bad:
-        Readers accept it and compute the value in vain. A back edge or an output entry may be
+        Readers accept it, but compute the value for nothing. A back edge or an output entry may be
         missing.
     Bad example:
         a body Result 9 that neither port_map nor back_edges mention
@@ -34,7 +34,7 @@ class UnusedBodyResult(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a Result."""
+        """One finding per Result."""
         for wiring in context.wirings_with_body:
             body = wiring.body
             if body is None or wiring.section is None:

@@ -17,23 +17,24 @@ class BackEdgeFrom(
     title="back edge does not start from a Result",
     requires=("IRL104",),
 ):
-    """A back edge starts from a layer of the body that is no Result, or that does not exist.
+    """A back edge starts from a layer that is not a Result of the body, or that does not exist.
 
     What it does:
         Checks `from-layer` of each back edge.
     Why is this bad:
-        OpenVINO 2026.4 and 2021.4 stop with the bare exception "unordered_map::at". Back edges run
+        OpenVINO 2026.4 and 2021.4 stop with the unhelpful exception "unordered_map::at". Back edges
+        run
         from Results to Parameters of the body.
     Bad example:
         <edge from-layer="2" to-layer="0"/> where layer 2 is an Add
     Good example:
         <edge from-layer="3" to-layer="0"/> where layer 3 is a Result
     Fix:
-        Name the Result that is fed by the layer; add one when there is none.
+        Name the Result that the layer feeds; add one if there is none.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a back edge."""
+        """One finding per back edge."""
         for wiring in context.loops:
             for edge, name, layer in wiring.wrong_ends("Result"):
                 assert wiring.body is not None

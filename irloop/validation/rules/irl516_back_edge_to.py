@@ -17,13 +17,13 @@ class BackEdgeTo(
     title="back edge does not end in a Parameter",
     requires=("IRL104",),
 ):
-    """A back edge ends in a layer of the body that is no Parameter, or that does not exist.
+    """A back edge ends in a layer that is not a Parameter of the body, or that does not exist.
 
     What it does:
         Checks `to-layer` of each back edge.
     Why is this bad:
-        OpenVINO 2026.4 ignores the edge without a word: the state stays what it was at the start,
-        and the result is wrong.
+        OpenVINO 2026.4 silently ignores the edge: the state keeps its initial value, and the result
+        is wrong.
     Bad example:
         <edge from-layer="3" to-layer="2"/> where layer 2 is an Add
     Good example:
@@ -33,7 +33,7 @@ class BackEdgeTo(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a back edge."""
+        """One finding per back edge."""
         for wiring in context.loops:
             for edge, name, layer in wiring.wrong_ends("Parameter"):
                 assert wiring.body is not None

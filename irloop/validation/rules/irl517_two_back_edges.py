@@ -30,11 +30,11 @@ class TwoBackEdges(
     Good example:
         <edge from-layer="3" to-layer="0"/> <edge from-layer="4" to-layer="1"/>
     Fix:
-        Remove one of them, or let it end in the Parameter that is meant.
+        Remove one of them, or let it end in the intended Parameter.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding for each back edge but the first to a Parameter."""
+        """One finding per back edge to a Parameter in which an earlier back edge ends."""
         for wiring in context.loops:
             first: dict[str, BackEdge] = {}
             for edge, _, target in wiring.back_edges:

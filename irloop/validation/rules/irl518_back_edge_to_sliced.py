@@ -22,18 +22,18 @@ class BackEdgeToSliced(
     What it does:
         Looks for back edges to Parameters whose input entry has an `axis`.
     Why is this bad:
-        The axis wins: OpenVINO 2026.4 and 2021.4 ignore the back edge without a word.
+        The axis takes precedence: OpenVINO 2026.4 and 2021.4 silently ignore the back edge.
     Bad example:
         <input external_port_id="0" internal_layer_id="0" axis="1"/> and
         <edge from-layer="3" to-layer="0"/>
     Good example:
         the slices in one Parameter, the state in another
     Fix:
-        Remove the axis when it is a state, or the back edge when it is sliced.
+        Remove the axis if the Parameter is a state, or the back edge if it is a slice.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a back edge."""
+        """One finding per back edge."""
         for wiring in context.loops:
             for edge, _, target in wiring.back_edges:
                 entry = None if target is None else wiring.entry_of.get(target.id or "")

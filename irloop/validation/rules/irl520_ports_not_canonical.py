@@ -25,19 +25,20 @@ class PortsNotCanonical(
         Checks that input ports are 0 ... n-1 and output ports follow in ascending order, both in
         document order.
     Why is this bad:
-        Edges use port ids, the port map uses an index (inputs) and a rank (outputs). The three
-        agree only in this order: with inputs 10, 11, 12 OpenVINO 2026.4 refuses the file, with
-        outputs 7, 5 it exchanges the outputs without a word.
+        Edges use port ids; the port map uses the index of an input, and the position of an output's
+        id among the sorted ids. They agree only if the ports are numbered in order: with inputs 10,
+        11, 12 OpenVINO 2026.4 refuses the file, with
+        outputs 7, 5 it silently swaps the outputs.
     Bad example:
         <output><port id="7"/><port id="5"/></output>
     Good example:
         <output><port id="5"/><port id="7"/></output>
     Fix:
-        Number the ports again and correct the edges and the port map.
+        Renumber the ports and correct the edges and the port map.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a side of a layer."""
+        """One finding per side of a layer."""
         for _, layer in context.layers("tensoriterator", "loop", "if"):
             inputs = [unsigned(port.id) for port in layer.inputs]
             if None not in inputs and inputs != list(range(len(inputs))):

@@ -16,7 +16,7 @@ class UnknownPurpose(
     severity=Severity.WARNING,
     title="purpose is unknown or has no effect",
 ):
-    """An entry of a port map has a `purpose` that nobody looks at.
+    """An entry of a port map has a `purpose` that readers ignore.
 
     What it does:
         Allows `current_iteration` on inputs and `execution_condition` on outputs of a Loop.
@@ -32,7 +32,7 @@ class UnknownPurpose(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an entry."""
+        """One finding per entry."""
         branches = (w for _, _, both in context.branches for w in both)
         for wiring in (*context.loops, *branches):
             for entry in (*wiring.inputs, *wiring.outputs):

@@ -16,7 +16,7 @@ class IteratorInIterator(
     severity=Severity.ERROR,
     title="TensorIterator directly inside a TensorIterator",
 ):
-    """The body of a TensorIterator holds another TensorIterator.
+    """The body of a TensorIterator contains another TensorIterator.
 
     What it does:
         Looks at the layers of each TensorIterator body. A Loop in between is fine.
@@ -28,11 +28,11 @@ class IteratorInIterator(
     Good example:
         a Loop over rows whose body is a TensorIterator over columns
     Fix:
-        Write the outer one as a Loop with the number of slices as its trip count.
+        Replace the outer one by a Loop with the number of slices as its trip count.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an inner TensorIterator."""
+        """One finding per inner TensorIterator."""
         for index, layer in context.layers("tensoriterator"):
             owner = index.net.owner
             if owner is None or (owner.type or "").lower() != "tensoriterator":

@@ -22,18 +22,18 @@ class BodyWithoutParameters(
     What it does:
         Counts the Parameters of each TensorIterator body.
     Why is this bad:
-        OpenVINO 2026.4 dies (SIGSEGV) when it runs the model; 2021.4 runs it. A Loop without
+        OpenVINO 2026.4 crashes (SIGSEGV) when it runs the model; 2021.4 runs it. A Loop without
         Parameters works in both.
     Bad example:
         a body of one Const and one Result
     Good example:
         a body with at least one Parameter
     Fix:
-        Move what does not depend on an input out of the body.
+        Move the computations that do not depend on an input out of the body.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a layer."""
+        """One finding per layer."""
         for wiring in context.loops:
             if wiring.is_iterator and wiring.body is not None and not wiring.body.parameters:
                 yield self.found(

@@ -20,16 +20,15 @@ class NothingCarried(
     title="loop that carries nothing from one iteration to the next",
     requires=("IRL502", "IRL509", "IRL510", "IRL515", "IRL516", "IRL518", "IRL519"),
 ):
-    """A loop without any state gives out a last value that looks like one.
+    """A loop without states returns a last value that looks like the value of a state.
 
     What it does:
-        Looks at TensorIterators and Loops without a single effective back edge. When an output
-        without an axis is computed from an input that is the same in each iteration, and has its
-        element type and shape, that input was probably meant as the initial value of a state.
+        Looks at TensorIterators and Loops without a single effective back edge. If an output
+        without an axis is computed from an invariant input, and has its element type and shape,
+        that input was probably intended as the initial value of a state.
     Why is this bad:
-        With the back edges gone each iteration starts from the same value, so all but one are
-        wasted. OpenVINO 2026.4 and 2021.4 accept such a file without a word, and the result is
-        wrong.
+        Without back edges every iteration starts from the same value, so all but the last are
+        useless. OpenVINO 2026.4 and 2021.4 silently accept such a file, and the result is wrong.
     Bad example:
         <back_edges/> in a loop that sums up
     Good example:
@@ -39,7 +38,7 @@ class NothingCarried(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a loop, with the first pair that fits."""
+        """One finding per loop, with the first pair that matches."""
         for wiring in context.loops:
             body = wiring.body
             if body is None or wiring.section is None or wiring.carried:
@@ -65,7 +64,7 @@ class NothingCarried(
 
     @staticmethod
     def _state(context: Context, wiring: Wiring, body: NetIndex, result: Layer) -> Layer | None:
-        """A Parameter that is the same in each iteration and that the Result looks like."""
+        """An invariant Parameter that looks like the state whose next value is this Result."""
         after = context.result(wiring, result)
         direct = body.source(result)
         for entry in wiring.inputs:

@@ -17,23 +17,24 @@ class ConditionMissing(
     title="Loop without an execution condition",
     requires=("IRL501", "IRL502"),
 ):
-    """A Loop whose port map says no execution condition.
+    """The port map of a Loop has no execution condition.
 
     What it does:
         Looks for an output entry with purpose="execution_condition" in each Loop.
     Why is this bad:
-        The specification demands it. OpenVINO 2026.4 and 2021.4 give up the shape inference and
-        stop with "node index is out of range" or "dynamic rank".
+        The specification demands it. OpenVINO 2026.4 and 2021.4 abandon shape inference and stop
+        with "node index is out of range" or "dynamic rank".
     Bad example:
         a Loop whose port map has outputs with external ids only
     Good example:
         <output external_port_id="-1" internal_layer_id="9" purpose="execution_condition"/>
     Fix:
-        Add the entry; for a loop that only counts, name a Result of a constant true.
+        Add the entry; for a loop that ends only by its trip count, name a Result of a constant
+        true.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a Loop."""
+        """One finding per Loop."""
         for wiring in context.loops:
             section = wiring.section
             if not wiring.is_loop or wiring.body is None or section is None:

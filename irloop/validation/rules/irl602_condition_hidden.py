@@ -19,8 +19,8 @@ class ConditionHidden(
     """An earlier output entry has the same external id as the execution condition.
 
     What it does:
-        Compares the `external_port_id` of the condition entry (mostly -1) with the output entries
-        in front of it.
+        Compares the `external_port_id` of the condition entry (usually -1) with the output entries
+        before it.
     Why is this bad:
         Of entries with the same number OpenVINO 2026.4 and 2021.4 keep the first, -1 included. The
         condition is lost, the outputs become undefined and the model does not compile.
@@ -34,7 +34,7 @@ class ConditionHidden(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a Loop, at the entry that hides the condition."""
+        """One finding per Loop, at the entry that hides the condition."""
         for wiring in context.loops:
             hidden = next(
                 (item for item in wiring.outputs if item.purpose == "execution_condition"), None

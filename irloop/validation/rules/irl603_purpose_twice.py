@@ -22,8 +22,8 @@ class PurposeTwice(
     What it does:
         Counts the entries with `execution_condition` and with `current_iteration`.
     Why is this bad:
-        OpenVINO 2026.4 and 2021.4 use the first and ignore the second without a word; a body
-        Parameter that is to receive the number then reads uninitialised memory.
+        OpenVINO 2026.4 and 2021.4 use the first and silently ignore the second; a body Parameter
+        that should receive the number then reads uninitialised memory.
     Bad example:
         two input entries with purpose="current_iteration"
     Good example:
@@ -33,7 +33,7 @@ class PurposeTwice(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding for each entry but the first."""
+        """One finding per entry with a purpose that an earlier entry has."""
         for wiring in context.loops:
             if not wiring.is_loop:
                 continue

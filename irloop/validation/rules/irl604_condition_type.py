@@ -22,11 +22,11 @@ class ConditionType(
     """The condition of a Loop is not boolean, or not exactly one element.
 
     What it does:
-        Checks what is declared for input 1 of each Loop and for the body Result that is the
-        execution condition: boolean, rank 0 or 1, one element.
+        Checks that the declared types of input 1 of each Loop and of the body Result that is the
+        execution condition are boolean, of rank 0 or 1, with one element.
     Why is this bad:
-        OpenVINO 2026.4 refuses it when it compiles the model, a constant of two elements when it
-        reads it. ONNX Runtime wants a scalar.
+        OpenVINO 2026.4 refuses it when it compiles the model, and a constant of two elements
+        already when it reads the file. ONNX Runtime needs a scalar.
     Bad example:
         a condition Result fed by an f32 value, or by a boolean of shape [2]
     Good example:
@@ -36,7 +36,7 @@ class ConditionType(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an input or Result."""
+        """One finding per input or Result."""
         for wiring in context.loops:
             if not wiring.is_loop:
                 continue

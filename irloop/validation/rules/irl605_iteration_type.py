@@ -17,23 +17,23 @@ class IterationType(
     severity=Severity.ERROR,
     title="iteration number is not one integer",
 ):
-    """The body Parameter that receives the iteration number is no i32 or i64 of one element.
+    """The body Parameter that receives the iteration number is not an i32 or i64 with one element.
 
     What it does:
         Checks the Parameter of the entry with purpose="current_iteration".
     Why is this bad:
-        OpenVINO 2026.4 refuses f32 and two elements when it compiles the model, rank 2 when it
-        reads it.
+        OpenVINO 2026.4 refuses f32 and two elements when it compiles the model, and rank 2 already
+        when it reads the file.
     Bad example:
         <data shape="" element_type="f32"/>
     Good example:
         <data shape="" element_type="i64"/>
     Fix:
-        Declare an i64 scalar, and convert behind it where a float is needed.
+        Declare an i64 scalar, and convert it where a float is needed.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a Loop."""
+        """One finding per Loop."""
         for wiring in context.loops:
             entry = wiring.iteration
             if not wiring.is_loop or entry is None or entry.inner is None:

@@ -17,13 +17,13 @@ class TripCountType(
     severity=Severity.ERROR,
     title="trip count is not one integer",
 ):
-    """The trip count of a Loop is no i32 or i64 of one element.
+    """The trip count of a Loop is not an i32 or i64 with one element.
 
     What it does:
-        Checks what is declared for input 0 of each Loop.
+        Checks the declared type of input 0 of each Loop.
     Why is this bad:
-        OpenVINO 2026.4 refuses other types and two elements when it compiles the model, rank 2
-        and a constant of two elements when it reads it.
+        OpenVINO 2026.4 refuses other types and two elements when it compiles the model, and rank 2
+        and a constant of two elements already when it reads the file.
     Bad example:
         a trip count that is f32, or i64 of shape [2]
     Good example:
@@ -33,7 +33,7 @@ class TripCountType(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a Loop."""
+        """One finding per Loop."""
         for wiring in context.loops:
             owner = wiring.owner
             if not wiring.is_loop or not owner.inputs:

@@ -20,10 +20,11 @@ class NegativeTripCount(
     """The constant trip count of a Loop is below -1.
 
     What it does:
-        Reads the constant behind input 0 of each Loop.
+        Reads the constant that feeds input 0 of each Loop.
     Why is this bad:
-        -1 means "no limit". What other negative numbers mean is not specified: OpenVINO's reference
-        takes them for no limit, its CPU plugin fails at inference, ONNX does not run at all.
+        -1 means "no limit". The specification does not define other negative numbers: OpenVINO's
+        reference treats them as no limit, its CPU plugin fails at inference, and in ONNX they mean
+        no iterations.
     Bad example:
         a trip count of -2
     Good example:
@@ -33,7 +34,7 @@ class NegativeTripCount(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a Loop."""
+        """One finding per Loop."""
         for wiring in context.loops:
             trip = context.trip_count(wiring)
             if trip is None or trip >= -1:

@@ -16,13 +16,13 @@ class InfiniteLoop(
     severity=Severity.WARNING,
     title="loop that cannot end",
 ):
-    """A Loop without a trip count whose condition is constant true.
+    """A Loop has no trip count, and its condition is constant true.
 
     What it does:
-        Reads the constants behind the trip count, the initial condition and the execution
-        condition; a condition that the body only hands on counts as constant.
+        Reads the constants that feed the trip count, the initial condition and the execution
+        condition; a condition that the body returns unchanged counts as constant.
     Why is this bad:
-        OpenVINO and ONNX Runtime run it for ever.
+        OpenVINO and ONNX Runtime never finish.
     Bad example:
         a trip count of -1 and a condition Result fed by a constant true
     Good example:
@@ -32,7 +32,7 @@ class InfiniteLoop(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a Loop."""
+        """One finding per Loop."""
         for wiring in context.loops:
             if context.trip_count(wiring) != -1:
                 continue

@@ -17,14 +17,15 @@ class ZeroIterations(
     title="loop that never runs",
     requires=("IRL606",),
 ):
-    """A Loop whose constant trip count is 0, or whose initial condition is constant false.
+    """The trip count of a Loop is a constant 0, or its initial condition is constant false.
 
     What it does:
-        Reads the constants behind inputs 0 and 1 of each Loop.
+        Reads the constants that feed inputs 0 and 1 of each Loop.
     Why is this bad:
-        The specification gives the initial values of the states and empty concatenated outputs.
-        OpenVINO 2026.4 dies (SIGFPE) when a concatenated output exists and the trip count is 0,
-        and loses the states when the condition is constant false; 2021.4 gives zeros.
+        By the specification the loop returns the initial values of its states, and empty
+        concatenated outputs. OpenVINO 2026.4 crashes (SIGFPE) if a concatenated output exists and
+        the trip count is 0, and loses the states if the condition is constant false; 2021.4 returns
+        zeros.
     Bad example:
         a trip count of 0
     Good example:
@@ -34,7 +35,7 @@ class ZeroIterations(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a Loop."""
+        """One finding per Loop."""
         for wiring in context.loops:
             zero = context.trip_count(wiring) == 0
             if not zero and not context.condition_is(wiring, False):

@@ -23,19 +23,19 @@ class CarriedType(
         Compares what each mapped body Parameter declares with the outer input, and each state
         with the Result that is carried back to it.
     Why is this bad:
-        OpenVINO 2026.4 refuses the file when the body then mixes types; otherwise a Loop overrides
-        the declared type and a TensorIterator converts at every iteration, without a word. 2021.4
-        refuses some of these. In ONNX a state must keep its type.
+        OpenVINO 2026.4 refuses the file when the body then mixes types; otherwise a Loop silently
+        overrides the declared type, and a TensorIterator silently converts in every iteration.
+        2021.4 refuses some of these files. In ONNX a state must keep its type.
     Bad example:
         a Parameter declared i64 that receives an f32 input, or an i32 Result carried back to it
     Good example:
         f32 outside, f32 in the Parameter, f32 in the Result
     Fix:
-        Insert a Convert outside or in front of the Result, or correct the declaration.
+        Insert a Convert outside or before the Result, or correct the declaration.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an entry or back edge."""
+        """One finding per entry or back edge."""
         for wiring in context.loops:
             for entry in wiring.inputs:
                 inner = entry.inner

@@ -18,13 +18,13 @@ class CarriedShape(
     title="state changes its shape",
     requires=("IRL505", "IRL511", "IRL615"),
 ):
-    """The shape of a state after an iteration is not the one before.
+    """An iteration changes the shape of a state.
 
     What it does:
-        Compares the dimensions that each state starts with with those of the Result that is
-        carried back to it, as they are inferred.
+        Compares the inferred dimensions of the initial value of each state with those of the Result
+        that is carried back to it.
     Why is this bad:
-        A Loop may do so in OpenVINO 2026.4, and in ONNX; a TensorIterator fails at inference, and
+        OpenVINO 2026.4 and ONNX allow it in a Loop; a TensorIterator fails at inference, and
         OpenVINO 2021.4 fails with both.
     Bad example:
         a Parameter of shape [1] whose next value is Concat(state, x) of shape [2]
@@ -35,7 +35,7 @@ class CarriedShape(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a back edge."""
+        """One finding per back edge."""
         for wiring in context.loops:
             for entry, result, edge in wiring.carried:
                 assert entry.inner is not None
@@ -44,7 +44,7 @@ class CarriedShape(
                     before = context.parameter(entry.inner)
                 after = context.confirmed_result(wiring, result)
                 if after.dims is None or None in after.dims:
-                    # What grows has no size that is the same in each iteration.
+                    # A growing state has no size that is the same in each iteration.
                     after = context.result(wiring, result)
                 if before.dims is None or after.dims is None or before.rank != after.rank:
                     continue

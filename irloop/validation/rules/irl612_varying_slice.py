@@ -20,7 +20,7 @@ class VaryingSlice(
     title="concatenated value changes its shape",
     requires=("IRL511",),
 ):
-    """A value that is concatenated over the iterations has another shape in each of them.
+    """A value that is concatenated over the iterations changes its shape from one to the next.
 
     What it does:
         Follows states whose shape changes (IRL611) through elementwise operations of the body to
@@ -33,11 +33,11 @@ class VaryingSlice(
     Good example:
         only the new element mapped to the output with an axis
     Fix:
-        Concatenate something that keeps its shape, or give out the last value.
+        Concatenate a value that keeps its shape, or output the last value.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an output entry."""
+        """One finding per output entry."""
         for wiring in context.loops:
             if wiring.body is None or not wiring.concatenated:
                 continue
@@ -65,7 +65,7 @@ _ELEMENTWISE = frozenset(_NAMES.split())
 
 
 def _varying_results(context: Context, wiring: Wiring, body: NetIndex) -> dict[str, str]:
-    """Results that take a value of varying shape, with the name of the state behind it."""
+    """Results that receive a value of varying shape, with the name of the state it depends on."""
     stack: list[tuple[Layer, str]] = []
     for entry, result, _ in wiring.carried:
         assert entry.inner is not None
@@ -94,7 +94,7 @@ def _varying_results(context: Context, wiring: Wiring, body: NetIndex) -> dict[s
 
 
 def _keeps(context: Context, layer: Layer, reader: Layer) -> bool:
-    """True when the reader's output is declared with the dimensions of what it reads."""
+    """True when the reader's output is declared with the dimensions of its input."""
     if not layer.outputs or not reader.outputs:
         return False
     return context.declared(layer.outputs[0]).dims == context.declared(reader.outputs[0]).dims

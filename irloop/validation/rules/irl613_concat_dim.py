@@ -19,7 +19,7 @@ class ConcatDim(
     title="concatenated part has another size than part_size",
     requires=("IRL104", "IRL505", "IRL511", "IRL612", "IRL615"),
 ):
-    """The Result of a concatenated output does not have `part_size` elements on the axis.
+    """The Result of a concatenated output does not have `part_size` elements along the axis.
 
     What it does:
         Compares the inferred dimension of the body Result on `axis` with `part_size`. A scalar
@@ -32,11 +32,11 @@ class ConcatDim(
     Good example:
         a Result of shape [1,4,2], axis="0" part_size="1"
     Fix:
-        Insert an Unsqueeze on the axis in front of the Result, or correct part_size and stride.
+        Insert an Unsqueeze of the axis before the Result, or correct part_size and stride.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an output entry."""
+        """One finding per output entry."""
         for wiring in context.loops:
             for entry in wiring.concatenated:
                 inner, axis = entry.inner, entry.axis

@@ -24,7 +24,7 @@ class PartSizeStride(
     Why is this bad:
         OpenVINO's shape inference uses `part_size` and ignores `stride`, its CPU plugin does the
         opposite. The model fails to compile ("at least two different iterations numbers") or
-        reads other elements than meant.
+        reads other elements than intended.
     Bad example:
         axis="0" start="0" end="-1" stride="2" part_size="1"
     Good example:
@@ -34,7 +34,7 @@ class PartSizeStride(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an entry."""
+        """One finding per entry."""
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 if entry.stride == 0 or entry.part_size <= 0:

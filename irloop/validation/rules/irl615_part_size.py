@@ -22,8 +22,8 @@ class PartSize(
     What it does:
         Checks `part_size` of each sliced input and concatenated output.
     Why is this bad:
-        With 0 in a TensorIterator OpenVINO 2026.4 dies while it reads the file (SIGFPE); a
-        negative one fails when the model is compiled. A Loop ignores it.
+        With 0 in a TensorIterator OpenVINO 2026.4 crashes while it reads the file (SIGFPE); with a
+        negative number it fails to compile the model. A Loop ignores it.
     Bad example:
         axis="0" stride="1" part_size="0"
     Good example:
@@ -33,7 +33,7 @@ class PartSize(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an entry."""
+        """One finding per entry."""
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 if entry.part_size > 0:

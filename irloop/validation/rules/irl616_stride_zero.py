@@ -28,7 +28,7 @@ class StrideZero(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an entry."""
+        """One finding per entry."""
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 if entry.stride != 0:

@@ -34,7 +34,7 @@ class ReversedStride(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an entry."""
+        """One finding per entry."""
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 if not wiring.is_iterator or not loop_ranges.has_wrong_direction(entry):

@@ -18,10 +18,10 @@ class InvalidRange(
     title="range is empty, outside the axis or not divisible",
     requires=("IRL104",),
 ):
-    """The range of a TensorIterator entry cannot be cut into parts.
+    """The range of a TensorIterator entry cannot be divided into parts.
 
     What it does:
-        Counts `start` and `end` as OpenVINO does (-1 is the end of the axis, -2 one before) and
+        Interprets `start` and `end` as OpenVINO does (-1 is the end of the axis, -2 one before) and
         checks that the range is not empty, lies inside the axis and is a multiple of the stride.
     Why is this bad:
         OpenVINO 2026.4 fails when it compiles the model ("Each iteration must be the same size"),
@@ -35,7 +35,7 @@ class InvalidRange(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an entry."""
+        """One finding per entry."""
         for wiring in context.loops:
             if not wiring.is_iterator:
                 continue

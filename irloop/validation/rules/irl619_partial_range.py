@@ -25,8 +25,8 @@ class PartialRange(
         Looks for sliced inputs whose range is not 0 to -1 (backward: -1 to 0).
     Why is this bad:
         By the specification the slices lie inside the range. The CPU plugins of OpenVINO 2026.4
-        and 2021.4 use the range only to count and always begin at the end of the axis, so they
-        read other elements, without a word. A Loop ignores start and end.
+        and 2021.4 use the range only to count the iterations and always begin at the end of the
+        axis, so they silently read other elements. A Loop ignores start and end.
     Bad example:
         axis="1" start="1" end="-1" stride="1" part_size="1"
     Good example:
@@ -36,7 +36,7 @@ class PartialRange(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an input entry."""
+        """One finding per input entry."""
         for wiring in context.loops:
             for entry in wiring.sliced:
                 if not loop_ranges.is_sound(entry) or loop_ranges.has_wrong_direction(entry):

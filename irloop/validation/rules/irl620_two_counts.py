@@ -19,16 +19,16 @@ class TwoCounts(
     title="range that OpenVINO counts in two ways",
     requires=("IRL104",),
 ):
-    """A range of a form for which OpenVINO's two counts of iterations differ.
+    """OpenVINO's two ways to count the iterations of a range differ for this form of range.
 
     What it does:
         Allows a forward range with start >= 0 and end < 0 and a backward one with start < 0 and
-        end >= 0; in every other form the shape inference counts the borders differently from the
-        CPU plugin. Only valid ranges of TensorIterators are judged.
+        end >= 0; in every other form, OpenVINO's shape inference and its CPU plugin count
+        differently. Checks only valid ranges of TensorIterators.
     Why is this bad:
-        Where the iterations are joined, the output gets one size and the loop another number of
-        iterations, and OpenVINO 2026.4 fails when it compiles the model. Without a joined output
-        it runs as often as the CPU plugin counts, and so does irloop everywhere.
+        The size of a concatenated output then differs from the trip count of the loop, and OpenVINO
+        2026.4 fails when it compiles the model. Without a concatenated output it runs as often as
+        the CPU plugin counts, and irloop always does so.
     Bad example:
         start="1" end="4" over 5 elements: 3 iterations, or 4
     Good example:
@@ -38,7 +38,7 @@ class TwoCounts(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an entry."""
+        """One finding per entry."""
         for wiring in context.loops:
             if not wiring.is_iterator:
                 continue

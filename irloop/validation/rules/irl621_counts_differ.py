@@ -25,7 +25,7 @@ class CountsDiffer(
         output.
     Why is this bad:
         OpenVINO 2026.4 fails when it compiles the model ("There are at least two different
-        iterations numbers"); its shape inference takes the last one without a word.
+        iterations numbers"); its shape inference silently uses the last one.
     Bad example:
         one input sliced into 3 parts, another into 2
     Good example:
@@ -35,7 +35,7 @@ class CountsDiffer(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding for each entry that differs from the first."""
+        """One finding per entry whose count differs from that of the first."""
         for wiring in context.loops:
             if not wiring.is_iterator:
                 continue

@@ -35,7 +35,7 @@ class AxisRange(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an entry."""
+        """One finding per entry."""
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 declared = UNKNOWN

@@ -34,7 +34,7 @@ class NegativeAxis(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an entry."""
+        """One finding per entry."""
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 if entry.axis is None or entry.axis >= 0:

@@ -23,18 +23,18 @@ class EmptyAxis(
     What it does:
         Checks the declared size of the axis of each sliced input.
     Why is this bad:
-        There is no slice for even one iteration. OpenVINO fails when it compiles or runs the
+        There is not a single slice. OpenVINO fails when it compiles or runs the
         model, and so does a Scan in ONNX Runtime.
     Bad example:
         axis="0" for an input of shape [0,2]
     Good example:
         axis="0" for an input of shape [6,2]
     Fix:
-        Correct the shape; handle an empty sequence outside of the loop.
+        Correct the shape; handle an empty sequence outside the loop.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an input entry."""
+        """One finding per input entry."""
         for wiring in context.loops:
             for entry in wiring.sliced:
                 if loop_ranges.axis_size(context, wiring, entry) != 0:

@@ -21,8 +21,8 @@ class TripBeyondSlices(
     """The constant trip count of a Loop is larger than the number of slices of an input.
 
     What it does:
-        Compares the constant behind input 0 of a Loop with the size of each sliced axis divided
-        by the part size. Loops whose condition may end them earlier are not judged.
+        Compares the constant that feeds input 0 of a Loop with the size of each sliced axis divided
+        by the part size. Loops whose condition may end them earlier are not checked.
     Why is this bad:
         The last iterations have nothing to read. OpenVINO 2026.4 and 2021.4 fail at inference.
     Bad example:
@@ -34,7 +34,7 @@ class TripBeyondSlices(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an input entry."""
+        """One finding per input entry."""
         for wiring in context.loops:
             trip = context.trip_count(wiring)
             if trip is None or trip <= 0 or not wiring.sliced or not context.stays_true(wiring):

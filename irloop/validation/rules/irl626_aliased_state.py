@@ -19,15 +19,15 @@ class AliasedState(
     severity=Severity.WARNING,
     title="state handed on directly to another state",
 ):
-    """The next value of a state is directly another state, which changes itself.
+    """The next value of a state is directly another state, which changes, too.
 
     What it does:
-        Looks for back edges whose Result is fed directly by a Parameter other than the one the
-        edge ends in, when that Parameter is a state with a next value of its own.
+        Looks for back edges whose Result is fed directly by a state Parameter other than the one in
+        which the edge ends.
     Why is this bad:
         By the specification all states change at once. The CPU plugins of OpenVINO 2026.4 and
         2021.4 copy them one after another, so the second may receive the new value of the first:
-        a swap of two states, or a delay line, silently gives wrong numbers.
+        swapping two states, or a delay line, silently gives wrong numbers.
     Bad example:
         a Result fed by Parameter a, carried back to Parameter b, while a changes too
     Good example:
@@ -37,7 +37,7 @@ class AliasedState(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a back edge."""
+        """One finding per back edge."""
         for wiring in context.loops:
             body = wiring.body
             if body is None:

@@ -21,8 +21,8 @@ class RangeWithoutAxis(
     What it does:
         Looks for these attributes on entries of TensorIterators and Loops without `axis`.
     Why is this bad:
-        The presence of `axis` is the switch: without it OpenVINO ignores the others without a
-        word. The input is not sliced, the output not concatenated.
+        Only `axis` makes an entry sliced or concatenated: without it OpenVINO silently ignores the
+        others. The input is not sliced, the output not concatenated.
     Bad example:
         <input external_port_id="0" internal_layer_id="0" start="0" end="-1"/>
     Good example:
@@ -32,7 +32,7 @@ class RangeWithoutAxis(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an entry."""
+        """One finding per entry."""
         for wiring in context.loops:
             for entry in (*wiring.inputs, *wiring.outputs):
                 names = [name for name in _RANGE if name in entry.entry.attributes]

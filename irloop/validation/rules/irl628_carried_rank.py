@@ -19,24 +19,24 @@ class CarriedRank(
     title="state changes its rank",
     requires=("IRL511",),
 ):
-    """A state has another rank after an iteration than before.
+    """An iteration changes the rank of a state.
 
     What it does:
         Compares the declared rank of each state Parameter with that of the Result that is carried
         back to it, and with that of its initial value.
     Why is this bad:
-        The rank of the state is then not known. OpenVINO 2026.4 fails when it compiles the model
+        The rank of the state is then unknown. OpenVINO 2026.4 fails when it compiles the model
         ("doesn't support Loop operation with dynamic rank").
     Bad example:
         a scalar state whose next value has shape [1]
     Good example:
         a state of shape [1] whose next value has shape [1]
     Fix:
-        Insert a Squeeze, Unsqueeze or Reshape in front of the Result or outside.
+        Insert a Squeeze, Unsqueeze or Reshape before the Result or outside.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a back edge or entry."""
+        """One finding per back edge or entry."""
         for wiring in context.loops:
             for entry, result, edge in wiring.carried:
                 assert entry.inner is not None

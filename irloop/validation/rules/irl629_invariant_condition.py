@@ -33,7 +33,7 @@ class InvariantCondition(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a Loop."""
+        """One finding per Loop."""
         for wiring in context.loops:
             entry, body = wiring.condition, wiring.body
             if not wiring.is_loop or entry is None or body is None or entry.inner is None:
@@ -42,7 +42,7 @@ class InvariantCondition(
             if source is None or source[0].type != "Parameter":
                 continue
             parameter = source[0]
-            # An unknown condition Parameter (no entry) is IRL512.
+            # IRL512 reports a condition Parameter without an entry.
             known = wiring.entry_of.get(parameter.id or "")
             if known is None or (parameter.id or "") in wiring.back_edge_of:
                 continue

@@ -18,17 +18,17 @@ class BranchMissing(
     What it does:
         Looks for both bodies of each If.
     Why is this bad:
-        OpenVINO 2026.4 refuses the file ("TensorIterator has no body"). 2021.4 knows no If.
+        OpenVINO 2026.4 refuses the file ("TensorIterator has no body"). 2021.4 has no If.
     Bad example:
         an If with then_body only
     Good example:
         an If with then_body and else_body
     Fix:
-        Add the body; a branch that does nothing hands its inputs on.
+        Add the body; a branch that does nothing returns its inputs.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a body."""
+        """One finding per body."""
         for _, layer, both in context.branches:
             for wiring in both:
                 if wiring.body is None:

@@ -33,7 +33,7 @@ class BranchOutput(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an output and branch."""
+        """One finding per output and branch."""
         for _, layer, both in context.branches:
             for wiring in both:
                 section = wiring.section

@@ -16,10 +16,10 @@ class BranchTypes(
     severity=Severity.ERROR,
     title="branches give different element types",
 ):
-    """The two branches of an If give different element types for one output.
+    """The two branches of an If return different element types for one output.
 
     What it does:
-        Compares what is declared for the Results that are mapped to the same output.
+        Compares the declared types of the Results that are mapped to the same output.
     Why is this bad:
         OpenVINO 2026.4 refuses the file, unless the condition is constant.
     Bad example:
@@ -31,7 +31,7 @@ class BranchTypes(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an output, at its entry of the else branch."""
+        """One finding per output, at its entry in the else branch."""
         for pair in context.branch_outputs:
             then, other = pair.then.element, pair.other.element
             if then is None or other in (None, then):

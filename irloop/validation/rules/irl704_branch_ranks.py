@@ -17,11 +17,11 @@ class BranchRanks(
     severity=Severity.WARNING,
     title="branches give different ranks",
 ):
-    """The two branches of an If give values of different rank for one output.
+    """The two branches of an If return values of different rank for one output.
 
     What it does:
-        Compares what is declared for the Results that are mapped to the same output. Ranks 0 and
-        1 go together.
+        Compares the declared ranks of the Results that are mapped to the same output. Ranks 0 and 1
+        are compatible.
     Why is this bad:
         The output has no known rank. OpenVINO 2026.4 reads the file and fails when it compiles it
         for the CPU.
@@ -30,11 +30,11 @@ class BranchRanks(
     Good example:
         then gives [1,2], else gives [3,2]
     Fix:
-        Reshape in one of the branches.
+        Insert a Reshape in one of the branches.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an output, at its entry of the else branch."""
+        """One finding per output, at its entry in the else branch."""
         for pair in context.branch_outputs:
             then, other = pair.then.rank, pair.other.rank
             if then is None or other is None or then == other or max(then, other) < 2:

@@ -33,7 +33,7 @@ class SharedResult(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding for each entry but the first of a Result."""
+        """One finding per entry for a Result that an earlier entry maps."""
         for _, layer, both in context.branches:
             for wiring in both:
                 first: dict[str, Entry] = {}

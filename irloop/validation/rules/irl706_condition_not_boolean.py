@@ -20,9 +20,9 @@ class ConditionNotBoolean(
     """The condition of an If has another element type than boolean.
 
     What it does:
-        Checks what is declared for input 0 of each If.
+        Checks the declared type of input 0 of each If.
     Why is this bad:
-        OpenVINO 2026.4 accepts it and judges by the first byte only: the f32 2.0 is false, the i32
+        OpenVINO 2026.4 accepts it and evaluates only the first byte: the f32 2.0 is false, the i32
         256 is false, the i32 2 is true. ONNX allows boolean only.
     Bad example:
         a condition of type f32
@@ -33,7 +33,7 @@ class ConditionNotBoolean(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an If."""
+        """One finding per If."""
         for index, layer, _ in context.branches:
             element = context.operand(index, layer, 0).element
             if not layer.inputs or element in (None, ElementType.BOOLEAN):

@@ -20,10 +20,10 @@ class ConditionElements(
     """The condition of an If has more than one element, or a rank above 1.
 
     What it does:
-        Checks what is declared for input 0 of each If.
+        Checks the declared shape of input 0 of each If.
     Why is this bad:
-        OpenVINO 2026.4 refuses rank 2 and constants of two elements; of other tensors it uses the
-        first element without a word.
+        OpenVINO 2026.4 refuses rank 2 and constants of two elements; of other tensors it silently
+        uses the first element.
     Bad example:
         a condition of shape [2]
     Good example:
@@ -33,10 +33,10 @@ class ConditionElements(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an If."""
+        """One finding per If."""
         for index, layer, _ in context.branches:
             declared = context.operand(index, layer, 0)
-            # A size of 0 is what writers put where they did not know it.
+            # Writers put a size of 0 where they did not know it.
             if not layer.inputs or ((declared.elements or 0) < 2 and (declared.rank or 0) < 2):
                 continue
             yield self.found(

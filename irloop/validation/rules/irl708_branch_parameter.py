@@ -23,7 +23,7 @@ class BranchParameter(
     What it does:
         Looks for an input entry for each Parameter of an If branch that a Result depends on.
     Why is this bad:
-        OpenVINO 2026.4 accepts it without a word; the Parameter reads zeros or garbage.
+        OpenVINO 2026.4 silently accepts it; the Parameter reads zeros or garbage.
     Bad example:
         a Parameter 0 in then_body, and no entry with internal_layer_id="0" in then_port_map
     Good example:
@@ -33,7 +33,7 @@ class BranchParameter(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a Parameter."""
+        """One finding per Parameter."""
         for _, layer, both in context.branches:
             for wiring in both:
                 body = wiring.body

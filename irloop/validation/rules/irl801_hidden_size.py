@@ -25,7 +25,7 @@ class HiddenSize(
         of its second input.
     Why is this bad:
         OpenVINO 2026.4 ignores the attribute of a cell and computes with the shapes; a sequence
-        fails when the model is compiled. Other tools believe the attribute.
+        fails when the model is compiled. Other tools trust the attribute.
     Bad example:
         hidden_size="3" with an initial state of shape [1,4]
     Good example:
@@ -35,7 +35,7 @@ class HiddenSize(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a layer."""
+        """One finding per layer."""
         for item in recurrent.recurrent_layers(context):
             dims = context.operand(item.net, item.layer, 1).dims
             size = dims[-1] if dims else None

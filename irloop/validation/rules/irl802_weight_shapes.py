@@ -19,12 +19,12 @@ class WeightShapes(
     title="weights of a recurrent operation have a wrong shape",
     requires=("IRL801", "IRL805", "IRL807"),
 ):
-    """W, R or B of a recurrent operation does not fit its data and state.
+    """W, R or B of a recurrent operation does not match its data and state.
 
     What it does:
-        Compares the declared shapes with what the specification says for G gates, input size I and
+        Compares the declared shapes with the specification for G gates, input size I and
         state size S: W [G*S,I], R [G*S,S], B [G*S] ([4*S] for a GRU with linear_before_reset),
-        each with a leading number of directions in a sequence.
+        each with a leading axis of directions in a sequence.
     Why is this bad:
         OpenVINO 2026.4 and 2021.4 refuse the file.
     Bad example:
@@ -36,7 +36,7 @@ class WeightShapes(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an input."""
+        """One finding per input."""
         for item in recurrent.recurrent_layers(context):
             layer = item.layer
             data = context.operand(item.net, layer, 0).dims

@@ -29,11 +29,11 @@ class UnknownActivation(
     Good example:
         activations="sigmoid,tanh,tanh"
     Fix:
-        Write the cell out with elementary operations in a loop body.
+        Decompose the cell into elementary operations in a loop body.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a layer."""
+        """One finding per layer."""
         for item in recurrent.recurrent_layers(context):
             names = recurrent.activations(item.layer)
             unknown = [name for name in names if name not in recurrent.ACTIVATIONS]

@@ -14,7 +14,7 @@ from irloop.validation.rule import Rule
 class Direction(
     Rule, code="IRL805", severity=Severity.ERROR, title="unknown direction of a sequence"
 ):
-    """`direction` of a recurrent sequence is no direction.
+    """The `direction` of a recurrent sequence is unknown.
 
     What it does:
         Allows forward, reverse and bidirectional, in any letter case.
@@ -29,7 +29,7 @@ class Direction(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a layer."""
+        """One finding per layer."""
         for item in recurrent.recurrent_layers(context):
             if item.is_sequence and item.directions is None:
                 yield self.found(

@@ -19,24 +19,25 @@ class IgnoredLstmFeatures(
     severity=Severity.WARNING,
     title="feature of LSTMCell-1 that runtimes ignore",
 ):
-    """An LSTMCell of opset1 to opset3 uses a feature that no runtime looks at.
+    """An LSTMCell of opset1 to opset3 uses a feature that every runtime ignores.
 
     What it does:
         Looks for `weights_format` other than fico, for `input_forget` and for a seventh input
         (peepholes).
     Why is this bad:
-        They are in the specification of LSTMCell-1. OpenVINO 2026.4 and 2021.4 ignore them without
-        a word, so the numbers are wrong.
+        They are in the specification of LSTMCell-1. OpenVINO 2026.4 and 2021.4 silently ignore
+        them, so the result is wrong.
     Bad example:
         <data hidden_size="4" input_forget="true"/>
     Good example:
         <data hidden_size="4"/>
     Fix:
-        Rearrange the weights to fico; write peepholes and coupled gates out in a loop body.
+        Reorder the gates in the weights to fico; implement peepholes and coupled gates by
+        elementary operations in a loop body.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a layer and feature."""
+        """One finding per layer and feature."""
         for item in recurrent.recurrent_layers(context):
             opset = opsets.opset_of(item.layer.version)
             if (item.layer.type or "").lower() != "lstmcell" or opset is None or opset > 3:

@@ -14,7 +14,7 @@ from irloop.validation.rule import Rule
 class ActivationsMissing(
     Rule, code="IRL808", severity=Severity.ERROR, title="sequence without activations"
 ):
-    """A recurrent sequence does not write its activations.
+    """A recurrent sequence does not name its activations.
 
     What it does:
         Looks for `activations` of each LSTMSequence, GRUSequence and RNNSequence.
@@ -30,7 +30,7 @@ class ActivationsMissing(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a layer."""
+        """One finding per layer."""
         for item in recurrent.recurrent_layers(context):
             if not item.is_sequence or recurrent.activations(item.layer):
                 continue

@@ -22,8 +22,8 @@ class ActivationAlpha(
     What it does:
         Looks for the two names on recurrent cells and sequences.
     Why is this bad:
-        Model Optimizer 2021.4 writes `activation_alpha="[0.3]"`. Readers, its own final stage
-        included, look for `activations_alpha`: the number is lost without a word.
+        Model Optimizer 2021.4 writes `activation_alpha="[0.3]"`. Readers, including its own final
+        stage, look for `activations_alpha`, so the number is silently lost.
     Bad example:
         <data hidden_size="4" activation_alpha="[0.3]"/>
     Good example:
@@ -33,7 +33,7 @@ class ActivationAlpha(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an attribute."""
+        """One finding per attribute."""
         for item in recurrent.recurrent_layers(context):
             for name in ("activation_alpha", "activation_beta"):
                 if name not in item.layer.data:

@@ -27,12 +27,12 @@ class JoinedWeights(
     Good example:
         an LSTMCell with W of shape [16,2], R of shape [16,4] and a bias of shape [16]
     Fix:
-        Split the weights into W, the first I columns, and R, the last S; `irloop transform` of the
-        file without a pass writes it so.
+        Split the weights into W, the first I columns, and R, the last S; `irloop transform` without
+        a pass does so.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a layer."""
+        """One finding per layer."""
         for item in recurrent.recurrent_layers(context):
             if not item.net.is_used(item.layer) or not recurrent.has_joined_weights(
                 context, item.net, item.layer

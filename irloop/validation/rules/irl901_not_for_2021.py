@@ -18,16 +18,16 @@ class NotFor2021(
     severity=Severity.INFO,
     title="version 10 file that OpenVINO 2021.4 cannot read",
 ):
-    """A file says version 10 but holds something that no runtime of that time knows.
+    """A file of version 10 uses a feature that OpenVINO 2021.4 does not support.
 
     What it does:
         Looks in version 10 files for operations of opset8 and later, for If, and for dynamic
         dimensions; each kind is reported once, with a count. (Mapped but unused body Parameters
         are IRL513.)
     Why is this bad:
-        Later releases write the number 10 over anything. OpenVINO 2026.4 reads such files;
-        2021.4, the last release that writes version 10 itself, knows opset1 to opset7 and static
-        shapes only.
+        Later releases write version 10 even with newer features. OpenVINO 2026.4 reads such files;
+        2021.4, the last release whose own version is 10, supports only opset1 to opset7 and static
+        shapes.
     Bad example:
         <layer id="4" name="gather" type="Gather" version="opset8">
     Good example:
@@ -37,7 +37,7 @@ class NotFor2021(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding a kind."""
+        """One finding per kind."""
         if context.version != 10:
             return
         newer: dict[tuple[str | None, str | None], list[Layer]] = {}

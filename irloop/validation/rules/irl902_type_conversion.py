@@ -21,11 +21,11 @@ class TypeConversion(
     """OpenVINO converts an input or output of this version 10 model.
 
     What it does:
-        Compares the element types of model inputs and outputs with what `Core.read_model` makes of
-        them in version 10: f16 inputs become f32; i64, u64 and u32 outputs become i32; every other
+        Looks for model inputs and outputs whose element type `Core.read_model` changes in version
+        10: f16 inputs become f32; i64, u64 and u32 outputs become i32; every other
         output but i32 becomes f32.
     Why is this bad:
-        It happens without a word. Numbers beyond 32 bits wrap in OpenVINO 2026.4 and saturate in
+        The conversion is silent. Numbers beyond 32 bits wrap in OpenVINO 2026.4 and saturate in
         2021.4. Version 11 files keep their types.
     Bad example:
         a version 10 model with an i64 output
@@ -36,7 +36,7 @@ class TypeConversion(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an input or output."""
+        """One finding per input or output."""
         if context.version != 10:
             return
         index = context.root

@@ -16,11 +16,11 @@ class Unreadable(
     title="model cannot be read",
     requires=("ONX102", "ONX104", "ONX105"),
 ):
-    """The file is no ONNX model, or one that contradicts itself.
+    """The file is not an ONNX model, or contradicts itself.
 
     What it does:
-        Reads the protobuf and builds the graph: names that nothing gives, cycles, bodies whose
-        inputs and outputs do not fit their node, missing branches, attributes of a wrong kind.
+        Reads the protobuf and builds the graph: undefined names, cycles, bodies whose inputs and
+        outputs do not match their node, missing branches, attributes of a wrong kind.
     Why is this bad:
         The specification forbids it; onnx.checker, ONNX Runtime and OpenVINO refuse the file.
     Bad example:
@@ -32,7 +32,7 @@ class Unreadable(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """What the reader says."""
+        """The errors of the reader."""
         _ = context.inference_errors  # reading happens here
         if context.read_error is None:
             return

@@ -15,24 +15,24 @@ class UnknownOperation(
     severity=Severity.ERROR,
     title="operation that the standard does not have",
 ):
-    """A node of a domain of the standard names an operation that its opset does not have.
+    """A node in a standard domain names an operation that its opset does not have.
 
     What it does:
         Looks up each node of ai.onnx and ai.onnx.ml that the model does not define as a function,
-        in the opset that the model imports; operations that the opset has removed count as unknown.
+        in the opset that the model imports; operations that the opset removed count as unknown.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model ("No Op registered for"), OpenVINO cannot
         convert it.
     Bad example:
-        a node of type MatMulX; Gelu with opset 17, which came with opset 20
+        a node of type MatMulX; Gelu with opset 17 (it was introduced in opset 20)
     Good example:
         a node of type MatMul
     Fix:
-        Correct the type, or convert the model to the opset that has the operation.
+        Correct the type, or convert the model to an opset that has the operation.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a node."""
+        """One finding per node."""
         for node, signature in context.standard_nodes:
             if signature is not None and not signature.deprecated:
                 continue

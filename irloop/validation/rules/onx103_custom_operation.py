@@ -16,24 +16,24 @@ class CustomOperation(
     severity=Severity.INFO,
     title="operation outside the standard",
 ):
-    """A node is of a domain that ONNX does not define, and not a function of the model.
+    """A node has a domain that ONNX does not define, and is not a function of the model.
 
     What it does:
         Lists the operations of other domains, once each.
     Why is this bad:
-        It need not be: com.microsoft is ONNX Runtime's own. Every runtime has to know the
-        operation, though; nothing about its operands can be checked, and irloop can neither
-        convert nor run it.
+        It may be intended: com.microsoft, for example, is ONNX Runtime's own domain. But only a
+        runtime that has the operation can run the model; its operands cannot be checked, and irloop
+        can neither convert nor run it.
     Bad example:
-        a node of the domain my.company in a model that is sent to others
+        a node of the domain my.company in a model for other users
     Good example:
         the same node with a function of that name in the model
     Fix:
-        Define the operation as a function of the model, or export without it.
+        Define the operation as a function of the model, or export the model without it.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding an operation, at its first node."""
+        """One finding per operation, at its first node."""
         seen = set(context.outline.functions)
         for graph in context.graphs:
             for node in graph.nodes:

@@ -20,20 +20,20 @@ class NumberOfInputs(
     """A node has fewer or more inputs or outputs than its operation, or lacks a mandatory input.
 
     What it does:
-        Counts the inputs and outputs of each node of the standard, and looks for empty names where
-        an input cannot be left out.
+        Counts the inputs and outputs of each node of the standard, and looks for empty names of
+        mandatory inputs.
     Why is this bad:
-        onnx.checker and ONNX Runtime refuse the model. OpenVINO takes no notice of inputs too many.
+        onnx.checker and ONNX Runtime refuse the model. OpenVINO ignores surplus inputs.
     Bad example:
         MatMul(a)
     Good example:
         MatMul(a, b)
     Fix:
-        Connect what is missing, remove what is too much.
+        Connect the missing inputs, or remove the surplus ones.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding for the inputs of a node, and one for its outputs."""
+        """One finding per node for its inputs, and one for its outputs."""
         for node, signature in context.standard_nodes:
             if signature is None:
                 continue

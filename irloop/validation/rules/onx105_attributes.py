@@ -17,13 +17,13 @@ class Attributes(
     severity=Severity.ERROR,
     title="attributes do not fit the operation",
 ):
-    """A node lacks a mandatory attribute, or has one that is unknown, of a wrong kind or twice.
+    """A node lacks a mandatory attribute, or has one that is unknown, of a wrong kind or repeated.
 
     What it does:
-        Holds the attributes of each node of the standard against those of its operation.
+        Compares the attributes of each standard node with those of its operation.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model ("Unrecognized attribute", "Required
-        attribute is missing"); OpenVINO takes no notice of unknown ones and of wrong kinds.
+        attribute is missing"); OpenVINO ignores unknown attributes and those of a wrong kind.
     Bad example:
         Concat without axis, or with axis = 1.0
     Good example:
@@ -33,7 +33,7 @@ class Attributes(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding an attribute."""
+        """One finding per attribute."""
         for node, signature in context.standard_nodes:
             if signature is None:
                 continue

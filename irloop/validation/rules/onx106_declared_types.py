@@ -18,8 +18,8 @@ class DeclaredTypes(
     """A model input has no type, or a declaration names an element type that does not exist.
 
     What it does:
-        Looks at the types of the inputs and outputs and of `value_info`, bodies included. Element
-        type 0 (UNDEFINED) is one that a model input cannot have.
+        Checks the types of inputs, outputs and `value_info`, bodies included. A model input must
+        not have element type 0 (UNDEFINED).
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model, OpenVINO cannot compile it.
     Bad example:
@@ -31,7 +31,7 @@ class DeclaredTypes(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a name and problem."""
+        """One finding per name and problem."""
         main = context.outline.graph
         for name in main.inputs:
             if name in main.untyped:

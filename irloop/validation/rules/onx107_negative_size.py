@@ -15,20 +15,21 @@ class NegativeSize(
     """A dimension of an input, an output or a value is declared with a negative size.
 
     What it does:
-        Looks at the declared shapes, bodies included.
+        Checks the declared shapes, bodies included.
     Why is this bad:
-        The specification has no negative sizes. ONNX Runtime and OpenVINO take -1 for a size that
-        is not known; OpenVINO refuses what is below, onnx.checker both where it infers shapes.
+        The specification does not allow negative sizes. ONNX Runtime and OpenVINO treat -1 as an
+        unknown size; OpenVINO refuses smaller numbers, and onnx.checker refuses both if it infers
+        shapes.
     Bad example:
         a dim_value of -1
     Good example:
         a dim_param such as "batch", or neither of the two
     Fix:
-        Give the dimension a name in place of the number.
+        Give the dimension a name instead of the number.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a name."""
+        """One finding per name."""
         for graph in context.graphs:
             for name, size in graph.negative_sizes.items():
                 yield self.found(

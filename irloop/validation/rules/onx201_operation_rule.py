@@ -15,8 +15,8 @@ class OperationRule(
     """Element types, shapes or attributes of an operation contradict its specification.
 
     What it does:
-        Infers the types and shapes of all operations, bodies included, and asks each whether its
-        operands go together.
+        Infers the types and shapes of all operations, bodies included, and checks the operands of
+        each.
     Why is this bad:
         ONNX Runtime and OpenVINO refuse the model, or fail when they run it.
     Bad example:
@@ -28,7 +28,7 @@ class OperationRule(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a node; ONX104 reports missing inputs."""
+        """One finding per node; ONX104 reports missing inputs."""
         for error in context.inference_errors:
             if error.kind == "inputs":
                 continue

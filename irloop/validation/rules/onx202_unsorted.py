@@ -10,23 +10,23 @@ from irloop.validation.rule import OnnxRule
 
 
 class Unsorted(OnnxRule, code="ONX202", severity=Severity.WARNING, title="nodes are not sorted"):
-    """A node stands in front of one whose output it reads.
+    """A node comes before the one whose output it reads.
 
     What it does:
-        Walks through the nodes of the graph and of each body in the order of the file.
+        Checks the nodes of the graph and of each body in the order of the file.
     Why is this bad:
         The specification demands a topological order, and onnx.checker refuses the file. ONNX
-        Runtime sorts by itself; other readers go wrong.
+        Runtime sorts the nodes itself; other readers fail.
     Bad example:
-        y = Relu(x) in front of x = Abs(a)
+        y = Relu(x) before x = Abs(a)
     Good example:
-        x = Abs(a) in front of y = Relu(x)
+        x = Abs(a) before y = Relu(x)
     Fix:
         Sort the nodes; reading the model and writing it again does so.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a graph, at the first node out of order."""
+        """One finding per graph, at the first node that is out of order."""
         for graph in context.graphs:
             makers = {name: node for node in graph.nodes for name in node.outputs if name}
             made: set[str] = set()

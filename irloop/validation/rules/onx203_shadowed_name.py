@@ -13,24 +13,25 @@ from irloop.validation.rule import OnnxRule
 class ShadowedName(
     OnnxRule, code="ONX203", severity=Severity.WARNING, title="body reuses a name of an outer graph"
 ):
-    """A value of a body has the name of a value of a graph around it.
+    """A value in a body has the name of a value in an outer graph.
 
     What it does:
-        Compares the names that each body gives (inputs, initializers, outputs of nodes) with those
-        visible around it.
+        Compares the names that each body defines (inputs, initializers, outputs of nodes) with
+        those of the outer graphs.
     Why is this bad:
-        The specification prohibits it. ONNX Runtime refuses outputs of nodes that shadow ("not in
-        SSA form") and accepts inputs that do; engines that look names up by text mix the values up.
+        The specification prohibits it. ONNX Runtime refuses node outputs that shadow a name ("not
+        in SSA form") and accepts body inputs that do; engines that look up values by name confuse
+        them.
     Bad example:
         an outer value x, and x = Add(...) in a Loop body
     Good example:
         an outer value x, and x_next = Add(...) in the body
     Fix:
-        Rename the value of the body.
+        Rename the value in the body.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a name."""
+        """One finding per name."""
         for graph in context.graphs:
             outer = _visible(graph)
             if not outer:
@@ -48,7 +49,7 @@ class ShadowedName(
 
 
 def _visible(graph: OutlineGraph) -> set[str]:
-    """Names of the graphs around that a body can see: made before the node that owns it."""
+    """Names in outer graphs that a body can see: those defined before the node that owns it."""
     names: set[str] = set()
     owner = graph.parent
     while owner is not None:

@@ -17,12 +17,12 @@ class OuterValueReturned(
     requires=("ONX101",),
     scope=FILE,
 ):
-    """An output of a body is a value that the body neither makes nor receives.
+    """An output of a body is a value that the body neither computes nor receives as an input.
 
     What it does:
         Looks up each output of each body among its inputs, initializers and outputs of nodes.
     Why is this bad:
-        The specification wants outputs to be values of the body. ONNX Runtime refuses the model
+        By the specification the outputs must be values of the body. ONNX Runtime refuses the model
         ("Subgraph output is an outer scope value being returned directly").
     Bad example:
         a then_branch without nodes whose output is the outer value x
@@ -33,7 +33,7 @@ class OuterValueReturned(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding an output."""
+        """One finding per output."""
         for graph in context.graphs:
             if graph.parent is None:
                 continue

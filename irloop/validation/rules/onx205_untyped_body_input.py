@@ -19,8 +19,8 @@ class UntypedBodyInput(
     """An input of a Loop body has no element type.
 
     What it does:
-        Looks at the declared types of the inputs of each Loop body. (Engines work out those of a
-        Scan body.)
+        Checks the declared types of the inputs of each Loop body. (Engines infer those of a Scan
+        body.)
     Why is this bad:
         ONNX Runtime and onnx.checker (full check) refuse the model ("does not have type
         information"). OpenVINO accepts it.
@@ -33,7 +33,7 @@ class UntypedBodyInput(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding an input."""
+        """One finding per input."""
         for node in context.nodes("Loop"):
             for body in node.bodies.values():
                 for name in body.inputs:

@@ -21,14 +21,14 @@ class OperandTypes(
     title="element type that the operation does not take",
     requires=("ONX201",),
 ):
-    """An input of a node has an element type that its operation does not take.
+    """An input of a node has an element type that its operation does not accept.
 
     What it does:
-        Infers the element types of all values, bodies included, and holds them against the types
-        that the standard gives for each input.
+        Infers the element types of all values, bodies included, and compares them with the types
+        that the standard allows for each input.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model ("Type Error: Type 'tensor(float)' of input
-        parameter is invalid"). OpenVINO converts some of them without a word.
+        parameter is invalid"). OpenVINO silently converts some of them.
     Bad example:
         an If or a Loop whose condition is float
     Good example:
@@ -38,7 +38,7 @@ class OperandTypes(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding an input."""
+        """One finding per input."""
         opset = context.outline.opsets.get("", 0)
         for graph in context.inferred_graphs:
             for node in graph.nodes:

@@ -22,12 +22,12 @@ class DeclaredElementType(
     """An output, or a value in `value_info`, is declared with another element type than it has.
 
     What it does:
-        Compares the declared element types with those that the operations give, bodies included.
+        Compares the declared element types with the inferred ones, bodies included.
     Why is this bad:
         onnx.checker (full check) and ONNX Runtime refuse the model ("Type (tensor(int32)) of output
         arg does not match expected type (tensor(float))").
     Bad example:
-        a graph output declared float that a Cast to int32 gives
+        a graph output declared float that comes from a Cast to int32
     Good example:
         the same output declared int32
     Fix:
@@ -35,7 +35,7 @@ class DeclaredElementType(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a value."""
+        """One finding per value."""
         for graph in context.inferred_graphs:
             for node in graph.nodes:
                 path = node_path(node)

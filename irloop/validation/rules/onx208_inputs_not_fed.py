@@ -12,14 +12,14 @@ from irloop.validation.rule import OnnxRule
 class InputsNotFed(
     OnnxRule, code="ONX208", severity=Severity.ERROR, title="body has inputs that nothing feeds"
 ):
-    """A branch of an If has inputs, or the body of a Loop or Scan has more than its node feeds.
+    """A branch of an If has inputs, or a Loop or Scan body has more inputs than its node feeds.
 
     What it does:
         Counts the inputs of each body without its initializers.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model ("Graph has 4 inputs but 3 were provided",
-        "Size mismatch validating subgraph inputs"). irloop and OpenVINO take such an input for the
-        outer value of its name where there is one.
+        "Size mismatch validating subgraph inputs"). irloop and OpenVINO use the outer value of the
+        same name, if there is one.
     Bad example:
         then_branch = yes (float[2] x) => (float[2] a) { a = Abs (x) }
     Good example:
@@ -29,7 +29,7 @@ class InputsNotFed(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a body."""
+        """One finding per body."""
         for node in context.nodes("If", "Loop", "Scan"):
             fed = {"If": 0, "Loop": max(2, len(node.inputs))}.get(node.type, len(node.inputs))
             for body in node.bodies.values():

@@ -17,11 +17,11 @@ class BodyInputType(
     title="body input is declared with another type than it gets",
     requires=("ONX201",),
 ):
-    """An input of a Loop or Scan body has another element type than what its node gives to it.
+    """An input of a Loop or Scan body has another element type than the value it receives.
 
     What it does:
         Compares the declared types of body inputs with those of the iteration number (int64), the
-        condition (bool), the initial states and the scanned elements, which it infers.
+        condition (bool), and the inferred initial states and scanned elements.
     Why is this bad:
         The specification demands the same type. onnx.checker (full check) and ONNX Runtime refuse
         the model ("Inferred elem type differs from existing elem type").
@@ -34,7 +34,7 @@ class BodyInputType(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding an input."""
+        """One finding per input."""
         for item in context.bodies:
             names = item.body.inputs
             types = item.body.input_types

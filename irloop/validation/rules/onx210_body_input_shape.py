@@ -16,13 +16,12 @@ class BodyInputShape(
     title="body input is declared with another shape than it gets",
     requires=("ONX201", "ONX209"),
 ):
-    """An input of a Loop or Scan body is declared with a shape that its node does not give to it.
+    """An input of a Loop or Scan body is declared with another shape than the value it receives.
 
     What it does:
-        Compares the declared shapes of body inputs with those that they get, which it infers: the
-        rank of the condition of a Loop, the states and the scanned elements of a Scan. The states
-        of a Loop may have another shape than the declared one, unless operations of the body
-        contradict the declared one.
+        Compares the declared shapes of body inputs with the inferred ones: the rank of the
+        condition of a Loop, the states and the scanned elements of a Scan. The states of a Loop may
+        differ from the declared shape, unless operations in the body contradict what they receive.
     Why is this bad:
         onnx.checker (full check) and ONNX Runtime refuse the model ("Inferred shape and existing
         shape differ in rank").
@@ -31,11 +30,11 @@ class BodyInputShape(
     Good example:
         a scalar condition, or a body (int64 i, bool[1] c, float[2] s)
     Fix:
-        Correct the declaration; reshape what is given where the body needs another shape.
+        Correct the declaration, or reshape the value if the body needs another shape.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding an input."""
+        """One finding per input."""
         for item in context.bodies:
             wrong = item.differing_inputs()
             if item.node.type == "Loop" and not item.contradicts_declared(*wrong):

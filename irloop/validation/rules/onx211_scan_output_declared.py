@@ -16,12 +16,12 @@ class ScanOutputRank(
     title="Scan body output is declared with another rank than it has",
     requires=("ONX201",),
 ):
-    """An output of a Scan body is declared with a rank that is not the one of its value.
+    """An output of a Scan body is declared with another rank than its value has.
 
     What it does:
-        Infers the ranks of what Scan bodies give, and compares them with the declared ones.
+        Infers the ranks of the outputs of Scan bodies, and compares them with the declared ones.
     Why is this bad:
-        ONNX Runtime makes room for the outputs by what the body declares, and fails when it runs
+        ONNX Runtime allocates the outputs as declared, and fails when it runs
         ("Output OrtValue has not been created"); onnx.checker (full check) refuses the model.
     Bad example:
         a body output that is declared float[2,1] and is Neg of a float[2]
@@ -32,7 +32,7 @@ class ScanOutputRank(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding an output."""
+        """One finding per output."""
         for item in context.bodies:
             if item.node.type != "Scan":
                 continue

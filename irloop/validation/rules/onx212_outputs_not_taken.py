@@ -16,26 +16,26 @@ class OutputsNotTaken(
     """A Loop or Scan has fewer outputs than its body, or an If than its branches.
 
     What it does:
-        Counts the outputs of each node with bodies and of its bodies. The condition that a Loop
-        body gives does not count.
+        Compares the number of outputs of each node with that of its bodies. The condition that a
+        Loop body returns does not count.
     Why is this bad:
         onnx.checker (full check) and ONNX Runtime refuse the model ("Graph attribute inferencing
-        returned type information for 4 outputs. Expected 3"). irloop leaves the others out.
+        returned type information for 4 outputs. Expected 3"). irloop ignores the surplus outputs.
     Bad example:
         y = Loop <body (i, c, s) => (c_out, s_out, part)> (n, "", x)
     Good example:
         y, parts = Loop <body (i, c, s) => (c_out, s_out, part)> (n, "", x)
     Fix:
-        Give the node an output for each of them, read or not; remove outputs that nobody reads from
-        the body.
+        Give the node an output for each of them, used or not, or remove unused outputs from the
+        body.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a body."""
+        """One finding per body."""
         for node in context.nodes("Loop", "Scan", "If"):
             for body in node.bodies.values():
                 count = len(body.outputs) - (node.type == "Loop")
-                # One without any output lacks more: ONX104.
+                # A node without any output violates ONX104.
                 if 0 < len(node.outputs) < count:
                     yield self._missing(node, body.outputs[len(node.outputs) - count :], count)
 

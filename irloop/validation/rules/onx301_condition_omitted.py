@@ -15,25 +15,26 @@ class ConditionOmitted(
     severity=Severity.WARNING,
     title="condition is left out, but the body computes one",
 ):
-    """A Loop leaves out `cond`, and its body may give false as next condition.
+    """A Loop omits `cond`, and its body may return false as the next condition.
 
     What it does:
-        Looks at Loops without the second input whose body condition is neither constant true nor
-        handed on.
+        Checks Loops without the second input whose body condition is neither constant true nor
+        returned unchanged.
     Why is this bad:
-        By the specification's table the condition of the body is then ignored. ONNX Runtime and
+        According to the table in the specification, the condition of the body is then ignored. ONNX
+        Runtime and
         OpenVINO honour it and may stop earlier; onnx.reference runs no iteration at all.
     Bad example:
         Loop(M, '') whose body gives cond_out = Less(i, 3)
     Good example:
         Loop(M, true) with the same body, or a body that gives a constant true
     Fix:
-        Pass a constant true as cond when the condition counts; give a constant true in the body
-        when it does not.
+        Pass a constant true as cond if the condition should end the loop; otherwise return a
+        constant true from the body.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a Loop."""
+        """One finding per Loop."""
         for node, body in context.loops():
             omitted = len(node.inputs) < 2 or not node.inputs[1]
             if omitted and not context.stays_true(body):

@@ -16,12 +16,12 @@ class ConditionRank(
     severity=Severity.WARNING,
     title="condition is no scalar",
 ):
-    """The condition of a Loop or If has a rank.
+    """The condition of a Loop or If has rank 1 or higher.
 
     What it does:
-        Looks at the declared rank of `cond` and of the condition that a Loop body gives.
+        Checks the declared rank of `cond` and of the condition that a Loop body returns.
     Why is this bad:
-        The specification speaks of a boolean scalar. ONNX Runtime refuses a condition of rank 1
+        The specification demands a boolean scalar. ONNX Runtime refuses a condition of rank 1
         where the body declares a scalar; OpenVINO accepts one element.
     Bad example:
         cond declared bool[1]
@@ -32,7 +32,7 @@ class ConditionRank(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a condition."""
+        """One finding per condition."""
         for node in context.nodes("Loop", "If"):
             position = 1 if node.type == "Loop" else 0
             name = node.inputs[position] if len(node.inputs) > position else ""

@@ -15,12 +15,12 @@ class OutputLeftEmpty(
     severity=Severity.WARNING,
     title="output of a Loop has no name",
 ):
-    """An output of a Loop is left out by an empty name.
+    """An output of a Loop is omitted by an empty name.
 
     What it does:
-        Looks for empty names among the outputs of each Loop that others follow.
+        Looks for empty names of Loop outputs, except the last ones.
     Why is this bad:
-        ONNX Runtime 1.31 dies (segmentation fault) when it loads such a model.
+        ONNX Runtime 1.31 crashes (segmentation fault) when it loads such a model.
     Bad example:
         '', ys = Loop(...)
     Good example:
@@ -30,7 +30,7 @@ class OutputLeftEmpty(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a Loop."""
+        """One finding per Loop."""
         for node in context.nodes("Loop"):
             if "" in node.outputs:
                 yield self.found(

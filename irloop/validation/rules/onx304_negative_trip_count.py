@@ -18,10 +18,10 @@ class NegativeTripCount(
     """The constant trip count of a Loop is negative.
 
     What it does:
-        Reads the constant behind `M`.
+        Reads the constant that feeds `M`.
     Why is this bad:
-        In ONNX a negative trip count means no iteration; in OpenVINO -1 means no limit. Whoever
-        wrote it probably meant the latter.
+        In ONNX a negative trip count means no iteration; in OpenVINO -1 means no limit, which is
+        probably what was intended.
     Bad example:
         M = -1
     Good example:
@@ -31,7 +31,7 @@ class NegativeTripCount(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a Loop."""
+        """One finding per Loop."""
         for node, _ in context.loops():
             trip = context.trip_count(node)
             if trip is not None and trip < 0:

@@ -15,14 +15,14 @@ class ZeroIterations(
     severity=Severity.WARNING,
     title="loop that never runs",
 ):
-    """A Loop whose constant trip count is 0 or whose condition is constant false.
+    """The trip count of a Loop is a constant 0, or its condition is constant false.
 
     What it does:
-        Reads the constants behind `M` and `cond`.
+        Reads the constants that feed `M` and `cond`.
     Why is this bad:
-        ONNX Runtime gives the initial values and empty scan outputs, as specified. OpenVINO 2026.4
-        dies (SIGFPE) with a constant 0 and a scan output, and loses the states with a constant
-        false; onnx.reference raises an exception.
+        ONNX Runtime returns the initial values and empty scan outputs, as specified. OpenVINO
+        2026.4 crashes (SIGFPE) with a constant 0 and a scan output, and loses the states with a
+        constant false; onnx.reference raises an exception.
     Bad example:
         M = 0
     Good example:
@@ -32,7 +32,7 @@ class ZeroIterations(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a Loop."""
+        """One finding per Loop."""
         for node, _ in context.loops():
             zero = context.trip_count(node) == 0
             if zero or context.first_condition(node) is False:

@@ -12,13 +12,13 @@ from irloop.validation.rule import OnnxRule
 class InfiniteLoop(
     OnnxRule, code="ONX306", severity=Severity.WARNING, title="loop that cannot end"
 ):
-    """A Loop without a trip count whose condition stays true.
+    """A Loop has no trip count, and its condition stays true.
 
     What it does:
-        Looks at Loops without `M` (or with the largest int64) whose initial condition is left out
-        or constant true and whose body gives a constant true or hands the condition on.
+        Checks Loops without `M` (or with the largest int64) whose initial condition is omitted or
+        constant true, and whose body returns a constant true or the unchanged condition.
     Why is this bad:
-        Every engine runs it for ever.
+        No engine ever finishes it.
     Bad example:
         Loop('', true) whose body gives cond_out = Identity(cond_in)
     Good example:
@@ -28,7 +28,7 @@ class InfiniteLoop(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a Loop."""
+        """One finding per Loop."""
         for node, body in context.loops():
             unlimited = not node.inputs or not node.inputs[0]
             unlimited = unlimited or context.trip_count(node) == 2**63 - 1

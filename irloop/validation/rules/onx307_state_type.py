@@ -28,13 +28,13 @@ class StateType(
     Bad example:
         a body input float whose next value is int64
     Good example:
-        a Cast back to float in front of the output
+        a Cast back to float before the output
     Fix:
         Insert a Cast.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a state."""
+        """One finding per state."""
         for node in context.nodes("Loop", "Scan"):
             body = node.bodies.get("body")
             if body is None:

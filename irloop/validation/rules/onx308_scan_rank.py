@@ -17,13 +17,14 @@ class ScanRank(
     requires=("ONX101",),
     scope=FILE,
 ):
-    """A scan output of a Loop is not declared one rank above what the body gives.
+    """The declared rank of a Loop's scan output is not one more than the rank of the body output.
 
     What it does:
-        Compares the declared rank of each scan output with that of the body output behind it.
+        Compares the declared rank of each scan output with that of its body output.
     Why is this bad:
         ONNX stacks the values of the iterations along a new axis. A declaration without it was
-        written for an engine that joins along an existing axis (OpenVINO, onnx.reference); ONNX
+        written for an engine that concatenates along an existing axis (OpenVINO, onnx.reference);
+        ONNX
         Runtime warns or refuses.
     Bad example:
         a body output [1,4] and a Loop output declared [n,4]
@@ -34,7 +35,7 @@ class ScanRank(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding an output."""
+        """One finding per output."""
         for node, body in context.loops():
             count = len(body.inputs) - 2
             inner, outer = body.outputs[1 + count :], node.outputs[count:]

@@ -21,21 +21,21 @@ class VaryingSlice(
     """A scan output collects a value whose shape changes from iteration to iteration.
 
     What it does:
-        Infers the shapes of what each body gives in its first and in its second iteration, and
-        compares those of the scan outputs. Loops of at most one iteration are left out.
+        Infers the shapes of the scan outputs of each body in the first and in the second iteration,
+        and compares them. Loops with at most one iteration are not checked.
     Why is this bad:
-        Values of different shapes cannot be stacked. ONNX Runtime fails when it runs; OpenVINO
-        returns uninitialised memory without any error.
+        Values of different shapes cannot be stacked. ONNX Runtime fails when it runs the model;
+        OpenVINO returns uninitialised memory without an error.
     Bad example:
         a state [1] that becomes [2], and is also a scan output
     Good example:
         only the new element as scan output
     Fix:
-        Scan something that keeps its shape, or give out the last value.
+        Scan a value that keeps its shape, or output the last value.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding an output."""
+        """One finding per output."""
         for item in context.bodies:
             first = _first_scan_output(item)
             parts = [shape_of(type) for type in item.computed[first:]]

@@ -17,26 +17,25 @@ class ScanResultShared(
     requires=("ONX101",),
     scope=FILE,
 ):
-    """A result of a Scan body is one of its inputs, or the result before it once more.
+    """A result of a Scan body is one of its inputs, or the same value as another result.
 
     What it does:
-        Looks for names that stand among the inputs of a Scan body and again among its outputs,
-        or twice among its outputs.
+        Looks for names that are both inputs and outputs of a Scan body, or that occur twice among
+        its outputs.
     Why is this bad:
-        The specification allows it. ONNX Runtime swaps the buffers of
-        states and writes each value to one place: a state that is passed on unchanged is lost, of
-        a value given out twice one result is never written. The numbers are wrong, without any
-        message.
+        The specification allows it. But ONNX Runtime swaps the buffers of states and writes each
+        value to only one place: a state that is returned unchanged is lost, and if one value is two
+        results, one of them is never written. The numbers are wrong, without any message.
     Bad example:
         Scan body (state, part) => (state, part)
     Good example:
         Scan body (state, part) => (kept, copy) { kept = Identity(state) copy = Identity(part) }
     Fix:
-        Give out an Identity of the value: irloop transform --pass separate_results.
+        Return an Identity of the value: irloop transform --pass separate_results.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a result."""
+        """One finding per result."""
         for node in context.nodes("Scan"):
             body = node.bodies.get("body")
             if body is None:

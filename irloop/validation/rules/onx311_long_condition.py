@@ -17,12 +17,12 @@ class LongCondition(
     severity=Severity.ERROR,
     title="condition or trip count has several elements",
 ):
-    """The condition of a Loop or If, or a trip count, is declared with another size than one.
+    """The condition of a Loop or If, or a trip count, is declared with more than one element.
 
     What it does:
-        Looks at the declared shapes of M and cond of a Loop, and of the condition of an If.
+        Checks the declared shapes of M and cond of a Loop, and of the condition of an If.
     Why is this bad:
-        The specification wants one element. ONNX Runtime and OpenVINO refuse the model.
+        The specification demands one element. ONNX Runtime and OpenVINO refuse the model.
     Bad example:
         cond declared bool[2]
     Good example:
@@ -32,7 +32,7 @@ class LongCondition(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a value."""
+        """One finding per value."""
         for node in context.nodes("Loop", "If"):
             names = node.inputs[:2] if node.type == "Loop" else node.inputs[:1]
             for name in filter(None, names):

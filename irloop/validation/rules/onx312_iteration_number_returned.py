@@ -22,9 +22,9 @@ class IterationNumberReturned(
     What it does:
         Looks for the first input of each Loop body, the iteration number, among its outputs.
     Why is this bad:
-        The specification allows it. ONNX Runtime counts all iterations in one tensor and does not
-        copy it: a scan output holds the last number in every place, and a state is one larger in
-        the next iteration and at the end. There is no message.
+        The specification allows it. But ONNX Runtime counts all iterations in one tensor and does
+        not copy it: a scan output holds the last number everywhere, and a state is too large by one
+        in the next iteration and at the end. There is no message.
     Bad example:
         Loop body (i, go, s) => (go, sum, i) { sum = Add(s, i) }
     Good example:
@@ -34,7 +34,7 @@ class IterationNumberReturned(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding for each such output."""
+        """One finding per such output."""
         for node, body in context.loops():
             number = body.inputs[0]
             for index, name in enumerate(body.outputs):

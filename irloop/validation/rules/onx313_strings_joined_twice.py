@@ -18,15 +18,15 @@ class StringsJoinedTwice(
     requires=("ONX101",),
     scope=FILE,
 ):
-    """A scan output of a Loop collects strings that the body did not make for it alone.
+    """A scan output of a Loop collects strings that are a body input or another scan output, too.
 
     What it does:
         Looks for scan outputs of strings that are an input of the body, directly or through
         Identity, or that are two scan outputs.
     Why is this bad:
-        The specification allows it. ONNX Runtime moves the strings of each part into the joined
-        tensor: of a part that it joins twice, or of a state that is passed on, the second and all
-        later copies are empty strings. There is no message.
+        The specification allows it. But ONNX Runtime moves the strings of each part into the scan
+        output: if a part is collected twice, or is a state that is returned unchanged, the second
+        and all later copies are empty strings. There is no message.
     Bad example:
         Loop body (i, go, words) => (go, words, words)
     Good example:
@@ -39,7 +39,7 @@ class StringsJoinedTwice(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding for each such scan output."""
+        """One finding per such scan output."""
         for node, body in context.loops():
             joined = body.outputs[len(body.inputs) - 1 :]
             for index, name in enumerate(joined):

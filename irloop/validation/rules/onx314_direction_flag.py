@@ -17,10 +17,10 @@ class DirectionFlag(
     """A Scan has a direction that is not 0 (forwards) or 1 (backwards).
 
     What it does:
-        Looks at `directions` of Scan-8, `scan_input_directions` and `scan_output_directions`.
+        Checks `directions` of Scan-8, `scan_input_directions` and `scan_output_directions`.
     Why is this bad:
-        The specification knows 0 and 1. ONNX Runtime refuses the model; other engines take any
-        number but 0 for backwards.
+        The specification allows only 0 and 1. ONNX Runtime refuses the model; other engines treat
+        every number but 0 as backwards.
     Bad example:
         scan_input_directions = [-1]
     Good example:
@@ -30,7 +30,7 @@ class DirectionFlag(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding an attribute."""
+        """One finding per attribute."""
         for node in context.nodes("Scan"):
             for name in _FLAGS:
                 flags = node.numbers.get(name, ())

@@ -17,13 +17,13 @@ class ConditionType(
     title="a Loop body gives a condition that is no boolean",
     requires=("ONX201", "ONX207"),
 ):
-    """The first output of a Loop body, which says whether to go on, has another type than bool.
+    """The first output of a Loop body, its condition, has another type than bool.
 
     What it does:
-        Looks at the element type of the first output of each Loop body, which it infers.
+        Infers the element type of the first output of each Loop body.
     Why is this bad:
-        The specification demands a boolean. onnx.checker does not look; ONNX Runtime loads the
-        model and fails when it runs ("Tensor type mismatch").
+        The specification demands a boolean. onnx.checker does not check it; ONNX Runtime loads the
+        model and fails when it runs it ("Tensor type mismatch").
     Bad example:
         a body whose first output is Sub(limit, i), an int64
     Good example:
@@ -33,7 +33,7 @@ class ConditionType(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a Loop."""
+        """One finding per Loop."""
         for node, body in context.loops():
             kind = kind_of(context.result_types(body)[0])
             if kind not in ("", "boolean"):

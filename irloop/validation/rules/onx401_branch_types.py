@@ -18,11 +18,11 @@ class BranchTypes(
     requires=("ONX101", "ONX207"),
     scope=FILE,
 ):
-    """The two branches of an If give different element types for one output.
+    """The two branches of an If return different element types for one output.
 
     What it does:
-        Compares the types of the outputs of then_branch and else_branch: the computed ones, and the
-        declared ones where nothing is known.
+        Compares the inferred types of the outputs of then_branch and else_branch, or the declared
+        ones where inference fails.
     Why is this bad:
         The specification demands the same type. onnx.checker, ONNX Runtime and OpenVINO refuse
         the model.
@@ -35,7 +35,7 @@ class BranchTypes(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding an output."""
+        """One finding per output."""
         for node in context.nodes("If"):
             then, other = node.bodies.get("then_branch"), node.bodies.get("else_branch")
             if then is None or other is None:

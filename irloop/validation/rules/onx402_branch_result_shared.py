@@ -17,25 +17,25 @@ class BranchResultShared(
     requires=("ONX101",),
     scope=FILE,
 ):
-    """A branch of an If has one name twice among its outputs.
+    """A branch of an If returns the same value twice.
 
     What it does:
-        Looks for names that stand twice among the outputs of then_branch or of else_branch.
+        Looks for names that occur twice among the outputs of then_branch or of else_branch.
     Why is this bad:
-        The specification allows it. ONNX Runtime writes only the last of
-        these results; the others are zeros or what the memory held, without any message. Where the
-        condition is a constant, it refuses the model ("Failed to find node output or a constant
+        The specification allows it. But ONNX Runtime writes only the last of these results; the
+        others are zeros or uninitialised memory, without any message. If the condition is a
+        constant, it refuses the model ("Failed to find node output or a constant
         initializer producing output").
     Bad example:
         then_branch () => (a, a) { a = Abs (x) }
     Good example:
         then_branch () => (a, b) { a = Abs (x) b = Identity (a) }
     Fix:
-        Give out an Identity of the value: irloop transform --pass separate_results.
+        Return an Identity of the value: irloop transform --pass separate_results.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding a repeated result."""
+        """One finding per repeated result."""
         for node in context.nodes("If"):
             for label, branch in node.bodies.items():
                 for index, name in enumerate(branch.outputs):
