@@ -407,8 +407,8 @@ def transform(
 ) -> tuple[Model, Profile]:
     """What passes make of a model, and what each of them did; the model itself stays as it is.
 
-    Loops of an IR that the passes left in a form that OpenVINO computes wrongly or refuses are
-    rewritten at the end; the profile then names the repairs.
+    Loops that the passes left in a form that the engine of their format computes wrongly or refuses
+    are rewritten at the end; the profile then names the repairs.
 
     Args:
         model: a model, or the path of one.
@@ -441,9 +441,6 @@ def transform(
     result = clone_model(model) if isinstance(model, Model) else read_model(model)
     require_wellformed(result.graph)
     infer(result)
-    if result.dialect != "openvino":
-        manager.run_passes(result)
-        return result, manager.profile
     from irloop.conversion.loops.after_passes import repairs_after
     from irloop.passes.profile import Profile
 

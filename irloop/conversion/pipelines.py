@@ -74,6 +74,7 @@ from irloop.conversion.loops.constant_loops import FoldConstantLoops, FoldLoopSh
 from irloop.conversion.loops.empty_values import FoldEmptyValues
 from irloop.conversion.loops.growing_states import OpenGrowingStates
 from irloop.conversion.loops.loop_outputs import ReadLoopsByCopies
+from irloop.conversion.loops.scan_axes import ScanAlongFront
 from irloop.conversion.neural import (  # noqa: F401
     adaptive_pooling,
     attention,
@@ -191,6 +192,8 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
         DropUnread(),
         # A Loop or Scan that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),
+        # ONNX Runtime dies where a Scan has to transpose a tensor without elements.
+        ScanAlongFront(),
         # ONNX Runtime computes results of branches and Scans wrong that share a value.
         SeparateResults(),
         # The last change, so that no other pass needs to know which types an operation cannot move.

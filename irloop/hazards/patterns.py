@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
+from irloop.dialects.loops import normal_axis
+from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import shape_of
-from irloop.graph.loops import Invariant
+from irloop.graph.loops import Invariant, ScanInput, ScanOutput
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Parameter
 
@@ -16,10 +18,12 @@ __all__ = [
     "computes_its_condition",
     "is_invariant",
     "is_loop",
+    "may_be_empty",
     "may_not_run",
     "number_of",
     "owner_of",
     "same_memory",
+    "scanned_across",
     "shape_comes_from",
 ]
 
@@ -56,6 +60,32 @@ def number_of(value: Value | None) -> int | None:
         return None
     signed = tensor.element.is_integer and str(tensor.element).startswith("i")
     return int.from_bytes(bytes(tensor.raw()), "little", signed=signed)
+
+
+def may_be_empty(value: Value) -> bool:
+    """True unless it is known that a tensor has elements."""
+    dims = shape_of(value).dims
+    return dims is None or not all(isinstance(dim, int) and dim > 0 for dim in dims)
+
+
+def scanned_across(node: Node) -> list[tuple[ScanInput | ScanOutput, int]]:
+    """The ports of a Scan along another axis than 0 whose tensor may have no elements.
+
+    Each comes with that axis, counted from the front. Tensors of unknown rank are left out.
+    """
+    if not isinstance(node.op, onnx.Scan):
+        return []
+    body, found = node.body(), list[tuple[ScanInput | ScanOutput, int]]()
+    for port in body.ports.inputs:
+        outer = node.inputs[port.external]
+        if isinstance(port, ScanInput) and outer is not None and may_be_empty(outer):
+            found.append((port, normal_axis(port.axis, shape_of(outer).rank)))
+    for shown in body.ports.outputs:
+        value = body.graph.outputs[shown.result]
+        rank = shape_of(value).rank
+        if isinstance(shown, ScanOutput) and rank is not None and may_be_empty(value):
+            found.append((shown, normal_axis(shown.axis, rank + 1)))
+    return [(port, axis) for port, axis in found if axis > 0]
 
 
 def may_not_run(node: Node) -> bool:

@@ -371,6 +371,22 @@ g (int64 n, float[k] x) => (float[m] y) {
         ),
     ),
     Case(
+        "loop_reduces_a_buffer_along_the_last_axis",
+        STATES,
+        SOURCE,
+        CARRIED,
+        onnx("""
+g (int64 n, float[k] x) => (float[m] y) {
+  y = Loop <body = b (int64 i, bool c, float[p] a) => (bool d, float[q] r) {
+    d = Identity (c)  last = Constant <value_ints = [-1]> ()
+    s = ReduceSum <keepdims = 1> (a, last)  one = Constant <value_floats = [1.0]> ()
+    t = Add (s, one)  r = Concat <axis = 0> (a, t)
+  }> (n, "", x)
+}"""),
+        # Each iteration appends 1 more than the sum of all before.
+        (run([2, [5]], [[5, 6, 12]]), run([3, empty(0)], [[1, 2, 4]])),
+    ),
+    Case(
         "loop_growing_state_is_not_read_outside",
         STATES,
         SOURCE,

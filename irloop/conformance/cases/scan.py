@@ -205,6 +205,21 @@ g (float[2, 3] x, float[3, 2] w) => (float[2, 3] z) {
         ),
     ),
     Case(
+        "scan_along_axis_1_of_empty_elements",
+        AXES,
+        SOURCE,
+        OUTPUT_AXES,
+        onnx("""
+g (float[m, 3] x) => (float[m, 3] z) {
+  z = Scan <num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [1],
+    body = b (float[m] e) => (float[m] s) { s = Neg (e) }> (x)
+}"""),
+        (
+            run([[[1, 2, 3], [4, 5, 6]]], [[[-1, -2, -3], [-4, -5, -6]]]),
+            run([empty(0, 3)], [empty(0, 3)]),
+        ),
+    ),
+    Case(
         "scan_input_reversed",
         DIRECTIONS,
         SOURCE,

@@ -17,6 +17,7 @@ from irloop.dialects.onnx import convert as onnx
 from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.openvino import activation as ov_activation
 from irloop.dialects.openvino import convert as ov
+from irloop.dialects.openvino import elementwise as ov_math
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -77,6 +78,9 @@ def is_small(element: ElementType) -> bool:
     """True for 4 and 8-bit floats."""
     return element.is_float and element.bits <= 8
 
+
+#: Types whose numbers OpenVINO rounds to 8-bit floats once.
+_HALVES = frozenset({ElementType.F16, ElementType.BF16})
 
 #: Bits of the fraction, and the smallest exponent of a normal number.
 _PRECISION = {ElementType.F8E4M3: (3, -6), ElementType.F8E5M2: (2, -14)}
@@ -166,14 +170,16 @@ def converted_float(c: Conversion, x: Value, element: ElementType, *, saturate: 
     """
     source = element_of(x)
     if not saturate:
-        return ov_forms.convert(c, x, element)
+        return _rounded_once(c, x, element)
     largest = _LARGEST.get(element)
     if largest is None:
         raise c.refuse(f"OpenVINO IR has no element type {element}")
     if source.is_integer or source is ElementType.BOOLEAN:
         x = ov_forms.convert(c, x, ElementType.F32)
     if not source.is_float:
-        return ov_forms.convert(c, c(ov_activation.Clamp(-largest, largest), x), element)
+        limited = c(ov_activation.Clamp(-largest, largest), x)
+        exact = source.bits <= 8 or source is ElementType.BOOLEAN
+        return (ov_forms.convert if exact else _rounded_once)(c, limited, element)
     high, low = (ov_forms.scalar(c, bound, x) for bound in (largest, -largest))
     # Not Clamp: the CPU plugin returns the lower bound for NaN.
     limited = ov_forms.select(c, ov_forms.less(c, high, x), high, x)
@@ -182,7 +188,30 @@ def converted_float(c: Conversion, x: Value, element: ElementType, *, saturate: 
         # The type has no NaN; 0 replaces it.
         is_number = ov_forms.equal(c, x, x)
         limited = ov_forms.select(c, is_number, limited, ov_forms.scalar(c, 0, x))
-    return ov_forms.convert(c, limited, element)
+    return _rounded_once(c, limited, element)
+
+
+def _rounded_once(c: Conversion, x: Value, element: ElementType) -> Value:
+    """Convert `x` to a 4 or 8-bit float, rounded once.
+
+    OpenVINO rounds to f16 first, and may then find a tie between two 8-bit floats where `x` is
+    nearer to one of them, `near`. The other one is next to `x` mirrored at `near`.
+    """
+    if element not in _PRECISION or _is_exact(x) or element_of(x) in _HALVES:
+        return ov_forms.convert(c, x, element)
+    near = _through_small(c, x, element)
+    mirrored = ov_forms.subtract(c, ov_forms.add(c, x, x), near)
+    other = _through_small(c, mirrored, element)
+    to_near, to_other = (
+        c(ov_math.Abs(), ov_forms.subtract(c, x, value)) for value in (near, other)
+    )
+    nearer = ov_forms.select(c, ov_forms.less(c, to_other, to_near), other, near)
+    return ov_forms.convert(c, nearer, element)
+
+
+def _through_small(c: Conversion, x: Value, element: ElementType) -> Value:
+    """The 8-bit float that OpenVINO rounds `x` to, in the type of `x`."""
+    return ov_forms.convert(c, ov_forms.convert(c, x, element), element_of(x))
 
 
 @exports(ov.ConvertLike)

@@ -1,9 +1,10 @@
-"""Repairs loops of an IR that passes left in a form that OpenVINO cannot run.
+"""Repairs loops that passes left in a form that the engine cannot run.
 
 A pass is correct if its result has the same meaning. Its result may still have a form that OpenVINO
 2026.4 computes wrongly or refuses, although it ran the source: a slice without readers, a condition
-that became constant. The passes here rewrite such loops. A loop that had the form before any pass
-ran is mostly left as it is: the user asked for other changes.
+that became constant. ONNX Runtime 1.31 dies of some Scans. The passes here rewrite such loops. A
+loop that had the form before any pass ran is mostly left as it is: the user asked for other
+changes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from functools import partial
 
 from irloop.conversion.framework.steps import CountIterations
 from irloop.conversion.loops.constant_loops import FoldConstantLoops, constant_loops
+from irloop.conversion.loops.scan_axes import ScanAlongFront
+from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.shape import ShapeOf3
 from irloop.dialects.openvino.slicing import Slice
@@ -23,7 +26,7 @@ from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.types import ElementType
 from irloop.graph.walk import all_nodes
-from irloop.hazards.patterns import number_of
+from irloop.hazards.patterns import number_of, scanned_across
 from irloop.passes.base import Pass
 from irloop.passes.common.unroll import Unroll
 from irloop.passes.folding import folded
@@ -42,6 +45,10 @@ def repairs_after(model: Model) -> list[Pass]:
     Call this before any pass changes the model: loops that have one of the forms already are left
     as they are.
     """
+    if model.dialect == "onnx":
+        Inference(tolerant=True).run(model.graph)
+        scans = [node for node in all_nodes(model.graph) if isinstance(node.op, onnx.Scan)]
+        return [ScanAlongFront(_names(scans, lambda node: bool(scanned_across(node))))]
     loops = [node for node in all_nodes(model.graph) if isinstance(node.op, ov.Loop)]
     iterators = [node for node in all_nodes(model.graph) if isinstance(node.op, ov.TensorIterator)]
     if not loops and not iterators:

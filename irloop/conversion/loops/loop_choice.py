@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from irloop.conversion.loops.scan_axes import ScanAlongFront
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import UsageError
 from irloop.graph.inference import Inference
@@ -107,8 +108,12 @@ def rewrite(model: Model, loops: Loops) -> None:
     if loops not in get_args(Loops):
         raise UsageError(f"loops cannot be {loops!r}", expected=", ".join(get_args(Loops)))
     item = PASSES.get((model.dialect, loops))
-    if item is not None:
-        Manager([item()]).run_passes(model)
+    if item is None:
+        return
+    Manager([item()]).run_passes(model)
+    if item is LoopToScan:
+        # ONNX Runtime dies where a Scan has to transpose a tensor without elements.
+        Manager([ScanAlongFront()]).run_passes(model)
 
 
 def describe(before: list[SourceLoop], result: Model, loops: Loops) -> list[Diagnostic]:

@@ -1,0 +1,42 @@
+"""ORT112: a Scan along another axis than 0 of a tensor without elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.graph.loops import ScanInput
+from irloop.graph.model import Node
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.patterns import scanned_across
+
+__all__ = ["ScanTransposesNothing"]
+
+
+class ScanTransposesNothing(
+    Hazard,
+    code="ORT112",
+    engine="onnxruntime",
+    versions=("1.31.1",),
+    title="A Scan along another axis than 0 of a tensor without elements",
+    effect=Effect.CRASH,
+    case="scan_along_axis_1_of_empty_elements",
+    passes=("scan_to_loop",),
+    fix="Transpose before and after the Scan; irloop transform --pass scan_to_loop writes a Loop.",
+):
+    """A Scan along another axis than 0 of a tensor without elements.
+
+    What happens:
+        ONNX Runtime transposes the tensor so that the scanned or joined axis comes first. It
+        divides by a dimension of 0, and the process ends with SIGFPE.
+    Where:
+        scan_input_axes or scan_output_axes names another axis than 0, and another dimension is 0
+        or not known before the model runs.
+    What irloop does:
+        Conversion to ONNX writes such a Scan along axis 0, with a Transpose before or after it.
+    """
+
+    def find(self, node: Node) -> Iterator[str]:
+        for port, axis in scanned_across(node):
+            number = port.external + 1
+            kind = "input" if isinstance(port, ScanInput) else "output"
+            yield f"{kind} {number} of {node.name!r} is scanned along axis {axis} and may be empty"

@@ -1,0 +1,51 @@
+"""ORT113: a reduction of a tensor without elements along an axis counted from the back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.dialects.onnx.reduction import ByAttribute, ByInput
+from irloop.graph.model import Node
+from irloop.graph.op import Constant
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.patterns import may_be_empty
+
+__all__ = ["ReductionOfNothing"]
+
+
+class ReductionOfNothing(
+    Hazard,
+    code="ORT113",
+    engine="onnxruntime",
+    versions=("1.31.1",),
+    title="A reduction of a tensor without elements along an axis counted from the back",
+    effect=Effect.WRONG,
+    case="loop_reduces_a_buffer_along_the_last_axis",
+    fix="Count the axes from the front.",
+):
+    """A reduction of a tensor without elements along an axis counted from the back.
+
+    What happens:
+        The axis is not reduced: ReduceSum of [2,0] along axis -1 gives [2,0], not [2].
+    Where:
+        ReduceSum, ReduceMax and the like with a negative axis, of a tensor whose dimensions are not
+        all known.
+    What irloop does:
+        Conversion to ONNX counts all axes from the front.
+    """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not isinstance(node.op, ByAttribute | ByInput) or node.inputs[0] is None:
+            return
+        if any(axis < 0 for axis in _axes(node)) and may_be_empty(node.inputs[0]):
+            yield f"{node.op.type} {node.name!r} counts its axes from the back"
+
+
+def _axes(node: Node) -> tuple[int, ...]:
+    """The constant axes of a reduction; none if they are computed."""
+    if isinstance(node.op, ByAttribute):
+        return tuple(node.op.axes or ())
+    axes = node.inputs[1] if len(node.inputs) > 1 else None
+    if axes is None or not isinstance(axes.producer.op, Constant):
+        return ()
+    return tuple(int(axis) for axis in axes.producer.op.tensor.numpy().reshape(-1))

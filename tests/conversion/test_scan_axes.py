@@ -1,0 +1,105 @@
+"""Scans whose tensors may have no elements, run by ONNX Runtime, each in a process of its own.
+
+ONNX Runtime 1.31 ends with SIGFPE where a Scan itself has to transpose such a tensor. The expected
+numbers are worked out by hand: each case negates its input, part by part.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import irloop
+from irloop.conformance.ir import IrModel
+from irloop.dialects.onnx.control_flow import Scan
+from irloop.dialects.openvino.elementwise import Negative
+from irloop.graph.loops import ScanInput, ScanOutput
+from irloop.graph.model import Model
+from irloop.graph.walk import all_nodes
+
+pytest.importorskip("onnxruntime")
+onnx = pytest.importorskip("onnx")
+
+RUN = """
+import sys, numpy as np, onnxruntime as ort
+session = ort.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
+(name,) = [item.name for item in session.get_inputs()]
+for rows in (2, 0, 3):
+    x = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3)
+    (y,) = session.run(None, {name: x})
+    assert y.shape == x.shape and (y == -x).all(), (rows, y)
+print("right")
+"""
+
+LOOP = """<ir_version: 8, opset_import: ["": 17]>
+g (float[m, 3] x) => (float[m, 3] z) {
+  n = Constant <value_int = 3> ()
+  t = Loop <body = b (int64 i, bool c) => (bool d, float[m] s) {
+    d = Identity (c)  e = Gather <axis = 1> (x, i)  s = Neg (e) }> (n, "")
+  z = Transpose <perm = [1, 0]> (t)
+}"""
+
+SCAN = """<ir_version: 8, opset_import: ["": 17]>
+g (float[m, 3] x) => (float[m, 3] z) {
+  z = Scan <num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [-1],
+    body = b (float[m] e) => (float[m] s) { s = Neg (e) }> (x)
+}"""
+
+
+def ran(path: Path) -> str:
+    command = [sys.executable, "-c", RUN, str(path)]
+    done = subprocess.run(command, capture_output=True, check=False, text=True, timeout=120)
+    return done.stdout.strip() or f"{done.returncode} {done.stderr[-300:]}"
+
+
+def axes(model: Model) -> list[int]:
+    """The axes of all Scans of a model."""
+    scans = [node.body().ports for node in all_nodes(model.graph) if isinstance(node.op, Scan)]
+    assert scans
+    ports = [port for item in scans for port in (*item.inputs, *item.outputs)]
+    return [port.axis for port in ports if isinstance(port, ScanInput | ScanOutput)]
+
+
+def negated_columns(rows: int | None) -> Model:
+    """An IR that negates the columns of x [rows,3] one by one."""
+    m = IrModel()
+    loop = m.tensor_iterator()
+    part = loop.slice(m.input("x", rows, 3), 1)
+    loop.joined(loop(Negative(), part), 1)
+    return m.done(*loop.done())
+
+
+def test_a_tensor_iterator_becomes_a_scan_along_axis_0(tmp_path: Path) -> None:
+    model, _ = irloop.convert(negated_columns(None), "onnx")
+    irloop.save_model(model, tmp_path / "model.onnx")
+    assert axes(model) == [0, 0]
+    assert ran(tmp_path / "model.onnx") == "right"
+
+
+def test_a_scan_that_has_elements_keeps_its_axes() -> None:
+    model, _ = irloop.convert(negated_columns(2), "onnx")
+    assert axes(model) == [1, 1]
+
+
+def test_a_loop_that_a_pass_writes_as_a_scan(tmp_path: Path) -> None:
+    (tmp_path / "loop.onnx").write_bytes(onnx.parser.parse_model(LOOP).SerializeToString())
+    assert ran(tmp_path / "loop.onnx") == "right"
+    model, profile = irloop.transform(tmp_path / "loop.onnx", ["loop_to_scan"])
+    irloop.save_model(model, tmp_path / "scan.onnx")
+    assert axes(model) == [0, 0]
+    assert "scan_along_front" in {record.name for record in profile}
+    assert ran(tmp_path / "scan.onnx") == "right"
+
+
+def test_a_scan_of_the_source_stays(tmp_path: Path) -> None:
+    """A user who asks for another change gets the Scan as it was."""
+    (tmp_path / "scan.onnx").write_bytes(onnx.parser.parse_model(SCAN).SerializeToString())
+    model, _ = irloop.transform(tmp_path / "scan.onnx", ["constant_folding"])
+    assert axes(model) == [1, 1]
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    (y,) = irloop.run(model, [x]).values()
+    assert np.array_equal(y, -x)
