@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from irloop import budget
 from irloop.diagnostics import NOWHERE, Location
 from irloop.errors import InferenceError
 from irloop.graph.inference import Inference
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 __all__ = ["Builder", "Names"]
+
+#: Steps of the budget that a node takes. Converting 200,000 layers makes twice as many nodes, and
+#: the steps that a file of their size is given suffice for it.
+STEPS_A_NODE = 2
 
 
 class Names:
@@ -125,9 +130,12 @@ class Builder:
 
         Raises:
             InferenceError: when the inputs contradict the operation's specification.
+            LimitError: when the budget has no room for further operations.
         """
         count = op.n_outputs if n_outputs is None else n_outputs
         assert count is not None, f"{op.label} needs n_outputs"
+        # An attribute of a few bytes may ask for any number of operations.
+        budget.spend(STEPS_A_NODE, "building a graph")
         given = list(inputs)
         while given and given[-1] is None:
             given.pop()

@@ -281,7 +281,7 @@ class Inference:
         return tuple(int(item) for item in array.reshape(-1))
 
     def _fold(self, node: Node, args: NodeArguments) -> None:
-        if node.bodies or isinstance(node.op, Constant):
+        if node.bodies or isinstance(node.op, Constant) or not node.outputs:
             return
         partial = known_dims(node, args)
         if partial is not None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = [
+    "LARGEST_SIZE",
     "UNKNOWN_DIM",
     "UNKNOWN_SHAPE",
     "UNKNOWN_TYPE",
@@ -35,6 +36,10 @@ __all__ = [
     "element_type_of",
     "widen_types",
 ]
+
+
+#: The largest dimension that a model file of either format can hold.
+LARGEST_SIZE = 2**63 - 1
 
 
 class ElementType(Enum):

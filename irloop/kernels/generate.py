@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from irloop import budget
+from irloop.kernels.lists import listed
 
 __all__ = [
     "eye",
@@ -67,14 +68,14 @@ def fill(value: Array) -> Callable[[Array], Array]:
     item = value.reshape(-1)[0]
 
     def run(shape: Array) -> Array:
-        return np.full(tuple(shape.reshape(-1).tolist()), item, dtype=value.dtype)
+        return np.full(tuple(listed(shape)), item, dtype=value.dtype)
 
     return run
 
 
 def zeros(shape: Array) -> Array:
     """f32 zeros; the shape is an input."""
-    return np.zeros(tuple(shape.reshape(-1).tolist()), dtype=np.float32)
+    return np.zeros(tuple(listed(shape)), dtype=np.float32)
 
 
 def eye(dtype: np.dtype[Any]) -> Callable[..., Array]:
@@ -85,7 +86,7 @@ def eye(dtype: np.dtype[Any]) -> Callable[..., Array]:
         matrix = np.eye(height, width, k, dtype=dtype)
         if batch is None:
             return matrix
-        return np.broadcast_to(matrix, (*batch.reshape(-1).tolist(), height, width))
+        return np.broadcast_to(matrix, (*listed(batch), height, width))
 
     return run
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.precision import floating, scalar, widened
 
 __all__ = [
@@ -181,12 +182,15 @@ def lrn(
 
     def window(squares: Array, axis: int) -> Array:
         length = squares.shape[axis]
+        # No window reaches beyond the ends of the axis.
+        less, more = (max(0, min(reach, length - 1)) for reach in (before, after))
+        budget.spend(less + more + 1, "sums over windows")
         padding = [(0, 0)] * squares.ndim
-        padding[axis] = (before, after)
+        padding[axis] = (less, more)
         padded = np.pad(squares, padding)
         index = [slice(None)] * squares.ndim
         result: Array = np.zeros_like(squares)
-        for shift in range(before + after + 1):
+        for shift in range(less + more + 1):
             index[axis] = slice(shift, shift + length)
             result = result + padded[tuple(index)]
         return result

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from irloop.kernels.bounds import cropped
+from irloop.kernels.lists import listed
 
 __all__ = ["center_crop_pad", "openvino_pad", "pad", "pad_by_input", "pad_fixed"]
 
@@ -67,7 +68,7 @@ def openvino_pad(mode: str) -> Callable[..., Array]:
 
     def run(data: Array, begins: Array, ends: Array, fill: Array | None = None) -> Array:
         value = 0 if fill is None else fill.reshape(-1)[0]
-        return pad(data, begins.reshape(-1).tolist(), ends.reshape(-1).tolist(), mode, value)
+        return pad(data, listed(begins), listed(ends), mode, value)
 
     return run
 
@@ -88,7 +89,7 @@ def pad_by_input(mode: str) -> Callable[..., Array]:
     def run(
         data: Array, pads: Array, fill: Array | None = None, axes: Array | None = None
     ) -> Array:
-        numbers = pads.reshape(-1).tolist()
+        numbers = listed(pads)
         half = len(numbers) // 2
         begins, ends = numbers[:half], numbers[half:]
         if axes is not None:
@@ -113,7 +114,7 @@ def center_crop_pad(axes: tuple[int, ...] | None) -> Callable[[Array, Array], Ar
     def run(data: Array, sizes: Array) -> Array:
         chosen = range(data.ndim) if axes is None else axes
         begins, ends = [0] * data.ndim, [0] * data.ndim
-        for axis, size in zip(chosen, sizes.reshape(-1).tolist(), strict=True):
+        for axis, size in zip(chosen, listed(sizes), strict=True):
             begins[axis], ends[axis] = cropped(data.shape[axis], size)
         return pad(data, begins, ends, "constant", 0)
 

@@ -15,6 +15,7 @@ import numpy as np
 from irloop import budget
 from irloop.kernels.convolution import padded, windows
 from irloop.kernels.geometry import Window
+from irloop.kernels.lists import listed
 from irloop.kernels.matmul import widened
 
 __all__ = [
@@ -245,7 +246,7 @@ def adaptive_average(x: Array, shape: Array) -> Any:
     """The mean of each bin; bin k of o bins covers floor(k*n/o) up to ceil((k+1)*n/o)."""
     result = widened(x)
     with np.errstate(all="ignore"):
-        for axis, count in enumerate(shape.reshape(-1).tolist(), start=2):
+        for axis, count in enumerate(listed(shape), start=2):
             weights = bin_weights(x.shape[axis], count).astype(result.dtype)
             result = np.moveaxis(np.moveaxis(result, axis, -1) @ weights, -1, axis)
     return np.ascontiguousarray(result).astype(x.dtype, copy=False)

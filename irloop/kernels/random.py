@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from irloop.kernels.lists import listed
+
 __all__ = [
     "bernoulli",
     "multinomial",
@@ -85,7 +87,7 @@ def philox_uniform(
         key, counter = global_seed, op_seed
         if key == 0 and counter == 0:
             key = int(np.random.default_rng().integers(1, 2**63))
-        dims = tuple(shape.reshape(-1).tolist())
+        dims = tuple(listed(shape))
         count = math.prod(dims)
         words = _philox(-(-count * (2 if double else 1) // 4), key, counter).reshape(-1)
         first, last = low.reshape(-1)[0], high.reshape(-1)[0]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from irloop import budget
+from irloop.kernels.lists import listed
 
 __all__ = [
     "batch_to_space",
@@ -65,20 +66,20 @@ def _woven(left: Sequence[int], right: Sequence[int]) -> list[int]:
 
 def batch_to_space(data: Array, block: Array, begins: Array, ends: Array) -> Array:
     """Move the batch into blocks of the other axes, then crop both ends of these axes."""
-    blocks = block.reshape(-1).tolist()[1:]
+    blocks = listed(block)[1:]
     rank, count = data.ndim, math.prod(blocks)
     parts = data.reshape(*blocks, data.shape[0] // count, *data.shape[1:])
     order = [rank - 1, *_woven(range(rank, 2 * rank - 1), range(rank - 1))]
     wide = [size * times for size, times in zip(data.shape[1:], blocks, strict=True)]
     whole = parts.transpose(order).reshape(data.shape[0] // count, *wide)
-    crops = zip(whole.shape, begins.reshape(-1).tolist(), ends.reshape(-1).tolist(), strict=True)
+    crops = zip(whole.shape, listed(begins), listed(ends), strict=True)
     return whole[tuple(slice(begin, size - end) for size, begin, end in crops)]
 
 
 def space_to_batch(data: Array, block: Array, begins: Array, ends: Array) -> Array:
     """Pad both ends of the axes with zeros, then move blocks of them into the batch."""
-    pads = list(zip(begins.reshape(-1).tolist(), ends.reshape(-1).tolist(), strict=True))
-    blocks = block.reshape(-1).tolist()[1:]
+    pads = list(zip(listed(begins), listed(ends), strict=True))
+    blocks = listed(block)[1:]
     padded = np.pad(data, pads)
     rank = data.ndim
     smaller = [size // times for size, times in zip(padded.shape[1:], blocks, strict=True)]
@@ -165,7 +166,7 @@ def sum_of_columns(
     """
 
     def run(data: Array, image: Array, block: Array) -> Array:
-        sizes, kernel = image.reshape(-1).tolist(), block.reshape(-1).tolist()
+        sizes, kernel = listed(image), listed(block)
         rank = len(sizes)
         steps, spread = list(strides) or [1] * rank, list(dilations) or [1] * rank
         first, last = list(begins) or [0] * rank, list(ends) or [0] * rank

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from irloop.kernels.lists import listed
+
 __all__ = ["reverse_axes", "reverse_masked", "reverse_sequence", "roll", "triangle"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -14,7 +16,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 def reverse_axes(data: Array, axes: Array) -> Array:
     """Reverse the elements along the listed axes."""
-    return np.flip(data, tuple(axes.reshape(-1).tolist()))
+    return np.flip(data, tuple(listed(axes)))
 
 
 def reverse_masked(data: Array, mask: Array) -> Array:
@@ -41,7 +43,7 @@ def reverse_sequence(batch: int, time: int) -> Callable[[Array, Array], Array]:
 
 def roll(data: Array, shift: Array, axes: Array) -> Array:
     """Roll elements along axes; the shifts of an axis that is listed twice add up."""
-    return np.roll(data, tuple(shift.reshape(-1).tolist()), tuple(axes.reshape(-1).tolist()))
+    return np.roll(data, tuple(listed(shift)), tuple(listed(axes)))
 
 
 def triangle(upper: bool) -> Callable[..., Array]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from irloop.kernels.lists import listed
+
 __all__ = [
     "broadcast_bidirectional",
     "broadcast_explicit",
@@ -78,7 +80,7 @@ def reshape(special_zero: bool) -> Callable[[Array, Array], Array]:
     """Reshape to a shape that is an input."""
 
     def run(data: Array, pattern: Array) -> Array:
-        return reshape_to(data, pattern.reshape(-1).tolist(), special_zero)
+        return reshape_to(data, listed(pattern), special_zero)
 
     return run
 
@@ -104,7 +106,7 @@ def squeeze_fixed(axes: tuple[int, ...] | None) -> Callable[[Array], Array]:
 
 def squeeze_axes(data: Array, axes: Array | None = None) -> Array:
     """Remove the axes given as an input; without them, all axes of size 1."""
-    return np.squeeze(data, axis=None if axes is None else tuple(axes.reshape(-1).tolist()))
+    return np.squeeze(data, axis=None if axes is None else tuple(listed(axes)))
 
 
 def squeeze_lenient(data: Array, axes: Array | None = None) -> Array:
@@ -152,7 +154,7 @@ def transpose(data: Array, order: Array | None = None) -> Array:
     """Permute the axes by an input; an empty one reverses them."""
     if order is None or order.size == 0:
         return data.transpose()
-    return data.transpose(order.reshape(-1).tolist())
+    return data.transpose(listed(order))
 
 
 def transpose_by(order: tuple[int, ...] | None) -> Callable[[Array], Array]:
@@ -170,20 +172,20 @@ def broadcast_numpy(data: Array, target: Array, unused: Array | None = None) -> 
     The third operand is ignored: OpenVINO writes a mapping of axes even where the mode does not use
     it.
     """
-    return np.broadcast_to(data, target.reshape(-1).tolist())
+    return np.broadcast_to(data, listed(target))
 
 
 def broadcast_bidirectional(data: Array, target: Array, unused: Array | None = None) -> Array:
     """Broadcast `data` to the common shape of itself and `target`."""
-    shape = np.broadcast_shapes(data.shape, tuple(target.reshape(-1).tolist()))
+    shape = np.broadcast_shapes(data.shape, tuple(listed(target)))
     return np.broadcast_to(data, shape)
 
 
 def broadcast_explicit(data: Array, target: Array, mapping: Array) -> Array:
     """Broadcast `data` to the shape `target`, with its axes at the positions `mapping`."""
-    shape = target.reshape(-1).tolist()
+    shape = listed(target)
     aligned = [1] * len(shape)
-    for axis, dim in zip(mapping.reshape(-1).tolist(), data.shape, strict=True):
+    for axis, dim in zip(listed(mapping), data.shape, strict=True):
         aligned[axis] = dim
     return np.broadcast_to(data.reshape(aligned), shape)
 
@@ -195,7 +197,7 @@ def broadcast_pdpd(axis: int) -> Callable[..., Array]:
     """
 
     def run(data: Array, target: Array, unused: Array | None = None) -> Array:
-        shape = target.reshape(-1).tolist()
+        shape = listed(target)
         start = len(shape) - data.ndim if axis == -1 else axis
         dims = list(data.shape)
         while dims and start + len(dims) > len(shape) and dims[-1] == 1:
@@ -208,7 +210,7 @@ def broadcast_pdpd(axis: int) -> Callable[..., Array]:
 
 def tile(data: Array, repeats: Array) -> Array:
     """Repeat `data` along each axis; the shorter of shape and repeats is extended with ones."""
-    return np.tile(data, repeats.reshape(-1).tolist())
+    return np.tile(data, listed(repeats))
 
 
 def tile_axis(data: Array, tiles: Array, axis: Array) -> Array:

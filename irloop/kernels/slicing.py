@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from irloop.kernels.bounds import bounded, chunks
+from irloop.kernels.lists import listed
 
 __all__ = [
     "Masks",
@@ -59,10 +60,10 @@ def slice_(
     steps: Array | None = None,
 ) -> Array:
     """Slice from `starts` to `ends` along `axes`; missing axes are the first ones."""
-    first = starts.reshape(-1).tolist()
-    chosen = range(len(first)) if axes is None else axes.reshape(-1).tolist()
-    strides = [1] * len(first) if steps is None else steps.reshape(-1).tolist()
-    return data[_cut(data, first, ends.reshape(-1).tolist(), chosen, strides)]
+    first = listed(starts)
+    chosen = range(len(first)) if axes is None else listed(axes)
+    strides = [1] * len(first) if steps is None else listed(steps)
+    return data[_cut(data, first, listed(ends), chosen, strides)]
 
 
 def slice_fixed(
@@ -135,9 +136,9 @@ def strided_slice(masks: Masks) -> Callable[..., Array]:
     """Slice, insert and remove axes as the masks demand."""
 
     def run(data: Array, begin: Array, end: Array, strides: Array | None = None) -> Array:
-        first = begin.reshape(-1).tolist()
-        steps = [1] * len(first) if strides is None else strides.reshape(-1).tolist()
-        index = masks.index(data.shape, first, end.reshape(-1).tolist(), steps)
+        first = listed(begin)
+        steps = [1] * len(first) if strides is None else listed(strides)
+        index = masks.index(data.shape, first, listed(end), steps)
         found: Array = data[index]
         return found
 
@@ -172,7 +173,7 @@ def split(count: int) -> Callable[[Array, Array], Any]:
 def split_lengths(data: Array, axis: Array, lengths: Array) -> Any:
     """Split into parts of these lengths; one may be -1, the remaining length."""
     at = int(axis.reshape(-1)[0])
-    sizes = lengths.reshape(-1).tolist()
+    sizes = listed(lengths)
     if -1 in sizes:
         rest = sum(size for size in sizes if size != -1)
         sizes[sizes.index(-1)] = data.shape[at] - rest
@@ -193,7 +194,7 @@ def split_chunks(axis: int, count: int) -> Callable[..., Any]:
 
     def run(data: Array, sizes: Array | None = None) -> Any:
         if sizes is not None:
-            return _one_or_all(_pieces(data, axis, sizes.reshape(-1).tolist()))
+            return _one_or_all(_pieces(data, axis, listed(sizes)))
         return _one_or_all(_pieces(data, axis, chunks(data.shape[axis], count)))
 
     return run
@@ -208,10 +209,10 @@ def slice_scatter(
     axes: Array | None = None,
 ) -> Array:
     """Replace a slice of `data` by `updates`."""
-    first = starts.reshape(-1).tolist()
-    chosen = range(len(first)) if axes is None else axes.reshape(-1).tolist()
+    first = listed(starts)
+    chosen = range(len(first)) if axes is None else listed(axes)
     result = np.array(data)
-    index = _cut(data, first, ends.reshape(-1).tolist(), chosen, steps.reshape(-1).tolist())
+    index = _cut(data, first, listed(ends), chosen, listed(steps))
     result[index] = updates
     return result
 

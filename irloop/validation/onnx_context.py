@@ -115,7 +115,7 @@ class OnnxContext:
         else:
             # The first input of Scan-8 holds the lengths of its batch items.
             first = 1 if self.outline.opsets.get("", 0) == 8 else 0
-            count = len(body.inputs) - node.numbers.get("num_scan_inputs", (0,))[0]
+            count = len(body.inputs) - node.number("num_scan_inputs")
             outer, before = node.inputs[first : first + count], body.inputs[:count]
             after = body.outputs
         return list(zip(outer, before, after, strict=False))

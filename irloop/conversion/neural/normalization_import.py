@@ -262,8 +262,14 @@ def import_lrn(c: Conversion, op: onnx.LRN, x: Value) -> Value:
 
 def _window_sum(c: Conversion, value: Value, rank: int, size: int) -> Value:
     before = (size - 1) // 2
+    after = size - 1 - before
+    channels = shape_of(value).dim(1)
+    if isinstance(channels, int):
+        # No window reaches beyond the ends of the axis.
+        before, after = (max(0, min(reach, channels - 1)) for reach in (before, after))
+        size = before + after + 1
     begins, ends = [0] * rank, [0] * rank
-    begins[1], ends[1] = before, size - 1 - before
+    begins[1], ends[1] = before, after
     padded = forms.pad(c, value, c.i64(begins), c.i64(ends), forms.scalar(c, 0, value))
     total = None
     for shift in range(size):

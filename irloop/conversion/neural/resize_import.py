@@ -73,6 +73,8 @@ def import_resize(
         scales = None
     if sizes is not None and shape_of(sizes).count() == 0:
         sizes = None
+    if op.coordinate_transformation_mode == "tf_crop_and_resize" and roi is None:
+        raise c.refuse("its region is missing", "validate the model first")
     region = roi if op.coordinate_transformation_mode == "tf_crop_and_resize" else None
     return _in_known_type(
         c, op.how(), data, scales, sizes, list(op.chosen_axes()), op.policy(), region

@@ -52,6 +52,11 @@ class OutlineNode:
     attributes: list[tuple[str, str]] = field(default_factory=list)
     ignored: tuple[str, ...] = ()
 
+    def number(self, name: str, default: int = 0) -> int:
+        """The integer of an attribute, or the first of a list; `default` where there is none."""
+        found = self.numbers.get(name, ())
+        return found[0] if found else default
+
     @property
     def label(self) -> str:
         """The name, or where there is none the type and the first output."""

@@ -8,6 +8,7 @@ import onnx
 
 from irloop.errors import ReadError, WriteError
 from irloop.graph.types import (
+    LARGEST_SIZE,
     UNKNOWN_DIM,
     UNKNOWN_SHAPE,
     UNKNOWN_TYPE,
@@ -149,7 +150,7 @@ def type_to_proto(type: ValueType, where: str, *, shape: bool = False) -> onnx.T
     """The TypeProto of a type; with `shape` a shape is there even if the rank is not known.
 
     Raises:
-        WriteError: for an element type that ONNX does not have.
+        WriteError: for an element type that ONNX does not have, or a size that it cannot hold.
     """
     proto = onnx.TypeProto()
     if isinstance(type, SequenceType):
@@ -163,6 +164,12 @@ def type_to_proto(type: ValueType, where: str, *, shape: bool = False) -> onnx.T
         proto.tensor_type.shape.SetInParent()
         for dim in type.shape.dims:
             entry = proto.tensor_type.shape.dim.add()
+            if isinstance(dim, int) and dim > LARGEST_SIZE:
+                raise WriteError(
+                    f"{where} has a dimension that no file can hold",
+                    expected="sizes of 64 bits",
+                    found=str(dim),
+                )
             if isinstance(dim, int):
                 entry.dim_value = dim
             elif dim.symbol:

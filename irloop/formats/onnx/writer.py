@@ -330,11 +330,19 @@ class _Writer:
         if kept is not None:
             type = onnx.TypeProto()
             type.ParseFromString(kept)
-            if type_from_proto(type) == value.type:
+            if type_from_proto(type) == value.type and not _has_negative_size(type):
                 proto.type.CopyFrom(type)
                 return
         if _is_known(value.type):
             proto.type.CopyFrom(type_to_proto(value.type, f"value {name!r}"))
+
+
+def _has_negative_size(type: onnx.TypeProto) -> bool:
+    """True for a size such as -1, which exporters write for one that is not known.
+
+    The inference of the onnx package takes it for a number, and ends the process.
+    """
+    return any(dim.dim_value < 0 for dim in type.tensor_type.shape.dim)
 
 
 def _is_known(type: ValueType) -> bool:

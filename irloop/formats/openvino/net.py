@@ -12,12 +12,12 @@ from irloop.formats.openvino.markup import attributes_of_info, parse_names
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import is_id, unsigned
 from irloop.formats.openvino.older_forms import has_joined_weights, with_parted_weights
-from irloop.formats.openvino.places import at_data, at_edge, at_layer
+from irloop.formats.openvino.places import at_data, at_edge, at_layer, at_port
 from irloop.formats.openvino.port_map_reader import Wiring
 from irloop.formats.openvino.port_map_record import port_map_of
 from irloop.formats.openvino.problems import Problem
 from irloop.formats.openvino.texts import element_of_name, parse_shape, static_shape
-from irloop.formats.openvino.xml import Edge, Layer, Net
+from irloop.formats.openvino.xml import Edge, Layer, Net, Port
 from irloop.graph.model import Body, Graph, Node, Value, link, make_node
 from irloop.graph.types import ElementType, TensorType
 
@@ -180,8 +180,16 @@ class NetReader:
             return
         values = {port.id: value for port, value in zip(ports, node.outputs, strict=False)}
         if len(values) < min(len(ports), len(node.outputs)):
-            raise self._error(next(problems.duplicate_port(layer, ports)))
+            raise self._bad_ports(layer, ports)
         self.values[layer.id or ""] = values
+
+    def _bad_ports(self, layer: Layer, ports: Sequence[Port]) -> ReadError:
+        """The error for ports of which two have the same id, or none."""
+        found = next(problems.duplicate_port(layer, ports), None)
+        if found is None:
+            nameless = next(port for port in ports if port.id is None)
+            found = problems.missing_attribute(at_port(layer, nameless), "port", "id")
+        return self._error(found)
 
     def _constant(self, graph: Graph, layer: Layer) -> Node:
         data = layer.data
@@ -223,7 +231,7 @@ class NetReader:
     def _sorted_inputs(self, layer: Layer, edges: Sequence[Edge]) -> tuple[Value, ...]:
         places = {port.id: place for place, port in enumerate(layer.inputs)}
         if len(places) != len(layer.inputs):
-            raise self._error(next(problems.duplicate_port(layer, layer.inputs)))
+            raise self._bad_ports(layer, layer.inputs)
         values: dict[int, Value] = {}
         first: dict[int, Edge] = {}
         for edge in edges:

@@ -27,7 +27,7 @@ from irloop.formats.openvino.weights import WeightsWriter, default_weights
 from irloop.formats.openvino.xml import SECTIONS
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Constant, Op, Parameter, Result, UnknownOp
-from irloop.graph.types import TensorType
+from irloop.graph.types import LARGEST_SIZE, TensorType
 from irloop.graph.verify import verify
 from irloop.graph.walk import node_path
 
@@ -253,6 +253,9 @@ class _Writer:
         precision = precision_of(declared.element)
         if precision is None:
             raise _unwritable(node, f"an IR has no element type {declared.element}")
+        largest = max((dim for dim in declared.shape.dims or () if isinstance(dim, int)), default=0)
+        if largest > LARGEST_SIZE:
+            raise _unwritable(node, f"a dimension has {largest} elements; an IR holds 64-bit sizes")
         indent = _TABS[depth + 1]
         dims = [dim if isinstance(dim, int) else -1 for dim in declared.shape.dims or ()]
         lines = "".join(f"{indent}<dim>{dim}</dim>\n" for dim in dims)

@@ -63,7 +63,7 @@ def _first_scan_output(item: InferredBody) -> int:
     """The position of the first scan output among the outputs of the body."""
     if item.node.type == "Loop":
         return len(item.body.inputs) - 1
-    return len(item.body.inputs) - item.node.numbers.get("num_scan_inputs", (0,))[0]
+    return len(item.body.inputs) - item.node.number("num_scan_inputs")
 
 
 def _ends_at_once(context: OnnxContext, item: InferredBody) -> bool:
