@@ -1,1 +1,1 @@
-"""The command line: one file a command. Installed as ``irloop_cli``."""
+"""The command line, one file per command. Installed as ``irloop_cli``."""

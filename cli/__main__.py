@@ -1,4 +1,4 @@
-"""``python -m cli`` from a checkout; installed, it is ``irloop`` or ``python -m irloop``."""
+"""``python -m cli`` from a checkout; once installed, use ``irloop`` or ``python -m irloop``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays that users give in files, matched to the inputs of a model; values in one line."""
+"""Matches arrays from files with the inputs of a model, and describes values on one line."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SHOWN = 6
 
 
 def matched(model: Model, arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """`arrays` by the names of the inputs; a key that is no name may be ``in<position>``.
+    """`arrays` keyed by input name; a key may also be ``in<position>``.
 
-    ``numpy.savez(file, x, y)`` calls the positions arr_0 and arr_1, which is understood too.
+    ``numpy.savez(file, x, y)`` names the positions arr_0 and arr_1, which is accepted, too.
 
     Raises:
-        UsageError: for a key that stands for no input, or for one that another key stands for.
+        UsageError: when a key matches no input, or two keys match the same one.
     """
     names = [node.name for node in model.graph.parameters]
     aliases = {
@@ -54,7 +54,7 @@ def _at_position(key: str, names: list[str]) -> str | None:
 
 
 def describe(value: Any) -> str:
-    """Type, shape and the first elements of a value in one line."""
+    """Type, shape and the first elements of a value on one line."""
     import numpy as np
 
     if value is None:

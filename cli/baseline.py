@@ -1,4 +1,4 @@
-"""Findings that are known: what a baseline holds is left out, so that only new findings fail."""
+"""Baselines: known findings are left out, so that only new findings fail."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["Baseline"]
 
 SCHEMA = "irloop-baseline/1"
 
-#: A baseline of a million findings has fewer bytes.
+#: Enough for a baseline of a million findings.
 MOST = 1 << 28
 
-#: Code, file as seen from the folder of the baseline, path through bodies, message. Lines and
-#: positions of elements are left out: they move when something else is edited.
+#: Code, file relative to the folder of the baseline, path through bodies, message. Lines and
+#: element positions are not included, because they change when something else is edited.
 Key = tuple[str, str, str, str]
 FIELDS = ("code", "file", "path", "message")
 
 
 @dataclass(slots=True)
 class Baseline:
-    """The findings that a file holds, and how often each."""
+    """The findings in a file, and how often each occurs."""
 
     path: str
     known: Counter[Key]
@@ -39,7 +39,7 @@ class Baseline:
         """The baseline in a file.
 
         Raises:
-            UsageError: when the file cannot be opened or is no baseline.
+            UsageError: when the file cannot be opened or is not a baseline.
         """
         import json
 
@@ -58,11 +58,11 @@ class Baseline:
 
     @classmethod
     def read_or_empty(cls, path: str) -> Baseline:
-        """The baseline in a file, or one of nothing where there is no such file."""
+        """The baseline in a file, or an empty one if there is no such file."""
         return cls.read(path) if os.path.exists(path) else cls(path, Counter())
 
     def new(self, findings: Iterable[Diagnostic]) -> list[Diagnostic]:
-        """The findings that are not known; of one that is known twice a third is new."""
+        """The findings that are not known; if one is known twice, a third occurrence is new."""
         left = self.known.copy()
         found = []
         for item in findings:
@@ -74,16 +74,16 @@ class Baseline:
         return found
 
     def gone(self, findings: Iterable[Diagnostic], files: Sequence[str]) -> int:
-        """How many known findings of `files` are not found any more."""
+        """The number of known findings of `files` that no longer occur."""
         looked_at = {self._place(file) for file in files}
         left = self.known - Counter(self._key(item) for item in findings)
         return sum(number for key, number in left.items() if key[1] in looked_at)
 
     def write(self, findings: Iterable[Diagnostic], files: Sequence[str]) -> None:
-        """Write what was found in `files`; what is known of other files that exist stays.
+        """Write the findings of `files`; known findings of other existing files are kept.
 
         Raises:
-            WriteError: when the file cannot be written; the old one is left as it was.
+            WriteError: when the file cannot be written; the old one is unchanged.
         """
         looked_at = {self._place(file) for file in files}
         folder = os.path.dirname(os.path.abspath(self.path))
@@ -116,9 +116,9 @@ class Baseline:
         folder = os.path.dirname(os.path.abspath(self.path))
         try:
             relative = os.path.relpath(os.path.abspath(file), folder)
-        except ValueError:  # another drive
+        except ValueError:  # on another drive
             relative = os.path.abspath(file)
-        # A name that is no Unicode has to survive a file that is.
+        # A name that is not valid Unicode must survive in a Unicode file.
         return os.fsencode(relative.replace(os.sep, "/")).decode("utf-8", "backslashreplace")
 
 

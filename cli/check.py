@@ -1,4 +1,4 @@
-"""``irloop check``: do two models compute the same?"""
+"""``irloop check``: do two models compute the same results?"""
 
 from __future__ import annotations
 
@@ -97,10 +97,11 @@ def dims_of(
 def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> None:
     """Run A and B with the same inputs and compare every output.
 
-    Either may be OpenVINO IR or ONNX. Both run in the built-in executor, and each in the engine of
-    its format, where that is installed. Inputs respect types, indices and trip counts; loops run
-    0, 1, 2 and more times. Where the two part, the first node, iteration and element that differ
-    are named. The exit status is 1 when they are not equal, 2 when nothing could be compared.
+    Each may be OpenVINO IR or ONNX. Both run in the built-in executor, and each in the engine of
+    its format, if that is installed. The inputs respect types, indices and trip counts; loops run
+    0, 1, 2 and more times. If the models differ, the report names the first node, iteration and
+    element that differ. The exit status is 1 if they are not equal, and 2 if nothing could be
+    compared.
     """
     from irloop import compare
 
@@ -134,7 +135,7 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
 
 
 def exit_of(comparison: Comparison) -> Exit:
-    """The exit status: to have compared nothing is not to have looked."""
+    """The exit status; a comparison of nothing does not count as a check."""
     exits = {"equal": Exit.FINE, "different": Exit.FINDINGS}
     return exits.get(comparison.outcome, Exit.COULD_NOT_LOOK)
 

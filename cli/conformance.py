@@ -108,9 +108,9 @@ def command(
     style: str,
     **options: Any,
 ) -> None:
-    """Run a suite of small models with loops on ENGINE and compare with worked-out results.
+    """Run a suite of small models with loops on ENGINE and compare with calculated results.
 
-    Each case has a process of its own, and may have several inferences of one compiled model.
+    Each case runs in a separate process, and may run several inferences of one compiled model.
     """
     from irloop import conform
 

@@ -1,4 +1,4 @@
-"""What goes to stderr: logs, progress and how much of them; findings go to stdout elsewhere."""
+"""Messages on stderr: notes and progress. Findings go to stdout, elsewhere."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Console:
-    """How talkative a run is: `level` is -1 quiet, 0 normal, 1 verbose."""
+    """The verbosity of a run: `level` is -1 for quiet, 0 for normal, 1 for verbose."""
 
     def __init__(self) -> None:
         self.level = 0
@@ -38,19 +38,19 @@ class Console:
         self._timer: threading.Timer | None = None
 
     def note(self, text: str) -> None:
-        """A line for people on stderr, unless quiet."""
+        """Write a line for people to stderr, unless quiet."""
         if self.level >= 0:
             click.echo(one_line(text), err=True)
 
     def detail(self, text: str) -> None:
-        """A line on stderr that only ``-v`` shows."""
+        """Write a line to stderr that only ``-v`` shows."""
         if self.level >= 1:
             click.echo(one_line(text), err=True)
 
     def progress(self, text: str) -> None:
-        """What is being done now: one line that the next one overwrites.
+        """Show the current activity on one line, which the next call overwrites.
 
-        It is shown on a terminal only, and only when the work lasts longer than a second.
+        It appears only on a terminal, and only if the work takes longer than a second.
         """
         if self.level < 0 or not sys.stderr.isatty():
             return
@@ -79,14 +79,14 @@ class Console:
 
 
 def console_of(context: click.Context) -> Console:
-    """The console of the running command, shared with the group above it."""
+    """The console of the running command, shared with the group it belongs to."""
     return context.find_root().ensure_object(Console)
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Write text for people, each line of it such that nothing in a name is obeyed.
+    """Write text for people; control sequences in names are escaped.
 
-    A line break in a name has to be escaped (`one_line`) before the name enters `text`.
+    A line break in a name must be escaped (`one_line`) before the name is inserted into `text`.
     """
     click.echo("\n".join(map(one_line, text.split("\n"))), err=err)
 
@@ -102,7 +102,7 @@ def _set_debug(context: click.Context, parameter: click.Parameter, value: bool) 
 
 
 def common_options(command: Command) -> Command:
-    """The options that every command has."""
+    """Add the options that every command has."""
     options = (
         click.option(
             "-q",
@@ -149,18 +149,18 @@ def common_options(command: Command) -> Command:
     return limited
 
 
-#: How much longer those take that run a model many times, or many models.
+#: The factor for commands that run a model many times, or many models.
 _RUNS = {"check": 10.0, "reduce": 10.0, "conformance": 1000.0}
 
 
 def _limited(command: Command) -> Command:
-    """The command, bounded by what is fit for the files that it is given."""
+    """The command, limited by what is appropriate for its files."""
 
     @functools.wraps(command)
     def call(*args: Any, **options: Any) -> Any:
         context = click.get_current_context()
         if context.info_name == "validate":
-            # It has many models, and an allowance for each.
+            # It processes many models, with separate limits for each.
             return command(*args, **options)
         console = console_of(context)
         given = [*args, *options.values()]

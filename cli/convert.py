@@ -1,4 +1,4 @@
-"""``irloop convert``: say a model in the other format, or write it again in its own."""
+"""``irloop convert``: convert a model to the other format, or rewrite it in its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-#: The code of notes that say what became of a loop.
+#: The code of notes that tell what a loop was converted to.
 LOOP_CHOICE = "CNV107"
 
 _SUFFIXES: dict[str, Literal["onnx", "openvino"]] = {".onnx": "onnx", ".xml": "openvino"}
@@ -166,15 +166,15 @@ def lengths_of(
 @common_options
 @click.pass_context
 def command(ctx: click.Context, /, source: str, output: str, **options: Any) -> None:
-    """Convert INPUT to the format that the suffix of OUTPUT stands for.
+    """Convert INPUT to the format given by the suffix of OUTPUT.
 
-    .xml to .onnx and .onnx to .xml translate; .xml to .xml and .onnx to .onnx write the model
-    again. INPUT is validated first, everything that cannot be converted is named at once, and
-    OUTPUT is written whole or not at all. Inputs and outputs keep their order and names.
+    .xml to .onnx and .onnx to .xml convert; .xml to .xml and .onnx to .onnx rewrite the model.
+    INPUT is validated first, all operations that cannot be converted are reported at once, and
+    OUTPUT is written completely or not at all. Inputs and outputs keep their order and names.
 
-    With --check both models run in the built-in executor, and each in the engine of its format
-    where that is installed. The exit status is 1 when the result computes something else, 2 when
-    nothing could be compared; nothing is written then.
+    With --check both models run in the built-in executor, and each in the engine of its format, if
+    that is installed. The exit status is 1 if their results differ, and 2 if nothing could be
+    compared; in both cases nothing is written.
     """
     job = _Job(source, output, console_of(ctx), **options)
     try:
@@ -186,7 +186,7 @@ def command(ctx: click.Context, /, source: str, output: str, **options: Any) -> 
 
 
 class _Refusal(Exception):  # noqa: N818  it is the answer, not a failure
-    """The input is invalid, cannot be converted, or the result was not found equal to it."""
+    """The input is invalid or cannot be converted, or the result was not found equal to it."""
 
     def __init__(self, findings: Iterable[Diagnostic] = (), status: Exit = Exit.FINDINGS) -> None:
         super().__init__()
@@ -195,7 +195,7 @@ class _Refusal(Exception):  # noqa: N818  it is the answer, not a failure
 
 
 class _Job:
-    """One conversion, from the question whether it makes sense to the files written."""
+    """One conversion, from checking the options to writing the files."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class _Job:
         style: str,
     ) -> None:
         self.source = source
-        #: The source, parsed once for validating, reading and checking.
+        #: The source, parsed only once for validating, reading and checking.
         self.file = ParsedOnce(source)
         self.output = output
         self.console = console
@@ -249,7 +249,7 @@ class _Job:
         """Convert and return the files written.
 
         Raises:
-            UsageError: when the options make no sense together.
+            UsageError: when the options contradict each other.
             _Refusal: with the findings that stopped the conversion.
         """
         self._require_sensible()
@@ -269,7 +269,7 @@ class _Job:
             self.file.close()
 
     def report(self, findings: Sequence[Diagnostic], files: Sequence[str]) -> None:
-        """Findings and the verdict to stdout, what was written to stderr."""
+        """Write findings and the verdict to stdout, and the written files to stderr."""
         if self.style == "json":
             verdict = None if self.comparison is None else self.comparison.to_dict()
             click.echo(
@@ -356,20 +356,20 @@ class _Job:
             self.console.progress(f"writing {self.output}")
             return self._write(model, self.output)
         if self.weights == "share":
-            # Only a file in the folder of the weights can point into them, so what is run is
-            # the model that is about to be written.
+            # Only a file in the folder of the weights can refer to them, so the comparison runs the
+            # model in memory.
             self._require_equal(source, model)
             return self._write(model, self.output)
         return self._write_proved(source, model)
 
     def _write_proved(self, source: Model, model: Model) -> tuple[str, ...]:
-        """Write beside the output, run that, and move the files only when they are equal."""
+        """Write to a temporary folder, compare, and move the files only if they are equal."""
         folder, name = os.path.split(self.output)
         with scratch(folder or ".") as place:
             files = self._write(model, os.path.join(place, name))
             self._require_equal(source, files[0])
             moves = [(file, os.path.join(folder, os.path.basename(file))) for file in files]
-            # The model comes last: once it is there, its weights are.
+            # The model comes last, so that its weights exist as soon as it does.
             for file, final in reversed(moves):
                 os.replace(file, final)
         return tuple(final for _, final in moves)
@@ -378,8 +378,8 @@ class _Job:
         from irloop import compare, read_model
 
         self.console.progress(f"running {self.source} and the result")
-        # A new model is made: what converting might do to the other must not be hidden by it. The
-        # file itself is what its engine is to run.
+        # Convert a fresh copy, so that the comparison notices if conversion changed the source. The
+        # engine runs the file itself.
         first: Model | ParsedOnce = self.file
         if self.shapes or self.types or self.lengths:
             first = source

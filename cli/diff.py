@@ -1,4 +1,4 @@
-"""``irloop diff``: what has changed between two models of one format."""
+"""``irloop diff``: what changed between two models of one format."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Examples:
 @common_options
 @click.pass_context
 def command(ctx: click.Context, /, old: str, new: str, style: str, metadata: bool) -> None:
-    """Say what is different in NEW: operations, attributes, wires, port maps, weights.
+    """Show what changed in NEW: operations, attributes, connections, port maps, weights.
 
-    Both are of one format. Nodes are known by what they compute, so renaming is no difference;
-    the names of inputs and outputs count. The exit status is 1 when something has changed.
+    Both models must have the same format. Nodes are matched by what they compute, so renaming them
+    is not a difference; renaming inputs and outputs is. The exit status is 1 if something changed.
     """
     from irloop import diff
 

@@ -1,6 +1,6 @@
-"""What the exit status says.
+"""The exit statuses.
 
-1 and 2 are kept apart so that a pipeline can tell a bad model from a check that never ran.
+1 and 2 differ so that a pipeline can distinguish a bad model from a check that never ran.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ __all__ = ["Exit"]
 class Exit(IntEnum):
     """The exit status of every command."""
 
-    #: Everything asked for was done and nothing was found.
+    #: Everything was done and nothing was found.
     FINE = 0
     #: The model is invalid, cannot be converted or run, or the two models differ.
     FINDINGS = 1
-    #: Nothing could be said: wrong usage, nothing matched, an unreadable file, a bug in irloop.
+    #: The check was impossible: wrong usage, no matching file, an unreadable file, a bug in irloop.
     COULD_NOT_LOOK = 2
-    #: Somebody pressed Ctrl-C; nothing was written. (As shells say it.)
+    #: The user pressed Ctrl-C; nothing was written. (Shells use this number.)
     INTERRUPTED = 130

@@ -1,4 +1,4 @@
-"""``irloop explain``: what a code or a pasted message means and what to do about it."""
+"""``irloop explain``: what a code or a pasted message means, and what to do about it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .console import common_options, say
 
 __all__ = ["command"]
 
-#: A message is looked for in so many characters of the standard input.
+#: A message is searched for in this many characters of the standard input.
 MOST = 1 << 24
 
 EPILOG = """\
@@ -29,9 +29,9 @@ Examples:
 def command(text: tuple[str, ...]) -> None:
     """Print what a finding CODE means, a bad and a good example, and the fix.
 
-    Or what a pasted MESSAGE of OpenVINO, ONNX Runtime or onnx.checker means: the cause, the rules
-    that find it in a model, and what to do next; - reads it from the standard input. The exit
-    status is 2 when it is not known. 'irloop rules' lists the codes.
+    For a pasted MESSAGE of OpenVINO, ONNX Runtime or onnx.checker, print the cause, the rules that
+    find it in a model, and what to do next; - reads the message from standard input. The exit
+    status is 2 if it is unknown. 'irloop rules' lists the codes.
     """
     from irloop import explain
 

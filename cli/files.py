@@ -1,4 +1,4 @@
-"""Files that are written: whole or not at all, and never over what is being read."""
+"""Writes files completely or not at all, and never over a file that is being read."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ __all__ = ["require_free", "weight_files", "write_whole"]
 
 
 def write_whole(path: str, text: str) -> None:
-    """Write `text` and a line end, whole or not at all.
+    """Write `text` and a line end, completely or not at all.
 
-    A device, a pipe or a link is written to: renaming would put a file in its place.
+    A device, a pipe or a link is opened and written to, because renaming would replace it by a
+    file.
 
     Raises:
-        WriteError: when the file cannot be written; an old one is left as it was.
+        WriteError: when the file cannot be written; an old one is unchanged.
     """
     in_place = os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path))
-    # Names of files need not be Unicode.
+    # File names need not be valid Unicode.
     data = f"{text}\n".encode("utf-8", "backslashreplace")
     try:
         if in_place:
@@ -38,7 +39,7 @@ def write_whole(path: str, text: str) -> None:
 
 
 def require_free(output: str, taken: Iterable[str]) -> None:
-    """The files of a model to be written are none of those that are read.
+    """Check that none of the files to be written is one of those that are read.
 
     Raises:
         UsageError: naming the file.
@@ -55,7 +56,7 @@ def require_free(output: str, taken: Iterable[str]) -> None:
 
 
 def weight_files(model: Model) -> set[str]:
-    """The files that the weights of a model are read from."""
+    """The files that contain the weights of a model."""
     from irloop.graph.op import Constant
     from irloop.graph.tensor import MappedTensor
     from irloop.graph.walk import all_nodes

@@ -1,4 +1,4 @@
-"""Graphs in words: how a body is wired, what a value is, which attributes an operation has."""
+"""Describes graphs as text: port maps of bodies, values, attributes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["attributes", "iterations", "operand", "wires"]
 
 
 def operand(value: Value | None) -> str:
-    """How an input is written: its name, or a constant's value or type."""
+    """The text for an input: its name, or the value or type of a constant."""
     if value is None:
         return "-"
     op = value.producer.op
@@ -30,7 +30,7 @@ def operand(value: Value | None) -> str:
 
 
 def iterations(node: Node) -> str:
-    """How often the body of a loop runs, as far as it can be told without running."""
+    """The trip count of a loop, as far as it is known without running it."""
     body = next((body for body in node.bodies if body.label == "body"), None)
     if body is None:
         return ""

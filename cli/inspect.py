@@ -1,4 +1,4 @@
-"""``irloop inspect``: what is in a model, bodies, port maps and back edges included."""
+"""``irloop inspect``: show the content of a model, including bodies, port maps and back edges."""
 
 from __future__ import annotations
 
@@ -57,8 +57,7 @@ _PICTURES: dict[str, Literal["svg", "dot"]] = {".svg": "svg", ".dot": "dot"}
 def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     """Show MODEL as a tree: inputs, outputs and operations, bodies indented.
 
-    What enters and leaves a body, and how states are carried from one iteration to the next, is
-    said in words.
+    The inputs and outputs of each body, and its states, are described in words.
     """
     from irloop import infer, read_model
 

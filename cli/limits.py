@@ -45,7 +45,7 @@ def size(context: click.Context, parameter: click.Parameter, text: str | None) -
 class Allowance:
     """Memory in bytes and seconds for the work on one model, and the steps of one run of it.
 
-    `runs` is how many runs the seconds are meant for.
+    `runs` is the number of runs that share the seconds.
     """
 
     def __init__(self, memory: int, seconds: float, runs: float = 1.0) -> None:
@@ -63,7 +63,7 @@ class Allowance:
         with ExitStack() as stack:
             stack.enter_context(_bounded_memory(self.memory))
             stack.enter_context(_alarm(self.seconds))
-            # Single steps do not count their temporaries.
+            # Temporaries of single steps are not counted.
             memory = self.memory // 3
             budget = Budget(memory=memory, seconds=self.seconds, operations=self.steps)
             stack.enter_context(budget.entered())
@@ -94,7 +94,7 @@ def allowance_for(
 
 
 def _size_of(file: Any) -> int:
-    """The bytes of a file and of the weights beside it; 0 if it is no file."""
+    """The size of a file and of its weights file; 0 if it is not a file."""
     if not isinstance(file, str):
         return 0
     total = 0

@@ -1,4 +1,4 @@
-"""The ``irloop`` command: finds the command asked for, runs it, turns failures into exit codes."""
+"""The ``irloop`` command: imports and runs the requested command, and sets the exit status."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-#: Commands in the order of the help; each lives in the module of its name.
+#: Commands in the order of the help; each is in the module with its name.
 COMMANDS = (
     "convert",
     "validate",
@@ -62,7 +62,7 @@ Shell completion (bash; zsh_source and fish_source for the others):
 
 
 class IrloopGroup(click.Group):
-    """Imports a command when it is asked for, and lets no exception of ours out as a traceback."""
+    """Imports a command when it is needed, and reports irloop's exceptions without a traceback."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -75,10 +75,11 @@ class IrloopGroup(click.Group):
         return command
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
-        """Run the command; called without arguments it is a process of its own and ends it."""
+        """Run the command; without arguments it runs as a process and ends it."""
         if args is not None:
             return super().main(args, *more, **extra)
-        # What importing makes is never garbage, and looking for it takes a tenth of a small run.
+        # Objects created by imports are never garbage, and searching them takes a tenth of a small
+        # run.
         gc.set_threshold(100_000)
         try:
             super().main(args, *more, **extra)
@@ -100,7 +101,7 @@ class IrloopGroup(click.Group):
         except click.exceptions.Exit:
             raise
         except click.ClickException as error:
-            # What was typed, a path for one, may come from a repository.
+            # Typed text, such as a path, may come from a repository.
             object.__setattr__(error, "message", one_line(error.message))
             raise
         except (KeyboardInterrupt, click.Abort):
@@ -114,7 +115,7 @@ class IrloopGroup(click.Group):
 
 
 def _leave(leaving: SystemExit) -> NoReturn:
-    """End the process at once: taking down module after module takes a tenth of a small run."""
+    """End the process immediately, because unloading modules takes a tenth of a small run."""
     if not isinstance(leaving.code, int):
         raise leaving
     try:
@@ -126,7 +127,7 @@ def _leave(leaving: SystemExit) -> NoReturn:
 
 
 def _report(ctx: click.Context, error: Exception) -> NoReturn:
-    """Say what an exception means, and leave with the exit status that it has."""
+    """Report an exception, and leave with its exit status."""
     from irloop.errors import InternalError, IrloopError, UsageError, VerifyError, WriteError
 
     console_of(ctx).done()
@@ -178,7 +179,7 @@ def _internal(ctx: click.Context, error: BaseException, step: str = "") -> NoRet
 
 
 def _reader_left() -> NoReturn:
-    # What is still buffered has nowhere to go; without this the interpreter complains at exit.
+    # Buffered output has nowhere to go; without this the interpreter complains at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(Exit.COULD_NOT_LOOK)
 
@@ -190,4 +191,4 @@ def _reader_left() -> NoReturn:
 )
 @click.version_option(package_name="irloop", prog_name="irloop")
 def main() -> None:
-    """OpenVINO IR to ONNX and back, loops included, proved by running both."""
+    """Convert between OpenVINO IR and ONNX, including loops, and prove it by running both."""

@@ -45,7 +45,7 @@ HEADERS = ("dialect", "operation", "opsets", "infer", "run", "export", "import",
 def command(
     names: tuple[str, ...], dialect: str | None, opset: int | None, missing: bool, style: str
 ) -> None:
-    """List the operations irloop knows, or those called NAME, and what it can do with each.
+    """List what irloop can do with each operation, or with those called NAME.
 
     Letter case does not matter in NAME; * and ? match other characters. There is one line for each
     version of an operation, with the opsets that have it. infer: types and shapes are inferred.
@@ -102,7 +102,7 @@ def _entry(row: Coverage) -> dict[str, object]:
 
 
 def _plain(value: Any) -> Any:
-    """A default as JSON has it; element types and shapes as text."""
+    """A default value for JSON; element types and shapes become text."""
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value if value is None or isinstance(value, bool | int | float) else str(value)

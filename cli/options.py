@@ -27,7 +27,7 @@ def weights_option(name: str = "weights") -> Callable[[Command], Command]:
 
 
 def comparison_options(command: Command) -> Command:
-    """How near outputs have to be, how long a run may take, and `style`, the report's format."""
+    """Tolerances, the time limit of a run, and `style`, the format of the report."""
     nearness = click.FloatRange(min=0)
     options = (
         click.option("--rtol", type=nearness, help="Default: as fits the element type."),
@@ -53,9 +53,9 @@ def comparison_options(command: Command) -> Command:
 
 
 def memory_option(command: Command) -> Command:
-    """What an engine may hold in memory, as parameter `max_memory` in bytes.
+    """The memory limit of an engine, as parameter `max_memory` in bytes.
 
-    Where it is given, it holds for irloop's own process as well, as that of other commands does.
+    If it is given, it also applies to irloop's own process, as in other commands.
     """
     params: list[click.Parameter] = getattr(command, "__click_params__", [])
     params[:] = [param for param in params if "--max-memory" not in param.opts]
@@ -70,7 +70,7 @@ def memory_option(command: Command) -> Command:
 
 
 def engines_option(command: Command) -> Command:
-    """Which engines take part in a comparison, as parameter `engines`, and `max_memory`."""
+    """The engines that take part in a comparison, as parameter `engines`, and `max_memory`."""
     return memory_option(_engines(command))
 
 

@@ -1,4 +1,4 @@
-"""Validating many models: one after the other, or in several processes."""
+"""Validates many models, one after the other or in several processes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .validation_job import IrloopFailure, Job, Outcome, run
 
 __all__ = ["outcomes", "processes_for"]
 
-#: Starting a process takes as long as validating so many bytes of XML.
+#: Starting a process takes as long as validating this many bytes of XML.
 WORTH = 2_000_000
 
 
 def processes_for(models: Sequence[str], wanted: int | None) -> int:
-    """How many processes to use: as many as asked for, else what the size of the files is worth."""
+    """The number of processes: as requested, or what the size of the files justifies."""
     if wanted is not None:
         return max(1, min(wanted, len(models)))
     size = sum(os.path.getsize(model) for model in models if os.path.isfile(model))
@@ -26,10 +26,10 @@ def processes_for(models: Sequence[str], wanted: int | None) -> int:
 def outcomes(
     jobs: Sequence[Job], processes: int, *, isolate: bool
 ) -> Generator[Outcome, None, None]:
-    """The outcome of each job, in the order of the jobs.
+    """The result of each job, in the order of the jobs.
 
-    With `isolate`, or with several processes, models are validated in processes of their own: what
-    ends one of them is a finding in the model that it was validating.
+    With `isolate`, or with several processes, models are validated in separate processes; if one of
+    them is killed, that is a finding in the model it was validating.
 
     Raises:
         IrloopError: when a job cannot be done at all.
@@ -50,7 +50,7 @@ def outcomes(
 
 
 def _by_weights(jobs: Sequence[Job]) -> list[list[int]]:
-    """Numbers of jobs, those whose weights are one file together: it is looked through once."""
+    """Groups of job numbers that share a weights file, so that it is read only once."""
     groups: dict[str, list[int]] = {}
     for at, job in enumerate(jobs):
         weights = job.weights or os.path.splitext(job.model)[0] + ".bin"

@@ -1,4 +1,4 @@
-"""``irloop passes``: the transformations that `irloop transform` knows."""
+"""``irloop passes``: list the passes that `irloop transform` can run."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ Examples:
 )
 @common_options
 def command(name: str | None, dialect: str | None, style: str) -> None:
-    """List the passes, those of other installed packages included.
+    """List the passes, including those of other installed packages.
 
-    With NAME, show one: what it is given and what results, what it leaves alone, its options.
+    With NAME, describe one pass: a graph before and after it, what it leaves alone, and its
+    options.
     """
     from irloop import transformations
 

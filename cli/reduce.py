@@ -1,4 +1,4 @@
-"""``irloop reduce``: a pair of models that differ, made small."""
+"""``irloop reduce``: make a pair of models that differ as small as possible."""
 
 from __future__ import annotations
 
@@ -48,11 +48,12 @@ Examples:
 @common_options
 @click.pass_context
 def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> None:
-    """Shrink A and B, which do not compute the same, to what is needed for that.
+    """Shrink A and B, whose results differ, to the part that causes the difference.
 
-    What stands before the first divergence becomes inputs, what stands behind it goes; a
-    divergence inside a loop is taken out of it. FOLDER gets first, second (each in its format)
-    and inputs_first.npz, inputs_second.npz. The exit status is 1, as the two differ.
+    Values before the first divergence become inputs, and everything after it is removed; a
+    divergence inside a loop is taken out of the loop. The results in FOLDER are first and second
+    (each in its format), inputs_first.npz and inputs_second.npz. The exit status is 1, because the
+    models differ.
     """
     from irloop import read_arrays, reduce, write_arrays
 

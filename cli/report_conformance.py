@@ -1,4 +1,4 @@
-"""The outcomes of `irloop conformance` as text, JSON, JUnit, Markdown and HTML."""
+"""Formats the results of `irloop conformance` as text, JSON, JUnit, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["html", "json", "junit", "markdown", "text"]
 
-#: What came instead may be a long list of numbers.
+#: The longest description; wrong outputs may be a long list of numbers.
 LONGEST = 300
 
 _STYLE = """\
@@ -71,7 +71,7 @@ def text(found: Conformance) -> str:
 
 
 def json(found: Conformance) -> str:
-    """Everything, with a list of cases and the counts by feature."""
+    """All results: a list of cases, and the counts by feature."""
     columns = _columns(found)
     document = {
         "engine": found.engine.name,
@@ -97,7 +97,7 @@ def json(found: Conformance) -> str:
 
 
 def junit(found: Conformance) -> str:
-    """One test case a case; what is not right is a failure."""
+    """One JUnit test case per case; a result that is not right is a failure."""
     counts = f'tests="{len(found.outcomes)}" failures="{len(found.faults)}" errors="0" skipped="0"'
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',

@@ -1,4 +1,4 @@
-"""Findings as workflow commands: GitHub shows them beside the lines of a pull request."""
+"""Formats findings as workflow commands, which GitHub shows next to the lines of a pull request."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["render"]
 
 KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
-#: GitHub shows no more of each kind for one step.
+#: GitHub shows at most this many of each kind per step.
 MOST = 10
 
 
 def render(findings: Iterable[Diagnostic]) -> str:
-    """One command a finding, the first ten of each kind, and what is left out."""
+    """One command per finding: the first ten of each kind, and the number of omitted ones."""
     items = list(findings)
     lines: list[str] = []
     for severity, kind in KINDS.items():

@@ -1,4 +1,4 @@
-"""Findings as JSON for programs: one object, its layout named by `schema`.
+"""Formats findings as JSON for programs: one object, whose layout `schema` identifies.
 
 A key is only ever added under the same schema number; a changed meaning raises the number. The
 layout is published as schemas/report-1.json.
@@ -18,7 +18,7 @@ SCHEMA = "irloop-report/1"
 
 
 def finding(item: Diagnostic) -> dict[str, Any]:
-    """One finding; places that are not known are null, texts that are not known are empty."""
+    """One finding; unknown locations are null, unknown texts are empty."""
     place = item.location
     return {
         "code": item.code,
@@ -39,7 +39,7 @@ def finding(item: Diagnostic) -> dict[str, Any]:
 def report(
     command: str, findings: Iterable[Diagnostic], *, files: Sequence[str] = (), **more: Any
 ) -> str:
-    """The report of one command as text; `more` are keys that only this command has."""
+    """The report of one command as text; `more` are the keys that only this command has."""
     items = list(findings)
     counts = {
         f"{severity.value}s": sum(1 for item in items if item.severity is severity)
@@ -58,12 +58,12 @@ def report(
 
 
 def dump(content: Any) -> str:
-    """JSON text; numbers that JSON has no word for become strings, so that any parser reads it."""
-    # Loaded only where JSON is asked for: text reports are what starts most often.
+    """JSON text; numbers that JSON cannot express become strings, so that any parser reads it."""
+    # Imported only for JSON, because text reports are the most frequent ones.
     import json
 
     text = json.dumps(_plain(content), indent=2, allow_nan=False)
-    # Only texts hold this sign; CI services look for their commands in the midst of a line, too.
+    # Only texts contain this character; CI services recognise commands even within a line.
     return text.replace("##", "\\u0023\\u0023")
 
 

@@ -1,4 +1,4 @@
-"""Findings as JUnit XML, which every CI server shows: one test case a model."""
+"""Formats findings as JUnit XML, which every CI server shows: one test case per model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["render"]
 
 
 def render(findings: Iterable[Diagnostic], files: Sequence[str], worst: Severity) -> str:
-    """A test suite; a model fails with the findings that are at least as bad as `worst`."""
+    """A test suite; a model fails because of findings that are at least as bad as `worst`."""
     by_file: dict[str, list[Diagnostic]] = {file: [] for file in files}
     for item in findings:
         by_file.setdefault(item.location.file or "", []).append(item)

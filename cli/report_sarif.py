@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0, the format that code scanning services read."""
+"""Formats findings as SARIF 2.1.0, which code scanning services read."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ MOST = 25_000
 
 
 def render(findings: Iterable[Diagnostic], suppressed: Iterable[Diagnostic] = ()) -> str:
-    """One run with one result a finding, the worst first; rules are described by `explain`.
+    """One run with one result per finding, the worst first; `explain` describes the rules.
 
-    What a model says to leave out is there as well, marked as suppressed.
+    Findings that the model suppresses are included, marked as suppressed.
     """
     items = sorted(findings, key=lambda item: item.severity.rank)[:MOST]
     left_out = list(suppressed)[: MOST - len(items)]
@@ -110,7 +110,7 @@ def _region(line: int, excerpt: Excerpt | None) -> dict[str, Any]:
 
 
 def _uri(file: str) -> str:
-    """The path relative to the current folder where it lies inside, with forward slashes."""
+    """The path with forward slashes, relative to the current folder if it is inside."""
     path = Path(os.path.abspath(file))
     here = Path.cwd()
     if path.is_relative_to(here):
@@ -119,7 +119,7 @@ def _uri(file: str) -> str:
 
 
 def _fingerprint(item: Diagnostic) -> str:
-    """The same for the same finding when lines move: no line number goes in."""
+    """An identifier of a finding that does not change when lines move."""
     place = item.location
     parts = (item.code, _uri(place.file or ""), place.path, place.element, item.message)
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Findings as Markdown, for the summary of a step of GitHub Actions."""
+"""Formats findings as Markdown, for the summary of a GitHub Actions step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .report_text import summary
 
 __all__ = ["render"]
 
-#: Rows of the table; a summary may hold a mebibyte, and nobody reads more.
+#: Rows of the table; a summary may have one mebibyte.
 MOST = 100
 _SIGNS = {Severity.ERROR: "❌", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
 

@@ -1,4 +1,4 @@
-"""Findings as text for people: place, source line, expected, found, cause, fix."""
+"""Formats findings as text for people: location, source line, expected, found, cause, fix."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from .source_lines import Excerpt, Excerpts
 
 __all__ = ["count", "render", "summary"]
 
-#: A longer source line (a minified file) helps nobody; the element path says where.
+#: A longer source line (of a minified file) does not help; the element path locates the finding.
 _WIDEST = 160
 
 
 def render(findings: Iterable[Diagnostic], *, colour: bool = False) -> str:
-    """One block a finding, an empty line between blocks, in the order given."""
+    """One block per finding, separated by empty lines, in the given order."""
     items = list(findings)
     excerpts = Excerpts(items)
     return "\n\n".join(_block(item, excerpts.of(item), colour=colour) for item in items)
 
 
 def summary(findings: Sequence[Diagnostic], files: int, suppressed: int = 0) -> str:
-    """The closing line: how many findings of which severity in how many files."""
+    """The closing line: the number of findings by severity, and of files."""
     where = "in " + count(files, "file")
     also = f", {suppressed} suppressed" if suppressed else ""
     if not findings:
@@ -38,13 +38,13 @@ def summary(findings: Sequence[Diagnostic], files: int, suppressed: int = 0) -> 
 
 
 def count(number: int, noun: str) -> str:
-    """``1 error``, ``2 errors``; information has no plural."""
+    """``1 error``, ``2 errors``; ``info`` has no plural."""
     return f"{number} {noun}" if number == 1 or noun == "info" else f"{number} {noun}s"
 
 
 def _block(item: Diagnostic, excerpt: Excerpt | None, *, colour: bool) -> str:
     place = item.location
-    # A path already in the message is not said twice.
+    # A path that is already in the message is not repeated.
     where = place.file or "<model>"
     if place.line is not None:
         where = f"{where}:{place.line}"
@@ -73,15 +73,15 @@ def _block(item: Diagnostic, excerpt: Excerpt | None, *, colour: bool) -> str:
 
 
 def _source(excerpt: Excerpt, line: int, colour_name: str, *, colour: bool) -> list[str]:
-    """The source line with its number, and under it what the finding is about."""
+    """The source line with its number, and a mark under the part that the finding is about."""
     text = one_line(excerpt.text.replace("\t", " "))
     if text != excerpt.text.replace("\t", " "):
-        # Escapes move what is behind them: the line stands without its mark.
+        # Escapes shift the text after them, so the line is shown without a mark.
         return [f"  {line:>5} | {text.strip()[:_WIDEST]}"]
     indent = len(text) - len(text.lstrip())
     start, end = excerpt.start - indent, excerpt.end - indent
     text = text.strip()
-    # What lies far behind in a long line is moved to the front.
+    # A part far to the right in a long line is moved to the front.
     if len(text) > _WIDEST:
         cut = max(start - 8, 0) if end > _WIDEST else 0
         text, start, end = text[cut : cut + _WIDEST] + " ...", start - cut, end - cut

@@ -1,4 +1,4 @@
-"""``irloop rules``: every code that validation can report."""
+"""``irloop rules``: list every code that validation can report."""
 
 from __future__ import annotations
 

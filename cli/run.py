@@ -58,8 +58,8 @@ Examples:
 def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     """Run MODEL with the built-in executor.
 
-    Without --inputs they are generated from the seed. Without --outputs each output is described
-    in one line.
+    Without --inputs, the inputs are generated from the seed. Without --outputs, each output is
+    described on one line.
     """
     from irloop import Session, TextTracer, read_model
 
@@ -68,7 +68,7 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
         given = [options["inputs"]] if options["inputs"] else []
         require_free(options["outputs"], [model, *given, *weight_files(loaded)])
     tracer = TextTracer(sys.stderr) if options["trace"] else None
-    # A trace shows every node where it stands, also what could run once for all iterations.
+    # A trace shows every node in its body, even if hoisting could run it once for all iterations.
     session = Session(loaded, hoist=tracer is None)
     inputs = _inputs(loaded, options["inputs"], options["seed"])
     results = session.run(inputs, limits=_limits(ctx, options), trace=tracer)

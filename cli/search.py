@@ -1,4 +1,4 @@
-"""Finds the models that paths, folders and patterns name, each once, in order."""
+"""Finds the models given by paths, folders and patterns, each only once, in order."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ Found = tuple[list[str], list[str]]
 def find_models(paths: Sequence[str], *, follow: bool = False) -> Found:
     """Find the model files in files, folders and patterns.
 
-    A link that the user names is followed. A link found in a folder that leads out of it is listed
-    apart, and read only with `follow`: the sender of a folder must not choose which files are read.
+    A link that the user names is followed. A link in a folder that leads out of the folder is
+    listed separately, and read only with `follow`: the sender of a folder must not choose which
+    files are read.
 
     Raises:
         UsageError: when one of them matches nothing.
@@ -43,7 +44,7 @@ def find_models(paths: Sequence[str], *, follow: bool = False) -> Found:
 
 
 def changed_models(paths: Sequence[str], *, follow: bool = False) -> Found:
-    """The models that changed files belong to; files may be gone."""
+    """The models to which changed files belong; the files may be gone."""
     found: dict[str, str] = {}
     leaving: list[str] = []
     for path in paths:
@@ -60,7 +61,7 @@ def changed_models(paths: Sequence[str], *, follow: bool = False) -> Found:
 
 
 def _leaves(model: str, root: str) -> bool:
-    """True when the model, or the weights beside it, are a link to a file outside `root`."""
+    """True when the model or its weights file is a link to a file outside `root`."""
     home = os.path.realpath(root)
     for path in (model, os.path.splitext(model)[0] + ".bin"):
         place = os.path.realpath(path)
@@ -70,7 +71,7 @@ def _leaves(model: str, root: str) -> bool:
 
 
 def _models_of(path: str, *, follow: bool) -> Iterator[tuple[str, str | None]]:
-    """Models with the folder in which each was found; None for a model that was named."""
+    """Yield models with the folder in which each was found; None for a model that was named."""
     if os.path.isdir(path):
         yield from _with_root(_models_in(path, follow=follow), path)
         return
@@ -118,12 +119,12 @@ def _looks_like_model(path: str) -> bool:
     suffix = Path(path).suffix.lower()
     if suffix != ".xml":
         return suffix in _SUFFIXES
-    # Folders hold other XML as well: an IR has weights beside it, or starts with <net.
+    # Folders contain other XML, too: an IR has a weights file, or starts with <net.
     if os.path.exists(Path(path).with_suffix(".bin")):
         return True
     try:
         with open_regular(path) as file:
             return b"<net" in file.read(4096)
     except OSError as error:
-        # A pipe or a device is no model; an unreadable file may be one, and is reported.
+        # A pipe or a device is not a model; an unreadable file may be one, and is reported.
         return error.errno != EINVAL

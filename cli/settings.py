@@ -1,4 +1,4 @@
-"""What a project has settled for ``irloop validate``: irloop.toml or a table of pyproject.toml."""
+"""The settings of a project for ``irloop validate``: irloop.toml or a table of pyproject.toml."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from irloop.files import read_regular
 __all__ = ["Settings", "find_settings", "read_settings"]
 
 FAIL_ON = ("error", "warning")
-#: Nobody settles more bytes than this.
+#: The largest settings file that is read.
 MOST = 1 << 24
 KEYS = ("select", "ignore", "fail-on", "severity", "baseline", "engines")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of one file; what it does not say is empty."""
+    """The settings of one file; missing ones are empty."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class Settings:
     engines: tuple[str, ...] = ()
 
     def judged(self, findings: Iterable[Diagnostic]) -> list[Diagnostic]:
-        """`findings` with the severities of the project: that of a code before that of a group."""
+        """`findings` with the project's severities; a code takes precedence over a group."""
         if not self.severity:
             return list(findings)
         groups = sorted(self.severity, key=len, reverse=True)
@@ -45,10 +45,10 @@ class Settings:
 
 
 def find_settings() -> Settings:
-    """The settings of the nearest folder that has some, from the current one up to its repository.
+    """The settings in the nearest folder, from the current one up to the root of its repository.
 
     Raises:
-        UsageError: for a file that cannot be read, or says what is not known.
+        UsageError: when a file cannot be read, or contains an unknown setting.
     """
     for folder in _folders(os.getcwd()):
         own = os.path.join(folder, "irloop.toml")
@@ -63,7 +63,7 @@ def find_settings() -> Settings:
 
 
 def _may_have_table(data: bytes) -> bool:
-    """Reading TOML takes longer than looking for words, and most projects do not have them."""
+    """A quick search, because parsing TOML takes longer and most projects have no such table."""
     text = data.translate(None, b" \t\"'")
     inline = text.startswith((b"tool=", b"tool.irloop")) or b"\ntool=" in text
     return b"tool.irloop" in text or (b"irloop" in text and (inline or b"\n[tool]" in text))
@@ -73,7 +73,7 @@ def read_settings(path: str) -> Settings:
     """The settings of one file; a pyproject.toml without a table for irloop has none.
 
     Raises:
-        UsageError: for a file that cannot be read, or says what is not known.
+        UsageError: when the file cannot be read, or contains an unknown setting.
     """
     return _settings(_table_of(path) or {}, path)
 

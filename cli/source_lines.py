@@ -1,4 +1,4 @@
-"""The line of a file that a finding is about, and which part of it."""
+"""The line of a file that a finding is about, and the part of the line."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from irloop.files import open_regular
 
 __all__ = ["Excerpt", "Excerpts"]
 
-#: A longer source line (a minified file) helps nobody; the element path says where.
+#: A longer source line (of a minified file) does not help; the element path locates the finding.
 WIDEST = 4000
 
 _STEP = r"(@?[\w-]+)(?:\[@id=([^\]]*)\])?(?:\[(\d+)\])?$"
 
 
 class Excerpt(NamedTuple):
-    """A line of a file; the finding is about `text[start:end]` (the whole line when not known)."""
+    """A line of a file; the finding is about `text[start:end]` (the whole line if unknown)."""
 
     text: str
     start: int
@@ -27,7 +27,7 @@ class Excerpt(NamedTuple):
 
 
 class Excerpts:
-    """The lines of many findings, each file read once."""
+    """The lines of many findings; each file is read only once."""
 
     def __init__(self, findings: Iterable[Diagnostic]) -> None:
         wanted: dict[str, set[int]] = {}
@@ -42,7 +42,7 @@ class Excerpts:
         }
 
     def of(self, item: Diagnostic) -> Excerpt | None:
-        """The line of one finding; None where it has none, or one that cannot be shown."""
+        """The line of one finding; None if it has none, or one that cannot be shown."""
         place = item.location
         text = self._lines.get((place.file or "", place.line or 0))
         if not text or not text.strip():
@@ -54,7 +54,7 @@ class Excerpts:
 
 
 def _part(line: str, element: str) -> tuple[int, int] | None:
-    """Where the last step of an element path stands in its line: an attribute, or a start tag."""
+    """The position of the last step of an element path in its line: an attribute or a start tag."""
     parent, _, step = element.rpartition("/")
     if step.startswith("@"):
         found = re.search(rf'\b{re.escape(step[1:])}\s*=\s*("[^"]*"|\'[^\']*\')', line)
@@ -67,7 +67,7 @@ def _part(line: str, element: str) -> tuple[int, int] | None:
     if identity is not None:
         own = re.compile(rf'\bid\s*=\s*["\']{re.escape(identity)}["\']')
         tags = [span for span in tags if own.search(line, *span)]
-    # Several elements of one line cannot be told apart by their number in the file.
+    # Several elements on one line cannot be distinguished by their number in the file.
     return tags[0] if len(tags) == 1 or (tags and number is None) else None
 
 
@@ -83,6 +83,6 @@ def _read_lines(file: str, numbers: set[int]) -> Iterable[tuple[int, str]]:
                 if number >= last:
                     break
     except OSError:
-        # The finding stands without its source line.
+        # The finding is shown without its source line.
         return found
     return found

@@ -1,4 +1,4 @@
-"""``irloop transform``: run passes on a model, and watch them."""
+"""``irloop transform``: run passes on a model, and observe them."""
 
 from __future__ import annotations
 
@@ -130,9 +130,9 @@ def _moments(
 def command(ctx: click.Context, /, source: str, **options: Any) -> None:
     """Run passes on INPUT in the order given; 'irloop passes' lists them.
 
-    The exit status is 1 when --check finds that the result computes something else, and 2 when
-    nothing could be compared; OUTPUT is not written then. The first pass after which the result
-    is another is named.
+    The exit status is 1 if --check finds that the results differ, and 2 if nothing could be
+    compared; in both cases OUTPUT is not written. The report names the first pass that changed the
+    results.
     """
     _require_sensible(source, options)
     from irloop import read_model, transform
@@ -154,7 +154,7 @@ def command(ctx: click.Context, /, source: str, **options: Any) -> None:
     comparison = guilty = None
     if options["check"]:
         console.progress(f"running {source} and the result")
-        # The file itself is what its engine is to run.
+        # The engine runs the file itself.
         first = original if options["weights"] else source
         how = {"engines": options["engines"], "max_memory": options["max_memory"]}
         comparison, guilty = _compared(first, result, watcher.steps, how)
@@ -214,7 +214,7 @@ _DUMPS: dict[str, tuple[str, Literal["openvino", "onnx"]]] = {
 
 
 class _Watcher:
-    """Draws, dumps and keeps what passes make of the model."""
+    """Draws, dumps and stores the model before and after passes."""
 
     def __init__(self, original: Model, console: Console, options: dict[str, Any]) -> None:
         self.files: list[str] = []
@@ -229,12 +229,12 @@ class _Watcher:
         self._number = 0
 
     def before(self, name: str, model: Model) -> None:
-        """Keep the model as it is now where it is to be drawn."""
+        """Copy the current model if it should be drawn."""
         self._console.progress(f"running {name}")
         self._before.append(_copy(model) if self._draws(name) else self._original)
 
     def after(self, record: PassRecord, model: Model) -> None:
-        """Draw the model as it was and as it is, and write it."""
+        """Draw the model before and after the pass, and write it."""
         before = self._before.pop()
         self._number += 1
         if self._draws(record.name):
@@ -247,7 +247,7 @@ class _Watcher:
             self._dump(record.name, model)
 
     def require_all_drawn(self) -> None:
-        """Raises UsageError when a picture was asked for of a pass that did not run."""
+        """Raise UsageError if a picture of a pass was requested that did not run."""
         for moment in self._wanted:
             if moment not in self._drawn:
                 raise UsageError(f"--draw {moment.when}={moment.name}: no such pass ran")
@@ -295,7 +295,7 @@ class _Watcher:
                 shown, _ = convert(shown, wanted)
             self.files += _saved(shown, path)
         except IrloopError as error:
-            # The steps after this one are worth seeing all the same.
+            # The steps after this one are still worth seeing.
             self._console.note(f"no {path}: {error.message}")
 
     def _path(self, folder: str, name: str) -> str:
@@ -310,7 +310,7 @@ def _copy(model: Model) -> Model:
 
 
 def _paths(model: Model) -> dict[str, str]:
-    """What each node of a model is, by its path."""
+    """The operation of each node, keyed by the node's path."""
     from irloop.graph.walk import all_nodes, node_path
 
     return {node_path(node): node.op.label for node in all_nodes(model.graph)}
@@ -319,7 +319,7 @@ def _paths(model: Model) -> dict[str, str]:
 def _compared(
     original: Model | str, result: Model, steps: list[tuple[str, Model]], how: dict[str, Any]
 ) -> tuple[Comparison, str | None]:
-    """Whether the two compute the same, and the first pass after which they do not."""
+    """Compare two models, and find the first pass after which the results differ."""
     from irloop import compare
 
     comparison = compare(original, result, **how)

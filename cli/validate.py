@@ -1,4 +1,4 @@
-"""``irloop validate``: what is wrong with these models, statically."""
+"""``irloop validate``: find errors in models without running them."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     """Check models without running them.
 
     PATH is a model (.xml, .onnx), a folder that is searched for models, or a pattern such as
-    'models/**/*.xml'. Every finding is reported, not only the first. The exit status is 2 when
-    nothing matches. An option takes the place of the setting of its name.
+    'models/**/*.xml'. All findings are reported, not only the first. The exit status is 2 if
+    nothing matches. An option overrides the setting with the same name.
     """
     console = console_of(ctx)
     settings = _settings(options)
@@ -239,7 +239,7 @@ def _report(text: str) -> tuple[str, str]:
 
 
 class _Found(NamedTuple):
-    """Everything that reports are made of."""
+    """The content of a report."""
 
     findings: list[Diagnostic]
     suppressed: list[Diagnostic]
@@ -277,7 +277,7 @@ class _Found(NamedTuple):
 
 
 def _append_step_summary(found: _Found) -> None:
-    """What GitHub shows on the page of a run; the file is there only inside a step."""
+    """Append to the summary page of a GitHub run; the file exists only inside a step."""
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if not path:
         return
@@ -293,7 +293,7 @@ def _shows_colour() -> bool:
 
 
 def _can_open(model: str) -> bool:
-    """One file that cannot be opened must not hide what is wrong with the others."""
+    """False, with a note, for a file that cannot be opened: the others must still be validated."""
     try:
         open_regular(model).close()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The validation of one model: the job, its outcome, and why it cannot be done."""
+"""The validation of one model: the job, its result, and its failure."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ class Job(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What was found in one model, and what it says itself to leave out."""
+    """The findings in one model, and its suppressed findings."""
 
     findings: list[Diagnostic]
     suppressed: list[Diagnostic]
 
 
 class IrloopFailure(NamedTuple):
-    """An exception of ours on its way between processes."""
+    """An irloop exception that is passed between processes."""
 
     message: str
     diagnostics: tuple[Diagnostic, ...]
 
 
 def done(job: Job) -> Outcome | IrloopFailure:
-    """What a job found, or why it cannot be done."""
+    """The result of a job, or the reason why it cannot be done."""
     try:
         return run(job)
     except IrloopError as error:
@@ -47,13 +47,13 @@ def done(job: Job) -> Outcome | IrloopFailure:
 
 
 def lost(job: Job, code: str, message: str, fix: str) -> Outcome:
-    """The outcome of a job that was not finished."""
+    """The result of a job that was not finished."""
     place = Location(file=job.model)
     return Outcome([Diagnostic(code, Severity.ERROR, message, place, fix=fix)], [])
 
 
 def run(job: Job) -> Outcome:
-    """The outcome of a job.
+    """The result of a job.
 
     Raises:
         IrloopError: when it cannot be done at all.

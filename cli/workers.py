@@ -1,4 +1,4 @@
-"""Processes that validate models and may end in the middle of one, without ending the others."""
+"""Processes that validate models; one of them may die without affecting the others."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .validation_job import IrloopFailure, Job, Outcome, done, lost
 
 __all__ = ["Workers"]
 
-#: Seconds beyond its own allowance that a process gets before it is ended from outside.
+#: Seconds beyond its own time limit after which a process is killed.
 _GRACE = 10.0
 
-#: Seconds in which a process starts.
+#: The time limit for starting a process, in seconds.
 _START = 60.0
 
 
@@ -47,7 +47,7 @@ class Workers:
             worker.end()
 
     def outcome(self, group: int, number: int) -> Outcome | IrloopFailure:
-        """What a job found; waits until it is known."""
+        """Wait for a job, and return its result."""
         while (group, number) not in self._found:
             self._wait()
         return self._found.pop((group, number))
@@ -63,14 +63,14 @@ class Workers:
                 self._next(worker)
 
     def _next(self, worker: _Worker) -> None:
-        """Give the next job of its group to a process, or another group."""
+        """Give a process the next job of its group, or the first of another group."""
         if not worker.jobs and self._waiting:
             worker.jobs = self._waiting.popleft()
         worker.start_next()
 
 
 class _Worker:
-    """A process, the jobs that it still has, and the one that it is at."""
+    """A process, its remaining jobs, and its current one."""
 
     def __init__(self) -> None:
         self.jobs: deque[tuple[tuple[int, int], Job]] = deque()
@@ -87,7 +87,7 @@ class _Worker:
         self.place, self.job = self.jobs.popleft()
         starting = self._process is None
         if starting:
-            # A fresh interpreter each: a fork would copy threads that are running.
+            # Start new interpreters: a fork would copy running threads.
             context = get_context("spawn")
             self.pipe, other = context.Pipe()
             self._process = context.Process(target=_serve, args=(other,), daemon=True)
@@ -99,7 +99,7 @@ class _Worker:
         self.pipe.send(job)
 
     def answer(self) -> Outcome | IrloopFailure | None:
-        """What the job found; None while it is not known."""
+        """The result of the job; None while it is unknown."""
         assert self.job is not None
         try:
             if self.pipe.poll():
@@ -142,7 +142,7 @@ class _Worker:
 
 def _serve(pipe: Any) -> None:
     """Do jobs until there are no more."""
-    # Ctrl-C is for the process that the user sees; it ends this one.
+    # Ctrl-C is meant for the parent process, which ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         try:

@@ -1,4 +1,4 @@
-"""irloop: OpenVINO IR to ONNX and back, loops included, proved by running both.
+"""irloop converts OpenVINO IR to ONNX and back, loops included, and proves it by running both.
 
     import irloop
 
@@ -7,9 +7,9 @@
     irloop.save_model(converted, "model.onnx")
     assert irloop.compare("model.xml", "model.onnx").equal
 
-Everything here is stable; what a module below offers is for irloop's own use. Functions import
-what they need when they are called: ``import irloop`` and ``irloop.validate`` on an IR load
-neither NumPy nor the onnx package. Only the exceptions of `irloop.errors` leave.
+Everything here is stable; the modules below are for irloop's own use. Functions import what they
+need when they are called: ``import irloop`` and ``irloop.validate`` on an IR load neither NumPy nor
+the onnx package. Only exceptions of `irloop.errors` are raised.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     Path = str | os.PathLike[str]
     Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Where each public class lives; loaded when it is first asked for.
+#: The module of each public class, which is imported when the class is first used.
 _CLASSES = {
     "Attribute": "irloop.dialects.attributes",
     "Comparison": "irloop.comparison.compare",
@@ -180,13 +180,14 @@ def __dir__() -> list[str]:
 def read_model(path: Path, bin: Path | None = None, *, functions: bool = False) -> Model:
     """Read an OpenVINO IR (.xml, with its .bin) or an ONNX model (.onnx).
 
-    Weights are not read into memory: each constant is a window of its file.
+    Weights are not read into memory: each constant is a window into its file.
 
     Args:
-        path: the model; the suffix says the format, or the first bytes where it does not.
-        bin: the weights of an IR; by default the .bin of the same name beside it.
-        functions: write out operations of ONNX that can be converted only as the function
-            that the standard defines them by.
+        path: the model; its suffix determines the format, or its first bytes if the suffix is
+            unknown.
+        bin: the weights of an IR; by default the .bin of the same name in the same folder.
+        functions: expand ONNX operations that can be converted only by the function with which the
+            standard defines them.
 
     Raises:
         UsageError: when a file cannot be opened, or `bin` is given for an ONNX model.
@@ -222,24 +223,25 @@ def save_model(
 ) -> tuple[str, ...]:
     """Write a model in its own format: an IR as .xml and .bin, ONNX as .onnx.
 
-    Files are written under other names and then renamed: a failure leaves what was there before.
+    Files are written under other names and then renamed, so a failure leaves the old files
+    unchanged.
 
     Args:
-        model: what `read_model` or `convert` gave.
-        path: the .xml or .onnx to write; its suffix must fit the dialect of the model.
+        model: the result of `read_model` or `convert`.
+        path: the .xml or .onnx to write; its suffix must match the dialect of the model.
         ir_version: 10 or 11 for an IR; by default that of the model.
-        external_data: ONNX weights in a file of their own; by default only where a protobuf
-            cannot hold them.
-        weights: "share" lets an ONNX model point into the file that its weights come from, where
-            that file is in the folder of `path`, instead of copying them.
+        external_data: write ONNX weights to a separate file; by default only if a protobuf would be
+            too large.
+        weights: "share" lets an ONNX model refer to the file that its weights come from, if that is
+            in the folder of `path`, instead of copying them.
 
     Returns:
         The files written, the model first.
 
     Raises:
-        UsageError: when the suffix does not fit or an option belongs to the other format.
-        WriteError: when the model is not valid or a file cannot be written; nothing is left
-            behind.
+        UsageError: when the suffix does not match, or an option belongs to the other format.
+        WriteError: when the model is not valid or a file cannot be written; no partial file is
+            left.
     """
     from irloop.errors import UsageError
     from irloop.formats.detect import format_of_suffix
@@ -274,10 +276,10 @@ def validate(
 
     Args:
         path: an IR (.xml) of version 10 or 11, or an ONNX model (.onnx).
-        bin: the weights of an IR; by default the .bin of the same name beside it.
+        bin: the weights of an IR; by default the .bin of the same name in the same folder.
         select: codes or groups ("IRL203", "IRL2") to report; empty means all.
         ignore: codes or groups not to report.
-        engines: also warn of patterns that these engines get wrong, as "onnxruntime" or
+        engines: also warn about patterns that these engines get wrong, such as "onnxruntime" or
             "openvino-2021.4".
 
     Raises:
@@ -308,32 +310,33 @@ def convert(
     lengths: Mapping[str, int] | None = None,
     compress_to_fp16: bool = False,
 ) -> tuple[Model, list[Diagnostic]]:
-    """The same computation in the other format, and what the user should know about it.
+    """Convert a model to the other format, and return notes that the user should know.
 
     Inputs and outputs keep their order and names. Weights stay on disk.
 
     Args:
         model: a model, or the path of one.
-        to: the format wanted; by default the other one. A model that is in it already is
-            returned as it is, or a copy of it changed as the other arguments say.
+        to: the target format; by default the other one. A model that already has it is returned
+            unchanged, or as a copy with the changes that the other arguments demand.
         opset: the ai.onnx opset to write (to ONNX only).
-        loops: the form to write loops in wherever it can be had: a Scan (in IR a TensorIterator),
-            a Loop, the operations of the body, a recurrent sequence; "keep" is the nearest form. A
-            note says for each loop what it became and why. None: the nearest form, no notes.
-        target: "openvino-2021.4" or "openvino-2026": use only what it knows (to OpenVINO only).
-        shapes: other shapes for inputs, by name; None is a dimension that is not known. For a
-            model that is in the format wanted already only where something else changes it.
+        loops: the preferred form of loops: a Scan (in IR a TensorIterator), a Loop, the unrolled
+            operations of the body, or a recurrent sequence; "keep" selects the closest form. A note
+            for each loop tells what it became and why. None: the closest form, without notes.
+        target: "openvino-2021.4" or "openvino-2026": use only features of that version (to OpenVINO
+            only).
+        shapes: other shapes for inputs, by name; None is an unknown dimension. If the model already
+            has the target format, they apply only if another argument changes it.
         types: element types for inputs whose type is dynamic, by name, as "f32".
-        lengths: how many tensors each input that is a sequence or an optional holds, by name (to
-            OpenVINO only): the new model has an input for each.
-        compress_to_fp16: store large constants of f32 and f64 as f16; a note says how many, and the
+        lengths: the number of tensors in each input that is a sequence or an optional, by name (to
+            OpenVINO only): the new model has one input for each.
+        compress_to_fp16: store large f32 and f64 constants as f16; a note tells how many, and the
             largest rounding error.
 
     Raises:
         ReadError: when the file is not the model it claims to be.
-        UsageError: for options that do not go together.
+        UsageError: for options that contradict each other.
         InferenceError: when the model contradicts itself.
-        UnsupportedError: naming every operation that cannot be said there, and why.
+        UnsupportedError: naming every operation that the target format cannot express, and why.
     """
     from dataclasses import replace
 
@@ -405,19 +408,19 @@ def transform(
     verify: bool = False,
     observers: Sequence[Observer] = (),
 ) -> tuple[Model, Profile]:
-    """What passes make of a model, and what each of them did; the model itself stays as it is.
+    """Run passes on a copy of a model; returns the result and what each pass did.
 
-    Loops that the passes left in a form that the engine of their format computes wrongly or refuses
-    are rewritten at the end; the profile then names the repairs.
+    Loops that the passes leave in a form that the engine of their format computes wrongly or
+    refuses are rewritten at the end; the profile then names the repairs.
 
     Args:
         model: a model, or the path of one.
         passes: in the order in which they run: ``"dead_code"``, ``"unroll=8"``,
             ``"unroll:trips=8:nodes=1000"``, a class in a file (``"my_passes.py:MyPass=8"``, which
             runs that file), or objects of `irloop.passes`.
-        disable: names of passes that do not run, where others would run them.
+        disable: names of passes that must not run, even if other passes would run them.
         verify: check the graph after each pass that changed it.
-        observers: told before and after each pass.
+        observers: called before and after each pass.
 
     Raises:
         ReadError: when the file is not the model it claims to be.
@@ -435,7 +438,7 @@ def transform(
 
     made = made_passes(several("passes", passes))
     manager = Manager(made, name="transform", check=verify, observers=observers)
-    # What is asked for by name runs, even when it is off by default.
+    # A pass that is requested by name runs even if it is disabled by default.
     manager.config.enable(*made)
     manager.config.disable(*(find_pass(name) for name in several("disable", disable)))
     result = clone_model(model) if isinstance(model, Model) else read_model(model)
@@ -453,7 +456,7 @@ def transform(
 
 @guarded("listing passes")
 def transformations() -> tuple[PassInfo, ...]:
-    """Every pass that `transform` knows by name, those of other packages included.
+    """Every pass that `transform` accepts by name, including those of other packages.
 
     Raises:
         UsageError: naming a package whose pass cannot be loaded.
@@ -476,10 +479,10 @@ def draw(
     marks: Mapping[str, str] | None = None,
     title: str | None = None,
 ) -> str:
-    """A picture of a model as text: SVG for a browser, or DOT for Graphviz. It needs neither.
+    """Draw a model, as SVG text for browsers or as DOT text for Graphviz; neither is needed.
 
-    Bodies stand inside the operations that own them, with what enters and leaves them; back
-    edges are dashed. The same model gives the same text.
+    Bodies are drawn inside the operations that own them, with their inputs and outputs; back edges
+    are dashed. Equal models give equal texts.
 
     Args:
         model: a model, or the path of one.
@@ -488,8 +491,9 @@ def draw(
         types: show element types.
         info: show runtime information.
         depth: draw bodies down to this depth only.
-        limit: draw at most so many operations; bodies are left out first, and the picture says so.
-        marks: nodes that stand out, by their path: "new" or "gone".
+        limit: draw at most this many operations; bodies are omitted first, and the picture notes
+            it.
+        marks: nodes to highlight, by their path: "new" or "gone".
         title: a heading; by default the name of the model.
 
     Raises:
@@ -524,7 +528,7 @@ def run(
     limits: Limits | None = None,
     trace: Tracer | None = None,
 ) -> dict[str, Any]:
-    """Run a model with the built-in executor; each dialect runs as its own specification says.
+    """Run a model with the built-in executor, each dialect by its own specification.
 
     A `Session` runs the same model again and keeps its state.
 
@@ -543,8 +547,8 @@ def run(
         ReadError: when the file is not the model it claims to be.
         UsageError: for an input that is missing, unknown, or of another type or shape.
         UnsupportedError: naming every operation that cannot be run.
-        ExecutionError: naming the node and the iteration in which running went wrong; a
-            LimitError when a limit is reached.
+        ExecutionError: naming the node and the iteration that failed; a LimitError when a limit is
+            reached.
     """
     from irloop.execution import session
     from irloop.graph.model import Model
@@ -571,30 +575,31 @@ def compare(
     seconds: float = 60.0,
     max_memory: int | None = 8 * 2**30,
 ) -> Comparison:
-    """Run two models with the same inputs and report what differs.
+    """Run two models with the same inputs and report the differences.
 
     Args:
-        first: a model, or the path of one; its element types and shapes make the inputs.
-        second: the other one, of any format, too.
-        inputs: arrays by name or by position, or a list of such; made where None.
-        engines: "auto": irloop's own executor (numpy), and each installed engine that was made
-            for the format of a model (onnxruntime for ONNX, openvino for IR); or names of
-            engines, in a list or with commas between, onnx-reference and module:function among
-            them. All but numpy run in processes of their own.
-        engine_a: the engine of the first model alone, instead; numpy where only the other is given.
-        engine_b: that of the second.
-        seeds: how many sets of inputs are made.
+        first: a model, or the path of one; its element types and shapes determine the generated
+            inputs.
+        second: the other model, in any format.
+        inputs: arrays by name or by position, or a list of such; None: generate them.
+        engines: "auto": irloop's own executor (numpy), and each installed engine that was made for
+            the format of a model (onnxruntime for ONNX, openvino for IR); or names of engines, in a
+            list or with commas between, onnx-reference and module:function among them. All but
+            numpy run in separate processes.
+        engine_a: the engine of the first model only; numpy if just `engine_b` is given.
+        engine_b: the engine of the second model only.
+        seeds: the number of generated sets of inputs.
         first_seed: the seed of the first set.
         trips: the values of inputs that are trip counts.
         dims: sizes of unknown dimensions, by name ("?": those without a name).
         rtol: |x - y| may be this times |x|; by default as fits the element type.
         atol: and this much more.
-        seconds: the time that one run of one model may take.
-        max_memory: the bytes that the process of an engine may hold; None: any number. Linux only.
+        seconds: the time limit of one run of one model.
+        max_memory: the memory limit of an engine's process in bytes; None: unlimited. Linux only.
 
     Raises:
-        UsageError: for an engine that is missing or cannot run such a model, or inputs that do
-            not fit it.
+        UsageError: for an engine that is missing or cannot run such a model, or inputs that do not
+            match it.
         ReadError: when a file is not the model it claims to be.
     """
     from irloop.comparison import compare as comparing
@@ -632,9 +637,9 @@ def conform(
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Conformance:
-    """Run the conformance suite for loops on an engine and count what is right, by feature.
+    """Run the conformance suite for loops on an engine, and count the results by feature.
 
-    Each case has a process of its own, so that a crash of the engine is an outcome.
+    Each case runs in a separate process, so that a crash of the engine is a result, too.
 
     Args:
         engine: "onnxruntime", "openvino", "onnx.reference", "irloop", or "module:function", a
@@ -642,12 +647,13 @@ def conform(
             position, to the outputs.
         features: only cases of features whose name contains one of these texts.
         cases: only cases of these names.
-        programs: how many generated programs to run as well, in each format the engine reads.
+        programs: the number of generated programs to run in addition, in each format the engine
+            reads.
         seed: the seed of the first program.
-        seconds: the limit of one inference.
-        max_memory: the bytes that the process of a case may hold; None: any number. Linux only.
+        seconds: the time limit of one inference.
+        max_memory: the memory limit of a case's process in bytes; None: unlimited. Linux only.
         jobs: how many cases run at a time.
-        progress: called with the number of cases done and the number of all cases.
+        progress: called with the number of finished cases and the number of all cases.
 
     Raises:
         UsageError: when there is no such engine or case, or the engine is not installed.
@@ -669,15 +675,15 @@ def conform(
 
 @guarded("looking for differences")
 def diff(first: Model | Path, second: Model | Path, *, metadata: bool = False) -> ModelDiff:
-    """What is different in `second`: operations, attributes, wires, port maps, weights.
+    """Report what changed in `second`: operations, attributes, connections, port maps, weights.
 
-    Nothing is run. Nodes are known by what they compute, so that renaming is no difference; the
-    names of inputs and outputs count. With `metadata`, that of the model and the runtime
-    information of its operations count as well.
+    The models are not run. Nodes are matched by what they compute, so renaming them is not a
+    difference; renaming inputs and outputs is. With `metadata`, the metadata of the model and the
+    runtime information of its operations are compared, too.
 
     Raises:
         ReadError: when a file is not the model it claims to be.
-        UsageError: when the two are of different formats.
+        UsageError: when the two have different formats.
     """
     from irloop.comparison import diff as differing
     from irloop.graph.model import Model
@@ -696,15 +702,15 @@ def reduce(
     atol: float | None = None,
     seconds: float = 60.0,
 ) -> Reduced:
-    """Two models that do not compute the same, made as small as it goes while they still do not.
+    """Make two models whose results differ as small as possible, so that they still differ.
 
     Args:
         first: a model, or the path of one.
-        second: the other one, of any format, too.
-        inputs: arrays with which they differ, by name or by position; looked for where None.
+        second: the other model, in any format.
+        inputs: arrays with which they differ, by name or by position; None: search for them.
         rtol: |x - y| may be this times |x|; by default as fits the element type.
         atol: and this much more.
-        seconds: the time that one run of one model may take.
+        seconds: the time limit of one run of one model.
 
     Raises:
         UsageError: when the models do not differ with any inputs.
@@ -719,11 +725,11 @@ def reduce(
 
 @guarded("making inputs")
 def random_inputs(model: Model | Path, *, seed: int = 0) -> dict[str, Any]:
-    """Inputs that a model can be run with, by name; the same seed gives the same ones.
+    """Generate inputs with which a model can run, by name; equal seeds give equal inputs.
 
     Types and shapes are respected, indices stay inside their axes, trip counts are small and
-    conditions true. Unknown dimensions get sizes with which the built-in executor runs the
-    model; where it cannot run it at all they become 2.
+    conditions true. Unknown dimensions get sizes with which the built-in executor runs the model;
+    if it cannot run it at all, the sizes are 2.
 
     Raises:
         ReadError: when the file is not the model it claims to be.
@@ -742,13 +748,13 @@ def random_inputs(model: Model | Path, *, seed: int = 0) -> dict[str, Any]:
 
 @guarded("reading arrays")
 def read_arrays(path: Path) -> dict[str, Any]:
-    """The arrays of a .npz by name, or that of a .npy under the name "in0".
+    """Read the arrays of a .npz by name, or the array of a .npy under the name "in0".
 
-    What NumPy's format does not have is spelt by suffix: ``x__bf16`` (bit patterns as uint16),
-    ``x__seq_len`` with ``x__seq_0`` ... (a sequence), ``x__none`` (an absent optional).
+    Types that NumPy's format does not have are marked by a suffix: ``x__bf16`` (bit patterns as
+    uint16), ``x__seq_len`` with ``x__seq_0`` ... (a sequence), ``x__none`` (an absent optional).
 
     Raises:
-        UsageError: when the file cannot be opened, is neither, or holds pickled objects.
+        UsageError: when the file cannot be opened, has another format, or contains pickled objects.
     """
     from irloop.formats import npz
 
@@ -757,7 +763,7 @@ def read_arrays(path: Path) -> dict[str, Any]:
 
 @guarded("writing arrays")
 def write_arrays(path: Path, values: Mapping[str, Any]) -> None:
-    """Write values as `read_arrays` reads them; the file appears whole or not at all.
+    """Write values in the format of `read_arrays`; the file is written completely or not at all.
 
     Raises:
         WriteError: when the file cannot be written.
@@ -769,7 +775,7 @@ def write_arrays(path: Path, values: Mapping[str, Any]) -> None:
 
 @guarded("inferring types")
 def infer(model: Model) -> list[Diagnostic]:
-    """Complete the types of all values in `model`, bodies included, as far as they follow.
+    """Infer the types of all values in `model`, bodies included, as far as possible.
 
     Returns:
         One finding for each operation whose inputs contradict its specification; its outputs
@@ -784,18 +790,18 @@ def infer(model: Model) -> list[Diagnostic]:
 
 @guarded("explaining a text")
 def explain(text: str) -> str:
-    """What a code means, or a pasted message of OpenVINO, ONNX Runtime or onnx.checker.
+    """Explain a code, or a pasted message of OpenVINO, ONNX Runtime or onnx.checker.
 
     Args:
-        text: the code of a rule or an error, as IRL203 or CNV001, or a message (a whole log may
-            stand around it).
+        text: the code of a rule or an error, such as IRL203 or CNV001, or a message (possibly
+            inside a whole log).
 
     Returns:
-        The page of the rule, the meaning of the error's code, or for each message that is known
-        the cause, the rules that find it and what to do next.
+        The page of the rule, the meaning of the error code, or for each known message the cause,
+        the rules that find it, and what to do next.
 
     Raises:
-        UsageError: for a code that does not exist, or when no message is known.
+        UsageError: when the code does not exist, or no message is known.
     """
     import re
 
@@ -822,7 +828,7 @@ def rules() -> tuple[type[Rule], ...]:
 
 @guarded("listing operations")
 def operations() -> tuple[Coverage, ...]:
-    """What irloop can do with each operation of both dialects, one item for each meaning."""
+    """What irloop can do with each operation of both dialects, one item for each version."""
     from irloop.conversion import coverage
 
     return coverage.operations()

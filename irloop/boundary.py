@@ -18,15 +18,13 @@ Item = TypeVar("Item")
 
 
 def guarded(step: str) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """Decorate a function of the API so that only `IrloopError` leaves it; `step` names its
-    work.
-    """
+    """Decorate an API function so that only `IrloopError` leaves it; `step` describes its work."""
 
     def wrap(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         @functools.wraps(function)
         def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
             try:
-                # Iterators are counted anew for each call.
+                # Each call gets its own budget, because iterators of several calls may run in turn.
                 with Budget().entered():
                     return function(*args, **keywords)
             except (IrloopError, BrokenPipeError):
@@ -50,7 +48,7 @@ def guarded(step: str) -> Callable[[Callable[Parameters, Result]], Callable[Para
                 reason = error.strerror or str(error)
                 raise UsageError(f"{place}, while {step}: {reason}") from error
             except TypeError as error:
-                # Arguments that do not fit the signature are the caller's error, as for any
+                # Arguments that do not match the signature are the caller's error, as for any
                 # function.
                 if error.__traceback__ is None or error.__traceback__.tb_next is None:
                     raise
@@ -64,12 +62,12 @@ def guarded(step: str) -> Callable[[Callable[Parameters, Result]], Callable[Para
 
 
 def several(name: str, given: Iterable[Item]) -> tuple[Item, ...]:
-    """The items of the argument `name`, which has to be a list or another iterable.
+    """The items of the argument `name`, which must be a list or another iterable.
 
-    A text is refused: its letters would be taken for items.
+    A text is refused, because its letters would be taken for items.
 
     Raises:
-        UsageError: for a text, or anything else that is no iterable.
+        UsageError: for a text, or anything else that is not iterable.
     """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise UsageError(

@@ -1,7 +1,7 @@
-"""What irloop has to say about a model: findings, where they are, and how bad they are.
+"""Findings about a model: what they are, where they are, and how severe they are.
 
-Nothing here imports anything but the standard library, so that reporting a broken
-file never depends on the machinery that the broken file would break.
+This module imports only the standard library, so that reporting a broken file never depends on the
+code that the file may break.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from enum import Enum
 
 __all__ = ["NOWHERE", "Diagnostic", "Location", "Report", "Severity", "one_line"]
 
-#: What CI services take for a command: GitHub `::error ::` behind white space at the start of a
+#: What CI services interpret as a command: GitHub `::error ::` behind white space at the start of a
 #: line, GitHub and Azure `##[error]` and `##vso[` anywhere, TeamCity `##teamcity[`.
 _COMMAND = re.compile(r"^\s*::|##(?=[a-z]*\[)", re.IGNORECASE)
 
 
 def one_line(text: str) -> str:
-    r"""`text` as a line, or part of one, that a terminal and a CI service show and never obey.
+    r"""Escape `text` so that terminals and CI services show it as one line and never execute it.
 
-    Line breaks, tabs, control characters, marks of direction and every other character without a
-    shape of its own become escapes such as ``\n`` or ``\u202e``; so does what starts a command of
-    a CI service. All names, paths and attributes of a model leave irloop through here.
+    Line breaks, tabs, control characters, direction marks and every other invisible character
+    become escapes such as ``
+    `` or ``\u202e``; so does the start of a CI command. All names, paths and attributes of a model
+    pass through this function before they are printed.
     """
     if not text.isprintable():
         text = "".join(char if char.isprintable() else _spelt(char) for char in text)
@@ -42,7 +43,7 @@ def _harmless(match: re.Match[str]) -> str:
 
 
 class Severity(Enum):
-    """How bad a finding is; `ERROR` makes a command exit with 1."""
+    """The severity of a finding; `ERROR` makes a command exit with 1."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -59,10 +60,10 @@ _RANKS = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in a model.
+    """A location in a model.
 
-    `path` walks through bodies by layer name, as in ``Loop_7/body/Mul_4``; `element` is the
-    path of the XML element, as in ``net/layers/layer[@id=4]/port_map/output[2]``.
+    `path` leads through bodies by layer name, as in ``Loop_7/body/Mul_4``; `element` is the path of
+    the XML element, as in ``net/layers/layer[@id=4]/port_map/output[2]``.
     """
 
     file: str | None = None
@@ -83,7 +84,7 @@ NOWHERE = Location()
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding: what was expected, what was found, why that probably is so, what to do."""
+    """One finding: what was expected, what was found, the probable cause, and a fix."""
 
     code: str
     severity: Severity
@@ -104,7 +105,7 @@ class Diagnostic:
         return "\n".join(parts)
 
     def in_file(self, file: str) -> Diagnostic:
-        """The same finding, placed in `file` when it names no file yet."""
+        """The same finding, located in `file` if it names no file yet."""
         if self.location.file is not None:
             return self
         return replace(self, location=replace(self.location, file=file))
@@ -112,9 +113,9 @@ class Diagnostic:
 
 @dataclass(slots=True)
 class Report:
-    """All findings of one look at one or more models, in the order they were found.
+    """All findings of one validation of one or more models, in the order they were found.
 
-    `suppressed` are those that the model itself says to leave out.
+    `suppressed` are those that the model itself suppresses.
     """
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
@@ -129,7 +130,7 @@ class Report:
         self.diagnostics.extend(diagnostics)
 
     def count(self, severity: Severity) -> int:
-        """How many findings have exactly this severity."""
+        """The number of findings with exactly this severity."""
         return sum(1 for item in self.diagnostics if item.severity is severity)
 
     @property
@@ -138,7 +139,7 @@ class Report:
         return any(item.severity is Severity.ERROR for item in self.diagnostics)
 
     def sorted(self) -> list[Diagnostic]:
-        """Findings by file, line and severity: the order a reader works through them."""
+        """Findings by file, line and severity, the order in which to fix them."""
         return sorted(
             self.diagnostics,
             key=lambda item: (

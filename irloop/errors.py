@@ -1,9 +1,9 @@
-"""The exceptions that leave irloop. Nothing else does.
+"""The exceptions that irloop raises; no others leave its API.
 
     IrloopError
     ├── UsageError          the call itself makes no sense: unknown option, wrong suffix
     ├── ReadError           a file cannot be read as the model it claims to be
-    ├── WriteError          a model cannot be written where or how it was asked
+    ├── WriteError          a model cannot be written in the requested place or form
     ├── VerifyError         the graph in memory breaks its own rules (a bug in a pass)
     ├── InferenceError      element types or shapes of an operation contradict each other
     ├── PassError           a pass or a callback failed; names the pass and the node
@@ -74,7 +74,7 @@ class IrloopError(Exception):
 
 
 class InternalError(IrloopError):
-    """irloop itself failed: a bug. `__cause__` is what was raised, `step` what was being done."""
+    """irloop itself failed: a bug. `__cause__` is the original exception, `step` the work."""
 
     code = "BUG001"
 
@@ -89,19 +89,19 @@ class InternalError(IrloopError):
 
 
 class UsageError(IrloopError):
-    """The call makes no sense; nothing was looked at."""
+    """The call makes no sense; no work was done."""
 
     code = "USE001"
 
 
 class ReadError(IrloopError):
-    """A file is not the model it claims to be, or not one at all."""
+    """A file is not the model it claims to be, or not a model at all."""
 
     code = "IRL100"
 
 
 class WriteError(IrloopError):
-    """The model cannot be written; no output file was left behind."""
+    """The model cannot be written; no partial output file was left."""
 
     code = "WRT001"
 
@@ -118,16 +118,15 @@ class PassError(IrloopError):
     code = "PAS001"
 
 
-#: What an operation objects to: inputs that are missing, element types that do not go together, a
-#: number or a word outside of its range, or any other contradiction between operands (shapes
-#: above all).
+#: What is wrong with an operation: missing inputs, element types that do not match, a number or a
+#: word outside its range, or any other contradiction between operands (mainly shapes).
 InferenceKind = Literal["inputs", "elements", "range", "operands"]
 
 
 class InferenceError(IrloopError):
     """Operand types, shapes or attributes of one operation contradict each other.
 
-    `kind` says which of these it is, and chooses the code: that of the validation rule that
+    `kind` tells which of these it is, and determines the code: that of the validation rule that
     reports the same error.
     """
 
@@ -158,7 +157,7 @@ class UnsupportedError(IrloopError):
 
 
 class ExecutionError(IrloopError):
-    """Running the model went wrong; says in which node and which iteration."""
+    """Running the model failed; names the node and the iteration."""
 
     code = "RUN001"
 
@@ -169,7 +168,7 @@ class LimitError(ExecutionError):
     code = "RUN002"
 
 
-#: What the codes mean that no validation rule has; `irloop explain` prints it.
+#: The meanings of codes that are not validation rules; `irloop explain` prints them.
 MEANINGS = {
     "BUG001": "irloop itself failed. The step is named; report it with the model, or a part of it "
     "that still shows it, and the output of the same command with --debug.",

@@ -1,4 +1,4 @@
-"""For tests of other projects: an assertion that two models compute the same.
+"""An assertion, for tests of other projects, that two models compute the same results.
 
 from irloop.testing import assert_equivalent
 
@@ -39,35 +39,35 @@ def assert_equivalent(
     seconds: float = 60.0,
     max_memory: int | None = 8 * 2**30,
 ) -> Comparison:
-    """Run two models with the same inputs; every output has to agree in every run and engine.
+    """Assert that two models agree in every output, for the same inputs, in every run and engine.
 
     Args:
-        a: a model, or the path of one; its element types and shapes make the inputs.
-        b: the other one, of any format, too.
-        inputs: arrays by name or by position, or a list of such; made where None.
+        a: a model, or the path of one; its element types and shapes determine the generated inputs.
+        b: the other model, in any format.
+        inputs: arrays by name or by position, or a list of such; None: generate them.
         engines: "auto": irloop's own executor (numpy), and each installed engine that was made
             for the format of a model (onnxruntime for ONNX, openvino for IR); or names of
             engines, in a list or with commas between, onnx-reference and module:function among
-            them. All but numpy run in processes of their own.
-        engine_a: the engine of `a` alone, instead; numpy where only the other is given.
-        engine_b: that of `b`.
-        seeds: how many sets of inputs are made.
+            them. All but numpy run in separate processes.
+        engine_a: the engine of `a` only; numpy if just `engine_b` is given.
+        engine_b: the engine of `b` only.
+        seeds: the number of generated sets of inputs.
         first_seed: the seed of the first set.
         trips: the values of inputs that are trip counts.
         dims: sizes of unknown dimensions, by name ("?": those without a name).
         rtol: |x - y| may be atol + rtol * |x|; by default as fits each element type.
         atol: the same, for the absolute tolerance.
-        seconds: the time that one run of one model may take.
-        max_memory: the bytes that the process of an engine may hold; None: any number. Linux only.
+        seconds: the time limit of one run of one model.
+        max_memory: the memory limit of an engine's process in bytes; None: unlimited. Linux only.
 
     Returns:
-        The comparison: how far apart the outputs are, and what no run exercised.
+        The comparison: how far the outputs differ, and which parts no run exercised.
 
     Raises:
-        AssertionError: with the report of the comparison, when the models differ, one of them
-            does not run, or nothing could be compared.
-        UsageError: for an engine that is missing or cannot run such a model, or inputs that do
-            not fit it.
+        AssertionError: with the report of the comparison, when the models differ, one of them does
+            not run, or nothing could be compared.
+        UsageError: for an engine that is missing or cannot run such a model, or inputs that do not
+            match it.
         ReadError: when a file is not the model it claims to be.
     """
     # Pytest shows the line of the test that failed, not the raise below.

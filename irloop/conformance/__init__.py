@@ -1,1 +1,1 @@
-"""A conformance suite for loops: small models, and the numbers that the specifications ask for."""
+"""A conformance suite for loops: small models with the results that the specifications demand."""

@@ -1,4 +1,4 @@
-"""A case of the suite: a model, a few inferences, and the outputs a specification asks for."""
+"""A case of the suite: a model, a few inferences, and the outputs that a specification demands."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Case", "Run", "empty", "run"]
 class Run:
     """One inference: inputs and expected outputs in the order of the model.
 
-    Values are numbers or nested lists, and take the element types that the model declares; None
-    is an output that the specification leaves undefined. All runs of a case are inferences of one
-    compiled model, one after the other: an engine must not keep anything from run to run.
+    Values are numbers or nested lists, and get the element types that the model declares; None is
+    an output that the specification leaves undefined. All runs of a case are successive inferences
+    of one compiled model, so an engine must not carry anything over from one run to the next.
     """
 
     inputs: tuple[Any, ...]
@@ -26,14 +26,15 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A model with inferences whose results were worked out by hand.
+    """A model with inferences whose results were calculated by hand.
 
-    `feature` is the row of the table. `model` is an ONNX model in ONNX's text format, or a
-    function that builds an IR. `text` is the sentence of the specification that the expected
-    outputs follow, and `source` the operator and version it is from. What no specification allows
-    but files hold all the same `may_be_refused`: to refuse it is right, and so are the outputs.
-    A case that is `on_demand` runs only where it is named: all engines, irloop among them, have
-    settled on something else than the specification, or the case alone does not show the fault.
+    `feature` is the row of the table. `model` is an ONNX model in ONNX's text format, or a function
+    that builds an IR. `text` is the sentence of the specification that determines the expected
+    outputs, and `source` the operator and version it is from. If no specification allows the model,
+    although such files exist, the case `may_be_refused`: both refusing it and the given outputs are
+    right. A case that is `on_demand` runs only if it is named, because all engines, including
+    irloop, deviate from the specification in the same way, or because the case alone does not show
+    the fault.
     """
 
     name: str
@@ -53,13 +54,13 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """An array without elements: its shape, which a nested list cannot give."""
+    """An array without elements: only its shape, which a nested list cannot express."""
 
     shape: tuple[int, ...]
 
 
 def empty(*shape: int) -> Empty:
-    """An array of this shape, which has a dimension of 0."""
+    """An array of this shape, which must have a dimension of 0."""
     return Empty(shape)
 
 

@@ -20,7 +20,7 @@ from irloop.conformance.cases import (
 
 __all__ = ["CASES"]
 
-#: Every case; names are unique, and cases of one feature follow one another.
+#: Every case; names are unique, and the cases of one feature are adjacent.
 CASES: tuple[Case, ...] = (
     *loop.CASES,
     *scan.CASES,

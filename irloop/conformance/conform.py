@@ -1,4 +1,4 @@
-"""Chooses cases and an engine, runs the ones on the other, and counts."""
+"""Runs selected cases on an engine and counts the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A short way to write IR models with loops, so that a case reads like its picture."""
+"""A compact way to write IR models with loops in code."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = ["IrLoop", "IrModel"]
 
 
 class IrModel:
-    """An IR under construction: inputs, operations, loops, outputs, then `done`."""
+    """An IR under construction: create inputs, operations and loops, then call `done`."""
 
     def __init__(self) -> None:
         self.builder = Builder(Graph("case"))
 
     def input(self, name: str, *dims: int | None, element: ElementType = ElementType.F32) -> Value:
-        """A model input; None is a dimension of any size."""
+        """A model input; a dimension None may have any size."""
         return self.builder.parameter(name, TensorType(element, Shape.of(*dims)), (name,))
 
     def constant(self, data: Any, element: ElementType = ElementType.F32) -> Value:
@@ -44,16 +44,16 @@ class IrModel:
         return self.builder(op, *inputs)
 
     def tensor_iterator(self) -> IrLoop:
-        """A TensorIterator without wires yet."""
+        """A TensorIterator without inputs and outputs yet."""
         return IrLoop(self.builder, ov.TensorIterator(), ())
 
     def loop(self, trips: Value, starts: Value | None = None) -> IrLoop:
-        """A Loop of at most `trips` iterations; without `starts` the first one always runs."""
+        """A Loop of at most `trips` iterations; without `starts` the first condition is true."""
         first = self.constant(True, ElementType.BOOLEAN) if starts is None else starts
         return IrLoop(self.builder, ov.Loop(), (trips, first))
 
     def inside(self, loop: IrLoop) -> IrModel:
-        """What builds in the body of a loop: constants, operations, loops."""
+        """A builder for the body of a loop: constants, operations, loops."""
         nested = IrModel()
         nested.builder = loop.body
         return nested
@@ -70,9 +70,9 @@ class IrModel:
 class IrLoop:
     """A Loop or TensorIterator under construction.
 
-    Take body values from `slice`, `state`, `invariant` and `iteration`, compute in the body by
-    calling the loop, give states their next values with `carry`, ask for outputs with `last` and
-    `joined`, and end with `done`, which returns the outputs in the order they were asked for.
+    Create body values with `slice`, `state`, `invariant` and `iteration`, compute in the body by
+    calling the loop, set the next values of states with `carry`, request outputs with `last` and
+    `joined`, and end with `done`, which returns the outputs in the order of the requests.
     """
 
     def __init__(self, outer: Builder, op: Op, fixed: tuple[Value, ...]) -> None:
@@ -85,7 +85,7 @@ class IrLoop:
         self._iteration: Value | None = None
         self._condition: Value | None = None
         self._leaving: list[tuple[Value, OutputPort]] = []
-        #: Results, by the value they hold and the state they belong to alone.
+        #: Results, keyed by their value and by the state for which they were created.
         self._results: list[tuple[Value, Value | None]] = []
         self._own: set[Value] = set()
 
@@ -106,32 +106,32 @@ class IrLoop:
         stride: int = 1,
         part_size: int = 1,
     ) -> Value:
-        """The part of `value` that one iteration sees."""
+        """The slice of `value` that one iteration reads."""
         shape = shape_of(value).with_dim(axis, part_size)
         port = Sliced(len(self._externals), 0, axis, start, end, stride, part_size)
         return self._enter(value, TensorType(element_of(value), shape), port)
 
     def state(self, initial: Value, *, dims: Sequence[int | None] | None = None) -> Value:
-        """A state; `dims` are those of every iteration where they are not the initial ones."""
+        """A state; `dims` is its shape in the body, by default that of the initial value."""
         shape = shape_of(initial) if dims is None else Shape.of(*dims)
         port = Carried(len(self._externals), 0, 0)
         return self._enter(initial, TensorType(element_of(initial), shape), port)
 
     def invariant(self, value: Value) -> Value:
-        """The same outer value in every iteration."""
+        """An outer value that is the same in every iteration."""
         return self._enter(value, value.type, Invariant(len(self._externals), 0))
 
     def iteration(self) -> Value:
-        """The number of the iteration, an i64 scalar."""
+        """The iteration number, an i64 scalar."""
         self._iteration = self.body.parameter("i", TensorType(ElementType.I64, Shape(())))
         return self._iteration
 
     def carry(self, state: Value, value: Value) -> None:
-        """Let the state continue with `value` in the next iteration."""
+        """Set the next value of a state."""
         self._next[state] = value
 
     def condition(self, value: Value) -> None:
-        """Let this body value decide whether another iteration follows; without it, always."""
+        """Use this body value as the condition; without it, the condition is true."""
         self._condition = value
 
     def last(self, value: Value) -> None:
@@ -139,9 +139,9 @@ class IrLoop:
         self._leaving.append((value, LastValue(0, len(self._leaving))))
 
     def last_of(self, state: Value) -> None:
-        """An output: what the state holds after the loop, its initial value if the body never ran.
+        """An output: the state after the loop; its initial value if the body never ran.
 
-        The state gets a Result of its own: one that several states share has no such value.
+        The state gets its own Result, because a Result that several states share has no such value.
         """
         self._own.add(state)
         self._leaving.append((state, LastValue(0, len(self._leaving))))
@@ -194,7 +194,7 @@ class IrLoop:
         return self._result(value)
 
     def _result(self, value: Value, own: Value | None = None) -> int:
-        """The position of the result for a value, a new one where there is none."""
+        """The position of the result for a value; a new one if there is none."""
         if (value, own) not in self._results:
             self._results.append((value, own))
         return self._results.index((value, own))

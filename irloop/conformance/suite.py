@@ -1,4 +1,4 @@
-"""Runs the cases on an engine, each in a process of its own, and judges what comes back."""
+"""Runs the cases on an engine, each in a separate process, and checks the outputs."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = ["Outcome", "Verdict", "arrays_of", "judge", "run_cases", "write_case"
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: How far a float may be from the exact result, relative to it, by bytes of an element. Cases use
-#: few additions and products of small numbers, and exponentials of type f32.
+#: The largest relative error of a float, by the size of an element in bytes. Cases use few
+#: additions and products of small numbers, and exponentials of type f32.
 NEARNESS = {1: 0.0, 2: 1e-2, 4: 1e-5, 8: 1e-12}
 
 
 class Verdict(Enum):
-    """What became of a case; the value is the column of the table."""
+    """The result of a case; the value is the column of the table."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -52,7 +52,7 @@ _FAILURES = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One case on one engine; `detail` tells what came instead of the right outputs."""
+    """The result of one case on one engine; `detail` describes what was wrong."""
 
     case: Case
     verdict: Verdict
@@ -68,15 +68,15 @@ def run_cases(
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Outcome]:
-    """Run cases on an engine; a crash or a hang of the engine ends one case only.
+    """Run cases on an engine; a crash or hang of the engine affects only one case.
 
     Args:
-        engine: the engine, which reads the format of every case.
+        engine: the engine, which must read the format of every case.
         cases: what to run, in this order.
         seconds: the limit of each inference, and of loading a model.
-        memory: the bytes that the process of the engine may hold; None: any number.
+        memory: the memory limit of the engine's process in bytes; None: unlimited.
         jobs: how many processes run at a time.
-        progress: called with the number of cases that are done and the number of all.
+        progress: called with the number of finished cases and the number of all cases.
     """
     outcomes: list[Outcome] = []
     with (
@@ -113,7 +113,7 @@ def _run_case(
 
 
 def write_case(case: Case, folder: Path) -> tuple[Model, Path]:
-    """Write the model of a case into a folder; the model and its file."""
+    """Write the model of a case into a folder; returns the model and its path."""
     if isinstance(case.model, str):
         return from_text(case.model, folder / f"{case.name}.onnx")
     model = case.model()
@@ -125,7 +125,7 @@ def _where(case: Case, number: int, text: str) -> str:
 
 
 def arrays_of(values: Iterable[Any], declared: Iterable[Value]) -> list[Array]:
-    """Values of a case as arrays of the types that a model declares."""
+    """Convert the values of a case to arrays of the declared types."""
     return [_array(value, item.type) for value, item in zip(values, declared, strict=True)]
 
 
@@ -138,7 +138,7 @@ def _array(value: Any, type: ValueType) -> Array:
 
 
 def judge(answer: Answer, wanted: Run, graph: Graph) -> str:
-    """What is wrong with the outputs of one inference; empty when nothing is."""
+    """The error in the outputs of one inference; empty if they are right."""
     outputs = answer.outputs or []
     if len(outputs) != len(wanted.outputs):
         return f"{len(outputs)} outputs, expected {len(wanted.outputs)}"
@@ -167,7 +167,7 @@ def _difference(found: Array, expected: Array, element: ElementType) -> str:
         exact = expected.astype(np.float64)
         near = NEARNESS[expected.dtype.itemsize] * np.maximum(np.abs(exact), 1.0)
         with np.errstate(invalid="ignore"):
-            # What an engine left unwritten may be NaN, which is near to nothing.
+            # Memory that an engine did not write may be NaN, which is close to nothing.
             same = bool(np.all(np.abs(found.astype(np.float64) - exact) <= near))
     else:
         same = np.array_equal(found, expected)

@@ -1,4 +1,4 @@
-"""What the cases came to: counts by feature, and the list of cases that are not right."""
+"""The results as a table: counts by feature, and the list of cases that are not right."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Row:
 
     @property
     def total(self) -> int:
-        """How many cases the feature has."""
+        """The number of cases of the feature."""
         return sum(self.counts.values())
 
 
@@ -34,13 +34,13 @@ class Conformance:
 
     @property
     def title(self) -> str:
-        """The engine and its version; the built-in executor goes by the name of irloop."""
+        """The engine and its version; the built-in executor is called irloop."""
         name = "irloop" if self.engine.package is None else self.engine.name
         return f"{name} {self.engine.version}".rstrip()
 
     @property
     def rows(self) -> list[Row]:
-        """A row for each feature, in the order of the cases, then one for all of them."""
+        """One row per feature, in the order of the cases, then one for all of them."""
         features = dict.fromkeys(outcome.case.feature for outcome in self.outcomes)
         rows = [
             _row(name, [item for item in self.outcomes if item.case.feature == name])
@@ -50,7 +50,7 @@ class Conformance:
 
     @property
     def faults(self) -> list[Outcome]:
-        """The outcomes that are not right."""
+        """The results that are not right."""
         return [item for item in self.outcomes if item.verdict is not Verdict.RIGHT]
 
 

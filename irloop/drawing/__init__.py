@@ -1,1 +1,1 @@
-"""Pictures of graphs, bodies nested: DOT text, and SVG laid out without any other program."""
+"""Pictures of graphs with nested bodies: DOT text, and SVG with its own layout."""

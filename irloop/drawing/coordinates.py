@@ -1,4 +1,4 @@
-"""Where the vertices of ordered layers stand from left to right.
+"""Computes the horizontal coordinates of the vertices in ordered layers.
 
 U. Brandes, B. Köpf, "Fast and Simple Horizontal Coordinate Assignment" (GD 2001): four extreme
 alignments along the edges, compacted and balanced, so that long edges run straight.
@@ -22,9 +22,9 @@ def horizontal(
     bends: Sequence[bool],
     gap: float,
 ) -> list[float]:
-    """The centre of each vertex; `above` and `below` are its neighbours in the layers next to it.
+    """The centre of each vertex; `above` and `below` are its neighbours in the adjacent layers.
 
-    `bends` marks vertices that are bends of long edges: two of them in a row stay in line.
+    `bends` marks vertices that are bends of long edges: two consecutive ones stay in line.
     """
     conflicts = _conflicts(layers, above, bends)
     found = []
@@ -91,7 +91,7 @@ def _aligned(
 
 
 def _compacted(layers: Layers, root: list[int], widths: Sequence[float], gap: float) -> list[float]:
-    """Blocks as far to the left as they go, then to the right where that opens no gap."""
+    """Move blocks as far to the left as possible, then to the right where that opens no gap."""
     left: dict[int, dict[int, float]] = {}
     right: dict[int, dict[int, float]] = {}
     for layer in layers:
@@ -112,7 +112,7 @@ def _compacted(layers: Layers, root: list[int], widths: Sequence[float], gap: fl
 
 
 def _before_first(blocks: list[int], before: dict[int, dict[int, float]]) -> list[int]:
-    """Blocks so that each stands behind all that are left of it."""
+    """Sort the blocks so that each comes after all blocks to its left."""
     order: list[int] = []
     seen: set[int] = set()
     stack = [(block, False) for block in reversed(blocks)]

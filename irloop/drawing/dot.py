@@ -1,4 +1,4 @@
-"""Graphs as DOT, the language of Graphviz: text that its programs and many others lay out."""
+"""Draws graphs as DOT, the language of Graphviz, which many programs can lay out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MARKS = {"new": 'penwidth=3 color="#1b8a3a"', "gone": 'penwidth=3 color="#c0392
 def dot(graph: Graph, style: Style, title: str = "") -> str:
     """A picture of `graph` as DOT; bodies are clusters, back edges dashed lines.
 
-    The same graph gives the same text.
+    Equal graphs give equal texts.
     """
     scene = scene_of(graph, style)
     rows = [
@@ -50,7 +50,7 @@ def _scene(scene: Scene, prefix: str, indent: str) -> Iterator[str]:
     for link in scene.links:
         yield f"{indent}{_link(scene, link, prefix)}"
     for result, parameter in scene.backs:
-        # It must not pull the parameter below the result.
+        # The back edge must not pull the parameter below the result.
         look = 'style=dashed color="#d9660a" constraint=false'
         yield f"{indent}{prefix}{result} -> {prefix}{parameter} [{look}]"
 
@@ -79,7 +79,7 @@ def _box(box: Box, name: str, indent: str) -> Iterator[str]:
 
 
 def _link(scene: Scene, link: Link, prefix: str) -> str:
-    """A link from box to box; those of an operation with bodies end and start at its pins."""
+    """A link from box to box; for an operation with bodies it ends or starts at a pin."""
     source, target = scene.boxes[link.source], scene.boxes[link.target]
     start, end = f"{prefix}{link.source}", f"{prefix}{link.target}"
     if source.exits:

@@ -1,4 +1,4 @@
-"""Layers of a graph whose edges lead downwards, and the order within each with few crossings.
+"""Assigns vertices to layers with edges leading down, and orders each layer for few crossings.
 
 K. Sugiyama, S. Tagawa, M. Toda, "Methods for Visual Understanding of Hierarchical System
 Structures" (1981): longest paths, bends where an edge crosses a layer, sweeps of barycentres.
@@ -13,10 +13,10 @@ from itertools import pairwise
 
 __all__ = ["Edge", "Layered", "layered", "ranks"]
 
-#: From, to, and which output of the first: edges of one output share their bends.
+#: From, to, and the output number of the first vertex: edges of one output share their bends.
 Edge = tuple[int, int, int]
 
-#: Sweeps over all layers, down and up in turns.
+#: The number of sweeps over all layers, alternately down and up.
 SWEEPS = 12
 
 
@@ -24,7 +24,7 @@ SWEEPS = 12
 class Layered:
     """Vertices in layers; numbers from `count` on are bends of long edges.
 
-    `routes` has, for each edge, the bends between its ends.
+    `routes` holds, for each edge, the bends between its ends.
     """
 
     count: int
@@ -39,9 +39,9 @@ def ranks(
 ) -> list[int]:
     """The layer of each vertex.
 
-    Edges lead from lower to higher numbers. `first` names the layers of vertices that stand at
-    the top, `last` those of vertices at the bottom, counted from the layer below all others.
-    What does not depend on those at the top stands right above its first reader.
+    Edges lead from lower to higher numbers. `first` holds the layers of vertices at the top, `last`
+    those of vertices at the bottom, counted from the layer below all others. A vertex that does not
+    depend on those at the top is placed directly above its first reader.
     """
     above: list[list[int]] = [[] for _ in range(count)]
     below: list[list[int]] = [[] for _ in range(count)]
@@ -64,7 +64,7 @@ def ranks(
             rank[vertex] = max(top, min(rank[target] for target in below[vertex]) - 1)
     for vertex in range(count):
         if free[vertex] and above[vertex] and vertex not in last:
-            # Sources are low enough now; the rest stays close to what it reads.
+            # Sources are low enough now; other vertices stay close to those they read.
             rank[vertex] = max(rank[source] for source in above[vertex]) + 1
     return rank
 
@@ -105,7 +105,7 @@ def _with_bends(rank: Sequence[int], edges: Sequence[Edge]) -> Layered:
 
 
 def _order(found: Layered) -> None:
-    """Order the layers by sweeps; the order with the fewest crossings is kept."""
+    """Order the layers by sweeps, and keep the order with the fewest crossings."""
     _order_as_reached(found)
     best = [list(layer) for layer in found.layers]
     fewest = _crossings(found)
@@ -126,7 +126,7 @@ def _order(found: Layered) -> None:
 
 
 def _order_as_reached(found: Layered) -> None:
-    """First order: as a search from the top, reader by reader, comes across the vertices."""
+    """The initial order: a search from the top visits the vertices reader by reader."""
     reached: dict[int, int] = {}
     starts = [vertex for layer in found.layers for vertex in layer if not found.above[vertex]]
     stack = starts[::-1]
@@ -146,7 +146,7 @@ def _by_barycentre(fixed: list[int], free: list[int], neighbours: list[list[int]
 
     def place(vertex: int) -> tuple[float, int]:
         near = [at[other] for other in neighbours[vertex]]
-        # One without neighbours keeps its place among the others.
+        # A vertex without neighbours keeps its position among the others.
         wish = sum(near) / len(near) if near else own[vertex] * scale
         return wish, own[vertex]
 

@@ -1,4 +1,4 @@
-"""Where boxes and lines stand: each graph in layers of its own, bodies inside their owners."""
+"""Places boxes and lines: each graph has its own layers, bodies are inside their owners."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from irloop.drawing.text import width
 
 __all__ = ["Line", "Placed", "Shelf", "place"]
 
-#: Text: size of titles and of lines, and how far lines stand apart.
+#: Text: size of titles, size of lines, and line spacing.
 TITLE, TEXT, LEADING = 12.0, 10.0, 13.0
-#: Around the text of a box, between boxes of a layer, between layers, around a body.
+#: Space around the text of a box, between boxes of a layer, between layers, and around a body.
 PAD, GAP, RISE, MARGIN = 8.0, 22.0, 34.0, 14.0
-#: Between the lines of two back edges.
+#: Space between the lines of two back edges.
 TRACK = 8.0
-#: Where an edge would pass more layers than this, the reader names the value instead, once a
-#: graph has too many such bends to be drawn.
+#: An edge across more layers is replaced by the value's name at its reader, if a graph has too many
+#: such bends to be drawn.
 LONG, BENDS = 40, 6000
 
 Point = tuple[float, float]
@@ -27,7 +27,7 @@ Point = tuple[float, float]
 
 @dataclass(slots=True)
 class Placed:
-    """A box with its top left corner, and its bodies with theirs, all relative to the scene."""
+    """A box with its top left corner, including its placed bodies; relative to the scene."""
 
     box: Box
     x: float
@@ -39,7 +39,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A link from point to point; between layers it bends. `back` marks a back edge."""
+    """A link from point to point; it bends between layers. `back` marks a back edge."""
 
     points: tuple[Point, ...]
     back: bool = False
@@ -47,7 +47,7 @@ class Line:
 
 @dataclass(slots=True)
 class Shelf:
-    """A scene that has its places; `x` and `y` are relative to the box around it."""
+    """A scene with its positions; `x` and `y` are relative to the box around it."""
 
     label: str
     boxes: list[Placed]
@@ -59,11 +59,11 @@ class Shelf:
 
 
 def place(scene: Scene) -> Shelf:
-    """Give everything in a scene its place."""
+    """Place everything in a scene."""
     placed = [_sized(box) for box in scene.boxes]
     links, rank = _ranked(scene)
     for item, box in zip(placed, scene.boxes, strict=True):
-        # Values that are named instead of drawn have added lines.
+        # Names in place of values have added lines of text.
         if not item.bodies:
             item.width, item.height = _text_size(box)
     found = layered(rank, _edges(links))
@@ -92,7 +92,7 @@ def _text_size(box: Box) -> Point:
 
 
 def _sized(box: Box) -> Placed:
-    """A box as large as its text and its bodies, which stand side by side below the text."""
+    """A box that is large enough for its text and, below it, its bodies side by side."""
     wide, high = _text_size(box)
     item = Placed(box, 0.0, 0.0, wide, high)
     item.bodies = [place(body) for body in box.bodies]
@@ -117,7 +117,7 @@ def _edges(links: Sequence[Link]) -> list[Edge]:
 
 
 def _ranked(scene: Scene) -> tuple[list[Link], list[int]]:
-    """The links to draw and the layer of each box."""
+    """The links to draw, and the layer of each box."""
     rank = ranks(len(scene.boxes), _edges(scene.links), scene.first, scene.last)
     spans = [rank[link.target] - rank[link.source] for link in scene.links]
     if sum(spans) <= BENDS:
@@ -137,7 +137,7 @@ def _ranked(scene: Scene) -> tuple[list[Link], list[int]]:
 def _rows(
     found: Layered, placed: list[Placed], backs: int
 ) -> tuple[list[float], list[float], float]:
-    """Top and bottom of each layer, and the height of all."""
+    """Top and bottom of each layer, and the total height."""
     tops, bottoms = [], []
     y = 0.0
     for layer in found.layers:
@@ -169,7 +169,7 @@ def _line(
 
 
 def _exit(item: Placed, output: int) -> float:
-    """Where output `output` leaves a box."""
+    """The point where output `output` leaves a box."""
     pin = item.box.exits.get(output)
     if pin is not None:
         return item.x + _pin_middle(item, pin)
@@ -177,7 +177,7 @@ def _exit(item: Placed, output: int) -> float:
 
 
 def _entry(item: Placed, link: Link) -> float:
-    """Where a link enters a box: above its pin, or at the place of its input."""
+    """The point where a link enters a box: above its pin, or at the position of its input."""
     if item.box.entries:
         return item.x + _pin_middle(item, item.box.entries[link.entry])
     count = item.box.n_links
@@ -191,10 +191,10 @@ def _pin_middle(item: Placed, pin: tuple[int, int]) -> float:
 
 
 def _back_lines(scene: Scene, placed: list[Placed], right: float) -> tuple[list[Line], float]:
-    """Back edges, each on a track of its own to the right of all boxes, and the room they take."""
+    """Back edges, each on its own track to the right of all boxes, and the space they need."""
     if not scene.backs:
         return [], 0.0
-    # The outer tracks belong to those that end farthest to the left: lines cross less.
+    # Back edges that end farthest to the left get the outer tracks, so that fewer lines cross.
     order = sorted(scene.backs, key=lambda back: -placed[back[1]].x)
     lines = []
     for number, (result, parameter) in enumerate(order, start=1):

@@ -1,4 +1,4 @@
-"""What is to be drawn: boxes with text, links between them, bodies inside their owners."""
+"""The content of a drawing: boxes with text, links between them, bodies inside their owners."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from irloop.graph.walk import all_nodes, node_path
 
 __all__ = ["Box", "Link", "Scene", "Style", "scene_of"]
 
-#: Letters of one line of a box, and lines for attributes or runtime information.
+#: Characters per line of a box, and lines for attributes or runtime information.
 LINE, LINES = 44, 6
 
-#: Bodies in bodies, deeper than anyone can see.
+#: The deepest drawn nesting; deeper bodies would be invisible.
 DEEPEST = 30
 
-#: What the first inputs of an operation with bodies are, that no body reads.
+#: The roles of the first inputs of an operation with bodies, which no body reads.
 _ROLES = {
     "Loop": ("trip count", "condition"),
     "If": ("condition",),
@@ -39,11 +39,11 @@ _ROLES = {
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What is shown: shapes, element types, runtime information; bodies down to `depth`.
+    """What to show: shapes, element types, runtime information, and bodies down to `depth`.
 
-    At most `limit` operations are drawn: bodies are left out first, the deepest before the
-    others, then what stands behind the first `limit` operations; the drawing says so. `marks`
-    gives nodes, by their path, that stand out ("new", "gone").
+    At most `limit` operations are drawn: bodies are omitted first, the deepest ones before the
+    others, then all operations after the first `limit`; the drawing notes it. `marks` highlights
+    nodes, given by their path ("new", "gone").
     """
 
     shapes: bool = True
@@ -56,10 +56,10 @@ class Style:
 
 @dataclass(slots=True)
 class Box:
-    """A rectangle with a title and lines of text; bodies stand inside.
+    """A rectangle with a title and lines of text; it contains the bodies.
 
-    `entries` and `exits` of an operation with bodies are the pins (body, box in it) that stand
-    for its inputs, in the order of the links, and for its outputs.
+    For an operation with bodies, `entries` and `exits` are the pins (body, box in it) of its
+    inputs, in the order of the links, and of its outputs.
     """
 
     kind: str
@@ -76,7 +76,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Output `output` of box `source` is read by box `target`, at its input number `entry`."""
+    """Box `target` reads, as its input number `entry`, output `output` of box `source`."""
 
     source: int
     output: int
@@ -86,9 +86,9 @@ class Link:
 
 @dataclass(slots=True)
 class Scene:
-    """The boxes of one graph in an order that can be run.
+    """The boxes of one graph, in executable order.
 
-    `first` and `last` name the layers of boxes at the top and at the bottom; `backs` are back
+    `first` and `last` hold the layers of boxes at the top and at the bottom; `backs` are back
     edges, from the box of a result to that of a parameter.
     """
 
@@ -101,13 +101,13 @@ class Scene:
 
 
 def scene_of(graph: Graph, style: Style) -> Scene:
-    """What is to be drawn of a model's graph."""
+    """The scene of a model's graph."""
     depth = _depth(graph, style)
     return _Builder(graph, style, depth).build()
 
 
 def _depth(graph: Graph, style: Style) -> int:
-    """Down to which depth bodies are drawn so that all operations together are few enough."""
+    """The depth down to which bodies are drawn without exceeding the limit of operations."""
     counts: list[int] = []
     level = [graph]
     while level and (style.depth is None or len(counts) <= style.depth):
@@ -119,7 +119,7 @@ def _depth(graph: Graph, style: Style) -> int:
 
 
 class _Builder:
-    """Makes the scene of one graph."""
+    """Builds the scene of one graph."""
 
     def __init__(self, graph: Graph, style: Style, depth: int, body: Body | None = None) -> None:
         self.graph = graph
@@ -127,11 +127,11 @@ class _Builder:
         self.depth = depth
         self.body = body
         self.scene = Scene("" if body is None else body.label)
-        #: The box and output that gives a value.
+        #: The box and output that produce a value.
         self.made: dict[Value, tuple[int, int]] = {}
 
     def build(self) -> Scene:
-        """The scene of the graph at the top."""
+        """The scene of the top-level graph."""
         for node in self.graph.parameters:
             self._add(node, Box("parameter", node.name, self._typed(node.outputs[0])))
         self._add_nodes()
@@ -144,7 +144,7 @@ class _Builder:
     def build_body(self, node: Node, pins: list[int]) -> tuple[dict[int, int], dict[int, int]]:
         """The scene of a body of `node`; returns the pins of inputs and outputs in it.
 
-        `pins` are inputs that no body maps and that are drawn here all the same.
+        `pins` are inputs that no body maps, but that are drawn anyway.
         """
         body = self.body
         assert body is not None
@@ -234,7 +234,7 @@ class _Builder:
                 self._read(at, node.inputs)
 
     def _add_constant(self, node: Node) -> None:
-        """A constant has a box of its own only where it is itself a result."""
+        """Draw a constant in its own box only if it is itself a result."""
         assert isinstance(node.op, Constant)
         if node.outputs[0].is_output:
             lines = (constant(node.op), *self._typed(node.outputs[0]))
@@ -283,7 +283,7 @@ class _Builder:
         return () if value is None else self._typed(value)
 
     def _typed(self, value: Value) -> tuple[str, ...]:
-        """The type of a value as one line, none where the style shows none."""
+        """The type of a value as one line; none if the style hides types."""
         style, type = self.style, value.type
         if not isinstance(type, TensorType):
             return (str(type),) if style.types else ()
@@ -306,7 +306,7 @@ def _constant_inputs(node: Node) -> Iterator[str]:
 
 
 def _input_label(node: Node, position: int) -> tuple[str, ...]:
-    """What a pin says: the role or number of an input, and its value where that is constant."""
+    """The label of a pin: the role or number of an input, and its value if it is constant."""
     roles = _ROLES.get(node.op.type, _ROLES.get(node.op.label, ()))
     title = roles[position] if position < len(roles) else f"input {position}"
     value = node.inputs[position]
@@ -315,7 +315,7 @@ def _input_label(node: Node, position: int) -> tuple[str, ...]:
 
 
 def _fed(port: InputPort | None, is_iteration: bool) -> str:
-    """How a body parameter gets its value."""
+    """A text that tells how a body parameter gets its value."""
     if is_iteration:
         return "iteration number"
     if port is None:
@@ -330,7 +330,7 @@ def _fed(port: InputPort | None, is_iteration: bool) -> str:
 
 
 def _given(port: OutputPort, label: str) -> str:
-    """What an output is made of."""
+    """A text that tells how an output is formed."""
     if isinstance(port, LastValue):
         return "last value" if label == "body" else ""
     if isinstance(port, Concatenated):

@@ -1,4 +1,4 @@
-"""Graphs as SVG: text that any browser shows, made without another program."""
+"""Draws graphs as SVG, which any browser shows, without another program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["svg"]
 _EDGE = 24.0
 _RADIUS = 5.0
 
-#: The colours of light and of dark surroundings are the same: a page of paper.
+#: The colours are the same on light and on dark pages.
 _STYLE = """\
 text{font-family:Helvetica,Arial,'Liberation Sans',sans-serif;fill:#1f2933}
 .t{font-weight:bold}
@@ -57,7 +57,7 @@ orient="auto"><path d="M0,0.8L8,4L0,7.2z" fill="#d9660a"/></marker>
 
 
 def svg(graph: Graph, style: Style, title: str = "") -> str:
-    """A picture of `graph` as the text of an SVG file; the same graph gives the same text."""
+    """A picture of `graph` as the text of an SVG file; equal graphs give equal texts."""
     shelf = place(scene_of(graph, style))
     head = 26.0 if title else 0.0
     wide = max(shelf.width, width(title, TITLE + 2, bold=True)) + 2 * _EDGE
@@ -77,7 +77,7 @@ def svg(graph: Graph, style: Style, title: str = "") -> str:
 
 
 def _shelf(shelf: Shelf, x: float, y: float) -> Iterator[str]:
-    """Boxes first, then the lines: a line into a body ends on its owner's border."""
+    """Draw boxes first, then lines: a line into a body ends on its owner's border."""
     for item in shelf.boxes:
         yield from _box(item, x, y)
     for line in shelf.lines:
@@ -119,7 +119,7 @@ def _rectangle(x: float, y: float, wide: float, high: float, kinds: str) -> str:
 def _text(text: str, x: float, y: float, size: float, kind: str, *, middle: bool = False) -> str:
     bold = kind == "t"
     anchor = ' text-anchor="middle"' if middle else ""
-    # The length is fixed, so that the text fits its box in every font.
+    # The length is fixed, so that the text fits into its box in every font.
     long = _n(width(text, size, bold=bold))
     return (
         f'<text class="{kind}" x="{_n(x)}" y="{_n(y)}" font-size="{_n(size)}"{anchor} '
@@ -128,7 +128,7 @@ def _text(text: str, x: float, y: float, size: float, kind: str, *, middle: bool
 
 
 def _path(line: Line, x: float, y: float) -> str:
-    # Rounded as they are written: an arrow at the end of a line of no length points anywhere.
+    # Round as in the output: an arrow at the end of a line of length 0 would point anywhere.
     points = [(round(px + x, 1), round(py + y, 1)) for px, py in line.points]
     if line.back:
         return f'<path class="k" d="{_rounded(points)}" marker-end="url(#c)"/>'
@@ -136,7 +136,7 @@ def _path(line: Line, x: float, y: float) -> str:
 
 
 def _curved(points: list[Point]) -> str:
-    """Straight down through layers, in a soft S between them."""
+    """A curve: straight through layers, with a soft S between them."""
     text = f"M{_p(points[0])}"
     for (x1, y1), (x2, y2) in pairwise(points):
         if x1 == x2:
@@ -167,10 +167,10 @@ def _p(point: Point) -> str:
 
 
 def _n(number: float) -> str:
-    """A number with one digit behind the point, none where it is zero."""
+    """A number with one decimal, or none if it is zero."""
     return f"{number:.1f}".removesuffix(".0")
 
 
 def _escaped(text: str) -> str:
-    # XML has no form for most control characters.
+    # XML cannot represent most control characters.
     return escape(one_line(text), quote=False)

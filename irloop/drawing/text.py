@@ -1,10 +1,11 @@
-"""How wide a text is before anyone has drawn it."""
+"""Estimates the width of a text without drawing it."""
 
 from __future__ import annotations
 
 __all__ = ["clipped", "width"]
 
-#: Widths of the printable ASCII characters of Helvetica and its likes, in thousandths of the size.
+#: Widths of the printable ASCII characters in Helvetica and similar fonts, in thousandths of the
+#: size.
 _WIDTHS = (
     278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278,
     556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556,
@@ -14,7 +15,7 @@ _WIDTHS = (
     556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
 )  # fmt: skip
 
-#: What a bold letter has more.
+#: The relative width of bold letters.
 _BOLD = 1.07
 
 
@@ -25,7 +26,7 @@ def width(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def clipped(text: str, limit: int) -> str:
-    """`text`, its middle left out where it has more than `limit` characters."""
+    """Shorten `text` in the middle if it has more than `limit` characters."""
     if len(text) <= limit:
         return text
     keep = limit - 1

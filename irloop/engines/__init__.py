@@ -1,4 +1,4 @@
-"""The engines that models are run with, each in a process of its own.
+"""The engines that run models, each in a separate process.
 
     from irloop.engines.catalogue import engine_of
     from irloop.engines.process import Process
@@ -8,9 +8,9 @@
         again = process.run([y], seconds=10)  # the same compiled model
     print(answer.outputs if answer.failure is None else answer)
 
-A crash, a hang, a refusal or the need of too much memory is an answer. `catalogue` knows which
-engines there are, `process` runs one and `watch` its limits, `worker` is what the child process
-executes, and `numpy_runner`, `onnxruntime_runner` and `openvino_runner` hold how each engine is
-fed. An engine of your own is named ``module:function``: a function from the path of a model to a
-callable that takes the inputs by position, as a list of arrays, and returns the outputs.
+A crash, a hang, a refusal or excessive memory use is an answer, not an exception. `catalogue` lists
+the engines, `process` runs one, `watch` enforces its limits, `worker` is the program of the child
+process, and `numpy_runner`, `onnxruntime_runner` and `openvino_runner` call each engine. You can
+add your own engine as ``module:function``: a function from the path of a model to a callable that
+takes the inputs by position, as a list of arrays, and returns the outputs.
 """

@@ -1,4 +1,4 @@
-"""What an engine answers: outputs, or how it failed."""
+"""The answer of an engine: outputs, or how it failed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Answer", "Failure"]
 
 
 class Failure(Enum):
-    """How an engine failed; the value is how a report says it."""
+    """How an engine failed; the value is the wording in reports."""
 
     REFUSED = "refused to load the model"
     RAISED = "raised an error"
@@ -26,11 +26,10 @@ class Failure(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one run gave: `outputs` in the order of the model, or None with the `failure`.
+    """The result of one run: `outputs` in the order of the model, or None with the `failure`.
 
-    An output is an array, a list for a sequence, or None for an optional without a value. `words`
-    are the last words of the engine: its message, or the signal that ended its process and what
-    it printed last.
+    An output is an array, a list for a sequence, or None for an empty optional. `words` is the
+    engine's message, or the signal that ended its process and the end of its printed text.
     """
 
     engine: Engine

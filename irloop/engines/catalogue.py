@@ -1,4 +1,4 @@
-"""Which engines there are, whether they are installed, and which formats they read."""
+"""The known engines: whether they are installed, and which formats they read."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _BOTH = frozenset({"onnx", "openvino"})
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """One engine. `package` is what it needs beside irloop, `dialects` are those it reads.
+    """One engine. `package` is the package it needs, `dialects` are those it reads.
 
-    `own` are the dialects it was made for: OpenVINO imports ONNX, too, but what goes wrong there
-    tells about its importer. `usual` marks engines that take part in a check unasked.
+    `own` are the dialects it was made for: OpenVINO imports ONNX, too, but errors there may come
+    from its importer. `usual` marks engines that take part in a check by default.
     """
 
     name: str
@@ -31,23 +31,23 @@ class Engine:
 
     @property
     def installed(self) -> bool:
-        """Whether its package can be imported; nothing is imported to find out."""
+        """Whether its package can be imported; this does not import it."""
         return self.package is None or find_spec(self.package) is not None
 
     @property
     def version(self) -> str:
-        """The version of its package; empty where that is not known."""
+        """The version of its package; empty if it is unknown."""
         try:
             return metadata.version(self.package or "irloop")
         except metadata.PackageNotFoundError:
-            # onnxruntime-gpu, for one, brings the package under another name.
+            # onnxruntime-gpu, for example, provides the package under another name.
             return ""
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}".rstrip()
 
 
-#: Every engine that is known by name.
+#: Every engine, keyed by name.
 ENGINES = {
     item.name: item
     for item in (
@@ -58,12 +58,12 @@ ENGINES = {
     )
 }
 
-#: Other words for them.
+#: Other names of engines.
 _ALIASES = {"irloop": "numpy", "onnx.reference": "onnx-reference"}
 
 
 def engine_of(name: str) -> Engine:
-    """The engine of a name: one of `ENGINES`, ``irloop``, ``onnx.reference``, or module:function.
+    """The engine with a name: one of `ENGINES`, ``irloop``, ``onnx.reference``, or module:function.
 
     Raises:
         UsageError: when there is no such engine.
@@ -83,7 +83,7 @@ def engine_of(name: str) -> Engine:
 
 
 def require(engine: Engine, dialect: str) -> None:
-    """Make sure that an engine can be asked to run a model of a dialect.
+    """Check that an engine can run models of a dialect.
 
     Raises:
         UsageError: when it is not installed, or does not read that format.

@@ -1,4 +1,4 @@
-"""irloop's own executor as an engine in a process of its own."""
+"""irloop's own executor as an engine in a separate process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NumpyRunner:
         self._session = Session(read(path))
 
     def reset(self) -> None:
-        """Forget the variables."""
+        """Reset the variables."""
         self._session.reset()
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:

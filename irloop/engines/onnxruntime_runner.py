@@ -1,7 +1,7 @@
-"""ONNX Runtime as an engine. Imported in a child process only.
+"""ONNX Runtime as an engine; imported only in a child process.
 
-Its Python interface takes and gives only the types that NumPy has. All others (bfloat16, 8-bit
-and 4-bit) are copied from and to the memory of its own tensors.
+Its Python interface supports only NumPy's types. All others (bfloat16, 8-bit and 4-bit) are copied
+from and to the memory of its own tensors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _ort: Any = onnxruntime
 
-#: Its names of the types that NumPy does not have, and the numbers that ONNX gives them.
+#: ONNX Runtime's names of the types that NumPy does not have, and their numbers in ONNX.
 _ODD = {
     "tensor(bfloat16)": (ElementType.BF16, 16),
     "tensor(float8e4m3fn)": (ElementType.F8E4M3, 17),
@@ -75,7 +75,7 @@ class OnnxRuntimeRunner:
 
 
 def _without_maps(value: Any) -> Any:
-    """The numbers of a list of maps (ZipMap), a row a map, columns in the order of the keys."""
+    """The numbers of a list of maps (ZipMap): one row per map, columns in the order of the keys."""
     if not isinstance(value, list) or not value or not isinstance(value[0], dict):
         return value
     return np.array([[row[key] for key in sorted(row)] for row in value], np.float32)

@@ -1,4 +1,4 @@
-"""OpenVINO's CPU plugin as an engine. Imported in a child process only."""
+"""OpenVINO's CPU plugin as an engine; imported only in a child process."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["OpenVinoRunner"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_ov: Any = openvino  # its package does not say what it exports
+_ov: Any = openvino  # the package does not declare its exports
 
-#: On CPUs with bf16 it computes in bf16 unless it is told not to.
+#: On CPUs with bf16 it computes in bf16 by default.
 _HINTS = {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"}
 
 
 class OpenVinoRunner:
-    """A model compiled once for the CPU, and one request that every run uses.
+    """A model compiled once for the CPU, and one inference request that every run uses.
 
     `options` are properties of the plugin, such as ``LP_TRANSFORMS_MODE``: ``NO``.
     """
@@ -41,7 +41,7 @@ class OpenVinoRunner:
         self._given: list[Any] = []
 
     def reset(self) -> None:
-        """Forget the variables."""
+        """Reset the variables."""
         self._request.reset_state()
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
@@ -56,8 +56,8 @@ class OpenVinoRunner:
             self._request.set_input_tensor(at, given[-1])
         self._request.infer()
         outputs = [_array(self._request.get_output_tensor(at)) for at in range(self._outputs)]
-        # Until here the inputs of the run before have to exist: where an input leaves the model
-        # through a Convert without effect, 2026.4 gives the output in their memory.
+        # The inputs of the previous run must exist until here: if an input leaves the model through
+        # a Convert without effect, 2026.4 returns the output in their memory.
         self._given = given
         return outputs
 

@@ -1,4 +1,4 @@
-"""A model in an engine in a child process: whatever happens to the engine is an answer."""
+"""Runs a model in an engine in a child process, so that even a crash is an answer."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from irloop.engines.watch import MEMORY, Watch
 
 __all__ = ["Process"]
 
-#: Of what an engine printed, the end tells most.
+#: The length of the end of an engine's printed text, which tells most.
 LAST_WORDS = 300
 
 
 class Process:
-    """One engine with one model that is loaded once and run again and again.
+    """One engine with one model that is loaded once and run repeatedly.
 
-    The child process starts at once and imports the engine, then loads the model as soon as it
-    is told which; neither is waited for before the first `run`. After a crash or a hang in a run
-    the next run starts a new process; a model that could not be loaded is not tried again.
+    The child process starts immediately and imports the engine, then loads the model as soon as it
+    is known; only the first `run` waits for both. After a crash or a hang, the next run starts a
+    new process; a model that could not be loaded is not tried again.
     """
 
     def __init__(
@@ -42,10 +42,10 @@ class Process:
 
         Args:
             engine: which engine; see `catalogue.engine_of`.
-            model: the path of the model, if it is there already; else see `load`.
+            model: the path of the model, if it exists already; otherwise call `load` later.
             options: for ONNX Runtime ``optimization``: none or all; for OpenVINO properties of
                 its CPU plugin.
-            memory: the bytes that the process may hold; None: as many as there are.
+            memory: the memory limit of the process in bytes; None: unlimited.
         """
         self._engine = engine
         self._options = dict(options or {})
@@ -71,13 +71,13 @@ class Process:
         self.close()
 
     def load(self, model: str | os.PathLike[str]) -> None:
-        """Have the child process load a model; returns before it has."""
+        """Let the child process load a model; returns before that is done."""
         self._model = os.fspath(model)
         head = {"model": self._model, "options": self._options}
         try:
             wire.send(self._stdin, head)
         except OSError:
-            # The child is dead; the run that reads its answer finds out.
+            # The child is dead; the run that reads its answer will notice.
             return
 
     def run(
@@ -90,9 +90,9 @@ class Process:
     ) -> Answer:
         """Run the model on inputs by position.
 
-        `seconds` bounds the run, and `loading` what is left of importing the engine and loading
-        the model (by default `seconds`, too). With `reset` variables (ReadValue, Assign) start
-        anew.
+        `seconds` limits the run; `loading` limits the rest of importing the engine and loading the
+        model (by default `seconds`, too). With `reset`, variables (ReadValue, Assign) get their
+        initial values.
         """
         assert self._model is not None, "no model was loaded"
         if self._failed is not None:
@@ -123,9 +123,9 @@ class Process:
     def _exchange(
         self, head: dict[str, Any] | None, values: Sequence[Any], seconds: float, error: Failure
     ) -> tuple[Answer | None, list[Any]]:
-        """The failure or the outputs that a message is answered with.
+        """Send a message; return the failure or the outputs from its answer.
 
-        Killing the child makes both a write and a read that wait for it return.
+        Killing the child ends both a write and a read that wait for it.
         """
         child = self._child
         assert child is not None
@@ -156,7 +156,7 @@ class Process:
         return Answer(self._engine, None, Failure.CRASHED, words)
 
     def _printed(self) -> str:
-        """The end of what the child printed, in one line."""
+        """The end of the child's printed text, on one line."""
         assert self._log is not None
         size = self._log.seek(0, os.SEEK_END)
         self._log.seek(max(0, size - 4 * LAST_WORDS))
@@ -171,7 +171,7 @@ class Process:
 
     def _start(self) -> None:
         self._log = tempfile.TemporaryFile(prefix="irloop-")  # noqa: SIM115 (close ends it)
-        # The child imports from where this process does, and from nowhere else.
+        # The child imports from the same directories as this process, and from no others.
         places = os.pathsep.join(place or os.getcwd() for place in sys.path)
         self._child = subprocess.Popen(
             [sys.executable, "-P", "-m", "irloop.engines.worker"],
@@ -183,7 +183,7 @@ class Process:
         try:
             wire.send(self._stdin, {"engine": self._engine.name})
         except OSError:
-            # The child is dead; the run that reads its answer finds out.
+            # The child is dead; the run that reads its answer will notice.
             return
 
 
@@ -192,5 +192,5 @@ def _close(stream: IO[bytes] | None) -> None:
         if stream is not None:
             stream.close()
     except OSError:
-        # What was not written yet cannot be written to a process that has ended.
+        # Unwritten data cannot be written to a process that has ended.
         return

@@ -1,4 +1,4 @@
-"""Ends a child process that takes too long or holds too much memory."""
+"""Ends a child process that takes too long or uses too much memory."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import time
 
 __all__ = ["MEMORY", "Watch"]
 
-#: What the process of an engine may hold in memory unless something else is asked for, in bytes.
+#: The default memory limit of an engine's process, in bytes.
 MEMORY = 8 * 2**30
 
-#: The process is looked at this often, in seconds.
+#: The interval between two checks of the process, in seconds.
 PERIOD = 0.05
 
 
 class Watch:
-    """Watches a child process in a thread of its own, from its beginning to its end.
+    """Watches a child process in a separate thread, from its start to its end.
 
-    `reason` tells why it killed the process; it is empty where it did not. What a process holds
-    (its resident memory) is known on Linux only; elsewhere only time is limited.
+    `reason` tells why it killed the process; it is empty if it did not. The resident memory of a
+    process is known only on Linux; elsewhere only time is limited.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Watch:
 
 
 def held_by(process: int) -> int | None:
-    """The resident memory of a process in bytes; None where it is not known."""
+    """The resident memory of a process in bytes; None if it is unknown."""
     try:
         with open(f"/proc/{process}/statm", "rb") as file:
             pages = int(file.read().split()[1])

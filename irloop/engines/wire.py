@@ -1,7 +1,7 @@
-"""How values pass between a process and its child: a header in JSON, then the arrays' bytes.
+"""Messages between a process and its child: a header in JSON, then the arrays' bytes.
 
 A message is the length of its header (8 bytes, little-endian), the header, and the bytes of its
-arrays in order. Every NumPy and ml_dtypes type passes, and strings, sequences and None.
+arrays in order. Values may have any NumPy or ml_dtypes type, or be strings, sequences or None.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def send(stream: IO[bytes], head: dict[str, Any], values: Sequence[Any] = ()) ->
 
 
 def receive(stream: IO[bytes]) -> tuple[dict[str, Any], list[Any]] | None:
-    """The header and the values of the next message; None when the stream ends before it does."""
+    """The header and the values of the next message; None if the stream ends before its end."""
     size = stream.read(8)
     if len(size) < 8:
         return None
@@ -38,7 +38,7 @@ def receive(stream: IO[bytes]) -> tuple[dict[str, Any], list[Any]] | None:
         head = json.loads(text)
         values = [_read(item, stream) for item in head.pop("values")]
     except (ValueError, EOFError):
-        # The process at the other end died while it wrote.
+        # The process at the other end died while writing.
         return None
     return head, values
 
@@ -51,7 +51,7 @@ def _describe(value: Any, blobs: list[Any]) -> Any:
     array = np.asarray(value)
     shape = list(array.shape)
     if array.dtype.kind in "OUS":
-        # Text is what strings are made of, whatever an engine calls them.
+        # Strings are converted to text, whatever type an engine uses for them.
         return {"shape": shape, "strings": [str(item) for item in array.reshape(-1)]}
     native = array.dtype.newbyteorder("=") if array.dtype.kind in "iufc" else array.dtype
     flat = np.ascontiguousarray(array, native).reshape(-1)

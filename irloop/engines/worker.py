@@ -1,9 +1,9 @@
-"""The child process in which an engine runs one model again and again.
+"""The program of the child process, in which an engine runs one model repeatedly.
 
 Messages come in through stdin and go out through stdout (see `wire`). The first names the engine,
-so that it can be imported while the model is not there yet; the second names the model; each
-further one carries the inputs of a run. The answer to all but the first is {} with the outputs,
-or {"error": text}.
+so that it can be imported before the model exists; the second names the model; each later one
+carries the inputs of a run. The answer to all but the first is {} with the outputs, or {"error":
+text}.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from irloop.engines import wire
 
 __all__ = ["main"]
 
-#: Engines explain themselves at length.
+#: The longest error text, because engines explain themselves at length.
 LONGEST = 600
 
 Runner = Callable[[Sequence[Any]], Any]
@@ -27,7 +27,7 @@ Maker = Callable[..., Runner]
 
 def main() -> None:
     """Answer messages until the input ends."""
-    # What engines print must not get between the answers.
+    # Text that engines print must not mix with the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     requests = sys.stdin.buffer
@@ -51,7 +51,7 @@ def _serve(maker: Maker, requests: IO[bytes], answers: IO[bytes]) -> None:
     try:
         runner = maker(head["model"], head["options"]) if head["options"] else maker(head["model"])
     except Exception as error:
-        # Whatever an engine raises is its answer.
+        # Any exception of an engine is its answer.
         wire.send(answers, {"error": _words(error)})
         return
     wire.send(answers, {})
@@ -72,7 +72,7 @@ def _maker(engine: str) -> Maker:
         module, function = _MAKERS[engine]
     else:
         module, _, function = engine.partition(":")
-        # The function is often in a file of the folder one is in.
+        # The function is often in a file of the current folder.
         sys.path.append(os.getcwd())
     maker: Maker = getattr(importlib.import_module(module), function)
     return maker
@@ -83,7 +83,7 @@ def _words(error: Exception) -> str:
     return f"{type(error).__name__}: {text}"[:LONGEST]
 
 
-#: Where the runner of each engine is made. An engine is imported when its module is.
+#: The constructor of each engine's runner; its module is imported only when it is needed.
 _MAKERS: Mapping[str, tuple[str, str]] = {
     "numpy": ("irloop.engines.numpy_runner", "NumpyRunner"),
     "onnxruntime": ("irloop.engines.onnxruntime_runner", "OnnxRuntimeRunner"),

@@ -1,1 +1,1 @@
-"""The file formats; nothing outside these packages knows how a file looks."""
+"""The file formats; only these packages know what the files look like."""

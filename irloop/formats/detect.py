@@ -1,4 +1,4 @@
-"""Which format a file holds: by its suffix, or by its first bytes where the suffix says nothing."""
+"""Detect the format of a file by its suffix or, if that is unknown, by its first bytes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from irloop.files import open_regular
 
 __all__ = ["SUFFIXES", "detect", "first_bytes", "format_of_suffix"]
 
-#: What each suffix stands for; a dialect is named as in `Model.dialect`.
+#: The dialect of each suffix, named as in `Model.dialect`.
 SUFFIXES = {".xml": "openvino", ".onnx": "onnx"}
 
 _ENOUGH = 4096
 
 
 def format_of_suffix(path: str | os.PathLike[str]) -> str | None:
-    """The dialect that the suffix of `path` stands for, or None."""
+    """The dialect that the suffix of `path` indicates, or None."""
     return SUFFIXES.get(Path(path).suffix.lower())
 
 
@@ -26,12 +26,12 @@ def first_bytes(path: str | os.PathLike[str], count: int = _ENOUGH) -> bytes:
     """The first `count` bytes of a file.
 
     Raises:
-        UsageError: when there is no such file or it cannot be opened.
+        UsageError: when the file does not exist or cannot be opened.
     """
     try:
         with open_regular(path) as file:
             return file.read(count)
-    except ValueError as error:  # a NUL in the path
+    except ValueError as error:  # a NUL byte in the path
         raise UsageError(f"cannot open {os.fspath(path)!r}: {error}") from error
     except OSError as error:
         reason = error.strerror or type(error).__name__
@@ -41,22 +41,22 @@ def first_bytes(path: str | os.PathLike[str], count: int = _ENOUGH) -> bytes:
 def detect(path: str | os.PathLike[str]) -> str:
     """The dialect of the model in `path`: "openvino" or "onnx".
 
-    A known suffix decides; otherwise an XML file is OpenVINO IR and anything that starts
-    like a protobuf message of ONNX is ONNX.
+    A known suffix decides; otherwise an XML file is OpenVINO IR, and a file that starts like an
+    ONNX protobuf message is ONNX.
 
     Raises:
         UsageError: when the file cannot be opened.
-        ReadError: when its suffix says nothing and neither do its first bytes.
+        ReadError: when neither the suffix nor the first bytes indicate a format.
     """
     head = first_bytes(path)
     by_suffix = format_of_suffix(path)
     if by_suffix is not None:
-        # The reader of that format knows best what else the file may be.
+        # The reader of that format can best tell what else the file may be.
         return by_suffix
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith((b"<", b"\xff\xfe", b"\xfe\xff")):
         return "openvino"
-    # A ModelProto starts with its field 1, ir_version, in nearly every writer there is.
+    # In nearly every file, a ModelProto starts with its field 1, ir_version.
     if head[:1] == b"\x08":
         return "onnx"
     raise ReadError(

@@ -1,4 +1,4 @@
-"""Arrays of .npy and .npz files; headers are read and sizes added up before any array is made."""
+"""Arrays in .npy and .npz files; sizes are checked before any array is created."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["MOST_BYTES", "arrays_in"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Arrays of one file may take so many bytes together, whatever a compressed file says.
+#: Arrays of one file may take this many bytes together, whatever a compressed file claims.
 MOST_BYTES = 8 << 30
 
-#: A header says type, order and shape; NumPy itself reads no longer ones.
+#: A header contains type, order and shape; NumPy itself reads no longer ones.
 _LONGEST_HEADER = 10_000
 _MOST_MEMBERS = 100_000
 _MOST_DIMS = 64
@@ -47,7 +47,7 @@ def arrays_in(path: str | os.PathLike[str]) -> tuple[bool, dict[str, Array]]:
     """Whether a file is a .npz, and its arrays by name; the one array of a .npy is called "".
 
     Raises:
-        UsageError: when the file cannot be read, is neither, is damaged or encrypted, holds
+        UsageError: when the file cannot be read, is neither, is damaged or encrypted, contains
             objects, or would take more than `MOST_BYTES`.
     """
     name = os.fspath(path)
@@ -68,7 +68,7 @@ def arrays_in(path: str | os.PathLike[str]) -> tuple[bool, dict[str, Array]]:
     except MemoryError as error:
         raise UsageError(f"cannot read {name}: not enough memory for its arrays") from error
     except Exception as error:
-        # zipfile, zlib and NumPy have no common base of what damaged files make them raise.
+        # zipfile, zlib and NumPy raise exceptions without a common base class for damaged files.
         raise _refused(name, f"it is damaged ({str(error) or type(error).__name__})") from error
 
 
@@ -95,7 +95,7 @@ def _members(file: IO[bytes], name: str) -> Iterator[tuple[str, Array]]:
 
 
 def _array(stream: IO[bytes], size: int, name: str) -> Array:
-    """One array; `size` is the number of bytes that `stream` has, header included."""
+    """Read one array; `size` is the number of bytes in `stream`, header included."""
     header = _header(stream, name)
     if header.nbytes > min(size, MOST_BYTES):
         reason = f"its header tells of {header.nbytes} bytes in a file of {size}"
@@ -127,7 +127,7 @@ def _header(stream: IO[bytes], name: str) -> _Header:
     try:
         found = ast.literal_eval(text.strip())
     except (MemoryError, RecursionError) as error:
-        # What the parser says of nesting, whatever memory there is.
+        # The parser raises this for nesting, however much memory there is.
         raise _refused(name, "it is damaged (its header is nested)") from error
     if not isinstance(found, dict) or set(found) != {"descr", "fortran_order", "shape"}:
         raise _refused(name, "its header does not tell type, order and shape")

@@ -1,6 +1,6 @@
 """Named values in a .npz (or one in a .npy): arrays, strings, sequences, absent optionals.
 
-NumPy's format knows no bfloat16, no 8-bit floats, no sequences. They are spelt out by suffix:
+NumPy's format has no bfloat16, 8-bit floats or sequences. Suffixes of the keys represent them:
 
 ==========================  ==========================================================
 key                         holds
@@ -32,7 +32,7 @@ __all__ = ["read", "write"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: An array, None for an absent optional, or a list of those for a sequence.
+#: An array, None for an absent optional, or a list of items for a sequence.
 Item = Any
 
 _SUFFIX_OF = {
@@ -45,10 +45,10 @@ _LONGEST_SEQUENCE = 1_000_000
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Item]:
-    """The values of a .npz by name, in the order of the file; one named "in0" of a .npy.
+    """The values of a .npz by name, in the order of the file; a .npy has one value named "in0".
 
     Raises:
-        UsageError: when the file cannot be opened, is neither, or holds pickled objects.
+        UsageError: when the file cannot be opened, has another format, or contains pickled objects.
     """
     name = os.fspath(path)
     is_archive, raw = arrays_in(name)
@@ -58,10 +58,10 @@ def read(path: str | os.PathLike[str]) -> dict[str, Item]:
 
 
 def write(path: str | os.PathLike[str], values: Mapping[str, Item]) -> None:
-    """Write a .npz, whole or not at all.
+    """Write a .npz completely or not at all.
 
     Raises:
-        WriteError: when the file cannot be written; nothing is left behind.
+        WriteError: when the file cannot be written; no partial file is left.
     """
     name = os.fspath(path)
     if kind := what_else(name):
@@ -71,7 +71,7 @@ def write(path: str | os.PathLike[str], values: Mapping[str, Item]) -> None:
         _flatten(key, value, arrays)
     try:
         with replacing(name) as (file,):
-            # savez would take a key named "file" for its own argument.
+            # savez would interpret a key named "file" as its own argument.
             _write_archive(file, arrays)
     except OSError as error:
         raise WriteError(f"cannot write {name}: {reason_of(error, name)}") from error
@@ -80,7 +80,7 @@ def write(path: str | os.PathLike[str], values: Mapping[str, Item]) -> None:
 def _write_archive(file: Any, arrays: Mapping[str, Array]) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for key, array in arrays.items():
-            # A fixed date: the same values give the same bytes.
+            # A fixed date, so that equal values give equal bytes.
             entry = zipfile.ZipInfo(f"{key}.npy", date_time=(1980, 1, 1, 0, 0, 0))
             with archive.open(entry, "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)

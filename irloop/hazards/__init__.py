@@ -1,1 +1,1 @@
-"""What engines get wrong, one file a hazard: for conversion, validation and documentation."""
+"""Known faults of engines, one file per hazard, for conversion, validation and documentation."""

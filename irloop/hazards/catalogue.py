@@ -1,4 +1,4 @@
-"""The hazards by engine and version, and where a model has their patterns."""
+"""Finds the hazards of an engine and version, and the places in a model with their patterns."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from irloop.hazards.hazard import HAZARDS, Hazard
 
 __all__ = ["ENGINES", "NOT_MINIMAL", "Match", "explain", "find_hazards", "hazards", "hazards_of"]
 
-#: The engines that have hazards, and the newest version of each that was measured.
+#: The engines with hazards, and the newest version of each that was measured.
 ENGINES = {"onnxruntime": "1.31.1", "openvino": "2026.4.1"}
 
-#: What is told about hazards whose case an engine may pass all the same.
+#: A note for hazards whose case an engine may pass nevertheless.
 NOT_MINIMAL = (
     "The minimal model alone does not show the fault in every version: it was seen in larger "
     "models, or where the file is read in another way."
@@ -32,7 +32,7 @@ _TARGET = re.compile(r"(?P<engine>[a-z]+)(?:-(?P<version>[0-9]+(?:\.[0-9]+)*))?"
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A place in a model that has the pattern of a hazard."""
+    """A place in a model with the pattern of a hazard."""
 
     hazard: type[Hazard]
     node: Node
@@ -41,7 +41,7 @@ class Match:
 
 @cache
 def hazards() -> dict[str, type[Hazard]]:
-    """Every hazard by its code, in the order of codes."""
+    """Every hazard, keyed by its code, in the order of codes."""
     folder = next(iter(known.__path__))
     for name in sorted(os.listdir(folder)):
         if re.fullmatch(r"(ort|ovn)\d{3}_\w+\.py", name):
@@ -50,7 +50,7 @@ def hazards() -> dict[str, type[Hazard]]:
 
 
 def explain(code: str) -> str:
-    """The page of a hazard: what happens, where, what irloop does, how to test one's own version.
+    """The page of a hazard: what happens, where, what irloop does, how to test another version.
 
     Raises:
         UsageError: for a code that does not exist.
@@ -76,7 +76,7 @@ def explain(code: str) -> str:
 def hazards_of(target: str) -> list[type[Hazard]]:
     """The hazards of an engine, as "onnxruntime" (the newest measured) or "openvino-2021.4".
 
-    A hazard belongs to a version when it was measured in one that begins with the same numbers.
+    A hazard applies to a version if it was measured in one that begins with the same numbers.
 
     Raises:
         UsageError: when no hazard was measured in such an engine.
@@ -106,7 +106,7 @@ def _begins(measured: str, asked: str) -> bool:
 
 
 def find_hazards(graph: Graph, target: str) -> Iterator[Match]:
-    """The places in a graph, bodies included, that have the pattern of a hazard of an engine.
+    """The places in a graph, bodies included, with the pattern of a hazard of an engine.
 
     Raises:
         UsageError: as `hazards_of`.

@@ -1,4 +1,7 @@
-"""What a hazard is. One file a hazard; the file name begins with its code: `known/ort101_*.py`."""
+"""The base class of hazards: known faults of engines.
+
+There is one file per hazard; its name begins with the code: `known/ort101_*.py`.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,12 @@ __all__ = ["HAZARDS", "SECTIONS", "Effect", "Hazard"]
 #: The sections of every hazard's docstring, in this order.
 SECTIONS = ("What happens", "Where", "What irloop does")
 
-#: Every hazard by its code; filled as the modules of `known` are imported.
+#: Every hazard, keyed by its code; filled as the modules of `known` are imported.
 HAZARDS: dict[str, type[Hazard]] = {}
 
 
 class Effect(Enum):
-    """How a hazard shows; the value is the word that reports use."""
+    """The effect of a hazard; the value is the word in reports."""
 
     WRONG = "wrong numbers"
     STALE = "a result of an earlier inference"
@@ -30,8 +33,8 @@ class Hazard:
     """The base of every hazard; subclasses register themselves.
 
     `find` recognises the pattern in a graph. `rule` is the code of the validation rule that finds
-    it in every file, where there is one; some patterns only files have, and those `find` does not
-    find. `case` names the case of the conformance suite that shows whether an engine has the fault.
+    it in a file, if there is one; some patterns exist only in files, and `find` does not find
+    those. `case` names the conformance case that shows whether an engine has the fault.
     """
 
     code: ClassVar[str]
@@ -41,19 +44,19 @@ class Hazard:
     title: ClassVar[str]
     effect: ClassVar[Effect]
     case: ClassVar[str]
-    #: Whether the case shows the fault by itself; else it was seen in larger models, or by another
-    #: way of reading the file, which `What happens` tells.
+    #: Whether the case alone shows the fault; otherwise it occurred in larger models, or when the
+    #: file was read in another way, which `What happens` describes.
     minimal: ClassVar[bool]
     rule: ClassVar[str]
-    #: The passes that write a model with the pattern otherwise; conversion runs them, too.
+    #: The passes that rewrite the pattern; conversion runs them, too.
     passes: ClassVar[tuple[str, ...]]
-    #: What a user can do about a model that has the pattern; by default, to run the first pass.
+    #: What a user can do about the pattern; by default, run the first pass.
     fix: ClassVar[str]
-    #: Whether conversion reports the pattern in what it wrote. False where what it writes has the
-    #: pattern only for inputs that the source model does not allow either, and where irloop
-    #: computes the pattern as the engine does.
+    #: Whether conversion reports the pattern in its result. False if the result has the pattern
+    #: only for inputs that the source model does not allow either, or if irloop computes the
+    #: pattern as the engine does.
     concerns_conversion: ClassVar[bool] = True
-    #: Where the fault was reported to the engine's developers; empty where it was not.
+    #: Where the fault was reported to the engine's developers; empty if it was not.
     reported: ClassVar[str]
 
     def __init_subclass__(
@@ -82,8 +85,8 @@ class Hazard:
         HAZARDS[code] = cls
 
     def find(self, node: Node) -> Iterator[str]:
-        """For each place in `node` that has the pattern, what was found there.
+        """Yield a description for each place in `node` with the pattern.
 
-        The types of values are inferred. The model may be wrong in other ways.
+        The types of values are inferred. The model may have other errors.
         """
         yield from ()

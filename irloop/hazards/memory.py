@@ -1,7 +1,7 @@
-"""Which values of a loop's body share memory in OpenVINO's CPU plugin, and what overwrites it.
+"""Finds values of a loop's body that share memory in OpenVINO's CPU plugin, and overwrites of it.
 
-The hazards find their patterns with this, and the conversion and the pass `body_barriers` write
-copies where it says so.
+Hazards use it to find their patterns; the conversion and the pass `body_barriers` use it to decide
+where copies are needed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
     "shows_parameter",
 ]
 
-#: Operations that always compute into memory of their own; others may work in place.
+#: Operations that always compute into their own memory; others may work in place.
 OWN_MEMORY = frozenset(
     {
         "MatMul",
@@ -50,7 +50,7 @@ OWN_MEMORY = frozenset(
     }
 )
 
-#: Operations that write into the memory of their first input, if nothing else reads it.
+#: Operations that write into the memory of their first input if nothing else reads it.
 IN_PLACE = frozenset(
     {
         "SoftMax",
@@ -63,7 +63,7 @@ IN_PLACE = frozenset(
     }
 )
 
-#: Operations that move elements into memory of their own, or leave everything where it was.
+#: Operations that move elements into their own memory, or have no effect and are removed.
 MOVES = frozenset(
     {
         "Broadcast",
@@ -87,9 +87,10 @@ MOVES = frozenset(
 def needs_barrier(
     value: Value, own: Value, parameters: AbstractSet[Value], moving: AbstractSet[Value]
 ) -> bool:
-    """True when the state held in `own` must not continue with `value` as it is.
+    """True when the state in `own` needs a copy of `value` as its next value.
 
-    `parameters` are all of the body, `moving` those whose memory the next iteration overwrites.
+    `parameters` are all parameters of the body, `moving` those whose memory the next iteration
+    overwrites.
     """
     if is_copy(value):
         return False
@@ -97,7 +98,7 @@ def needs_barrier(
 
 
 def moving(body: Body) -> set[Value]:
-    """The parameters whose memory the next iteration overwrites: states, slices, the number."""
+    """The parameters whose memory the next iteration overwrites: all but the invariants."""
     ports = [port for port in body.ports.inputs if not isinstance(port, Invariant)]
     found = {body.graph.inputs[port.parameter] for port in ports}
     if body.ports.iteration is not None:
@@ -106,15 +107,16 @@ def moving(body: Body) -> set[Value]:
 
 
 def shows_parameter(value: Value, parameters: AbstractSet[Value]) -> bool:
-    """True when a joined value is the memory of one of these parameters.
+    """True when a concatenated value is the memory of one of these parameters.
 
-    What moves is overwritten before it is joined; what stays is copied to be safe, not by measure.
+    Moving parameters are overwritten before the value is concatenated; for invariants the copy is
+    only a precaution.
     """
     return same_memory(value) in parameters
 
 
 def is_overwritten(parameter: Value) -> bool:
-    """True when the body may write into the memory of a value that it captures."""
+    """True when the body may overwrite the memory of a captured value."""
     pending = [(parameter, False)]
     seen: set[tuple[Value, bool]] = set()
     while pending:
@@ -134,7 +136,7 @@ def is_overwritten(parameter: Value) -> bool:
             elif viewed and kind not in MOVES:
                 return True
             elif _has_one_source(user):
-                # What moves elements may be left out, and a view of its input is left.
+                # An operation that moves elements may be removed; then a view of its input remains.
                 pending += [(output, False) for output in user.outputs]
     return False
 
@@ -145,9 +147,9 @@ def _has_one_source(node: Node) -> bool:
 
 
 def is_copy(value: Value) -> bool:
-    """True for the maximum of a value with itself, or its LogicalOr: what barriers are.
+    """True for the maximum of a value with itself, or its LogicalOr: the form of a copy.
 
-    It may be converted: 8-bit floats are copied as f32.
+    It may be followed by a conversion: 8-bit floats are copied as f32.
     """
     node = value.producer
     while isinstance(node.op, Convert) and node.inputs[0] is not None:
@@ -159,8 +161,8 @@ def is_copy(value: Value) -> bool:
 def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
     """True when `value` may be computed in place in the memory of one of these parameters.
 
-    Measured: the plugin takes a view of a parameter for memory it may write to, and cuts the
-    next slice into it before the back edges are carried out.
+    Measured: the plugin treats a view of a parameter as memory that it may overwrite, and copies
+    the next slice there before it copies the back edges.
     """
     pending = [(value, False)]
     seen: set[tuple[Value, bool]] = set()

@@ -1,4 +1,4 @@
-"""What hazards, and the passes that write around them, ask about loops and memory."""
+"""Queries about loops and memory, for hazards and for the passes that avoid them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "shape_comes_from",
 ]
 
-#: Operations that may give the memory of their input as their output.
+#: Operations whose output may be in the memory of their input.
 VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Transpose", "Convert", "Identity"})
 
 
@@ -37,7 +37,7 @@ def is_loop(node: Node) -> bool:
 
 
 def owner_of(node: Node) -> tuple[Node, Body] | None:
-    """The OpenVINO loop whose body holds `node`, and that body; None outside of loops."""
+    """The OpenVINO loop whose body contains `node`, and that body; None outside loops."""
     owner = None if node.graph is None else node.graph.owner
     if owner is None or not is_loop(owner):
         return None
@@ -45,14 +45,14 @@ def owner_of(node: Node) -> tuple[Node, Body] | None:
 
 
 def same_memory(value: Value) -> Value:
-    """The value whose memory `value` may share, seen through reshapes and the like."""
+    """The value whose memory `value` may share, found by following reshapes and the like."""
     while value.producer.op.type in VIEWS and value.producer.inputs[0] is not None:
         value = value.producer.inputs[0]
     return value
 
 
 def number_of(value: Value | None) -> int | None:
-    """The number in a constant of one element; None for anything else."""
+    """The number in a constant with one element; None for anything else."""
     if value is None or not isinstance(value.producer.op, Constant):
         return None
     tensor = value.producer.op.tensor
@@ -89,14 +89,14 @@ def scanned_across(node: Node) -> list[tuple[ScanInput | ScanOutput, int]]:
 
 
 def may_not_run(node: Node) -> bool:
-    """True for a Loop of which it is not certain that the first iteration runs."""
+    """True for a Loop whose first iteration is not certain to run."""
     if not isinstance(node.op, ov.Loop):
         return False
     return number_of(node.inputs[0]) in (None, 0) or number_of(node.inputs[1]) in (None, 0)
 
 
 def computes_its_condition(body: Body) -> bool:
-    """True where a body may stop a loop: its condition is not constant, nor passed on."""
+    """True if a body may stop a loop: its condition is neither constant nor returned unchanged."""
     if body.ports.condition is None:
         return False
     value = same_memory(body.graph.outputs[body.ports.condition])
@@ -104,7 +104,7 @@ def computes_its_condition(body: Body) -> bool:
 
 
 def is_invariant(body: Body, value: Value) -> bool:
-    """True for a body parameter that holds the same outer value in every iteration."""
+    """True for a body parameter that has the same outer value in every iteration."""
     for port in body.ports.inputs:
         if isinstance(port, Invariant) and body.graph.inputs[port.parameter] is value:
             return True
@@ -112,14 +112,14 @@ def is_invariant(body: Body, value: Value) -> bool:
 
 
 def changing_states(node: Node) -> set[Value]:
-    """The states of a loop, as body parameters, whose shape may change between iterations."""
+    """The body parameters of a loop's states whose shape may change between iterations."""
     body = node.body()
     found = set()
     for port in body.ports.carried:
         given, own = node.inputs[port.external], body.graph.inputs[port.parameter]
         shapes = [shape_of(own), shape_of(body.graph.outputs[port.result])]
         if given is not None and shape_of(given).is_static:
-            # Inference widens the parameter of a state that changes.
+            # Inference widens the parameter of a state whose shape changes.
             shapes.append(shape_of(given))
         if any(shape != shapes[0] for shape in shapes):
             found.add(own)
@@ -127,7 +127,7 @@ def changing_states(node: Node) -> set[Value]:
 
 
 def shape_comes_from(value: Value, sources: AbstractSet[Value]) -> bool:
-    """True when `value` has its shape from one of `sources`, through operations that keep it."""
+    """True when `value` gets its shape from one of `sources`, through operations that keep it."""
     pending, seen = [value], set[Value]()
     while pending:
         found = pending.pop()

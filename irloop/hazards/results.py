@@ -1,6 +1,6 @@
-"""Which results of ONNX bodies ONNX Runtime gets wrong unless they are copied.
+"""Finds the results of ONNX bodies that ONNX Runtime gets wrong unless they are copied.
 
-The hazards find their patterns with this, and the pass `separate_results` copies what it finds.
+Hazards use it to find their patterns; the pass `separate_results` copies what it finds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["iteration_numbers", "joined_strings", "passed_on", "repeated", "to_c
 
 
 def to_copy(node: Node, body: Body) -> Iterator[Node]:
-    """The results of a body that ONNX Runtime gets wrong as they are."""
+    """Yield the results of a body that must be copied for ONNX Runtime."""
     if isinstance(node.op, onnx.Loop):
         yield from iteration_numbers(body)
         yield from joined_strings(body)
@@ -31,9 +31,9 @@ def to_copy(node: Node, body: Body) -> Iterator[Node]:
 
 
 def passed_on(body: Body) -> Iterator[Node]:
-    """The results that are an input of the body.
+    """The results that are inputs of the body.
 
-    The writer gives an Identity to each result that is a captured value: those are none.
+    Captured values are excluded, because the writer gives an Identity to each result that is one.
     """
     entering = {body.graph.inputs[port.parameter] for port in body.ports.inputs}
     entering -= _captured(body)
@@ -41,7 +41,7 @@ def passed_on(body: Body) -> Iterator[Node]:
 
 
 def repeated(body: Body) -> Iterator[Node]:
-    """The results whose value is an earlier result, and no input of the body."""
+    """The results whose value is already an earlier result, and not an input of the body."""
     left_out = set(body.graph.inputs)
     seen: set[Value] = set()
     for result in body.graph.results:
@@ -53,7 +53,7 @@ def repeated(body: Body) -> Iterator[Node]:
 
 
 def iteration_numbers(body: Body) -> Iterator[Node]:
-    """The results that are the number of the iteration."""
+    """Yield the results that are the iteration number."""
     if body.ports.iteration is None:
         return
     number = body.graph.inputs[body.ports.iteration]
@@ -61,7 +61,7 @@ def iteration_numbers(body: Body) -> Iterator[Node]:
 
 
 def joined_strings(body: Body) -> Iterator[Node]:
-    """The joined results of strings that are an input of the body, or joined already."""
+    """Yield scan outputs of strings that are body inputs, or are collected already."""
     joined = {port.result for port in body.ports.outputs if isinstance(port, ScanOutput)}
     seen: set[Value] = set()
     for index in sorted(joined):
@@ -80,7 +80,7 @@ def _captured(body: Body) -> set[Value]:
 
 
 def _origin(value: Value) -> Value:
-    """The value that enters a chain of Identities."""
+    """The value at the start of a chain of Identities."""
     while isinstance(value.producer.op, Identity):
         before = value.producer.inputs[0]
         if before is None:

@@ -1,1 +1,1 @@
-"""The catalogue of messages of OpenVINO, ONNX Runtime and onnx.checker, and how to explain them."""
+"""A catalogue of messages of OpenVINO, ONNX Runtime and onnx.checker, and their explanations."""

@@ -1,7 +1,7 @@
 """Explains messages of OpenVINO, ONNX Runtime and onnx.checker that a user pastes.
 
-The patterns were taken from real messages of OpenVINO 2026.4 and 2021.4, ONNX Runtime 1.31 and
-onnx 1.23; the tests hold those messages word for word.
+The patterns were taken from real messages of OpenVINO 2026.4 and 2021.4, ONNX Runtime 1.31 and onnx
+1.23; the tests contain those messages verbatim.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Explanation", "all_messages", "explain_message", "explanations"]
 
 
 class Explanation(NamedTuple):
-    """The meaning of one message: its engine, the cause, the rules that find it, the next step."""
+    """The explanation of one message: engine, cause, rules that find it, next step."""
 
     engine: str
     cause: str
@@ -28,11 +28,11 @@ class Explanation(NamedTuple):
 
 
 def explanations(text: str) -> list[Explanation]:
-    """Return an explanation of each known message in a pasted text; empty when none is known."""
+    """Return an explanation of each known message in a pasted text; empty if there is none."""
     line = " ".join(text.split())
     found = list(_matches(line))
     precise = [item for message, item in found if not message.general]
-    # Many kinds of messages end in words that fit several engines: each cause is told once.
+    # Many messages match several engines, but each cause is reported only once.
     unique = {item.cause: item for item in precise or [item for _, item in found]}
     return list(unique.values())
 

@@ -10,8 +10,8 @@ __all__ = ["Message"]
 class Message(NamedTuple):
     """One kind of message that an engine prints.
 
-    The groups that `pattern` names are filled into `cause` and `advice`. `codes` are the rules
-    that find the cause in a model. A `general` entry counts only where no precise one matches.
+    The named groups of `pattern` are inserted into `cause` and `advice`. `codes` are the rules that
+    find the cause in a model. A `general` entry is used only if no specific one matches.
     """
 
     engine: str

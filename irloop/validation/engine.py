@@ -126,7 +126,7 @@ def validate(
         select: codes or groups ("IRL203", "IRL2") to report; empty means all.
         ignore: codes or groups not to report.
         engines: also warn about patterns that these engines get wrong, such as "onnxruntime" or
-        "openvino-2021.4".
+            "openvino-2021.4".
 
     Raises:
         UsageError: for a code or an engine that does not exist. A file that cannot be read is a

@@ -1,1 +1,1 @@
-"""The cases, one file for each operator and group of features."""
+"""The cases: one file for each operator and group of features."""

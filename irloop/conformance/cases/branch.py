@@ -1,4 +1,4 @@
-"""ONNX If: either branch, captured values, results that share a value, shapes that differ."""
+"""ONNX If: either branch, captured values, results that share a value, different shapes."""
 
 from __future__ import annotations
 

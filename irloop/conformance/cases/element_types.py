@@ -11,7 +11,7 @@ __all__ = ["CASES"]
 
 FEATURE = "Element types"
 
-#: Two elements of each type, as a state that is exchanged with another in every iteration.
+#: Two elements of each type, for a state that is swapped with another one in every iteration.
 PAIRS: dict[str, tuple[list[Any], list[Any]]] = {
     "float": ([0.5, -2], [3, 4]),
     "double": ([0.5, 1e300], [3, -4]),

@@ -1,4 +1,4 @@
-"""Loops, Scans and branches in each other's bodies."""
+"""Loops, Scans and branches nested in each other's bodies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IR that is allowed and that few exporters write: the patterns that engines have faults with."""
+"""Valid IR that few exporters write: the patterns in which engines have faults."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ CASES = (
         LOOP,
         PORTS,
         _count_enters,
-        # `last` gives the state that the last iteration began with: 1 + 3 + 3
+        # `last` returns the state with which the last iteration began: 1 + 3 + 3
         (run([3, [1]], [[7]]),),
     ),
     Case(

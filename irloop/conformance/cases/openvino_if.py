@@ -1,4 +1,4 @@
-"""If-8: either branch, captured values, shapes that differ."""
+"""If-8: either branch, captured values, different shapes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHOICE = (
 
 
 def branch(label: str, outer: Builder, value: Value, kind: str) -> Body:
-    """A branch that takes one outer value (input 1 of the If) and returns one value."""
+    """A branch with one outer value (input 1 of the If) and one result."""
     body = outer.nested(label)
     given = body.parameter("given", value.type)
     made = {
@@ -38,7 +38,7 @@ def branch(label: str, outer: Builder, value: Value, kind: str) -> Body:
 
 
 def choice(then: str, other: str) -> Model:
-    """An If that computes one of two things from x."""
+    """An If that computes one of two functions of x."""
     m = IrModel()
     condition, x = m.input("c", element=ElementType.BOOLEAN), m.input("x", 2)
     bodies = (branch("then", m.builder, x, then), branch("else", m.builder, x, other))

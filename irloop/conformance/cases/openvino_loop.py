@@ -1,4 +1,4 @@
-"""Loop-5: trip count and condition, states, joined outputs, sliced inputs, nesting."""
+"""Loop-5: trip count and condition, states, concatenated outputs, sliced inputs, nesting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that no specification allows and that are met all the same."""
+"""Files that exist although no specification allows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX Scan, opset 9 and newer: axes, directions, states, and results that share a value."""
+"""ONNX Scan since opset 9: axes, directions, states, and results that share a value."""
 
 from __future__ import annotations
 

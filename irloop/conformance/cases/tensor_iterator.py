@@ -1,4 +1,4 @@
-"""TensorIterator-1: slices, strides, parts, reversal, back edges, joined outputs."""
+"""TensorIterator-1: slices, strides, parts, reversal, back edges, concatenated outputs."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ CASES = (
         SOURCE,
         STRIDE,
         backwards,
-        # 3; 3*2 + 2 = 8; 8*2 + 1 = 17, joined from the end
+        # 3; 3*2 + 2 = 8; 8*2 + 1 = 17, concatenated from the end
         (run([[[1], [2], [3]], [[0]]], [[[17]], [[17], [8], [3]]]),),
     ),
     Case(
@@ -318,7 +318,7 @@ CASES = (
         SOURCE,
         BACK,
         view_of_a_slice,
-        # the state that the last iteration reads is the slice before it plus one
+        # the state that the last iteration reads is the previous slice plus one
         (run([[[1, 2], [3, 4], [5, 6]], [0, 0]], [[4, 5], [[1, 4], [9, 16], [25, 36]]]),),
     ),
 )

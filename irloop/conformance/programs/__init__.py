@@ -1,1 +1,1 @@
-"""Generated programs with loops: drawn from a seed, computed in NumPy, written in a format."""
+"""Random programs with loops: generated from a seed, computed in NumPy, written as models."""

@@ -1,4 +1,4 @@
-"""A program as an OpenVINO IR: loops as Loop-5 and TensorIterator-1, choices as If-8."""
+"""Writes a program as an OpenVINO IR with Loop-5, TensorIterator-1 and If-8."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _OPERATIONS: dict[str, type[Op]] = {
 
 
 class _Scope:
-    """The values of one graph by name; those of the graph around it are taken in when asked for."""
+    """The values of one graph by name; values of the outer graph are captured when needed."""
 
     def __init__(self, builder: Builder, take_in: Callable[[str], Value] | None = None) -> None:
         self.builder = builder

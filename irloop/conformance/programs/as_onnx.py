@@ -1,4 +1,4 @@
-"""A program in ONNX's text format."""
+"""Writes a program in ONNX's text format."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Writer:
         return f"{stem}_{next(self._numbers)}"
 
     def _block(self, block: Block) -> tuple[list[str], list[str]]:
-        """The lines of a block, and a name of its own for each of its results."""
+        """The lines of a block, and a separate name for each of its results."""
         lines = [line for statement in block.statements for line in self._statement(statement)]
         results = []
         for name in block.results:

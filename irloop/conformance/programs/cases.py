@@ -1,4 +1,4 @@
-"""Generated programs as cases of the suite."""
+"""Random programs as cases of the suite."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FEATURES = {"onnx": "Generated programs: ONNX", "openvino": "Generated programs
 
 
 def program_cases(count: int, seed: int, format: str) -> Iterator[Case]:
-    """The programs of `count` seeds from `seed` on, in one format (onnx or openvino)."""
+    """The programs for `count` seeds, starting with `seed`, in one format (onnx or openvino)."""
     for number in range(seed, seed + count):
         program = draw(number)
         runs = tuple(

@@ -1,4 +1,4 @@
-"""Draws a program from a seed: loops, walks and choices in each other, up to a depth."""
+"""Generates a random program from a seed: nested loops, walks and choices of limited depth."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["draw"]
 
 DEPTH = 3
 
-#: Trip counts of the inferences, so that loops run many times, not at all, once, and again.
+#: Trip counts of the inferences, so that loops run several times, not at all, once, and again.
 TRIPS = (3, 0, 1, 4)
 
 LIMIT = 20.0
@@ -40,7 +40,7 @@ class _Drawing:
 
 
 def draw(seed: int) -> Program:
-    """The program of a seed, with four inferences."""
+    """The program for a seed, with four inferences."""
     r = random.Random(seed)  # noqa: S311 (not for secrets)
     drawing = _Drawing(r)
     vectors = [f"x{index}" for index in range(r.randint(1, 3))]
@@ -76,7 +76,7 @@ def _choose(r: random.Random, names: list[str], most: int) -> tuple[str, ...]:
 def _statements(
     drawing: _Drawing, known: list[str], depth: int, *, inside_walk: bool
 ) -> tuple[list[Statement], list[str], list[str]]:
-    """Statements, the vectors that are known after them, and the stacks that they make."""
+    """Random statements, the vectors that exist after them, and the stacks that they create."""
     r = drawing.random
     statements: list[Statement] = []
     stacked: list[str] = []

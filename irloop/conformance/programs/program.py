@@ -1,7 +1,7 @@
-"""A program: statements over vectors of two floats, and what they compute, in plain NumPy.
+"""A program: statements over vectors of two floats, evaluated in plain NumPy.
 
-The meaning of a program is defined here, statement by statement, by nothing but Python's own loops
-and NumPy's arithmetic, so that expected outputs come from no engine and not from irloop's executor.
+This module defines the meaning of each statement by Python's own loops and NumPy's arithmetic
+alone, so that expected outputs come neither from an engine nor from irloop's executor.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 Array = np.ndarray[Any, np.dtype[Any]]
 Values = dict[str, Array]
 
-#: What a `Compute` may do with its operands, each a vector of two floats.
+#: The operations of a `Compute`; each operand is a vector of two floats.
 OPERATIONS: dict[str, Callable[..., Array]] = {
     "Add": np.add,
     "Sub": np.subtract,
@@ -40,7 +40,7 @@ OPERATIONS: dict[str, Callable[..., Array]] = {
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """`name` is an operation on earlier values."""
+    """`name` is the result of an operation on earlier values."""
 
     name: str
     operation: str
@@ -49,7 +49,7 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Statements, and the values that leave them."""
+    """Statements, and their results."""
 
     statements: tuple[Statement, ...]
     results: tuple[str, ...]
@@ -57,13 +57,13 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A loop that runs `count` times, or until `limit` is passed.
+    """A loop that runs `count` times, or until `limit` is exceeded.
 
-    The body sees its states by the names in `states` (the values they start from beside them) and
-    every value around the loop. Its first results are the next values of the states, the others are
+    The body sees its states under the names in `states` (each with the name of its initial value),
+    and every outer value. Its first results are the next values of the states, the others are
     stacked. `count` names an i64 input; None means no limit. With `limit` the body runs again only
     while the largest element of the first state's next value is less than `limit`. `number` is the
-    name under which the body sees the number of the iteration as a vector.
+    name under which the body sees the iteration number, as a vector.
     """
 
     names: tuple[str, ...]
@@ -76,7 +76,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A loop over the rows of a matrix: a Scan or a TensorIterator; `row` names the current one."""
+    """A loop over the rows of a matrix: a Scan or a TensorIterator; `row` names the current row."""
 
     names: tuple[str, ...]
     rows: str
@@ -88,7 +88,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """One of two blocks: the first where the sum of `by` is more than 0."""
+    """One of two blocks: the first if the sum of `by` is positive, else the second."""
 
     names: tuple[str, ...]
     by: str
@@ -101,7 +101,7 @@ Statement = Compute | Repeat | Walk | Choose
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Inputs by kind, statements, outputs, and the feeds of its inferences."""
+    """Inputs by kind, statements, outputs, and the input values of its inferences."""
 
     vectors: tuple[str, ...]
     counts: tuple[str, ...]
@@ -124,7 +124,7 @@ def _array(value: Any) -> Array:
 
 
 def evaluate(block: Block, values: Values) -> list[Array]:
-    """The results of a block, given the values around it."""
+    """The results of a block, given the outer values."""
     scope = dict(values)
     for statement in block.statements:
         scope.update(_step(statement, scope))

@@ -1,7 +1,7 @@
-"""Attributes: AttributeProto, plain Python values, and the fields of an operation class.
+"""Converts attributes between AttributeProto, plain Python values and operation class fields.
 
-A file's attribute becomes int, float, str (bytes where it is no UTF-8), Tensor, or a list of
-one of them. What has no such form (types, an empty list of floats) stays as it is, `Opaque`.
+An attribute in a file becomes int, float, str (bytes if it is not UTF-8), Tensor, or a list of one
+of these. Anything else (types, an empty list of floats) becomes `Opaque` and is kept as it is.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Opaque:
 
 
 def kind_of(proto: onnx.AttributeProto) -> int:
-    """The type of an attribute; found from its fields where an old file does not say it."""
+    """The type of an attribute; derived from its fields if an old file does not name it."""
     if proto.type != A.UNDEFINED:
         return int(proto.type)
     singles = (("f", A.FLOAT), ("i", A.INT), ("s", A.STRING), ("t", A.TENSOR), ("g", A.GRAPH))
@@ -66,10 +66,10 @@ def kind_of(proto: onnx.AttributeProto) -> int:
 
 
 def read_value(proto: onnx.AttributeProto, files: ExternalFiles, where: str) -> Any:
-    """The plain Python value of an attribute that is no graph.
+    """The plain Python value of an attribute that is not a graph.
 
     Raises:
-        ReadError: for a tensor that is damaged.
+        ReadError: for a damaged tensor.
     """
     kind = kind_of(proto)
     if kind == A.INT:
@@ -84,7 +84,7 @@ def read_value(proto: onnx.AttributeProto, files: ExternalFiles, where: str) -> 
         return sparse_from_proto(proto.sparse_tensor, files, where)
     values: list[Any] = []
     if kind == A.INTS:
-        # An empty list says no more than this: it is written back as integers.
+        # An empty list carries no more information, so it is written back as integers.
         return list(map(int, proto.ints))
     if kind == A.FLOATS:
         values = list(map(float, proto.floats))
@@ -104,10 +104,10 @@ def _text(value: bytes) -> str | bytes:
 
 @dataclass(frozen=True, slots=True)
 class FieldCodec:
-    """How one field of an operation class is written in a file.
+    """How one field of an operation class is represented in a file.
 
-    `kind` is int, float, str, Tensor or ElementType; bools are ints, enumerations the type
-    of their values (`wrap` makes the field's value from the file's).
+    `kind` is int, float, str, Tensor or ElementType; bools are ints, and enumerations have the type
+    of their values (`wrap` converts the file's value to the field's).
     """
 
     field: str
@@ -119,10 +119,10 @@ class FieldCodec:
     wrap: Any = None
 
     def load(self, value: Any, where: str) -> Any:
-        """The field's value from the plain Python value of the file.
+        """Convert the file's plain Python value to the field's value.
 
         Raises:
-            ReadError: when the file has another kind of value there.
+            ReadError: when the file's value has another kind.
         """
         if self.many:
             items = [] if isinstance(value, Opaque) and not _is_type(value) else value
@@ -158,7 +158,7 @@ class FieldCodec:
         return ReadError(f"{where} is of another kind", expected=expected, found=found)
 
     def dump(self, value: Any) -> Any:
-        """The plain Python value for the file from the field's value."""
+        """Convert the field's value to a plain Python value for the file."""
         if self.many:
             return [self._plain(item) for item in value]
         return self._plain(value)
@@ -197,7 +197,7 @@ def codec_of(cls: type[Op]) -> tuple[FieldCodec, ...]:
     """The attributes of an operation class, in the order of its fields.
 
     Raises:
-        TypeError: when a field has a type that no attribute can have.
+        TypeError: when a field has a type that no attribute can represent.
     """
     return _codec_of(typing.cast("Any", cls))
 
@@ -239,10 +239,10 @@ def _field_codec(cls: type[Op], field: dataclasses.Field[Any], hint: Any) -> Fie
 def op_from_attributes(
     cls: type[Op], attributes: Mapping[str, Any], where: str
 ) -> tuple[Op, dict[str, Any]]:
-    """An operation from the attributes of a file, and the attributes its class does not know.
+    """Create an operation from the attributes of a file; also return unknown attributes.
 
     Raises:
-        ReadError: when one is missing or of another kind.
+        ReadError: when an attribute is missing or has another kind.
     """
     rest = dict(attributes)
     values = {}
@@ -259,12 +259,12 @@ def op_from_attributes(
 
 
 def to_proto(name: str, value: Any, kind: Any, where: str) -> onnx.AttributeProto:
-    """The AttributeProto of a plain Python value that is no tensor.
+    """The AttributeProto of a plain Python value that is not a tensor.
 
-    `kind` is the type of the schema, which decides where the value alone does not.
+    `kind` is the type in the schema, which is used where the value alone is ambiguous.
 
     Raises:
-        WriteError: for a value that no attribute can have.
+        WriteError: for a value that no attribute can represent.
     """
     proto = onnx.AttributeProto()
     if isinstance(value, Opaque):

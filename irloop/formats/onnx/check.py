@@ -1,4 +1,4 @@
-"""The ONNX checker's judgement, asked before a file is written."""
+"""Runs the ONNX checker before a file is written."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ __all__ = ["check_model"]
 
 BF16, F16 = onnx.TensorProto.BFLOAT16, onnx.TensorProto.FLOAT16
 
-#: The first opset whose operations list bf16, loops and branches included.
+#: The first opset in which all operations, including loops and branches, support bf16.
 BF16_SINCE = 16
 
 
 def check_model(proto: onnx.ModelProto, store: Store, name: str) -> None:
-    """Have a model judged whose weights are still in `store`; `name` is for the message.
+    """Check a model whose weights are still in `store`; `name` appears in the message.
 
-    Before opset 16 not all operations list bf16. ONNX Runtime runs such files, and irloop writes
-    them as they were read: f16, which all opsets list, stands in for bf16 when they are judged.
+    Before opset 16 not all operations support bf16. ONNX Runtime runs such files anyway, so irloop
+    writes them as they were read; only for the check, bf16 is replaced by f16, which all opsets
+    support.
 
     Raises:
-        WriteError: when the checker refuses it.
+        WriteError: when the checker refuses the model.
     """
     unranked = [
         item.type.tensor_type
@@ -35,7 +36,7 @@ def check_model(proto: onnx.ModelProto, store: Store, name: str) -> None:
         and not item.type.tensor_type.HasField("shape")
     ]
     for item in unranked:
-        # The checker demands a shape, although no file can give one for a rank not known.
+        # The checker demands a shape, although a value of unknown rank has none.
         item.shape.SetInParent()
     try:
         with scratch() as folder, store.standing_in(folder):
@@ -44,7 +45,7 @@ def check_model(proto: onnx.ModelProto, store: Store, name: str) -> None:
             onnx.checker.check_model(str(path), full_check=not unranked)
     except OSError as error:
         raise WriteError(f"{name} cannot be checked: {reason_of(error, gettempdir())}") from error
-    except Exception as error:  # onnx has no common base of what it raises
+    except Exception as error:  # onnx raises exceptions without a common base class
         raise WriteError(
             f"{name} is not written: the ONNX checker refuses the model",
             found=str(error).strip()[:1000],

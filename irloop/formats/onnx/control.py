@@ -1,4 +1,4 @@
-"""Loop, Scan and If: the file's attributes and lists against port maps, in both directions."""
+"""Converts between a file's Loop, Scan and If nodes and port maps, in both directions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from irloop.graph.walk import node_path
 
 __all__ = ["LABELS", "FoldedBody", "FoldedNode", "ReadBody", "Wiring", "fold", "wire"]
 
-#: The label of a body by the name of its attribute.
+#: The label of a body, keyed by the name of its attribute.
 LABELS: dict[type[Op], dict[str, str]] = {
     Loop: {"body": "body"},
     Scan: {"body": "body"},
@@ -36,7 +36,7 @@ LABELS: dict[type[Op], dict[str, str]] = {
 
 @dataclass(slots=True)
 class ReadBody:
-    """A body as it was read: `captures` are the names of its last parameters."""
+    """A body that was read; `captures` are the names of its last parameters."""
 
     label: str
     graph: Graph
@@ -44,15 +44,15 @@ class ReadBody:
 
     @property
     def n_own(self) -> int:
-        """The number of inputs that the file shows."""
+        """The number of inputs that the body has in the file."""
         return len(self.graph.parameters) - len(self.captures)
 
 
 @dataclass(slots=True)
 class Wiring:
-    """How the bodies of a node of a file are wired, captures left out.
+    """The port maps of a node's bodies, without captures.
 
-    `n_inputs` are the inputs in front of the captures.
+    `n_inputs` is the number of inputs before the captures.
     """
 
     n_inputs: int
@@ -63,7 +63,7 @@ class Wiring:
     condition: int | None = None
 
     def ports(self, captures: Sequence[tuple[int, int]]) -> PortMap:
-        """The port map of a body with captures as (input of the node, parameter) pairs."""
+        """The port map of a body; captures are pairs (input of the node, parameter)."""
         invariants = tuple(Invariant(external, parameter) for external, parameter in captures)
         return PortMap(
             (*self.inputs, *invariants), tuple(self.outputs), self.iteration, self.condition
@@ -78,12 +78,12 @@ def wire(
     attributes: dict[str, Any],
     where: str,
 ) -> Wiring:
-    """The wiring of a node; takes the attributes that it covers out of `attributes`.
+    """The port maps of a node; removes the attributes that they represent from `attributes`.
 
-    An operation of another class than Loop, Scan and If has bodies that nothing is known about.
+    For the bodies of an operation other than Loop, Scan and If nothing is known.
 
     Raises:
-        ReadError: when inputs, outputs, body and attributes do not fit each other.
+        ReadError: when inputs, outputs, body and attributes do not match.
     """
     if cls is Loop:
         return _wire_loop(bodies[0], len(inputs), n_outputs, where)
@@ -208,19 +208,19 @@ def _normal(axis: int, value: Value | None, more: int) -> int:
 
 @dataclass(slots=True)
 class FoldedBody:
-    """A body as the file writes it: its own inputs (None: one that nobody reads), results."""
+    """A body as it is written: its own inputs (None: unread) and its results."""
 
     attribute: str
     body: Body
     parameters: list[Node | None]
     results: list[Node]
-    #: Outer values by the parameter that stands for them.
+    #: Outer values, keyed by the parameter that receives them.
     captures: dict[Node, Value]
 
 
 @dataclass(slots=True)
 class FoldedNode:
-    """A node as the file writes it; an output of None is one that nobody reads."""
+    """A node as it is written; an output that is not read is None."""
 
     inputs: list[Value | None]
     outputs: list[Value | None]
@@ -229,7 +229,7 @@ class FoldedNode:
 
 
 def fold(node: Node) -> FoldedNode:
-    """Turn explicit captures and port maps back into what the file says.
+    """Turn explicit captures and port maps back into inputs and attributes of the file.
 
     Raises:
         WriteError: for a port that the operation cannot have in ONNX.
@@ -259,7 +259,7 @@ def fold(node: Node) -> FoldedNode:
             )
         )
     if isinstance(node.op, If):
-        # Its condition may be captured by a branch as well.
+        # A branch may capture its condition, too.
         captured.discard(0)
     inputs = [value for index, value in enumerate(node.inputs) if index not in captured]
     return FoldedNode(inputs, list(node.outputs), bodies)

@@ -1,4 +1,4 @@
-"""The reference implementation of the onnx package, as one more engine to compare with."""
+"""The reference implementation of the onnx package, as an additional engine for comparisons."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["reference_evaluator"]
 
 
 def reference_evaluator(path: str | os.PathLike[str]) -> Callable[[Sequence[Any]], list[Any]]:
-    """A function from the inputs of a model, by position, to its outputs.
+    """A function that runs the model on inputs given by position.
 
-    It raises whatever the reference implementation raises: run it in a process of its own.
+    The reference implementation may raise any exception, so run it in a separate process.
     """
     evaluator: Any = ReferenceEvaluator(os.fspath(path))
 

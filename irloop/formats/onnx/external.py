@@ -1,4 +1,4 @@
-"""Weights outside the protobuf: opened lazily, and only inside the folder of the model."""
+"""External weights: opened lazily, and only if they are inside the folder of the model."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from irloop.graph.types import ElementType
 
 __all__ = ["LFS_POINTER", "ExternalFiles", "entries_of"]
 
-#: What a file starts with that Git LFS has not fetched yet.
+#: The beginning of a file that Git LFS has not fetched yet.
 LFS_POINTER = b"version https://git-lfs"
 
 
 class ExternalFiles:
-    """The external data files of one model, each mapped once.
+    """The external data files of one model, each mapped only once.
 
-    `folder` is the folder of the model file; None for a model that came without a file.
+    `folder` is the folder of the model file; None for a model that is not in a file.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -35,17 +35,17 @@ class ExternalFiles:
         self._windows: dict[bytes, tuple[int, int]] = {}
 
     def keep(self, file: MappedFile, windows: dict[bytes, tuple[int, int]]) -> None:
-        """Weights of the model file itself: (offset, size) by the token that stands for them."""
+        """Keep the weights inside the model file: (offset, size), keyed by their token."""
         self._own = file
         self._windows = windows
 
     def embedded(
         self, token: bytes, element: ElementType, shape: tuple[int, ...], where: str
     ) -> MappedTensor | None:
-        """The tensor that a token stands for; None when these bytes are the data themselves.
+        """The tensor that a token represents; None if these bytes are data.
 
         Raises:
-            ReadError: when there are more or fewer bytes than the shape asks for.
+            ReadError: when the number of bytes does not match the shape.
         """
         if token not in self._windows or self._own is None:
             return None
@@ -69,8 +69,8 @@ class ExternalFiles:
         """The tensor that the `external_data` entries of a TensorProto describe.
 
         Raises:
-            ReadError: for a place outside the model's folder, a missing file, or a range that
-                is not in the file or does not fit the shape.
+            ReadError: for a path outside the model's folder, a missing file, or a range that is
+                outside the file or does not match the shape.
         """
         location = entries.get("location", "")
         file = self._files.get(location)
@@ -115,7 +115,8 @@ class ExternalFiles:
 
 
 def _inside(folder: Path, location: str, where: str) -> Path:
-    # A backslash separates folders on Windows only, so it is refused nowhere else by pathlib.
+    # Only Windows separates folders by backslashes, so on other systems pathlib would not refuse
+    # them.
     parts = re.split(r"[/\\]", location)
     absolute = location.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", location) is not None
     if not location or absolute or ".." in parts or "\0" in location:
@@ -149,7 +150,7 @@ def _why_short(file: MappedFile) -> str:
 
 
 def entries_of(tensor: onnx.TensorProto) -> dict[str, str]:
-    """The `external_data` entries of a TensorProto by key."""
+    """The `external_data` entries of a TensorProto, keyed by name."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     require_text([*entries, *entries.values()], "an external data entry")
     return entries

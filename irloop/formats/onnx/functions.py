@@ -1,4 +1,4 @@
-"""Functions are written out: those of the model, and those of the standard on request."""
+"""Expands functions: those of the model, and on request those of the standard."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from irloop.formats.onnx.versions import domain_of, schema_of
 
 __all__ = ["expand_functions", "inline", "is_function"]
 
-#: Functions of the standard are made of functions that are made of primitive operations.
+#: Functions of the standard consist of functions, which consist of primitive operations.
 DEPTH_LIMIT = 8
 
-#: A function of the standard whose bodies stand for parts of it: only written out it has them.
+#: A function of the standard with optional bodies for parts of it; it must be expanded to get them.
 _FLEXIBLE = ("FlexAttention", "ai.onnx.preview")
 
 
 def inline(model: onnx.ModelProto, opsets: dict[str, int]) -> onnx.ModelProto:
-    """The model without functions of its own, without SequenceMap and FlexAttention.
+    """Expand the model's own functions, SequenceMap and FlexAttention.
 
-    A FlexAttention that cannot be written out, as when its inputs have no types, stays.
+    A FlexAttention that cannot be expanded, for example because its inputs have no types, is kept.
 
     Raises:
-        ReadError: for functions that call themselves, or that cannot be written out.
+        ReadError: for functions that call themselves or cannot be expanded.
     """
     if model.functions:
         model = expand_local_functions(model)
@@ -44,13 +44,13 @@ def inline(model: onnx.ModelProto, opsets: dict[str, int]) -> onnx.ModelProto:
 def expand_functions(
     model: onnx.ModelProto, opsets: dict[str, int], should_expand: Callable[[str, str], bool]
 ) -> onnx.ModelProto:
-    """The model with functions of the standard written out as their definition says.
+    """Expand functions of the standard by their definitions.
 
-    `should_expand` is asked with the type and the domain of each operation that is one, those
-    included that others are made of.
+    `should_expand` receives the type and domain of each such operation, including those that an
+    expansion creates.
 
     Raises:
-        ReadError: when onnx cannot write them out.
+        ReadError: when onnx cannot expand them.
     """
     for _ in range(DEPTH_LIMIT):
         wanted = {
@@ -68,7 +68,7 @@ def expand_functions(
             model = onnx.inliner.inline_selected_functions(
                 model, sorted(wanted), inline_schema_functions=True
             )
-        except Exception as error:  # onnx has no common base of what it raises
+        except Exception as error:  # onnx raises exceptions without a common base class
             raise _refused(", ".join(name for _, name in sorted(wanted)), error) from None
         if omitted:
             _drop_type_of_omitted(model.graph)
@@ -76,7 +76,7 @@ def expand_functions(
 
 
 def _with_type_of_omitted(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy in which omitted inputs, whose name is empty, have a type: the inliner asks for it."""
+    """A copy in which omitted inputs, whose name is empty, have a type, as the inliner requires."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     copy.graph.value_info.add().type.tensor_type.elem_type = onnx.TensorProto.FLOAT
@@ -89,7 +89,7 @@ def _drop_type_of_omitted(graph: onnx.GraphProto) -> None:
 
 
 def _require_types(graph: onnx.GraphProto) -> None:
-    """The inliner ends the process where it infers from inputs that have no type."""
+    """Refuse inputs without a type: the inliner would end the process when it infers from them."""
     for item in graph.input:
         if item.type.WhichOneof("value") is None:
             raise ReadError(
@@ -99,7 +99,7 @@ def _require_types(graph: onnx.GraphProto) -> None:
 
 
 def is_function(type: str, opset: int, domain: str) -> bool:
-    """True when the standard defines this operation by a function in this opset."""
+    """True if the standard defines this operation by a function in this opset."""
     schema: Any = schema_of(type, opset, domain)
     if schema is None:
         return False

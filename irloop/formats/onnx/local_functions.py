@@ -1,15 +1,18 @@
-"""Functions of the model are written out: each call becomes a copy of the function's nodes.
+"""Expands the functions of a model: each call becomes a copy of the function's nodes.
 
-onnx's own inliner leaves the old names on some outputs of bodies (an output that is an input of
-the body, an initializer, or an output already), so that the model it makes cannot be read. Here
+onnx's own inliner keeps the old names of some body outputs (an output that is also an input of the
+body, an initializer, or another output), so its result cannot be read. This module renames
+everything:
 
-- every name that a function makes, in its bodies too, becomes a name that the model has nowhere
-  else; the inputs of the function become what the call passes, its outputs what the call gives;
-- an attribute that refers to one of the function becomes what the call, or else the function's
-  default, says, graphs included; without either it is left out;
-- names of dimensions become new ones too: two calls may come with different sizes.
+- every name that a function defines, including those in its bodies, gets a new name that is unique
+  in the model; the inputs of the function become the values that the call passes, its outputs those
+  that the call returns;
+- an attribute that refers to an attribute of the function gets the value from the call, or else the
+  function's default, graphs included; without either it is omitted;
+- names of dimensions become new ones, too, because two calls may have different sizes.
 
-The work is bounded before it begins: functions that call each other twice double at every level.
+The work is bounded in advance: the size of functions that call each other twice doubles with every
+level.
 """
 
 from __future__ import annotations
@@ -29,16 +32,16 @@ from irloop.formats.onnx.versions import domain_of, schema_of
 
 __all__ = ["all_nodes", "expand_local_functions"]
 
-#: How many more nodes than the functions themselves have their calls may become.
+#: The calls may become at most this many nodes more than the functions have.
 NODE_LIMIT = 100_000
 
-#: How many more bytes than the functions themselves have their calls may become.
+#: The calls may become at most this many bytes more than the functions have.
 BYTE_LIMIT = 1 << 28
 
-#: Bodies in each other; protobuf reads no more than 100 messages in each other, three a body.
+#: The deepest nesting of bodies: protobuf allows 100 nested messages, and a body takes three.
 NESTING_LIMIT = 30
 
-#: Numbers are not counted further: they double with every function.
+#: Counting stops at this number, because sizes double with every function.
 _MANY = 1 << 62
 
 _Key = tuple[str, str, str]
@@ -47,11 +50,11 @@ _Names = ChainMap[str, str]
 
 
 def expand_local_functions(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy of the model without functions of its own.
+    """A copy of the model with its own functions expanded.
 
     Raises:
-        ReadError: for functions that call themselves, that become too many nodes, that read what
-            they do not make, or whose opsets contradict the model's.
+        ReadError: for functions that call themselves, that become too many nodes, that read values
+            they do not define, or whose opsets contradict the model's.
     """
     functions: _Functions = {(domain_of(f.domain), f.name, f.overload): f for f in model.functions}
     _require_few(model, functions)
@@ -63,7 +66,7 @@ def expand_local_functions(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def all_nodes(nodes: Iterator[onnx.NodeProto] | list[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """All nodes of a graph and of the bodies in it."""
+    """Yield all nodes of a graph and of the bodies in it."""
     for node in nodes:
         yield node
         for _, graph in _bodies(node):
@@ -83,7 +86,7 @@ def _key(node: onnx.NodeProto) -> _Key:
 
 
 def _require_sound(function: onnx.FunctionProto) -> None:
-    """Refuse names that are no text, that are made twice, or that the function does not make."""
+    """Refuse names that are not text, are defined twice, or are not defined by the function."""
     require_text([*function.input, *function.output], "a name of a function")
     graph = onnx.GraphProto(name=function.name, node=function.node)
     graph.input.extend(onnx.ValueInfoProto(name=name) for name in function.input)
@@ -106,7 +109,7 @@ def _require_sound(function: onnx.FunctionProto) -> None:
 
 
 def _require_few(model: onnx.ModelProto, functions: _Functions) -> None:
-    """Refuse functions that call themselves or become more nodes than a machine can hold."""
+    """Refuse functions that call themselves, or that would become too many nodes."""
     calls = {key: [_key(n) for n in all_nodes(f.node)] for key, f in functions.items()}
     sizes: dict[_Key, tuple[int, int]] = {}
     for start in functions:
@@ -118,7 +121,7 @@ def _require_few(model: onnx.ModelProto, functions: _Functions) -> None:
             if callee is None:
                 inner = [sizes[item] for item in calls[key] if item in functions]
                 own, size = len(calls[key]), functions[key].ByteSize()
-                # Calls count as well: each is work, even one of a function without nodes.
+                # A call counts as well, because it is work even if the function has no nodes.
                 sizes[key] = (
                     min(own + sum(n for n, _ in inner), _MANY),
                     min(size + sum(b for _, b in inner), _MANY),
@@ -148,7 +151,7 @@ def _require_few(model: onnx.ModelProto, functions: _Functions) -> None:
 
 
 class _Expansion:
-    """One model whose functions are written out, in place."""
+    """Expands the functions of one model in place."""
 
     def __init__(self, model: onnx.ModelProto, functions: _Functions) -> None:
         self._model = model
@@ -160,7 +163,7 @@ class _Expansion:
         self._pasted = 0
 
     def expand(self, graph: onnx.GraphProto, depth: int) -> None:
-        """Write out the calls in a graph and in its bodies."""
+        """Expand the calls in a graph and in its bodies."""
         if depth > NESTING_LIMIT:
             raise ReadError(
                 "the functions of the model become bodies in each other",
@@ -173,7 +176,7 @@ class _Expansion:
                     self.expand(body, depth + 1)
             return
         nodes: list[onnx.NodeProto] = []
-        # The next node is the last one: what a call becomes is looked through as well.
+        # The list is reversed to pop the next node from its end; expanded nodes are processed, too.
         pending = list(reversed(graph.node))
         while pending:
             node = pending.pop()
@@ -190,7 +193,7 @@ class _Expansion:
     def _written_out(
         self, call: onnx.NodeProto, function: onnx.FunctionProto, graph: onnx.GraphProto
     ) -> list[onnx.NodeProto]:
-        """The nodes that a call becomes; what is declared of their values goes to `graph`."""
+        """The nodes that replace a call; declared types of their values are added to `graph`."""
         key = _key(call)
         if key not in self._checked:
             self._checked.add(key)
@@ -209,7 +212,7 @@ class _Expansion:
             if inner not in names:
                 names[inner] = outer or copy.fresh(inner)
             elif outer and names[inner]:
-                # The function gives one of its inputs, or one value twice.
+                # The function returns one of its inputs, or one value twice.
                 name = copy.fresh(f"{function.name}_{inner}")
                 after.append(onnx.helper.make_node("Identity", [names[inner]], [outer], name=name))
         nodes = [onnx.NodeProto() for _ in function.node]
@@ -238,10 +241,10 @@ class _Expansion:
             )
 
     def _merge_opsets(self, function: onnx.FunctionProto) -> None:
-        """Import what the function imports.
+        """Import the opsets of the function.
 
         Raises:
-            ReadError: where an operation of the function means something else in the model.
+            ReadError: when an operation of the function has another meaning in the model's opset.
         """
         for item in function.opset_import:
             domain, version = domain_of(item.domain), int(item.version)
@@ -284,7 +287,7 @@ def _require_fitting(call: onnx.NodeProto, function: onnx.FunctionProto) -> None
 
 
 class _Copy:
-    """The names that one call brings into the model, and the attributes it passes."""
+    """The names that one call adds to the model, and the attributes it passes."""
 
     def __init__(
         self, number: int, taken: set[str], attributes: Mapping[str, onnx.AttributeProto]
@@ -293,11 +296,11 @@ class _Copy:
         self._taken = taken
         self._attributes = attributes
         self._dims: dict[str, str] = {}
-        #: Nodes of graphs that were passed as attributes.
+        #: The number of nodes in graphs that were passed as attributes.
         self.pasted = 0
 
     def fresh(self, name: str) -> str:
-        """A name that nothing in the model has."""
+        """A name that is unique in the model."""
         found = f"{name}__{self._number}"
         while found in self._taken:
             found += "_"
@@ -305,14 +308,14 @@ class _Copy:
         return found
 
     def define(self, nodes: list[onnx.NodeProto], names: MutableMapping[str, str]) -> None:
-        """Give what nodes make new names, unless it has some."""
+        """Give new names to the outputs of nodes, unless they have one."""
         for node in nodes:
             for name in node.output:
                 if name and name not in names:
                     names[name] = self.fresh(name)
 
     def rename(self, node: onnx.NodeProto, names: _Names) -> None:
-        """Rename a node and its bodies; attributes that refer to the function's get values."""
+        """Rename a node and its bodies, and resolve attributes that refer to the function's."""
         if node.name:
             node.name = self.fresh(node.name)
         node.input[:] = [names[name] if name else "" for name in node.input]
@@ -338,7 +341,7 @@ class _Copy:
             for graph in (value.g, *value.graphs):
                 self.pasted += 1 + sum(1 for _ in all_nodes(graph.node))
         else:
-            # A long list or a tensor weighs as much as some nodes.
+            # A long list or a tensor counts like some nodes.
             self.pasted += value.ByteSize() // 4096
         found = onnx.AttributeProto()
         found.CopyFrom(value)
@@ -364,7 +367,7 @@ class _Copy:
             self.rename(node, names)
 
     def rename_dims(self, type: onnx.TypeProto) -> None:
-        """Give the named dimensions of a type the names they have in this call."""
+        """Replace the dimension names of a type by those of this call."""
         kind = type.WhichOneof("value")
         if kind == "sequence_type":
             self.rename_dims(type.sequence_type.elem_type)

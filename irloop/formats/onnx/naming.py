@@ -1,6 +1,6 @@
-"""Names of values in a file: unique in their graph and in all graphs around it.
+"""Names of values in a file, unique in their graph and in all its outer graphs.
 
-ONNX Runtime takes no name twice along the way from a body out; bodies next to each other may
+ONNX Runtime refuses a name that occurs both in a body and in a graph around it; separate bodies may
 share names. Names of model inputs and outputs are never changed.
 """
 
@@ -18,7 +18,7 @@ __all__ = ["Scope", "StemNames", "names_in"]
 
 
 class Scope:
-    """The names of one graph, and those of the graphs around it."""
+    """The names of one graph, and of its outer graphs."""
 
     def __init__(self, parent: Scope | None = None) -> None:
         self._parent = parent
@@ -36,7 +36,7 @@ class Scope:
         return False
 
     def fresh(self, wish: str) -> str:
-        """`wish` when it is free here, else `wish` with the first free number."""
+        """`wish` if it is unused here, else `wish` with the first unused number."""
         name = wish = wish or "value"
         stem = re.sub(r"_\d+$", "", wish) or wish
         while self._is_taken(name):
@@ -46,14 +46,14 @@ class Scope:
         return name
 
     def give(self, value: Value, wish: str = "") -> None:
-        """Give a value a name, unless it has one."""
+        """Name a value, unless it has a name."""
         if value not in self.names:
             self.names[value] = self.fresh(wish or value.name)
 
     def name_model(self, graph: Graph) -> list[str]:
         """Name every value of the outermost graph; returns the names of its outputs.
 
-        An output that has another name than its value needs an Identity of its own.
+        An output whose name differs from its value's needs its own Identity.
         """
         for node in graph.parameters:
             self.give(node.outputs[0])
@@ -67,7 +67,7 @@ class Scope:
         return outputs
 
     def name_body(self, graph: Graph, captured: dict[Node, str]) -> None:
-        """Name every value of a body; captured values have the names they have outside."""
+        """Name every value of a body; captured values keep their outer names."""
         for node, name in captured.items():
             self.names[node.outputs[0]] = name
         for node in graph.parameters:
@@ -85,7 +85,7 @@ class Scope:
         wish = node.name if own else wishes[0]
         earlier = claimed.get(wish)
         if earlier is not None and (earlier.name, earlier.inputs[0]) == (node.name, value):
-            # One name twice among the outputs, as the file had it.
+            # The file had this name twice among its outputs.
             return wish
         if self.names.get(value) == wish and isinstance(value.producer.op, Parameter):
             claimed[wish] = node
@@ -97,7 +97,7 @@ class Scope:
 
 
 def names_in(graph: onnx.GraphProto) -> Iterator[str]:
-    """The names of all values of a graph of a file, those of bodies included."""
+    """The names of all values in a graph of a file, including those in bodies."""
     for items in (graph.input, graph.initializer, graph.output, graph.value_info):
         yield from (item.name for item in items)
     for node in graph.node:
@@ -111,14 +111,14 @@ def names_in(graph: onnx.GraphProto) -> Iterator[str]:
 
 
 class StemNames:
-    """Names for what one node of a file is written out as: the stem is its own."""
+    """Names for the expansion of one node; they share a stem that is unique in the model."""
 
     def __init__(self, stem: str, taken: set[str]) -> None:
         self._stem = stem
         self._taken = taken
 
     def fresh(self, wish: str) -> str:
-        """A name that nothing in the model has."""
+        """A name that is unique in the model."""
         number, name = 1, f"{self._stem}/{wish}"
         while name in self._taken:
             number, name = number + 1, f"{self._stem}/{wish}_{number}"

@@ -1,4 +1,4 @@
-"""What the graph has no place for, and under which keys it is kept until it is written."""
+"""Information that the graph cannot represent, and the keys under which it is kept for writing."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = [
 ]
 
 #: Keys of `Value.info`: its type was declared in value_info; it is the default value of a graph
-#: input; the TypeProto, where `Value.type` cannot say all of it.
+#: input; the TypeProto, if `Value.type` cannot represent all of it.
 DECLARED = "onnx.declared"
 DEFAULT = "onnx.default"
 TYPE = "onnx.type"
-#: Parts of a ModelProto that are kept as bytes, not looked into (the last is new in IR 11).
+#: Parts of a ModelProto that are kept as bytes and not parsed (the last one is new in IR 11).
 UNREAD = ("training_info", "configuration")
 #: Key of `Node.info`; its value is a `NodeNotes`.
 _NOTES = "onnx"
@@ -36,9 +36,9 @@ _NOTES = "onnx"
 
 @dataclass(frozen=True, slots=True)
 class NodeNotes:
-    """What a NodeProto says that is no attribute; `is_node` of a constant: no initializer.
+    """The parts of a NodeProto that are not attributes; `is_node` marks a constant from a node.
 
-    `graphs` has the notes of its bodies by attribute.
+    `graphs` holds the notes of its bodies, keyed by attribute.
     """
 
     doc_string: str = ""
@@ -53,7 +53,7 @@ _NODE: Mapping[str, Any] = {_NOTES: NodeNotes(is_node=True)}
 
 
 def node_notes(proto: onnx.NodeProto, *, is_node: bool = False) -> NodeNotes:
-    """What a NodeProto says that is no attribute."""
+    """Collect the parts of a NodeProto that are not attributes."""
     graphs = {}
     for attribute in proto.attribute:
         if attribute.HasField("g"):
@@ -67,20 +67,20 @@ def node_notes(proto: onnx.NodeProto, *, is_node: bool = False) -> NodeNotes:
 
 
 def info_of(notes: NodeNotes) -> Mapping[str, Any]:
-    """The `Node.info` that keeps these notes."""
+    """The `Node.info` that stores these notes."""
     if notes == NO_NOTES:
         return {}
     return _NODE if notes == _NODE[_NOTES] else {_NOTES: notes}
 
 
 def notes_of(info: Mapping[str, Any]) -> NodeNotes:
-    """The notes that a `Node.info` keeps."""
+    """The notes stored in a `Node.info`."""
     found = info.get(_NOTES)
     return found if isinstance(found, NodeNotes) else NO_NOTES
 
 
 def graph_notes(proto: onnx.GraphProto) -> dict[str, Any]:
-    """What a GraphProto says besides its nodes and values."""
+    """Collect the parts of a GraphProto other than nodes and values."""
     notes: dict[str, Any] = {}
     if proto.doc_string:
         notes["graph_doc_string"] = proto.doc_string
@@ -94,7 +94,7 @@ def graph_notes(proto: onnx.GraphProto) -> dict[str, Any]:
 
 
 def apply_node_notes(proto: onnx.NodeProto, notes: NodeNotes) -> None:
-    """Write back what `node_notes` kept, bodies apart."""
+    """Write back the result of `node_notes`, without the bodies."""
     if notes.doc_string:
         proto.doc_string = notes.doc_string
     if notes.overload:
@@ -104,7 +104,7 @@ def apply_node_notes(proto: onnx.NodeProto, notes: NodeNotes) -> None:
 
 
 def apply_graph_notes(proto: onnx.GraphProto, notes: Mapping[str, Any]) -> None:
-    """Write back what `graph_notes` kept."""
+    """Write back the result of `graph_notes`."""
     if "graph_doc_string" in notes:
         proto.doc_string = notes["graph_doc_string"]
     for key, value in notes.get("graph_metadata_props", {}).items():

@@ -1,8 +1,7 @@
-"""What an .onnx file says, before anything is made of it: names, types, nodes and bodies as they
-stand.
+"""The unchanged content of an .onnx file: names, types, nodes and bodies.
 
-Reading mends what it can (order, shadowed names, missing types); an `Outline` shows the file
-itself, to those who judge it.
+The reader repairs files where it can (order, shadowed names, missing types); an `Outline` shows
+validation the file itself.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ from irloop.graph.types import UNKNOWN_TYPE, ValueType
 
 __all__ = ["Outline", "OutlineGraph", "OutlineNode", "outline_of"]
 
-#: Constants of more elements are no conditions, trip counts or axes.
+#: Larger constants are not conditions, trip counts or axes.
 SMALL = 16
 
 
 @dataclass(slots=True)
 class OutlineNode:
-    """A node: an empty name in `inputs` or `outputs` is one left out.
+    """A node; an empty name in `inputs` or `outputs` means that it is omitted.
 
-    `bodies` are the graphs among its attributes; `numbers` its integers and lists of them;
-    `attributes` all of them, as they stand: name, kind (empty where it says none). `ignored` are
-    the codes of findings that the node says to leave out.
+    `bodies` are the graphs among its attributes, `numbers` its integers and lists of integers;
+    `attributes` lists name and kind of all of them (an empty kind if the file has none). `ignored`
+    are the codes of findings that the node suppresses.
     """
 
     type: str
@@ -59,7 +58,7 @@ class OutlineNode:
 
     @property
     def label(self) -> str:
-        """The name, or where there is none the type and the first output."""
+        """The name or, without a name, the type and the first output."""
         if self.name:
             return self.name
         first = next((name for name in self.outputs if name), "")
@@ -67,18 +66,18 @@ class OutlineNode:
 
     @property
     def path(self) -> str:
-        """The way here through bodies, as in ``Loop_7/body/Mul_4``."""
+        """The path through bodies, as in ``Loop_7/body/Mul_4``."""
         return f"{self.graph.path}/{self.label}" if self.graph.path else self.label
 
 
 @dataclass(slots=True)
 class OutlineGraph:
-    """A graph: its own names with their declared types, its nodes in the file's order.
+    """A graph: its own names with their declared types, and its nodes in the order of the file.
 
-    `input_types` and `output_types` are what the lists of inputs and outputs declare, one for one;
-    `types` holds them by name, with `value_info`. `path` leads to a body by node and attribute.
-    `untyped` are inputs without any type; `unknown_types` and `negative_sizes` what is declared
-    with such a type or size.
+    `input_types` and `output_types` are the declared types, one per input or output; `types` maps
+    names to types and includes `value_info`. `path` leads to a body by node and attribute.
+    `untyped` are inputs without a type; `unknown_types` and `negative_sizes` are declarations with
+    such a type or size.
     """
 
     name: str
@@ -97,7 +96,7 @@ class OutlineGraph:
     negative_sizes: dict[str, int] = field(default_factory=dict)
 
     def type_of(self, name: str) -> ValueType:
-        """What the file declares for a name, here or in a graph around; unknown otherwise."""
+        """The declared type of a name, here or in an outer graph; unknown otherwise."""
         graph: OutlineGraph | None = self
         while graph is not None:
             if name in graph.types:
@@ -106,7 +105,7 @@ class OutlineGraph:
         return UNKNOWN_TYPE
 
     def constant_of(self, name: str) -> tuple[Any, ...] | None:
-        """The elements of a small constant, here or in a graph around; None otherwise."""
+        """The elements of a small constant, here or in an outer graph; None otherwise."""
         graph: OutlineGraph | None = self
         while graph is not None:
             if name in graph.constants:
@@ -128,10 +127,10 @@ class OutlineGraph:
 
 @dataclass(slots=True)
 class Outline:
-    """A model: its main graph, the opset of each domain ("" is ai.onnx), its own functions.
+    """A model: its main graph, the opset of each domain ("" is ai.onnx) and its own functions.
 
-    A function is known by its domain and name. `ignored` are the codes of findings that the model
-    says to leave out.
+    A function is identified by domain and name. `ignored` are the codes of findings that the model
+    suppresses.
     """
 
     graph: OutlineGraph
@@ -144,7 +143,7 @@ def outline_of(path: str | os.PathLike[str]) -> Outline:
     """The outline of an .onnx file; external data is not touched.
 
     Raises:
-        ReadError: when the file cannot be read or holds something else.
+        ReadError: when the file cannot be read or has another format.
     """
     file = Path(path)
     files = ExternalFiles(file.parent)
@@ -160,7 +159,7 @@ _IGNORE = re.compile(r"irloop:\s*ignore\s+([A-Z0-9, ]+)")
 
 
 def _ignored(proto: onnx.ModelProto | onnx.NodeProto) -> tuple[str, ...]:
-    """Codes that `metadata_props` or `doc_string` name as findings to leave out."""
+    """The codes that `metadata_props` or `doc_string` suppress."""
     texts = [str(item.value) for item in proto.metadata_props if item.key == "irloop.ignore"]
     if proto.doc_string:
         texts += _IGNORE.findall(str(proto.doc_string))

@@ -1,8 +1,8 @@
-"""Reading ONNX: any IR version and opset, bodies closed, weights left where they are.
+"""Reads ONNX models of any IR version and opset, with closed bodies and lazily read weights.
 
-Initializers and Constant nodes become constants; an initializer that is also a graph input (a
-default value) is a constant as well. What the graph has no place for is kept in `Node.info`,
-`Value.info` and `Model.metadata` (see `notes`), and written back.
+Initializers and Constant nodes become constants, including initializers that are default values of
+graph inputs. Information that the graph cannot represent is kept in `Node.info`, `Value.info` and
+`Model.metadata` (see `notes`), and written back.
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ __all__ = ["from_proto", "read"]
 _DECLARED: Mapping[str, Any] = MappingProxyType({DECLARED: True})
 
 
-#: Asked with the type and the domain of a function of the standard: is it to be written out?
+#: Decides, from type and domain, whether a function of the standard is expanded.
 Expand = Callable[[str, str], bool]
 
 
 def read(path: str | os.PathLike[str], *, expand: Expand | None = None) -> Model:
-    """The model in an .onnx file.
+    """Read the model in an .onnx file.
 
-    Weights are mapped, not read: constants of any size cost nothing here. Functions of the
-    model are written out; operations that the standard defines as functions are when `expand`
-    says so.
+    Weights are mapped, not read, so constants of any size are cheap. Functions of the model are
+    expanded; operations that the standard defines as functions are expanded if `expand` returns
+    true.
 
     Raises:
-        ReadError: when the file is no ONNX model, contradicts itself, or is newer than the
+        ReadError: when the file is not an ONNX model, contradicts itself, or is newer than the
             installed onnx package.
     """
     file = Path(path)
@@ -87,7 +87,7 @@ def read(path: str | os.PathLike[str], *, expand: Expand | None = None) -> Model
 
 
 def from_proto(proto: onnx.ModelProto, *, expand: Expand | None = None) -> Model:
-    """The model that a ModelProto in memory describes; it can have no external data.
+    """Read the model in a ModelProto in memory; it cannot have external data.
 
     Raises:
         ReadError: as `read`.
@@ -108,7 +108,7 @@ def _model(
     proto = inline(proto, opsets)
     if expand is not None:
         proto = expand_functions(proto, opsets, expand)
-    # What functions are made of may bring domains along.
+    # Expanded functions may add domains.
     opsets = opsets_of(proto)
     source = source_of(proto.graph)
     if source.captures:
@@ -122,8 +122,8 @@ def _model(
 
 @contextlib.contextmanager
 def _collector_paused() -> Iterator[None]:
-    # A graph is many objects and no garbage: looking through them again and again while they
-    # are made takes longer than making them.
+    # Reading creates many objects and no garbage, so repeated collections would take longer than
+    # the reading itself.
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -175,7 +175,7 @@ def _undefined(source: GraphSource, name: str, path: str = "") -> ReadError:
 
 
 class _Scope:
-    """The names of one graph that is being read."""
+    """The names of one graph while it is read."""
 
     def __init__(self, graph: Graph, types: Mapping[str, onnx.TypeProto]) -> None:
         self.graph = graph
@@ -183,10 +183,10 @@ class _Scope:
         self._types = types
 
     def define(self, name: str, value: Value) -> None:
-        """Give a value its name, and the type the file declares for it.
+        """Give a value its name, and the type that the file declares for it.
 
         Raises:
-            ReadError: when the graph has the name already.
+            ReadError: when the graph already has the name.
         """
         if not name:
             raise ReadError(f"graph {self.graph.name!r} has an input or a constant without a name")
@@ -204,7 +204,7 @@ class _Scope:
     def declare(
         self, value: Value, proto: onnx.TypeProto, info: Mapping[str, Any] = MappingProxyType({})
     ) -> None:
-        """Give a value a declared type; what the graph cannot hold of it goes to `info`."""
+        """Give a value a declared type; parts that the graph cannot represent go to `info`."""
         type = type_from_proto(proto)
         if value.type == UNKNOWN_TYPE:
             value.type = type
@@ -225,7 +225,7 @@ class _Reader:
     def graph(
         self, source: GraphSource, outer: Mapping[str, Value], captures: Sequence[str]
     ) -> Graph:
-        """A graph whose captures are its last parameters."""
+        """Read a graph, with its captures as the last parameters."""
         proto = source.proto
         graph = Graph(proto.name)
         declared = {item.name: item.type for item in proto.value_info if item.HasField("type")}
@@ -254,7 +254,7 @@ class _Reader:
             value = scope.values[item.name]
             graph.add_result(value, item.name, self._location)
             if DECLARED in value.info:
-                # Outputs say their type themselves.
+                # Outputs declare their types themselves.
                 value.info = {key: kept for key, kept in value.info.items() if key != DECLARED}
             if item.HasField("type"):
                 scope.declare(value, item.type)
@@ -374,7 +374,7 @@ class _Reader:
                 expected=", ".join(labels) or "no body",
                 found=", ".join(source.bodies) or "no body",
             )
-        # Bodies in the order of the operation, whatever the order in the file.
+        # Bodies in the order of the operation, not of the file.
         names = list(source.bodies if labels is None else labels)
         return [
             ReadBody(
@@ -428,7 +428,7 @@ class _Reader:
 
 
 def _constant_tensor(attributes: dict[str, Any], where: str) -> Tensor:
-    """The tensor of a Constant node in any of its forms (Constant-1 ... Constant-25)."""
+    """The tensor of a Constant node, in any of its forms (Constant-1 ... Constant-25)."""
     if len(attributes) != 1:
         raise ReadError(
             f"{where} needs exactly one value",

@@ -12,7 +12,7 @@ __all__ = ["operands"]
 def operands(
     type_name: str, opset: int, domain: str
 ) -> tuple[tuple[Operand, ...], tuple[Operand, ...]] | None:
-    """The inputs and outputs of an operation; None where onnx has no schema of it."""
+    """The inputs and outputs of an operation; None if onnx has no schema for it."""
     try:
         schema = onnx.defs.get_schema(type_name, opset, domain)
     except onnx.defs.SchemaError:

@@ -1,7 +1,7 @@
-"""What the bodies of a file capture, and in which order its nodes can run.
+"""The captures of a file's bodies, and an order in which its nodes can run.
 
-Names of a GraphProto may come from the graphs around it. A `GraphSource` is a GraphProto with
-its nodes, the bodies of each, and the names that it takes from outside.
+Names in a GraphProto may come from its outer graphs. A `GraphSource` is a GraphProto with its
+nodes, the bodies of each node, and the names it captures.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ __all__ = [
 
 
 def label_of(proto: onnx.NodeProto) -> str:
-    """The name of a node; of one without a name its type and first output."""
+    """The name of a node or, without a name, its type and first output."""
     first = next((name for name in proto.output if name), "")
     return proto.name or (f"{proto.op_type}({first})" if first else proto.op_type)
 
 
 def step_into(proto: onnx.NodeProto, attribute: str) -> str:
-    """The way from a graph into a body of one of its nodes, as in ``If_2/then``."""
+    """The path from a graph into a body of one of its nodes, as in ``If_2/then``."""
     return f"{label_of(proto)}/{attribute.removesuffix('_branch')}"
 
 
 def inside(error: ReadError, path: str) -> ReadError:
-    """`error` of a body (or a node), placed by the way to it."""
+    """Add the path of the body (or node) to an error in it."""
     placed = [
         replace(
             item,
@@ -55,14 +55,14 @@ def inside(error: ReadError, path: str) -> ReadError:
 
 @dataclass(slots=True)
 class NodeSource:
-    """A NodeProto and the graphs in its attributes by label: ``body``, ``branches[0]``."""
+    """A NodeProto and the graphs in its attributes, keyed by label: ``body``, ``branches[0]``."""
 
     proto: onnx.NodeProto
     bodies: dict[str, GraphSource] = field(default_factory=dict)
 
     @property
     def needs(self) -> Iterator[str]:
-        """The names the node reads, those of its bodies included."""
+        """Yield the names that the node reads, including those of its bodies."""
         yield from self.proto.input
         for body in self.bodies.values():
             yield from body.captures
@@ -82,10 +82,10 @@ class GraphSource:
 
 
 def source_of(proto: onnx.GraphProto, limit: int | None = None) -> GraphSource:
-    """Look through a graph and all its bodies once.
+    """Analyse a graph and all its bodies once.
 
-    Inputs behind the first `limit` are given nothing by the node that owns the graph. Files of
-    some exporters have them, with names of outer values: they are captures then.
+    The node that owns the graph passes nothing to inputs after the first `limit`. Some exporters
+    write such inputs, with names of outer values; they count as captures.
     """
     _require_names(proto)
     nodes = [_node_source(node) for node in proto.node]
@@ -150,7 +150,7 @@ def _node_source(proto: onnx.NodeProto) -> NodeSource:
 
 
 def body_inputs(proto: onnx.NodeProto) -> int | None:
-    """How many inputs of its body a node gives something, None where nothing is known."""
+    """The number of body inputs that a node feeds; None if that is unknown."""
     if proto.domain not in ("", "ai.onnx"):
         return None
     counts = {"If": 0, "Loop": max(2, len(proto.input)), "Scan": len(proto.input)}
@@ -158,7 +158,7 @@ def body_inputs(proto: onnx.NodeProto) -> int | None:
 
 
 def order_of(graph: GraphSource) -> list[NodeSource]:
-    """The nodes so that each stands behind those it reads, otherwise as in the file.
+    """The nodes ordered so that each comes after those it reads, otherwise as in the file.
 
     Raises:
         ReadError: for a cycle, naming its nodes.

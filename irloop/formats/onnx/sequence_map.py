@@ -1,4 +1,4 @@
-"""SequenceMap written out as the Loop that its definition says it is (SequenceMap-17).
+"""Expands SequenceMap to a Loop, as the standard defines it (SequenceMap-17).
 
     mapped = SequenceMap <body> (items, other)
 
@@ -11,8 +11,8 @@ becomes, with one SequenceAt (for a tensor: Identity) for each input of the body
             longer = SequenceInsert (so_far, result)
         }>
 
-onnx can do this itself, but infers the types of the whole model for it, which ends the process
-for a model without types.
+onnx can do this, too, but infers the types of the whole model first, which ends the process if a
+model has no types.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ __all__ = ["expand_sequence_maps", "is_map"]
 
 
 def is_map(node: onnx.NodeProto) -> bool:
-    """True for a SequenceMap of the standard."""
+    """True for a SequenceMap in the standard domain."""
     return node.op_type == "SequenceMap" and domain_of(node.domain) == ""
 
 
 def expand_sequence_maps(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
-    """A copy of the model whose SequenceMaps are Loops.
+    """A copy of the model in which every SequenceMap is a Loop.
 
     Raises:
-        ReadError: for one whose body does not fit it, or where nothing says which inputs are
-            sequences or what its outputs hold.
+        ReadError: for a SequenceMap whose body does not match it, or if it is unknown which inputs
+            are sequences, or which types its outputs have.
     """
-    # Refuses names that cannot be written again.
+    # This refuses names that cannot be written again.
     source_of(model.graph)
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
@@ -50,7 +50,7 @@ def expand_sequence_maps(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
 
 
 class _Kinds:
-    """What is known of the values of a graph: declared types, and the nodes that make them."""
+    """What is known about a graph's values: declared types, and the nodes that produce them."""
 
     def __init__(self, graph: onnx.GraphProto, outer: _Kinds | None, opset: int) -> None:
         self._outer = outer
@@ -66,16 +66,16 @@ class _Kinds:
             self._makers.update({name: node for name in node.output if name})
 
     def inside(self, graph: onnx.GraphProto) -> _Kinds:
-        """The same for a body."""
+        """The same for a body of this graph."""
         return _Kinds(graph, self, self._opset)
 
     def item_type(self, name: str) -> int:
-        """The element type of the tensors that a sequence is declared to hold; 0 if it is not."""
+        """The declared element type of the tensors in a sequence; 0 without a declaration."""
         type = self._types.get(name)
         return 0 if type is None else int(type.sequence_type.elem_type.tensor_type.elem_type)
 
     def is_sequence(self, name: str) -> bool | None:
-        """Whether a value is a sequence; None where nothing says so."""
+        """Whether a value is a sequence; None if that is unknown."""
         for _ in range(10_000):
             type = self._types.get(name)
             if type is not None:
@@ -101,7 +101,7 @@ class _Kinds:
         if len(kinds) == 1:
             return kinds.pop()
         if node.op_type == "Loop" and 2 + index < len(node.input):
-            # A state is what it was before the first iteration.
+            # A state has the type of its initial value.
             return self.is_sequence(node.input[2 + index])
         return False if node.op_type == "Loop" else None
 
@@ -148,14 +148,14 @@ def _written_out(node: onnx.NodeProto, kinds: _Kinds, taken: set[str]) -> list[o
 def _sources(
     node: onnx.NodeProto, body: onnx.GraphProto, names: StemNames
 ) -> tuple[list[onnx.NodeProto], list[str]]:
-    """The names of the inputs as the body of the Loop can see them, and nodes that make them."""
+    """The names by which the Loop body can read the inputs, and the nodes that produce them."""
     local = {item.name for items in (body.input, body.initializer) for item in items}
     local.update(name for inner in body.node for name in inner.output)
     nodes, sources = [], []
     for name in node.input:
         source = name
         if name in local:
-            # The body has another value of that name.
+            # The body has another value with this name.
             source = names.fresh("input")
             nodes.append(helper.make_node("Identity", [name], [source], name=source))
         sources.append(source)
@@ -165,7 +165,7 @@ def _sources(
 def _collect(
     loop: onnx.NodeProto, inner: onnx.GraphProto, result: str, code: int, names: StemNames
 ) -> onnx.NodeProto:
-    """Let a state of the Loop collect a result of the body; returns the node of its start."""
+    """Add a state to the Loop that collects a result; returns the node for its initial value."""
     empty, so_far, longer = names.fresh("empty"), names.fresh("so_far"), names.fresh("longer")
     loop.input.append(empty)
     type = helper.make_sequence_type_proto(helper.make_tensor_type_proto(code, None))
@@ -194,7 +194,7 @@ def _body_of(node: onnx.NodeProto, where: str) -> onnx.GraphProto:
 
 
 def _loop_body(body: onnx.GraphProto, names: StemNames) -> onnx.GraphProto:
-    """The body of the Loop: its number and condition, and the constants of the map's body."""
+    """The body of the Loop: iteration number, condition, and the constants of the map's body."""
     number, before, after = (names.fresh(wish) for wish in ("iteration", "goes_on", "go_on"))
     graph = onnx.GraphProto(name=body.name)
     for name, code in ((number, TensorProto.INT64), (before, TensorProto.BOOL)):

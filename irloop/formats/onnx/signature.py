@@ -1,4 +1,4 @@
-"""What the standard says of an operation, from ONNX's schemas: inputs, outputs, attributes."""
+"""Signatures of operations from ONNX's schemas: inputs, outputs, attributes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from irloop.graph.types import OptionalType, SequenceType, ValueType
 
 __all__ = ["NEWEST", "STANDARD", "Signature", "kind_name", "signature_of", "type_text"]
 
-#: How the schemas say that there is no largest number.
+#: The schemas use this number for an unlimited count.
 _NO_LIMIT = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One version of an operation; `attributes` gives the kind of each and if it has to be there.
+    """One version of an operation; `attributes` holds the kind of each, and whether it is required.
 
-    `mandatory` are the positions of inputs that cannot be left out, as can none from `variadic` on
-    (None: there is no list of inputs without an end); `types` the element types of
-    tensors that each input takes (the last one stands for all behind it), empty for any.
+    `mandatory` are the positions of required inputs. From `variadic` on the inputs repeat, and none
+    may be omitted (None: the list of inputs is not variadic). `types` holds the element types that
+    each input accepts, empty for any; the last entry applies to all later inputs.
     """
 
     label: str
@@ -36,7 +36,7 @@ class Signature:
     types: tuple[frozenset[str], ...]
 
 
-#: The newest opset that the installed onnx knows.
+#: The newest opset that the installed onnx supports.
 NEWEST = int(onnx.defs.onnx_opset_version())
 #: The domains whose operations ONNX itself defines; "" is ai.onnx.
 STANDARD = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training"})
@@ -44,7 +44,7 @@ STANDARD = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.tra
 
 @cache
 def signature_of(type: str, opset: int, domain: str) -> Signature | None:
-    """The signature of an operation in an opset; None where the standard has no such operation."""
+    """The signature of an operation in an opset; None if the standard does not define it."""
     schema = schema_of(type, opset, domain)
     if schema is None:
         return None
@@ -73,14 +73,14 @@ def _limit(number: int) -> int | None:
 
 @cache
 def kind_name(number: int) -> str:
-    """The kind of an attribute by its number, as the schemas name it; empty for no kind."""
+    """The schemas' name for an attribute kind, given by number; empty if there is none."""
     names = {value: name for name, value in onnx.AttributeProto.AttributeType.items() if value}
     return str(names.get(number, ""))
 
 
 @cache
 def type_text(type: ValueType) -> str:
-    """A type as the schemas write it, as in ``seq(tensor(float))``; empty where it is not known."""
+    """A type in the schemas' notation, as in ``seq(tensor(float))``; empty if it is unknown."""
     if isinstance(type, SequenceType | OptionalType):
         item = type_text(type.item)
         kind = "seq" if isinstance(type, SequenceType) else "optional"

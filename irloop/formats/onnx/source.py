@@ -1,4 +1,4 @@
-"""Opening a file as a ModelProto, or saying what it is instead."""
+"""Opens a file as a ModelProto, or explains what it is instead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from irloop.graph.tensor import MappedFile
 
 __all__ = ["load"]
 
-#: What files that are no ONNX model start with, what they are, and what helps.
+#: The beginnings of other files, what these files are, and what to do.
 _OTHERS: tuple[tuple[bytes, str, str], ...] = (
     (
         LFS_POINTER,
@@ -41,17 +41,17 @@ PROTOBUF_LIMIT = (1 << 31) - 1
 #: Files of fewer bytes are read as a whole.
 BIG = 1 << 20
 
-#: Bytes that are read at once while the weights are looked for.
+#: The number of bytes that are read at once while searching for the weights.
 PAGE = 1 << 16
 
 
 def load(path: Path, files: ExternalFiles) -> onnx.ModelProto:
-    """The ModelProto in a file; external data is not touched.
+    """Read the ModelProto in a file; external data is not touched.
 
-    Big weights stay in the file: tokens stand for them, which `files` knows.
+    Large weights stay in the file; the message contains tokens instead, which `files` resolves.
 
     Raises:
-        ReadError: when the file cannot be read or holds something else.
+        ReadError: when the file cannot be read or has another format.
     """
     location = Location(file=os.fspath(path))
     try:
@@ -81,7 +81,7 @@ def _without_weights(path: Path, size: int, files: ExternalFiles) -> bytes:
     try:
         data, windows = cut(_Pages(file, size), tokens)
     except ValueError:
-        # It is no protobuf. Its beginning tells what it is.
+        # It is not protobuf; its beginning tells what it is.
         return bytes(file.read(0, 4096))
     files.keep(file, windows)
     return data
@@ -102,7 +102,7 @@ class _Pages:
         return self._size
 
     def byte(self, at: int) -> int:
-        """The byte at a place inside the file."""
+        """The byte at a position in the file."""
         if not 0 <= at - self._start < len(self._page):
             self._page = self._file.read(at, min(PAGE, self._size - at))
             self._start = at
@@ -117,7 +117,7 @@ def parse(data: bytes, location: Location) -> onnx.ModelProto:
     """The ModelProto in these bytes.
 
     Raises:
-        ReadError: when they hold something else.
+        ReadError: when they are something else.
     """
     if not data:
         raise ReadError(

@@ -1,4 +1,4 @@
-"""Where the weights of a written model go: into the file, next to it, or nowhere."""
+"""Stores the weights of a written model: in the file, next to it, or in an existing file."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from irloop.graph.types import ElementType
 
 __all__ = ["Store"]
 
-#: Tensors of fewer bytes always stay in the protobuf: shapes, axes, scalars.
+#: Smaller tensors always stay in the protobuf: shapes, axes, scalars.
 SMALL = 1024
-#: External tensors of at least this size start on a page, so that they can be mapped.
+#: External tensors of at least this size are aligned to a page, so that they can be mapped.
 PAGED = 1 << 16
 PAGE = 4096
 ALIGNMENT = 64
-#: Bytes written at once.
+#: The number of bytes written at once.
 CHUNK = 1 << 22
-#: Room for everything in a protobuf that is no weight.
+#: Space for everything in a protobuf except the weights.
 MARGIN = 1 << 26
 
 
 @dataclass(slots=True)
 class _Entry:
-    """A TensorProto of the model, the token in it, and the tensor that belongs there."""
+    """A TensorProto of the model, its token, and the tensor that replaces the token."""
 
     proto: onnx.TensorProto
     token: bytes
@@ -46,8 +46,8 @@ class _Entry:
 class Store:
     """The weights of one model that is being written to `target`.
 
-    Weights are put into TensorProtos as tokens; `save` writes the data themselves, piece by
-    piece, so that a model of any size takes the memory of its description.
+    TensorProtos contain tokens instead of weights; `save` writes the data piece by piece, so that a
+    model of any size needs only the memory of its description.
     """
 
     def __init__(self, target: Path | None, *, external: bool | None, share: bool) -> None:
@@ -58,7 +58,7 @@ class Store:
         self._entries: list[_Entry] = []
 
     def put(self, proto: onnx.TensorProto, tensor: Tensor, name: str, where: str) -> None:
-        """Fill a TensorProto that is part of the model.
+        """Fill a TensorProto of the model.
 
         Raises:
             WriteError: for an element type that ONNX does not have.
@@ -75,9 +75,9 @@ class Store:
 
     @contextmanager
     def standing_in(self, folder: str) -> Iterator[None]:
-        """While it lasts, the weights are external data of a file of the right size in `folder`.
+        """In this context the weights are external data in a file of the right size in `folder`.
 
-        The file has no content and takes no room; the checker wants to see the size only.
+        The file is sparse and takes no space; the checker only looks at its size.
         """
         size = max((entry.tensor.nbytes for entry in self._entries), default=0)
         with open(os.path.join(folder, "weights"), "wb") as file:
@@ -98,10 +98,10 @@ class Store:
             entry.proto.raw_data = bytes(entry.tensor.raw())
 
     def save(self, proto: onnx.ModelProto) -> tuple[Path, ...]:
-        """Write the model file, and the data file when there is one; returns them.
+        """Write the model file and, if needed, the data file; returns both.
 
         Raises:
-            WriteError: when that is not possible; the old files are still there.
+            WriteError: when that fails; the old files are still there.
         """
         assert self._target is not None
         target = self._target
@@ -132,7 +132,7 @@ class Store:
         return sum(entry.tensor.nbytes for entry in self._entries) > PROTOBUF_LIMIT - MARGIN
 
     def _lay_out(self, location: str) -> list[Piece]:
-        """Point all entries into one data file; returns its content."""
+        """Point all entries to one data file; returns its content."""
         pieces: list[Piece] = []
         offsets: dict[object, int] = {}
         end = 0
@@ -152,7 +152,7 @@ class Store:
         return pieces
 
     def _point(self, target: Path) -> None:
-        """Point all entries that are mapped from a file into that file."""
+        """Point all entries that are mapped from a file to that file."""
         folder = target.parent.resolve()
         for entry in self._entries:
             tensor = entry.tensor
@@ -178,7 +178,7 @@ def _make_external(entry: _Entry, location: str, offset: int) -> None:
 
 
 def _replace(outputs: list[tuple[Path, Iterable[Piece]]]) -> None:
-    """Write all files whole, or none of them; the last takes its place first."""
+    """Write all files completely, or none of them; the last one is moved into place first."""
     model = outputs[0][0]
     try:
         with replacing(*(target for target, _ in outputs)) as streams:

@@ -1,4 +1,4 @@
-"""TensorProto in both directions: raw, typed, packed, sparse and external data."""
+"""Converts TensorProto in both directions: raw, typed, packed, sparse and external data."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["sparse_from_proto", "tensor_from_proto", "tensor_to_proto"]
 
-#: A sparse tensor of more bytes than this is refused instead of being made dense.
+#: A larger sparse tensor is refused instead of being made dense.
 DENSE_LIMIT = 1 << 31
 
-#: NumPy refuses arrays whose extent does not fit an address, even when they are empty.
+#: NumPy refuses arrays whose extent exceeds the address space, even if they are empty.
 EXTENT_LIMIT = 1 << 56
 
-#: The field that holds the elements where they are not raw; int32_data holds the others.
+#: The field with the elements if they are not raw; int32_data holds all other types.
 _FIELDS = {
     ElementType.F32: "float_data",
     ElementType.C64: "float_data",
@@ -38,10 +38,10 @@ _FIELDS = {
 
 
 def tensor_from_proto(proto: onnx.TensorProto, files: ExternalFiles, where: str) -> Tensor:
-    """The tensor that a TensorProto holds or, mapped and not read, points to.
+    """The tensor in a TensorProto, or the mapped, unread one that it refers to.
 
     Raises:
-        ReadError: when data and shape do not fit, or the data is not where it should be.
+        ReadError: when data and shape do not match, or the data is not where it should be.
     """
     element = element_type(proto.data_type, where)
     shape = _shape(proto.dims, where)
@@ -140,8 +140,8 @@ def sparse_from_proto(proto: onnx.SparseTensorProto, files: ExternalFiles, where
     """The dense tensor of a SparseTensorProto.
 
     Raises:
-        ReadError: when indices and values do not fit each other or the shape, or the dense
-            tensor would be too big.
+        ReadError: when indices, values and shape do not match, or the dense tensor would be too
+            large.
     """
     import numpy as np
 
@@ -179,7 +179,7 @@ def sparse_from_proto(proto: onnx.SparseTensorProto, files: ExternalFiles, where
 
 
 def tensor_to_proto(tensor: Tensor, name: str, where: str) -> onnx.TensorProto:
-    """The TensorProto of a tensor without its data, unless the data are strings.
+    """The TensorProto of a tensor, without its data unless these are strings.
 
     Raises:
         WriteError: for an element type that ONNX does not have.

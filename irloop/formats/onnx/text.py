@@ -1,4 +1,4 @@
-"""ONNX's text format: models that are written down in source code and tests."""
+"""ONNX's text format, for models in source code and tests."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["from_text"]
 
 
 def from_text(text: str, path: str | os.PathLike[str]) -> tuple[Model, Path]:
-    """Write the model that a text describes to `path`, exactly as it is; the model and the path.
+    """Write the model that a text describes to `path`, unchanged; returns the model and the path.
 
     Raises:
-        ReadError: when the text is no model in ONNX's text format.
+        ReadError: when the text is not a model in ONNX's text format.
     """
     try:
         proto = parser.parse_model(text)

@@ -1,4 +1,4 @@
-"""Element types and types of values, as ONNX writes them and as the graph holds them."""
+"""Converts element types and value types between ONNX and the graph."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
     "type_to_proto",
 ]
 
-#: TensorProto.DataType by number (onnx.proto of IR version 14).
+#: Element types, keyed by TensorProto.DataType (onnx.proto of IR version 14).
 ELEMENT_TYPES: dict[int, ElementType] = {
     0: ElementType.DYNAMIC,
     1: ElementType.F32,
@@ -67,7 +67,7 @@ DATA_TYPES: dict[ElementType, int] = {element: code for code, element in ELEMENT
 
 
 def require_text(strings: Iterable[str], where: str) -> None:
-    """Refuse names that are no text: protobuf gives bytes for a string that is no UTF-8.
+    """Refuse names that are not text: protobuf returns bytes for a string that is not UTF-8.
 
     Raises:
         ReadError: when there is one.
@@ -81,16 +81,16 @@ def require_text(strings: Iterable[str], where: str) -> None:
 
 
 def data_type_name(code: int) -> str:
-    """The name ONNX gives a TensorProto.DataType, or its number where it gives none."""
+    """ONNX's name for a TensorProto.DataType, or its number if it has no name."""
     names = {value: name for name, value in onnx.TensorProto.DataType.items()}
     return str(names.get(code, code))
 
 
 def element_type(code: int, where: str) -> ElementType:
-    """The element type with this number; `where` names the place for the error.
+    """The element type with this number; `where` describes its location in an error.
 
     Raises:
-        ReadError: for a number that no element type has.
+        ReadError: for a number without an element type.
     """
     found = ELEMENT_TYPES.get(code)
     if found is None:
@@ -118,7 +118,7 @@ def data_type_of(element: ElementType, where: str) -> int:
 
 
 def type_from_proto(proto: onnx.TypeProto) -> ValueType:
-    """The type a TypeProto declares; what the graph cannot hold (maps) is not known."""
+    """The type that a TypeProto declares; unknown if the graph cannot represent it (maps)."""
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
         tensor = proto.tensor_type
@@ -137,7 +137,7 @@ def _shape(proto: onnx.TensorShapeProto) -> Shape:
 
 
 def _dim(proto: onnx.TensorShapeProto.Dimension) -> Dim:
-    # Files in the wild say "unknown" with -1 as well; 0 is a size of its own.
+    # Some files write -1 for an unknown size; 0 is a real size.
     if proto.HasField("dim_value") and proto.dim_value >= 0:
         return int(proto.dim_value)
     if proto.HasField("dim_param") and proto.dim_param:
@@ -147,7 +147,7 @@ def _dim(proto: onnx.TensorShapeProto.Dimension) -> Dim:
 
 
 def type_to_proto(type: ValueType, where: str, *, shape: bool = False) -> onnx.TypeProto:
-    """The TypeProto of a type; with `shape` a shape is there even if the rank is not known.
+    """The TypeProto of a type; with `shape` it has a shape even if the rank is unknown.
 
     Raises:
         WriteError: for an element type that ONNX does not have, or a size that it cannot hold.

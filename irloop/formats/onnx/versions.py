@@ -1,4 +1,4 @@
-"""Opsets and IR versions: which are known, and which IR version an opset needs."""
+"""Opsets and IR versions: which are supported, and which IR version an opset needs."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ __all__ = [
 
 
 def domain_of(domain: str) -> str:
-    """The domain as the graph names it: "" for ai.onnx under either of its names."""
+    """The graph's name for a domain: "" for ai.onnx under either name."""
     return "" if domain == "ai.onnx" else domain
 
 
 def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
     """The opset of each domain that a model imports.
 
-    Of several versions of one domain ONNX Runtime takes the last and OpenVINO the newest; they
-    are read where both take the same.
+    If a domain is imported in several versions, ONNX Runtime uses the last and OpenVINO the newest;
+    irloop reads the model only if both are the same.
 
     Raises:
-        ReadError: for versions of one domain that engines choose from differently, or an opset
-            that the installed onnx is too old for.
+        ReadError: for versions of one domain that engines interpret differently, or an opset that
+            the installed onnx does not support.
     """
     opsets: dict[str, int] = {}
     newest: dict[str, int] = {}
@@ -50,7 +50,7 @@ def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
                 fix="remove the opset_import that the model was not made for",
             )
     if not model.opset_import and model.ir_version < 3:
-        # The IR had no opsets before version 3; everything is opset 1.
+        # Before IR version 3 there were no opsets; everything is opset 1.
         opsets[""] = 1
     known = onnx.defs.onnx_opset_version()
     if not 1 <= opsets.get("", 1) <= known:
@@ -66,9 +66,9 @@ def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
 
 @cache
 def implied_opset(domain: str) -> int | None:
-    """The opset of a domain that a model uses without importing it; None where it has to.
+    """The opset of a domain that is used but not imported; None if it must be imported.
 
-    ONNX Runtime takes the newest it knows of the domains that it has itself.
+    For its own domains ONNX Runtime uses the newest version it supports.
     """
     if domain == "com.microsoft":
         return 1
@@ -79,10 +79,10 @@ def implied_opset(domain: str) -> int | None:
 
 
 def check_readable(model: onnx.ModelProto) -> None:
-    """Refuse IR versions that the installed onnx does not know.
+    """Refuse IR versions that the installed onnx does not support.
 
     Raises:
-        ReadError: when the file is of another version.
+        ReadError: when the file has such a version.
     """
     if not 1 <= model.ir_version <= onnx.IR_VERSION:
         raise ReadError(
@@ -96,16 +96,16 @@ def check_readable(model: onnx.ModelProto) -> None:
 
 @cache
 def schema_of(type: str, opset: int, domain: str) -> onnx.defs.OpSchema | None:
-    """The schema of an operation in an opset, or None where ONNX has none."""
+    """The schema of an operation in an opset, or None if ONNX has none."""
     try:
         return onnx.defs.get_schema(type, opset, domain)
     except (onnx.defs.SchemaError, TypeError):
-        # TypeError: a name that is no UTF-8 text.
+        # TypeError: a name that is not UTF-8 text.
         return None
 
 
 def ir_version_for(opsets: dict[str, int]) -> int:
-    """The smallest IR version that allows these opsets: what most runtimes can load."""
+    """The smallest IR version that allows these opsets, which most runtimes can load."""
     needed = 3
     for entry in onnx.helper.VERSION_TABLE:
         ir_version, opset = int(entry[1]), int(entry[2])

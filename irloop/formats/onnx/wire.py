@@ -1,8 +1,8 @@
-"""The protobuf encoding, as far as weights need it.
+"""The part of the protobuf encoding that is needed for weights.
 
-Big `raw_data` fields are cut out of a file before it is decoded (their bytes stay in the mapped
-file) and put into a file after it was encoded, so that no weight is ever held by a protobuf.
-In between a token stands in their place.
+Large `raw_data` fields are cut out of a file before it is decoded (their bytes stay in the mapped
+file), and inserted after a file was encoded, so that protobuf never holds a weight. In between, a
+token replaces them.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from irloop.graph.tensor import Tensor
 
 __all__ = ["Encoded", "Piece", "Source", "Tokens", "cut", "size_of", "splice"]
 
-#: Fields that can hold graphs and tensors, by message (onnx.proto); None is raw_data itself.
+#: Fields that can contain graphs and tensors, by message (onnx.proto); None is raw_data itself.
 _TENSOR: Mapping[int, Any] = {9: None}
 _GRAPH: dict[int, Any] = {5: _TENSOR}
 _ATTRIBUTE: Mapping[int, Any] = {5: _TENSOR, 6: _GRAPH, 10: _TENSOR, 11: _GRAPH}
 _GRAPH[1] = {5: _ATTRIBUTE}
 _MODEL: Mapping[int, Any] = {7: _GRAPH}
 
-#: Fields smaller than this are decoded as they are.
+#: Smaller fields are decoded normally.
 CUT_LIMIT = 1 << 16
 
-#: Part of a file: bytes, or a tensor whose bytes are asked for when they are written.
+#: A part of a file: bytes, or a tensor whose bytes are read when they are written.
 Piece = bytes | memoryview | Tensor
-#: The new content of a raw_data field at (start, end), or None to leave it alone.
+#: The new content of a raw_data field at (start, end), or None to keep it.
 Replace = Callable[[int, int], Piece | None]
 
 
@@ -43,7 +43,7 @@ class Source(Protocol):
     def __len__(self) -> int: ...
 
     def byte(self, at: int) -> int:
-        """The byte at a place."""
+        """The byte at a position."""
         ...
 
     def part(self, start: int, end: int) -> memoryview:
@@ -67,20 +67,20 @@ class Encoded:
 
 
 class Tokens:
-    """Bytes that stand for data; no file can hold one, since nobody can guess the prefix."""
+    """Bytes that represent data; no file can contain one, because its prefix cannot be guessed."""
 
     def __init__(self) -> None:
         self.prefix = secrets.token_bytes(16)
         self._count = 0
 
     def new(self) -> bytes:
-        """A token of 24 bytes that was not given out before."""
+        """A new token of 24 bytes."""
         self._count += 1
         return self.prefix + self._count.to_bytes(8, "little")
 
 
 class _Walk:
-    """Rewrites one encoded message; everything that is not replaced stays byte for byte."""
+    """Rewrites one encoded message; everything that is not replaced keeps its bytes."""
 
     def __init__(self, data: Source, replace: Replace, enter: Callable[[int, int], bool]) -> None:
         self._byte = data.byte
@@ -91,10 +91,10 @@ class _Walk:
     def message(
         self, start: int, end: int, fields: Mapping[int, Any]
     ) -> tuple[list[Piece], int] | None:
-        """The pieces and the length of the message at start..end, None when it is unchanged.
+        """The pieces and the length of the message at start..end; None if it is unchanged.
 
         Raises:
-            ValueError: when this is no protobuf.
+            ValueError: when this is not protobuf.
         """
         pieces: list[Piece] = []
         done = at = start
@@ -160,10 +160,10 @@ def _varint_bytes(value: int) -> bytes:
 
 
 def cut(data: Source, tokens: Tokens) -> tuple[bytes, dict[bytes, tuple[int, int]]]:
-    """An encoded model without its big raw data, and (offset, size) of those by token.
+    """An encoded model without its large raw data, and the (offset, size) of each token's data.
 
     Raises:
-        ValueError: when this is no protobuf.
+        ValueError: when this is not protobuf.
     """
     windows: dict[bytes, tuple[int, int]] = {}
 
@@ -179,7 +179,7 @@ def cut(data: Source, tokens: Tokens) -> tuple[bytes, dict[bytes, tuple[int, int
 
 
 def splice(data: bytes, tokens: Tokens, weights: Mapping[bytes, Piece]) -> list[Piece]:
-    """The pieces of an encoded model with the data that its tokens stand for."""
+    """The pieces of an encoded model, with the tokens replaced by their data."""
     places = []
     at = data.find(tokens.prefix)
     while at >= 0:

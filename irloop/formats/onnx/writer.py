@@ -1,4 +1,7 @@
-"""Writing ONNX: captures folded back, names unique, weights streamed, the file replaced at once."""
+"""Writes ONNX: folds captures back, makes names unique, streams weights.
+
+The file is replaced at once, when it is complete.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +41,10 @@ from irloop.graph.walk import all_graphs, node_path
 
 __all__ = ["to_proto_model", "write"]
 
-#: Bodies in bodies: protobuf decodes 100 messages in each other, and each body takes three.
+#: The deepest nesting of bodies: protobuf decodes 100 nested messages, and a body takes three.
 NESTING_LIMIT = 31
 
-#: Every output of these gets a name: ONNX Runtime crashes on a Loop output without one.
+#: Every output of these gets a name, because ONNX Runtime crashes on a Loop output without one.
 _NAMED = (If, Loop, Scan, Scan8)
 
 
@@ -55,11 +58,10 @@ def write(
 ) -> tuple[Path, ...]:
     """Write a model of the ONNX dialect as an .onnx file, which is replaced at once.
 
-    `external_data` puts the weights into ``<name>.data`` next to the file; None does so when a
-    protobuf could not hold them. With `weights="share"` constants that are mapped from a file
-    of the same folder (the .bin of an IR) are not copied: the model points into that file.
-    `check` has the result judged by the ONNX checker first. Returns the files written, the
-    model first.
+    `external_data` puts the weights into ``<name>.data`` next to the file; None does so if a
+    protobuf would be too large. With `weights="share"` constants that are mapped from a file of the
+    same folder (the .bin of an IR) are not copied: the model points into that file. With `check`
+    the ONNX checker checks the result first. Returns the files written, the model first.
 
     Raises:
         UsageError: for a model of another dialect.
@@ -76,7 +78,7 @@ def write(
 
 
 def to_proto_model(model: Model) -> onnx.ModelProto:
-    """The ModelProto of a model, its weights inside.
+    """The ModelProto of a model, including its weights.
 
     Raises:
         WriteError: as `write`.
@@ -90,8 +92,9 @@ def to_proto_model(model: Model) -> onnx.ModelProto:
 def _ir_version(model: Model) -> int:
     """The IR version of the file: the model's own, or the smallest that allows its opsets.
 
-    Before 4 an initializer is an input of the model, so constants are nodes. Constant-1, which
-    opset 9 replaced, makes floats only: other constants take an initializer, and so version 4.
+    Before version 4 an initializer must be a model input, so constants are written as nodes. But
+    Constant-1, which opset 9 replaced, creates only floats: other constants need an initializer,
+    and so version 4.
     """
     version = model.version if model.version > 0 else ir_version_for(model.opsets)
     if version >= 4 or model.opsets.get("", 9) >= 9:
@@ -166,7 +169,7 @@ class _Writer:
         where = f"constant {node_path(node)!r}"
         default = DEFAULT in value.info
         notes = notes_of(node.info)
-        # IR versions before 4 take initializers that are graph inputs only.
+        # Before IR version 4 every initializer must be a graph input.
         if not default and (notes.is_node or self._version < 4):
             constant = proto.node.add(op_type="Constant", name=node.name, output=[name])
             attribute = constant.attribute.add(name="value", type=onnx.AttributeProto.TENSOR)
@@ -285,7 +288,7 @@ class _Writer:
         scope.name_body(graph, {p: outer.names[v] for p, v in folded.captures.items()})
         for index, parameter in enumerate(folded.parameters):
             if parameter is None:
-                # Only a Loop has parameters nobody reads: the iteration and the condition.
+                # Only a Loop has parameters that may be unread: the iteration and the condition.
                 element = (ElementType.I64, ElementType.BOOLEAN)[index]
                 type = type_to_proto(TensorType(element, Shape(())), "")
                 name = scope.fresh(("iteration", "condition")[index])
@@ -300,7 +303,7 @@ class _Writer:
             assert result_value is not None
             name = scope.names[result_value]
             if result_value.producer in folded.captures:
-                # A body must not give an outer value itself (ONNX Runtime refuses it).
+                # A body must not return an outer value directly (ONNX Runtime refuses it).
                 name = scope.fresh(result.name)
                 self._identity(proto, graph, scope.names[result_value], name)
             self._value_info(proto.output.add(), name, result_value)
@@ -310,7 +313,7 @@ class _Writer:
     def _identity(self, proto: onnx.GraphProto, graph: Graph, source: str, name: str) -> None:
         if "" not in self._model.opsets:
             raise WriteError(f"{name!r} needs an Identity, but the model names no opset of ai.onnx")
-        # ONNX Runtime refuses two nodes of one name, but takes nodes without a name.
+        # ONNX Runtime refuses two nodes with the same name, but accepts nodes without a name.
         taken = any(node.name == name for node in graph.nodes)
         own = "" if taken else name
         proto.node.add(op_type="Identity", name=own, input=[source], output=[name])
@@ -356,7 +359,7 @@ def _domain(node: Node) -> str:
 
 
 def _own_attributes(op: Op, schema: Any, where: str) -> dict[str, Any]:
-    """The attributes of an operation, those left out that say no more than their absence."""
+    """The attributes of an operation, without those that equal their default."""
     if isinstance(op, UnknownOp):
         return dict(op.attributes)
     values = {}
@@ -372,7 +375,7 @@ def _own_attributes(op: Op, schema: Any, where: str) -> dict[str, Any]:
                 found=repr(value)[:80],
             )
         required = described is not None and described.required
-        # Absence reads as the default again; only what the file must have is said anyway.
+        # A missing attribute has its default value, so only required ones are written anyway.
         if required or value != codec.default:
             values[codec.name] = codec.dump(value)
     return values

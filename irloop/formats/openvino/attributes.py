@@ -1,7 +1,7 @@
-"""Attributes in `data`: from text to the fields of an operation class, and back.
+"""Converts attributes in `data` between text and the fields of an operation class.
 
-Everything is read as OpenVINO 2026.4 reads it: booleans that it does not know are ignored, and
-numbers are read up to the first character that does not belong to them.
+Texts are read as OpenVINO 2026.4 reads them: invalid booleans are ignored, and numbers are read up
+to the first character that does not belong to them.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ __all__ = [
 
 
 class AttributeProblem(ValueError):  # noqa: N818 (not an error that leaves: the reader places it)
-    """A text that has no meaning for an attribute.
+    """A text that is invalid for an attribute.
 
     `code` is that of the diagnostic, `what` completes a sentence about the attribute, `expected`
-    describes texts that have a meaning; `name` is that of the attribute.
+    describes valid texts, and `name` is that of the attribute.
     """
 
     def __init__(self, what: str, *, expected: str, code: str = "IRL115", name: str = "") -> None:
@@ -51,7 +51,7 @@ class AttributeProblem(ValueError):  # noqa: N818 (not an error that leaves: the
         self.name = name
 
     def placed(self, layer: Layer) -> Problem:
-        """The problem of this attribute in `layer`."""
+        """This problem, located at the attribute in `layer`."""
         found = None
         if self.code == "IRL103":
             found = problems.no_attribute(layer, self.name)
@@ -66,14 +66,14 @@ class AttributeProblem(ValueError):  # noqa: N818 (not an error that leaves: the
 
 # --- from text
 
-#: How problems of IRL115 are worded.
+#: The wording of IRL115 problems.
 UNREADABLE = "cannot be read"
 NO_SUCH_WORD = "has a value that does not exist"
 INTEGER = "an integer of 64 bits"
 NUMBER = "a number (inf, -inf, nan in lower case)"
 
 _BOOLS = {"true": True, "1": True, "false": False, "0": False}
-#: A text without a meaning that OpenVINO passes over, so that the default holds.
+#: An invalid text that OpenVINO ignores, so that the default applies.
 _IGNORED = object()
 
 
@@ -165,21 +165,22 @@ def _write_list(item: Callable[[Any], str], values: tuple[Any, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One attribute: its name in the file, its field, both directions of its text."""
+    """One attribute: its name in the file, its field, and the conversion in both directions."""
 
     name: str
     field: str
     read: Callable[[str], Any]
     write: Callable[[Any], str]
     default: Any
-    #: What OpenVINO takes where a file lacks a required attribute; None where it refuses the file.
+    #: The value that OpenVINO assumes if a required attribute is missing; None if it refuses the
+    #: file.
     absent: str | None = None
 
     def value(self, text: str) -> Any:
         """The value of the field; `_IGNORED` for a text that readers ignore.
 
         Raises:
-            AttributeProblem: for a text without meaning.
+            AttributeProblem: for an invalid text.
         """
         try:
             return self.read(text)
@@ -190,7 +191,7 @@ class _Field:
 
     @property
     def required(self) -> bool:
-        """True when the file has to have it."""
+        """True if the file must contain it."""
         return self.default is MISSING
 
 
@@ -208,7 +209,7 @@ def _text_forms(kind: Any) -> tuple[Callable[[str], Any], Callable[[Any], str]]:
     """How a field of type `kind` is read and written.
 
     Raises:
-        TypeError: when an op class has a field of a type that has no text form.
+        TypeError: when a field has a type without text form.
     """
     if kind in _SCALARS:
         return _SCALARS[kind]
@@ -228,7 +229,7 @@ def _text_forms(kind: Any) -> tuple[Callable[[str], Any], Callable[[Any], str]]:
 
 
 class Codec:
-    """Reads and writes the attributes of one op class."""
+    """Reads and writes the attributes of one operation class."""
 
     def __init__(self, cls: type[Any]) -> None:
         self.cls: type[Op] = cls
@@ -246,10 +247,10 @@ class Codec:
         self.names = frozenset(item.name for item in self.fields)
 
     def read(self, data: Mapping[str, str]) -> tuple[Op, dict[str, str]]:
-        """The op, and the attributes that its class does not know.
+        """The operation, and the attributes that its class does not have.
 
         Raises:
-            AttributeProblem: for a text without meaning, or a mandatory attribute missing.
+            AttributeProblem: for an invalid text or a missing mandatory attribute.
         """
         values: dict[str, Any] = {}
         for item in self.fields:
@@ -271,9 +272,10 @@ class Codec:
         return self.cls(**values), unknown
 
     def write(self, op: Op) -> dict[str, str]:
-        """The attributes of `op` as texts; a field that is None has none.
+        """The attributes of `op` as texts; fields that are None are omitted.
 
-        A list that is empty by default is left out: to OpenVINO an empty text is a value.
+        A list that is empty by default is omitted, too, because OpenVINO reads an empty text as a
+        value.
         """
         texts = {}
         for item in self.fields:
@@ -287,7 +289,7 @@ _CODECS: dict[type[Op], Codec] = {}
 
 
 def codec_of(cls: type[Op]) -> Codec:
-    """The codec of an op class, made once."""
+    """The codec of an operation class, created only once."""
     codec = _CODECS.get(cls)
     if codec is None:
         codec = _CODECS[cls] = Codec(cls)

@@ -1,4 +1,4 @@
-"""What stands in an .xml file, text untouched: the records that `xml.parse` fills."""
+"""The content of an .xml file with unchanged texts: the records that `xml.parse` fills."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ __all__ = [
     "PortMapSection",
 ]
 
-# Elements are told apart by identity; methods that nobody calls would be compiled at every start.
+# Records are compared by identity; generated comparison methods would cost time at every start.
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Extra:
-    """An element that is kept as it is: `rt_info`, `meta_data` and their like."""
+    """An element that is kept unchanged, such as `rt_info` or `meta_data`."""
 
     tag: str
     attributes: Mapping[str, str]
     line: int
     children: list[Extra] = field(default_factory=list)
-    #: Text directly inside, without the white space around it.
+    #: The text directly inside, without surrounding white space.
     text: str = ""
 
 
@@ -46,7 +46,7 @@ class Extra:
 class Port:
     """A declared `<port>`; `dims` are the texts of its `<dim>` children.
 
-    This and every other id in these records is canonical: `+07` is the id `7`.
+    All ids in these records are canonical: `+07` is the id `7`.
     """
 
     id: str | None
@@ -87,7 +87,7 @@ class PortMapSection:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Layer:
-    """A `<layer>`; attributes are None when absent. `path` walks through bodies by name."""
+    """A `<layer>`; missing attributes are None. `path` leads through bodies by name."""
 
     id: str | None
     name: str | None
@@ -95,14 +95,14 @@ class Layer:
     version: str | None
     line: int
     net: Net
-    #: Every attribute of the element, the four above included.
+    #: All attributes of the element, including the four above.
     attributes: Mapping[str, str]
     #: Attributes of `<data>`; `data_line` is None when there is no such element.
     data: Mapping[str, str]
     data_line: int | None
     inputs: list[Port]
     outputs: list[Port]
-    #: By label: body, then, else.
+    #: Keyed by label: body, then, else.
     bodies: dict[str, Net]
     port_maps: dict[str, PortMapSection]
     #: None when the section is absent.
@@ -111,7 +111,7 @@ class Layer:
 
     @property
     def path(self) -> str:
-        """The way here through bodies, as in ``Loop_7/body/Mul_4``."""
+        """The path through bodies, as in ``Loop_7/body/Mul_4``."""
         own = self.name or f"layer {self.id}"
         return f"{self.net.path}/{own}" if self.net.path else own
 
@@ -156,11 +156,11 @@ class Document:
     version: str | None
     name: str | None
     data: bytes = field(repr=False)
-    #: Every different list of dimensions that a port has.
+    #: All distinct lists of dimensions of ports.
     all_dims: Collection[tuple[str, ...]] = field(repr=False, default=())
 
     def clear(self) -> None:
-        """Let go of all records; they refer to each other and would wait for the collector."""
+        """Drop all records; they refer to each other and would wait for the garbage collector."""
         nets = [self.net]
         while nets:
             net = nets.pop()
@@ -175,16 +175,16 @@ class Document:
 
     @cached_property
     def root(self) -> etree._Element:
-        """The file as an lxml tree, nothing resolved and nothing loaded.
+        """The file as an lxml tree; entities are not resolved and nothing is loaded.
 
-        `sourceline` of its elements is not exact in a long file; `line_of` is.
+        In a long file `sourceline` of its elements is not exact; `line_of` is.
 
         Raises:
-            ReadError: when libxml2 refuses what expat accepts.
+            ReadError: when libxml2 refuses a file that expat accepts.
         """
         from lxml import etree
 
-        # huge_tree lifts libxml2's limits; depth and size were checked against ours.
+        # huge_tree lifts libxml2's limits; depth and size were already checked against ours.
         parser = etree.XMLParser(
             resolve_entities=False, load_dtd=False, no_network=True, huge_tree=True
         )

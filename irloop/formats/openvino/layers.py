@@ -1,4 +1,4 @@
-"""What reading the root and all bodies of one IR has in common: ops, declared types, errors."""
+"""State shared between the readers of the root and all bodies: operations, types, errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Shared:
-    """What is shared by the root and all bodies."""
+    """State shared by the root and all bodies."""
 
     def __init__(
         self,
@@ -36,23 +36,23 @@ class Shared:
     ) -> None:
         self.file = document.file
         self.weights = weights
-        #: Version 11: layers and ports have runtime information.
+        #: In version 11, layers and ports have runtime information.
         self.has_info = has_info
-        #: One op object for all layers with the same type, version and attributes.
+        #: One operation object for all layers with the same type, version and attributes.
         self.ops: dict[Any, tuple[Op, Mapping[str, Any]]] = {}
         self.types: dict[tuple[str | None, tuple[str, ...]], TensorType] = {}
         self.is_static = _is_static(document)
         self._indexes = dict(indexes or {})
 
     def index_of(self, net: Net) -> NetIndex:
-        """The index of the root or a body, made once unless the caller of the reader has one."""
+        """The index of the root or a body; created once, unless the caller provides it."""
         known = self._indexes.get(id(net))
         if known is None:
             known = self._indexes[id(net)] = NetIndex(net, None)
         return known
 
     def op(self, layer: Layer) -> tuple[Op, Mapping[str, Any]]:
-        """The op of a layer and the attributes its class does not know."""
+        """The operation of a layer, and the attributes that its class does not have."""
         key = (layer.type, layer.version, *layer.data.items())
         found = self.ops.get(key)
         if found is None:
@@ -63,7 +63,7 @@ class Shared:
         if layer.version is None:
             problem = problems.missing_attribute(at_layer(layer), "layer", "version")
             raise problem.error(self.file)
-        assert layer.type is not None  # `NetReader` has refused such a layer
+        assert layer.type is not None  # `NetReader` refuses a layer without type
         misspelt = problems.misspelt_type(layer)
         if misspelt is not None:
             raise misspelt.error(self.file)
@@ -78,7 +78,7 @@ class Shared:
         return op, unknown or _NOTHING
 
     def output_types(self, layer: Layer) -> tuple[TensorType, ...]:
-        """The types that the output ports of a layer declare."""
+        """The declared types of a layer's output ports."""
         types = self.types
         found = []
         for port in layer.outputs:
@@ -97,7 +97,7 @@ class Shared:
                 problem = problems.missing_attribute(at_port(layer, port), "port", "precision")
             raise problem.error(self.file)
         if not port.dims and not self.is_static:
-            # Writers of models with unknown shapes leave the dimensions out for two reasons.
+            # Dimensions are missing for two reasons in files with unknown shapes.
             return TensorType(element, UNKNOWN_SHAPE)
         dims = []
         for text in port.dims:
@@ -111,7 +111,7 @@ class Shared:
 
 
 def _is_static(document: Document) -> bool:
-    """True when no port and no Parameter of the root leaves a dimension open."""
+    """True if every port, and every Parameter of the root, has a static shape."""
     texts = (text for dims in document.all_dims for text in dims)
     if any(not text.isdecimal() and dim_integer(text) == -1 for text in texts):
         return False

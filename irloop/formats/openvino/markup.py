@@ -1,4 +1,4 @@
-"""Text of an IR: escapes, lists of tensor names, sections that are kept as they are."""
+"""XML text of an IR: escapes, lists of tensor names, sections that are kept unchanged."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def escape(text: str) -> str:
     """`text` as an attribute value between double quotes.
 
     Raises:
-        WriteError: for a character that no XML file can hold.
+        WriteError: for a character that XML does not allow.
     """
     if _NO_XML.search(text):
         raise WriteError(
@@ -52,7 +52,7 @@ def escape(text: str) -> str:
 
 
 def parse_names(text: str | None) -> tuple[str, ...]:
-    r"""The tensor names of a port: separated by commas, a comma inside is ``\,``."""
+    r"""The tensor names of a port, separated by commas; a comma in a name is written ``\,``."""
     if not text:
         return ()
     if "," not in text:
@@ -67,12 +67,12 @@ def names_text(names: Iterable[str]) -> str:
 
 
 def attributes_text(attributes: Mapping[str, str]) -> str:
-    """Attributes as they stand in a tag, each with a space before it."""
+    """Attributes as in a tag, each with a space before it."""
     return "".join(f' {name}="{escape(text)}"' for name, text in attributes.items())
 
 
 def extra_lines(extra: Extra, depth: int) -> Iterator[str]:
-    """The lines of an element and what is in it, indented by tabs."""
+    """Yield the lines of an element and its content, indented by tabs."""
     stack: list[Extra | str] = [extra]
     while stack:
         item = stack.pop()
@@ -134,9 +134,10 @@ def extras_of(text: str) -> list[Extra]:
 
 
 def attributes_of_info(extra: Extra) -> dict[str, Any]:
-    """Runtime information of a layer or port: by name, the other attributes of its element.
+    """Runtime information of a layer or port: for each name, the other attributes of its element.
 
-    What is no plain ``<attribute name="..." .../>`` is kept as XML text under its tag.
+    An element that is not a plain ``<attribute name="..." .../>`` is kept as XML text under its
+    tag.
     """
     info: dict[str, Any] = {}
     for child in extra.children:
@@ -151,9 +152,9 @@ def attributes_of_info(extra: Extra) -> dict[str, Any]:
 
 
 def info_of_attributes(info: Mapping[str, Any]) -> Extra | None:
-    """The `rt_info` of a layer or port, the inverse of `attributes_of_info`; None for nothing.
+    """The `rt_info` of a layer or port, the inverse of `attributes_of_info`; None if empty.
 
-    Information of another origin (an ONNX node's metadata) has no place in an IR.
+    Information from elsewhere (an ONNX node's metadata) cannot be stored in an IR.
     """
     extra = Extra("rt_info", {}, 0)
     for name, value in info.items():

@@ -1,12 +1,12 @@
-"""Names of inputs and outputs that version 10 can have.
+"""Chooses names of inputs and outputs that are valid in version 10.
 
-Reading a version 10 file, OpenVINO adds the layer name of each Parameter, and of the layer
-before each Result, to the tensor names of the model's inputs and outputs, and refuses a model
-in which one name then means two of them, or in which a value with tensor names is two of them.
+When OpenVINO reads a version 10 file, it adds the layer name of each Parameter, and of the layer
+before each Result, to the tensor names of the model's inputs and outputs. It refuses a model in
+which one name then refers to two of them, or in which a value with tensor names is two of them.
 Version 11 has no such rule.
 
-What adds 0 to a value or multiplies it by 1 OpenVINO takes out when it compiles, and gives its
-layer name to the value: before an output, that name must not be a tensor name of the value.
+When OpenVINO compiles a model, it removes operations that add 0 or multiply by 1, and gives their
+layer name to the operand. Before an output, that name must not be a tensor name of the operand.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from irloop.graph.op import Constant, Parameter
 
 __all__ = ["Names", "public_names"]
 
-#: The constant operand with which these give the other one.
+#: The constant operand with which these return the other one.
 NEUTRAL = {"Add": 0, "Subtract": 0, "Multiply": 1, "Divide": 1}
 
 
 @dataclass(slots=True)
 class Names:
-    """What is to be written in the place of some layer names and tensor names."""
+    """Replacements for some layer names and tensor names."""
 
     layers: dict[Node, str] = field(default_factory=dict)
     values: dict[Value, tuple[str, ...]] = field(default_factory=dict)
 
 
 def public_names(graph: Graph) -> Names:
-    """The changes that let OpenVINO read `graph` from a version 10 file; mostly none."""
+    """The changes that let OpenVINO read `graph` from a version 10 file; usually none."""
     return _Chooser(graph).choose()
 
 
@@ -41,7 +41,7 @@ class _Chooser:
         self.taken: dict[str, Value] = {}
         places = (*graph.inputs, *graph.outputs)
         self.count = _counted(places)
-        # Layer names that stand for a later choice must not become somebody else's.
+        # Layer names that a later choice may need must not be given to other layers.
         self.layer_names = {value.producer.name for value in self.count}
 
     def choose(self) -> Names:
@@ -56,7 +56,7 @@ class _Chooser:
         return self.names
 
     def _name_behind(self, node: Node) -> None:
-        """Leave the name of an output to it, if OpenVINO takes `node` out for what it reads."""
+        """Keep an output's name if OpenVINO replaces `node` by its operand."""
         behind = _passed_on(node)
         if behind is None or behind in self.count or len(behind.producer.outputs) > 1:
             return
@@ -66,7 +66,7 @@ class _Chooser:
 
     def _tensor_names(self, value: Value, count: int) -> None:
         if count > 1:
-            # Its layer's name is then the only one it can have.
+            # The layer's name is then the only possible one.
             if value.names:
                 self.names.values[value] = ()
             return
@@ -100,7 +100,7 @@ class _Chooser:
 
 
 def _passed_on(node: Node) -> Value | None:
-    """The operand that `node` computes without changing it, or None."""
+    """The operand that `node` returns unchanged, or None."""
     neutral = NEUTRAL.get(node.op.type)
     if neutral is None or len(node.inputs) != 2:
         return None
@@ -121,7 +121,7 @@ def _counted(values: tuple[Value, ...]) -> dict[Value, int]:
 
 
 def _public(value: Value, layer_name: str) -> str:
-    """The name that OpenVINO makes of the layer's for one of its outputs."""
+    """The name that OpenVINO derives from the layer's for one of its outputs."""
     if len(value.producer.outputs) == 1:
         return layer_name
     return f"{layer_name}.{value.index}"

@@ -1,4 +1,4 @@
-"""One net of an IR, the root or a body, becomes a graph."""
+"""Turns one net of an IR, the root or a body, into a graph."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ __all__ = ["NetReader"]
 
 
 class NetReader:
-    """Reads the root or one body: producers before readers, otherwise in the file's order."""
+    """Reads the root or one body: producers before readers, otherwise in the order of the file."""
 
     def __init__(self, reader: Shared, net: Net) -> None:
         self.reader = reader
         self.net = net
         self.index = reader.index_of(net)
-        #: The values of a layer by its output ports.
+        #: The values of a layer, keyed by its output ports.
         self.values: dict[str, dict[str | None, Value]] = {}
         self.prefix = f"{net.path}/" if net.path else ""
 
@@ -39,7 +39,7 @@ class NetReader:
         """The graph of this net.
 
         Raises:
-            ReadError: for the first problem among what its Results depend on.
+            ReadError: for the first problem in the layers that its Results depend on.
         """
         graph = Graph(name)
         index = self.index
@@ -56,7 +56,7 @@ class NetReader:
         return graph
 
     def _refuse_unnamed(self) -> None:
-        """Raise for what no edge could name, and for edges without an end."""
+        """Raise for layers that no edge could refer to, and for edges without an end."""
         index = self.index
         for layer in self.net.layers:
             if layer.name is None or layer.type is None or not is_id(layer.id):
@@ -72,10 +72,10 @@ class NetReader:
         return problem.error(self.reader.file)
 
     def _ordered(self) -> Iterator[Layer]:
-        """The layers that a Result or an Assign depends on, each after those that it reads.
+        """The layers that a Result or an Assign depends on, each after those it reads.
 
         Raises:
-            ReadError: for an edge from nowhere, and for a cycle.
+            ReadError: for an edge from an unknown layer, and for a cycle.
         """
         index = self.index
         layers, incoming, reachable = index.layers, index.incoming, index.reachable
@@ -85,7 +85,7 @@ class NetReader:
                     raise self._error(problems.edge_from_unknown(index, edge))
         done: set[str | None] = set()
         for layer in self.net.layers:
-            # Results come last in any case; starting from one would put its producers first.
+            # Results come last anyway; starting from one would put its producers first.
             if layer.id not in reachable or layer.id in done or layer.type == "Result":
                 continue
             stack = [(layer, iter(index.edges_into(layer)))]
@@ -130,7 +130,7 @@ class NetReader:
         self._keep_values(node, layer)
 
     def _first(self, *found: Problem | None) -> ReadError:
-        """The error for the first problem of several that a layer may have."""
+        """The error for the first of several problems that a layer may have."""
         return self._error(next(problem for problem in found if problem is not None))
 
     def _result(self, graph: Graph, layer: Layer) -> None:
@@ -217,7 +217,7 @@ class NetReader:
         return self._first(
             found,
             problems.bad_shape(layer, "shape"),
-            # Looked up only where it is there: all four attributes are.
+            # Only evaluated if it is present: all four attributes are.
             None if found else problems.unknown_element_type(layer, "element_type"),
         )
 
@@ -291,8 +291,8 @@ def _bad_identity(layer: Layer) -> Problem:
 
 
 def _cycle(index: NetIndex, path: list[str | None], start: str) -> Problem:
-    # A layer may be in several cycles, of which the rule reports what `index.cycles` finds.
+    # A layer may be in several cycles; the rule reports the one that `index.cycles` finds.
     known = next((found for found in index.cycles if start in found), None)
-    # The path goes from readers to producers; a cycle is named along the data.
+    # The path leads from readers to producers; a cycle is reported in the direction of the data.
     around = [key or "" for key in reversed(path[path.index(start) :])]
     return problems.cycle(index, known or around)

@@ -1,4 +1,4 @@
-"""What the reader and many rules look up about one net: layers by id and type, edges by ends."""
+"""An index of one net, for the reader and rules: layers by id and type, edges by their ends."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from irloop.formats.openvino.xml import Edge, Layer, Net, Port
 
 __all__ = ["LOOPS", "NetIndex", "PortFacts", "Source"]
 
-#: Operations that own one body, by their type in lower case.
+#: Operations with one body, by their type in lower case.
 LOOPS = frozenset({"tensoriterator", "loop"})
 
 #: A layer and one of its output ports.
 Source = tuple[Layer, Port]
 
 
-#: Types of layers that may have no reader.
+#: Types of layers that may have no readers.
 _ENDS = frozenset({"Parameter", "Result", "Assign"})
 
 
 class PortFacts:
-    """What occurs at all among the ports of a net: most rules are done when that is sound."""
+    """The ids, precisions and dims that occur in a net's ports; most rules check only these."""
 
     def __init__(self, net: Net) -> None:
         self.ids: set[str | None] = set()
         self.precisions: set[str | None] = set()
         self.dims: set[tuple[str, ...]] = set()
-        #: Layers with two ports of the same id on one side.
+        #: Layers with two ports of the same id on the same side.
         self.repeating: list[Layer] = []
         ids, precisions, dims = self.ids, self.precisions, self.dims
         for layer in net.layers:
@@ -51,7 +51,7 @@ def _repeats(ports: list[Port]) -> bool:
 class NetIndex:
     """One net (the root or a body): layers by id and type, edges by both ends.
 
-    Where two layers share an id the first one is meant; IRL105 reports the others.
+    If two layers have the same id, the first one is used; IRL105 reports the others.
     """
 
     def __init__(self, net: Net, parent: NetIndex | None) -> None:
@@ -68,7 +68,7 @@ class NetIndex:
             if self.layers.setdefault(layer.id, layer) is not layer:
                 self.duplicates.append(layer)
         self.incoming: dict[str, list[Edge]] = {}
-        #: Edges that lack one of their four attributes.
+        #: Edges without one of their four attributes.
         self.incomplete: list[Edge] = []
         incoming = self.incoming
         for edge in net.edges:
@@ -89,7 +89,7 @@ class NetIndex:
 
     @cached_property
     def outgoing(self) -> dict[str, list[Edge]]:
-        """Edges by the layer that they start from."""
+        """Edges, keyed by the layer they start from."""
         outgoing: dict[str, list[Edge]] = {}
         for edge in self.net.edges:
             source = edge.from_layer
@@ -108,17 +108,17 @@ class NetIndex:
 
     @property
     def parameters(self) -> list[Layer]:
-        """Parameter layers, the only spelling OpenVINO knows."""
+        """Parameter layers, in the only spelling that OpenVINO accepts."""
         return [layer for layer in self.of_type("parameter") if layer.type == "Parameter"]
 
     @property
     def results(self) -> list[Layer]:
-        """Result layers, the only spelling OpenVINO knows."""
+        """Result layers, in the only spelling that OpenVINO accepts."""
         return [layer for layer in self.of_type("result") if layer.type == "Result"]
 
     @property
     def constants(self) -> list[Layer]:
-        """Const layers, the only spelling OpenVINO knows."""
+        """Const layers, in the only spelling that OpenVINO accepts."""
         return [layer for layer in self.of_type("const") if layer.type == "Const"]
 
     def edges_into(self, layer: Layer) -> list[Edge]:
@@ -130,26 +130,26 @@ class NetIndex:
         return [] if layer.id is None else self.outgoing.get(layer.id, [])
 
     def ending_nowhere(self, edges: Mapping[str, list[Edge]]) -> Iterator[tuple[str, Edge]]:
-        """Of `edges` by a layer id, those whose layer this net does not have, with the id."""
+        """Yield (layer id, edge) for those of `edges`, keyed by layer id, that lead to no layer."""
         for name in edges.keys() - self.layers.keys():
             for edge in edges[name]:
                 yield name, edge
 
     def source(self, layer: Layer, position: int = 0) -> Source | None:
-        """The layer and output port that input `position` of `layer` reads, when all is sound."""
+        """The layer and output port that input `position` of `layer` reads, if they are valid."""
         if position >= len(layer.inputs):
             return None
         return self.source_of_port(layer, layer.inputs[position])
 
     def source_of_port(self, layer: Layer, port: Port) -> Source | None:
-        """The layer and output port that an input port reads, when all is sound."""
+        """The layer and output port that an input port reads, if they are valid."""
         for edge in self.edges_into(layer):
             if edge.to_port == port.id:
                 return self.source_of_edge(edge)
         return None
 
     def source_of_edge(self, edge: Edge) -> Source | None:
-        """The layer and output port an edge starts from, when both exist."""
+        """The layer and output port that an edge starts from, if both exist."""
         producer = self.layers.get(edge.from_layer or "")
         if producer is None:
             return None
@@ -160,19 +160,20 @@ class NetIndex:
 
     @cached_property
     def ports(self) -> PortFacts:
-        """Ids, precisions and dimensions that occur."""
+        """The ids, precisions and dimensions that occur."""
         return PortFacts(self.net)
 
     @cached_property
     def edge_numbers(self) -> dict[int, int]:
-        """The number of each edge among the edges, from 1, by its identity."""
+        """The number of each edge, counted from 1, keyed by its identity."""
         return {id(edge): number for number, edge in enumerate(self.net.edges, 1)}
 
     @cached_property
     def is_in_order(self) -> bool:
-        """True when each layer follows those that it reads, and each is read by a later one.
+        """True if each layer follows those it reads, and each is read by a later one.
 
-        The files of exporters are so. What no Result needs would end in a layer nobody reads.
+        This holds for the files of exporters. A layer that no Result needs would lead to an unread
+        one.
         """
         layers, incoming = self.layers, self.incoming
         read = {edge.from_layer for edge in self.net.edges if edge.to_layer in layers}
@@ -190,7 +191,7 @@ class NetIndex:
     def reachable(self) -> set[str]:
         """Ids of the layers that a Result or an Assign depends on."""
         incoming, layers = self.incoming, self.layers
-        # Where all Results are misspelt (IRL108), they are meant.
+        # If all Results are misspelt (IRL108), use those.
         sinks = [*self.results, *self.of_type("assign")] or self.of_type("result")
         stack = [layer.id for layer in sinks if layer.id is not None]
         seen = set(stack)
@@ -208,7 +209,7 @@ class NetIndex:
         place = {key: number for number, key in enumerate(self.layers)}
         last = len(place)
         for edge in self.net.edges:
-            # Files list producers first nearly always, and then there is nothing to search.
+            # Files nearly always list producers first, and then no search is needed.
             if place.get(edge.from_layer or "", -1) >= place.get(edge.to_layer or "", last):
                 break
         else:

@@ -1,12 +1,13 @@
-"""The numbers of an IR, read as OpenVINO 2026.4 and 2021.4 read them (measured).
+"""Parses the numbers of an IR as OpenVINO 2026.4 and 2021.4 do (measured).
 
-There are three grammars of integers. The structure of a file (ids, ends of edges, offsets, sizes,
-port maps, the version) has white space and a sign before the digits, and nothing after them. A
-`<dim>` is read the same way, up to the first character that is no digit. An attribute in `data` is
-read up to that character too, but a plus sign is refused. All of them have to fit 64 bits.
+There are three grammars of integers. Integers of the structure (ids, ends of edges, offsets, sizes,
+port maps, the version) may have white space and a sign before the digits, and nothing after them. A
+`<dim>` is read the same way, but only up to the first character that is not a digit. An attribute
+in `data` is also read up to that character, but a plus sign is refused. All of them must fit into
+64 bits.
 
-A number with a fraction in `data` may have a plus sign, unless it is `inf` or `nan`, after which
-only white space may follow. An exponent needs its digits, and the number has to fit a double.
+A number with a fraction in `data` may have a plus sign, unless it is `inf` or `nan`; these may be
+followed only by white space. An exponent needs digits, and the number must fit into a double.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ _FLOAT = re.compile(
     rf"\s*([+-]?(?:\d++\.?\d*+{_EXPONENT}|\.\d++{_EXPONENT})|(?:-?inf|nan)(?=\s*$))", re.ASCII
 )
 _LARGEST = 2**63 - 1
-#: Fewer digits always fit 64 bits.
+#: Numbers with fewer digits always fit into 64 bits.
 _CERTAIN = 19
-#: A longer text is a number of 64 bits only with leading zeros; a million digits would take
-#: Python quadratic time.
+#: A longer text is a 64-bit number only with leading zeros; Python would need quadratic time to
+#: convert a million digits.
 _MOST_CHARACTERS = 64
 
 
@@ -44,19 +45,19 @@ def signed(text: str | None) -> int | None:
     if text is None:
         return None
     if len(text) < _CERTAIN and text.isdecimal() and text.isascii():
-        return int(text)  # nearly every number of a file; patterns take longer
+        return int(text)  # nearly every number of a file; regular expressions are slower
     match = _SIGNED.fullmatch(text)
     return None if match is None else _number(match)
 
 
 def unsigned(text: str | None) -> int | None:
-    """An id, offset or size: an integer of the structure from 0 on; None when it is not one."""
+    """An id, offset or size: a nonnegative integer of the structure; None for other texts."""
     value = signed(text)
     return None if value is None or value < 0 else value
 
 
 def canonical_id(text: str) -> str:
-    """The digits of an id, so that `+07` and `7` are equal; a text that is no id is returned."""
+    """The digits of an id, so that `+07` and `7` are equal; other texts are returned unchanged."""
     if len(text) < _CERTAIN and text.isdecimal() and text.isascii() and text[0] != "0":
         return text
     value = unsigned(text)
@@ -64,33 +65,33 @@ def canonical_id(text: str) -> str:
 
 
 def is_id(text: str | None) -> bool:
-    """True for a text that is an id."""
+    """True if the text is an id."""
     return unsigned(text) is not None
 
 
 def dim_integer(text: str) -> int | None:
-    """The number that a `<dim>` begins with, -1 or more; None when it begins with none."""
+    """The number at the start of a `<dim>`, -1 or more; None if there is none."""
     match = _SIGNED.match(text)
     value = None if match is None else _number(match)
     return None if value is None or value < -1 else value
 
 
 def attribute_integer(text: str) -> int | None:
-    """The integer that an attribute in `data` begins with; None when it begins with none."""
+    """The integer at the start of an attribute in `data`; None if there is none."""
     match = _ATTRIBUTE.match(text)
     return None if match is None else _number(match)
 
 
 def attribute_float(text: str) -> float | None:
-    """The number that an attribute in `data` begins with; None when it begins with none."""
+    """The number at the start of an attribute in `data`; None if there is none."""
     found = attribute_number(text, is_integer=False)
     return None if found is None else float(found[0])
 
 
 def attribute_number(text: str, *, is_integer: bool) -> tuple[str, str] | None:
-    """The text of the number that an attribute begins with, and what follows it and is ignored.
+    """The text of the number at the start of an attribute, and the rest, which is ignored.
 
-    None when the attribute begins with no number of 64 bits.
+    None if the attribute does not start with a number of 64 bits.
     """
     match = (_ATTRIBUTE if is_integer else _FLOAT).match(text)
     if match is None:

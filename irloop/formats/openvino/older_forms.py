@@ -1,8 +1,8 @@
-"""Forms of operations that the specification shows and no runtime of today reads.
+"""Forms of operations that the specification shows but current runtimes do not read.
 
-The second example of TensorIterator-1 has an LSTMCell of five inputs, as the first opset had it
-inside: W [4S,I] and R [4S,S] stand side by side in one tensor [4S,I+S], and the bias [4S] follows.
-The reader parts them with a VariadicSplit, so that the cell is one that everything else knows.
+The second example of TensorIterator-1 contains an LSTMCell with five inputs, as opset1 had it
+internally: W [4S,I] and R [4S,S] are side by side in one tensor [4S,I+S], followed by the bias
+[4S]. The reader splits them with a VariadicSplit, so that the result is an ordinary cell.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WEIGHTS, _BIAS = 3, 4
 
 
 def has_joined_weights(op: Op, inputs: tuple[Value, ...]) -> bool:
-    """True for an LSTMCell with five inputs of which the last is a vector, and so the bias."""
+    """True for an LSTMCell with five inputs, of which the last is a vector and so the bias."""
     if op.type != "LSTMCell" or len(inputs) != 5:
         return False
     type = inputs[_BIAS].type
@@ -32,9 +32,9 @@ def has_joined_weights(op: Op, inputs: tuple[Value, ...]) -> bool:
 def with_parted_weights(
     graph: Graph, op: Op, name: str, inputs: tuple[Value, ...], place: Location
 ) -> tuple[Value, ...]:
-    """The inputs of such a cell with W and R apart; the nodes that part them go into `graph`.
+    """The inputs of such a cell with W and R separated; the splitting nodes are added to `graph`.
 
-    They stand in the line of the cell, and belong to no layer of the file.
+    These nodes are located at the line of the cell, and belong to no layer of the file.
     """
     weights, size = inputs[_WEIGHTS], getattr(op, "hidden_size", 0)
     place = replace(place, layer_id=None)

@@ -1,4 +1,4 @@
-"""Where a finding is: line, layer path, layer id and element path of what the XML holds."""
+"""Locations of findings: line, layer path, layer id and element path of parts of the XML."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ __all__ = [
 
 
 def describe(layer: Layer) -> str:
-    """A layer as people name it, as in ``Add 'sum' (layer 4)``."""
+    """A layer for messages, as in ``Add 'sum' (layer 4)``."""
     return f"{layer.type} {layer.path!r} (layer {layer.id})"
 
 
 def _position(items: Sequence[object], item: object) -> int:
-    # By identity: two equal entries are two places.
+    # By identity: two equal entries have different positions.
     return next(index for index, other in enumerate(items, 1) if other is item)
 
 
@@ -44,19 +44,19 @@ def section_tag(section: PortMapSection) -> str:
 
 
 def at_net(net: Net) -> Location:
-    """The root or a body."""
+    """The location of the root or a body."""
     owner = net.owner
     return Location(None, net.line, net.path, owner.id if owner else None, net.element_path)
 
 
 def at_layer(layer: Layer, part: str = "") -> Location:
-    """A layer, or a part of it that has no line of its own, as in ``back_edges``."""
+    """The location of a layer, or of a part without its own line, such as ``back_edges``."""
     element = f"{layer.element_path}/{part}" if part else layer.element_path
     return Location(None, layer.line, layer.path, layer.id, element)
 
 
 def at_data(layer: Layer, attribute: str = "") -> Location:
-    """The data element of a layer, or one attribute of it; the layer when it has none."""
+    """The location of a layer's data element or one of its attributes; of the layer without one."""
     if layer.data_line is None:
         return at_layer(layer)
     element = f"{layer.element_path}/data"
@@ -66,20 +66,20 @@ def at_data(layer: Layer, attribute: str = "") -> Location:
 
 
 def at_port(layer: Layer, port: Port) -> Location:
-    """A declared port of a layer."""
+    """The location of a declared port of a layer."""
     side = "input" if any(item is port for item in layer.inputs) else "output"
     element = f"{layer.element_path}/{side}/port[@id={port.id}]"
     return Location(None, port.line, layer.path, layer.id, element)
 
 
 def at_section(layer: Layer, section: PortMapSection) -> Location:
-    """A port map of a layer."""
+    """The location of a port map of a layer."""
     element = f"{layer.element_path}/{section_tag(section)}"
     return Location(None, section.line, layer.path, layer.id, element)
 
 
 def at_entry(layer: Layer, section: PortMapSection, entry: MapEntry) -> Location:
-    """An entry of a port map, as in ``net/layers/layer[@id=4]/port_map/output[2]``."""
+    """The location of a port map entry, as in ``net/layers/layer[@id=4]/port_map/output[2]``."""
     entries = section.inputs if entry.kind == "input" else section.outputs
     number = _position(entries, entry)
     element = f"{layer.element_path}/{section_tag(section)}/{entry.kind}[{number}]"
@@ -87,21 +87,21 @@ def at_entry(layer: Layer, section: PortMapSection, entry: MapEntry) -> Location
 
 
 def at_back_edge(layer: Layer, edge: BackEdge) -> Location:
-    """An edge of the back edges of a layer."""
+    """The location of a back edge of a layer."""
     number = _position(layer.back_edges or (), edge)
     element = f"{layer.element_path}/back_edges/edge[{number}]"
     return Location(None, edge.line, layer.path, layer.id, element)
 
 
 def at_edge(index: NetIndex, edge: Edge) -> Location:
-    """An edge of a net."""
+    """The location of an edge of a net."""
     net = index.net
     element = f"{net.element_path}/edges/edge[{index.edge_numbers[id(edge)]}]"
     return Location(None, edge.line, net.path, None, element)
 
 
 def at_element(element: etree._Element, line: int) -> Location:
-    """Any XML element, known to the document or not."""
+    """The location of any XML element, whether the document has a record for it or not."""
     steps: list[str] = []
     names: list[str] = []
     layer_id: str | None = None

@@ -1,4 +1,4 @@
-"""What can be wrong with port maps and back edges, in one wording; see `problems`."""
+"""Problems of port maps and back edges, as reader and rules word them; see `problems`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def port_map_missing(wiring: Wiring) -> Problem:
 def no_input(wiring: Wiring, entry: Entry) -> Problem:
     """IRL503: an entry names an input that the owner does not have, or that has no edge.
 
-    Or it is the counter of a Loop, which no input gives.
+    Also for the iteration counter of a Loop that has an input.
     """
     assert wiring.section is not None
     owner = wiring.owner
@@ -80,7 +80,7 @@ def mapped_twice(wiring: Wiring, entry: Entry, first: Entry) -> Problem:
 
 
 def unreadable_entry(wiring: Wiring, entry: Entry) -> Problem | None:
-    """IRL103, IRL104: an entry lacks an id, or has a number that is none; None for a sound one."""
+    """IRL103, IRL104: an entry lacks an id, or has a malformed number; None for a valid one."""
     assert wiring.section is not None
     place = at_entry(wiring.owner, wiring.section, entry.entry)
     attributes = entry.entry.attributes
@@ -113,7 +113,7 @@ def unknown_body_layer(wiring: Wiring, entry: Entry, cause: str = "") -> Problem
 
 
 def wrong_body_layer(wiring: Wiring, entry: Entry, inner: Layer) -> Problem:
-    """IRL510: an input entry names no Parameter, or an output entry no Result."""
+    """IRL510: an input entry does not name a Parameter, or an output entry not a Result."""
     assert wiring.section is not None
     wanted = "Parameter" if entry.entry.kind == "input" else "Result"
     return Problem(
@@ -162,7 +162,7 @@ def wrong_end(
 
 
 def unreadable_back_edge(wiring: Wiring, edge: BackEdge) -> list[Problem]:
-    """IRL104: ends of a back edge that are no ids."""
+    """IRL104: the ends of a back edge are not ids."""
     place = at_back_edge(wiring.owner, edge)
     ends = {"from-layer": edge.from_layer, "to-layer": edge.to_layer}
     return [

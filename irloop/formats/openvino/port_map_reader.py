@@ -1,12 +1,12 @@
-"""Reads port maps and back edges: how a body is wired to its owner, with OpenVINO's precedence.
+"""Reads port maps and back edges: how a body is connected to its owner, with OpenVINO's precedence.
 
-OpenVINO takes the `external_port_id` of an input as an index and orders outputs by theirs; in a
-layer whose ports are numbered as every writer numbers them, both mean the port. Elsewhere the only
-reading that makes sense of the file is taken. An input with an axis is sliced, whatever back edge
-leads to it; otherwise the first back edge to its Parameter makes it a state.
+OpenVINO uses the `external_port_id` of an input as an index, and sorts outputs by theirs. If the
+ports are numbered as every writer numbers them, both identify the port; otherwise the only reading
+that makes sense is chosen. An input with an axis is sliced, even if a back edge leads to it;
+otherwise the first back edge to its Parameter makes it a state.
 
-`Wiring` never fails: what is absent or malformed is None. `port_map_record` turns it into records
-and raises the first problem, validation rules report all of them.
+`Wiring` never fails: absent or malformed items are None. `port_map_record` turns it into records
+and raises the first problem; validation rules report all of them.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from irloop.formats.openvino.xml import BackEdge, Layer, MapEntry, Port, PortMap
 
 __all__ = ["NUMBERS", "Entry", "Wiring", "mapped_again", "positions"]
 
-#: The numbers that an entry of a port map may have, besides the id of a layer.
+#: The numbers that a port map entry may have, besides the id of a layer.
 NUMBERS = ("external_port_id", "axis", "start", "end", "stride", "part_size")
 
 
 class Entry(NamedTuple):
-    """An entry of a port map with its numbers read.
+    """An entry of a port map with its numbers parsed.
 
-    `external` is None where it is absent or malformed, other numbers have their default then;
-    `malformed` names the attributes that are no number. `position` is the place of the external
-    port among the inputs or outputs of the owner, `inner` the layer of the body that the entry
-    names, a Parameter or Result when the file is sound.
+    `external` is None if it is absent or malformed; other numbers then have their default.
+    `malformed` lists the attributes that are not numbers. `position` is the position of the
+    external port among the inputs or outputs of the owner; `inner` is the body layer that the entry
+    names, a Parameter or Result in a valid file.
     """
 
     entry: MapEntry
@@ -51,7 +51,7 @@ class Entry(NamedTuple):
 
     @property
     def has_axis(self) -> bool:
-        """True when the entry slices or concatenates: the attribute is there at all."""
+        """True if the entry slices or concatenates, which it does if the attribute is present."""
         return "axis" in self.entry.attributes
 
     @property
@@ -60,7 +60,7 @@ class Entry(NamedTuple):
 
 
 def positions(ports: list[Port]) -> dict[int, int]:
-    """The position of each port by its id."""
+    """The position of each port, keyed by its id."""
     found: dict[int, int] = {}
     for index, port in enumerate(ports):
         number = unsigned(port.id)
@@ -70,7 +70,7 @@ def positions(ports: list[Port]) -> dict[int, int]:
 
 
 def mapped_again(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """Entries of an external port that an earlier one names, each with the first of them."""
+    """Yield entries for an external port that an earlier one names, each with the first of them."""
     seen: dict[int, Entry] = {}
     for entry in entries:
         if entry.external is None or entry.external < 0:
@@ -81,7 +81,7 @@ def mapped_again(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
 
 
 class Wiring:
-    """One port map of a TensorIterator, Loop or If, and the body it belongs to."""
+    """One port map of a TensorIterator, Loop or If, and its body."""
 
     def __init__(
         self,
@@ -123,7 +123,8 @@ class Wiring:
 
     @cached_property
     def _inputs_by_index(self) -> bool:
-        # OpenVINO takes the number as an index; only numbers that cannot be one are port ids.
+        # OpenVINO uses the number as an index; only numbers that are too large for that are port
+        # ids.
         assert self.section is not None
         numbers = [signed(e.attributes.get("external_port_id")) for e in self.section.inputs]
         count = len(self.owner.inputs)
@@ -144,16 +145,17 @@ class Wiring:
         ]
 
     def _output_places(self, numbers: set[int]) -> dict[int, int]:
-        """Output positions by external id: the port's where ports ascend, else the rank."""
+        """Output positions by external id: the port's if ports ascend, else the rank of the id."""
         places = positions(self.owner.outputs)
         if list(places) == sorted(places) and numbers <= places.keys():
             return places
         return {number: rank for rank, number in enumerate(sorted(numbers))}
 
     def names_output(self, entry: Entry) -> bool:
-        """True when the entry names an output port of the owner.
+        """True if the entry names an output port of the owner.
 
-        Some writers number the outputs of an If from 0; in order, they mean the ports.
+        Some writers number the outputs of an If from 0; if these are in order, they refer to the
+        ports.
         """
         if entry.external in positions(self.owner.outputs):
             return True
@@ -167,7 +169,7 @@ class Wiring:
         layers = {} if self.body is None else self.body.layers
         inner = layers.get(attributes.get("internal_layer_id", ""))
         malformed = []
-        # A branch has no slices: what an entry of it has besides its ids means nothing.
+        # A branch has no slices, so other attributes of its entries than ids are ignored.
         names = NUMBERS if self.slices else NUMBERS[:1]
         for name, text in attributes.items():
             if name == "internal_layer_id":
@@ -195,7 +197,7 @@ class Wiring:
 
     @cached_property
     def back_edges(self) -> list[tuple[BackEdge, Layer | None, Layer | None]]:
-        """Each back edge with the body layers it starts from and ends in."""
+        """Each back edge with the body layers it connects."""
         layers = {} if self.body is None else self.body.layers
         return [
             (edge, layers.get(edge.from_layer or ""), layers.get(edge.to_layer or ""))
@@ -203,9 +205,9 @@ class Wiring:
         ]
 
     def wrong_ends(self, kind: str) -> Iterator[tuple[BackEdge, str, Layer | None]]:
-        """Back edges that do not start from a Result or, by `kind`, end in a Parameter.
+        """Back edges that do not start from a Result or, depending on `kind`, end in a Parameter.
 
-        Each with the layer id that it names there and that layer of the body, if there is one.
+        Each comes with the layer id it names there, and that layer of the body if it exists.
         """
         for edge, source, target in self.back_edges if self.body is not None else ():
             named, layer = edge.from_layer, source
@@ -216,7 +218,7 @@ class Wiring:
 
     @cached_property
     def back_edge_of(self) -> dict[str, tuple[BackEdge, Layer]]:
-        """By Parameter id: the back edge that counts and the Result it starts from."""
+        """Keyed by Parameter id: the back edge that counts and the Result it starts from."""
         found: dict[str, tuple[BackEdge, Layer]] = {}
         for edge, source, target in self.back_edges:
             if source is None or target is None or target.id is None:
@@ -227,7 +229,7 @@ class Wiring:
 
     @cached_property
     def entry_of(self) -> dict[str, Entry]:
-        """By Parameter id: the first input entry that names it."""
+        """Keyed by Parameter id: the first input entry that names it."""
         found: dict[str, Entry] = {}
         for entry in self.inputs:
             if entry.inner is not None and entry.inner.id is not None:
@@ -246,7 +248,7 @@ class Wiring:
 
     @property
     def carried(self) -> list[tuple[Entry, Layer, BackEdge]]:
-        """The states: entry (its `inner` is the Parameter), the Result that follows, the edge."""
+        """The states: entry (with the Parameter as `inner`), Result with the next value, edge."""
         found = []
         for entry in self.inputs:
             inner = entry.inner
@@ -259,7 +261,7 @@ class Wiring:
 
     @cached_property
     def condition(self) -> Entry | None:
-        """The first entry with purpose execution_condition that an earlier one does not hide."""
+        """The first entry with purpose execution_condition that no earlier entry hides."""
         seen: set[int | None] = set()
         for entry in self.outputs:
             if entry.external in seen:

@@ -1,4 +1,4 @@
-"""From the wires of a body, as `port_map_reader` finds them, to the records of a graph."""
+"""Converts the connections that `port_map_reader` finds to the port map of a graph."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def port_map_of(wiring: Wiring, n_inputs: int, file: str) -> PortMap:
     """The port map of one body, whose owner has `n_inputs` connected inputs.
 
     Raises:
-        ReadError: for the first problem that keeps it from being understood.
+        ReadError: for the first problem that makes it unusable.
     """
     assert wiring.body is not None
     for problem in _problems(wiring, n_inputs):
@@ -48,7 +48,7 @@ def port_map_of(wiring: Wiring, n_inputs: int, file: str) -> PortMap:
             continue
         inputs.append(_input(wiring, entry, parameter, states))
     if any(port.parameter == iteration for port in inputs):
-        # A Parameter with an input is that input; OpenVINO looks at the purpose last.
+        # A Parameter with an input receives that input; OpenVINO checks the purpose last.
         iteration = None
     outputs: dict[int, OutputPort] = {}
     condition: int | None = None
@@ -62,7 +62,7 @@ def port_map_of(wiring: Wiring, n_inputs: int, file: str) -> PortMap:
 
 
 def _places(body: NetIndex, kind: str) -> dict[str, int]:
-    """The position of each Parameter or Result of the body by its id."""
+    """The position of each Parameter or Result of the body, keyed by its id."""
     layers = body.parameters if kind == "Parameter" else body.results
     return {layer.id or "": place for place, layer in enumerate(layers)}
 
@@ -72,7 +72,7 @@ def _inner(entry: Entry) -> str:
 
 
 def _is_outer(entry: Entry) -> bool:
-    """True when the entry is of a port of the owner, not of the loop itself."""
+    """True if the entry refers to a port of the owner, not to the loop itself."""
     return entry.external is not None and entry.external >= 0
 
 
@@ -95,7 +95,7 @@ def _output(wiring: Wiring, entry: Entry, result: int, external: int) -> OutputP
 
 
 def _problems(wiring: Wiring, n_inputs: int) -> Iterator[Problem]:
-    """What keeps the port map from being understood."""
+    """Yield the problems that make the port map unusable."""
     section = wiring.section
     if wiring.slices and (section is None or not (section.inputs or section.outputs)):
         yield problems.port_map_missing(wiring)

@@ -1,8 +1,8 @@
-"""Port maps and back edges: from records to XML, canonical.
+"""Writes port maps and back edges as XML, in canonical form.
 
-Input ports are 0..n-1 and output ports n.., each entry names one of them, and every external
-input of a TensorIterator has exactly one entry: what the three readings of a port map in
-OpenVINO agree on. Entries of the iteration number and the condition come last, without a port.
+Input ports are 0..n-1 and output ports n.., each entry names one of them, and every external input
+of a TensorIterator has exactly one entry; OpenVINO's three ways to read a port map agree on this
+form. Entries of the iteration number and the condition come last, without a port.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ class Wires:
 
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
-    #: In the order they stand in a layer, without indentation.
+    #: In the order of a layer's sections, without indentation.
     lines: list[str] = field(default_factory=list)
-    #: Body results that are written once more, because a branch gives each to one output only.
+    #: Body results that are written twice, because a branch can return each to one output only.
     doubled: dict[str, list[int]] = field(default_factory=dict)
 
 
 def wires_of(node: Node, inputs: tuple[Value, ...]) -> Wires:
-    """The wires of a node whose inputs, omitted ones apart, are `inputs`.
+    """The ports and sections of a node with these connected inputs.
 
     Raises:
-        WriteError: when an IR cannot say them.
+        WriteError: when an IR cannot represent them.
     """
     return _Planner(node, inputs).plan()
 
@@ -78,7 +78,7 @@ class _Planner:
         return wires
 
     def _input_ports(self) -> list[tuple[int, int]]:
-        """(external input, how many times it was used before in its body) for each port."""
+        """For each port: the external input, and how often its body used it before."""
         uses: dict[tuple[int, int], None] = {}
         for body in self.bodies:
             count: dict[int, int] = {}
@@ -92,7 +92,7 @@ class _Planner:
             for external in range(len(self.given))
             if external < always or (external, 0) in uses
         ]
-        # A port feeds one Parameter of a body, so a second one needs a port of its own.
+        # A port feeds one Parameter of a body, so a second one needs its own port.
         return first + sorted(use for use in uses if use[1] > 0)
 
     def _kept_outputs(self) -> list[int]:

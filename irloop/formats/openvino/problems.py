@@ -1,7 +1,7 @@
-"""What can be wrong with the layers, ports and edges of an IR, in one wording.
+"""Problems of the layers, ports and edges of an IR, with the wording used by reader and rules.
 
-The reader raises the first problem that keeps it from building the model; each validation rule
-reports all problems of its code. Problems of port maps are in `port_map_problems`.
+The reader raises the first problem that prevents it from building the model; each validation rule
+reports all problems with its code. Problems of port maps are in `port_map_problems`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Problem"]
 
 
 class Problem(NamedTuple):
-    """One thing wrong with a file; `code` is the rule that reports it, `place` names no file."""
+    """One problem of a file; `code` is the rule that reports it; `place` does not name the file."""
 
     code: str
     place: Location
@@ -50,7 +50,7 @@ class Problem(NamedTuple):
 
 
 def missing_attribute(place: Location, tag: str, name: str) -> Problem:
-    """IRL103: an element lacks an attribute that every one of its kind needs."""
+    """IRL103: an element lacks a mandatory attribute."""
     return Problem(
         "IRL103",
         place,
@@ -62,7 +62,7 @@ def missing_attribute(place: Location, tag: str, name: str) -> Problem:
 
 
 def malformed_integer(place: Location, name: str, text: str) -> Problem:
-    """IRL104: an id, an offset, a size or a number of a port map is no integer."""
+    """IRL104: an id, an offset, a size or a number of a port map is not an integer."""
     return Problem(
         "IRL104",
         place,
@@ -123,9 +123,9 @@ def no_result(index: NetIndex) -> Problem:
 
 
 def misspelt_type(layer: Layer) -> Problem | None:
-    """IRL108 to IRL110: the type is Const, Parameter or Result in other letters; None when not.
+    """IRL108 to IRL110: the type is Const, Parameter or Result in another case; None if not.
 
-    Letter case matters for these three only.
+    Only these three types are case-sensitive.
     """
     if layer.type in ("Const", "Parameter", "Result"):
         return None
@@ -182,7 +182,7 @@ def number_of_inputs(layer: Layer, count: int, least: int, most: int | None) -> 
 
 
 def duplicate_port(layer: Layer, ports: Sequence[Port]) -> Iterator[Problem]:
-    """IRL106: input ports, or output ports, have the id of an earlier one of that side."""
+    """IRL106: input ports, or output ports, have the id of an earlier port on the same side."""
     seen: set[str] = set()
     for port in ports:
         if port.id is None or port.id not in seen:
@@ -199,7 +199,7 @@ def duplicate_port(layer: Layer, ports: Sequence[Port]) -> Iterator[Problem]:
 
 
 def unknown_precision(layer: Layer, port: Port) -> Problem | None:
-    """IRL111: the precision of an output port names no element type; None when it does."""
+    """IRL111: the precision of an output port is not an element type; None if it is."""
     name = port.precision
     if name is None or name in texts.PRECISIONS:
         return None
@@ -215,7 +215,7 @@ def unknown_precision(layer: Layer, port: Port) -> Problem | None:
 
 
 def bad_dim(layer: Layer, port: Port, text: str) -> Problem | None:
-    """IRL113: a `<dim>` cannot be read; None when it can."""
+    """IRL113: a `<dim>` cannot be read; None if it can."""
     problem = texts.dim_problem(text)
     if problem is None or problem == "sloppy":
         return None
@@ -257,9 +257,9 @@ def no_data(layer: Layer) -> Problem:
 
 
 def unknown_element_type(layer: Layer, name: str) -> Problem | None:
-    """IRL111: an attribute that names an element type names none; None when it does."""
+    """IRL111: an attribute does not name an element type; None if it does."""
     text = layer.data[name]
-    # The bytes of a constant have a type; `dynamic` and `undefined` are for inputs.
+    # The bytes of a constant have a type; `dynamic` and `undefined` are allowed only for inputs.
     typeless = layer.type == "Const" and text.lower() in ("dynamic", "undefined")
     if text.lower() in texts.ELEMENT_NAMES and not typeless:
         return None
@@ -276,7 +276,7 @@ def unknown_element_type(layer: Layer, name: str) -> Problem | None:
 
 
 def bad_shape(layer: Layer, name: str) -> Problem | None:
-    """IRL112: a shape cannot be read; None when it can, or is absent."""
+    """IRL112: a shape cannot be read; None if it can, or is absent."""
     text = layer.data.get(name)
     problem = None if text is None else texts.shape_problem(text)
     if problem is None:
@@ -296,7 +296,7 @@ CONSTANT = ("element_type", "shape", "offset", "size")
 
 
 def incomplete_constant(layer: Layer) -> Iterator[Problem]:
-    """IRL305: attributes that a constant lacks, and a shape that is not known."""
+    """IRL305: attributes that a constant lacks, and a shape that is not static."""
     if layer.data_line is None:
         yield _incomplete(layer, "no data element", "data with four attributes")
         return
@@ -336,7 +336,7 @@ def no_weights(layer: Layer, path: str, what: str) -> Problem:
 
 
 def disguised_weights(layer: Layer, path: str, disguise: str, size: int) -> Problem:
-    """IRL301: the weights file holds something else."""
+    """IRL301: the weights file contains something else."""
     is_pointer = "LFS" in disguise
     return Problem(
         "IRL301",
@@ -365,7 +365,7 @@ def outside_weights(layer: Layer, offset: int, size: int, available: int) -> Pro
 
 
 def too_few_bytes(layer: Layer, needed: int, size: int) -> Problem:
-    """IRL303: a constant has fewer bytes than its elements take (`needed`)."""
+    """IRL303: a constant has fewer bytes than its elements need (`needed`)."""
     element, shape = layer.data["element_type"].lower(), texts.static_shape(layer.data["shape"])
     return Problem(
         "IRL303",
@@ -378,7 +378,7 @@ def too_few_bytes(layer: Layer, needed: int, size: int) -> Problem:
 
 
 def bad_strings(layer: Layer, found: str) -> Problem:
-    """IRL303: the bytes of a constant of strings are no table of strings."""
+    """IRL303: the bytes of a string constant are not a table of strings."""
     return Problem(
         "IRL303",
         at_data(layer, "size"),
@@ -391,7 +391,7 @@ def bad_strings(layer: Layer, found: str) -> Problem:
 
 
 def no_attribute(layer: Layer, name: str, instead: str | None = None) -> Problem:
-    """IRL103: an operation lacks an attribute; a warning where readers take `instead`."""
+    """IRL103: an operation lacks an attribute; a warning if readers assume `instead`."""
     return Problem(
         "IRL103",
         at_data(layer),
@@ -480,7 +480,7 @@ def _unknown_port(place: Location, layer: Layer, side: str, port: str | None) ->
 
 
 def input_connected_twice(index: NetIndex, edge: Edge, layer: Layer, first: Edge) -> Problem:
-    """IRL206: an input port has an edge already."""
+    """IRL206: an input port already has an edge."""
     return Problem(
         "IRL206",
         at_edge(index, edge),
@@ -493,8 +493,8 @@ def input_connected_twice(index: NetIndex, edge: Edge, layer: Layer, first: Edge
 
 
 def cycle(index: NetIndex, layers: list[str]) -> Problem:
-    """IRL207: layers, given by their ids along the data, depend on themselves."""
-    # Named from the layer that comes first in the file on, wherever the search met the cycle.
+    """IRL207: layers, given by their ids in the direction of the data, depend on themselves."""
+    # Start at the layer that comes first in the file, wherever the search met the cycle.
     order = {key: number for number, key in enumerate(index.layers)}
     start = layers.index(min(layers, key=order.__getitem__))
     layers = [*layers[start:], *layers[:start]]

@@ -1,9 +1,8 @@
-"""From an IR (.xml and .bin) to a model.
+"""Reads an IR (.xml and .bin) into a model.
 
-Ports and edges become positions, declared precisions and dimensions become types, bodies
-become graphs. What OpenVINO's reader never looks at is not looked at here either: layers that
-no Result and no Assign depends on, declarations of input ports, runtime information of
-version 10.
+Ports and edges become positions, declared precisions and dimensions become types, bodies become
+graphs. What OpenVINO's reader ignores is ignored here, too: layers that no Result and no Assign
+depends on, declarations of input ports, and runtime information in version 10.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
     """Read an IR of version 10 or 11.
 
     Args:
-        path: the .xml; a `ParsedOnce` is parsed only where nobody has done it.
-        weights: the .bin; by default the file of the same name beside the .xml. It is mapped,
-            and its bytes are read when a constant is looked into.
+        path: the .xml; a `ParsedOnce` is parsed only if that has not happened yet.
+        weights: the .bin; by default the file of the same name next to the .xml. It is mapped, and
+            bytes are read when a constant is accessed.
 
     Raises:
-        ReadError: when one of the files is not there, is damaged, or is something else.
+        ReadError: when one of the files is missing, damaged, or something else.
     """
     with no_collection():
         document = parse(path)
@@ -51,9 +50,9 @@ def read_document(
     weights: str | os.PathLike[str],
     indexes: Mapping[int, NetIndex] | None = None,
 ) -> Model:
-    """The model of a document that is parsed already.
+    """The model of a document that has been parsed.
 
-    `indexes` are those of its nets by their identity, where they have been made.
+    `indexes` are the existing indexes of its nets, keyed by the nets' identity.
 
     Raises:
         ReadError: as `read`.
@@ -70,7 +69,7 @@ def read_document(
 
 
 def _sections(document: Document) -> Iterator[tuple[str, str]]:
-    """The sections of the file as XML text, by their tag."""
+    """The sections of the file as XML text, keyed by tag."""
     tags = dict.fromkeys(section.tag for section in document.net.sections)
     for tag in tags:
         same = [section for section in document.net.sections if section.tag == tag]

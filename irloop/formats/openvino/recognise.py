@@ -1,4 +1,4 @@
-"""What a file given as the .xml of an IR is, judged by its first bytes."""
+"""Recognises, by its first bytes, what a file given as the .xml of an IR really is."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def refused(name: str, message: str, found: str, cause: str = "", fix: str = "")
 
 
 def recognised(data: bytes, name: str) -> bytes:
-    """The bytes for the parser; an error that says what the file is when it is no XML.
+    """The bytes for the parser.
 
     Raises:
-        ReadError: as said.
+        ReadError: when the file is not XML, explaining what it is.
     """
     if not data:
         raise refused(
@@ -112,7 +112,7 @@ def _head(data: bytes) -> str:
 
 
 def _declaration_first(data: bytes) -> bytes:
-    """`data` with white space before the XML declaration moved behind it, lines unchanged."""
+    """Move white space before the XML declaration after it, so that line numbers stay the same."""
     start = data.find(b"<?xml")
     end = data.find(b"?>", start)
     before = data[:start]
@@ -125,7 +125,7 @@ _REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)[^;\
 
 
 def refuse_references(data: bytes, name: str) -> None:
-    """Expat skips references that an external DTD might declare; nothing is to get lost."""
+    """Refuse entity references, which expat skips if an external DTD might declare them."""
     match = _REFERENCE.search(data)
     if match is None:
         return

@@ -1,7 +1,7 @@
-"""The texts of an IR that describe types: element types, dimensions, shapes.
+"""Parses and formats the types in an IR: element types, dimensions, shapes.
 
-Everything is read as OpenVINO 2026.4 reads it (measured). What cannot be read has a reason, which
-the reader and the validation rules both report.
+Texts are read as OpenVINO 2026.4 reads them (measured). For an invalid text there is a reason,
+which both the reader and the validation rules report.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Dims = tuple[int | None, ...]
 
 # --- element types
 
-#: Types that ONNX or irloop has and OpenVINO has no name for.
+#: Types of ONNX or irloop without a name in OpenVINO.
 _NOT_IN_IR = {
     ElementType.I2,
     ElementType.C64,
@@ -41,11 +41,11 @@ _NOT_IN_IR = {
     ElementType.F8E4M3FNUZ,
     ElementType.F8E5M2FNUZ,
 }
-#: Element types by their name in a `data` attribute, where letter case does not matter.
+#: Element types by their name in a `data` attribute, which is case-insensitive.
 ELEMENT_NAMES: dict[str, ElementType] = {
     element.value: element for element in ElementType if element not in _NOT_IN_IR
 }
-#: The `precision` that the writer gives a port; the runtimes that came with version 10 know these.
+#: The `precision` that the writer gives a port; the first runtimes for version 10 know these.
 PRECISION_NAMES: dict[ElementType, str] = {
     element: name.upper() for name, element in ELEMENT_NAMES.items()
 } | {
@@ -56,7 +56,7 @@ PRECISION_NAMES: dict[ElementType, str] = {
     ElementType.DYNAMIC: "UNSPECIFIED",
 }
 ELEMENT_NAMES["undefined"] = ElementType.DYNAMIC
-#: Element types by the `precision` of a port; letter case matters.
+#: Element types by the `precision` of a port, which is case-sensitive.
 PRECISIONS: dict[str, ElementType] = (
     {name: element for element, name in PRECISION_NAMES.items()}
     | ELEMENT_NAMES
@@ -65,17 +65,17 @@ PRECISIONS: dict[str, ElementType] = (
 
 
 def element_of_precision(name: str | None) -> ElementType | None:
-    """The element type that the `precision` of a port names, or None."""
+    """The element type with this `precision`, or None."""
     return None if name is None else PRECISIONS.get(name)
 
 
 def element_of_name(name: str | None) -> ElementType | None:
-    """The element type that a `data` attribute names in any letter case, or None."""
+    """The element type with this name in a `data` attribute, in any letter case, or None."""
     return None if name is None else ELEMENT_NAMES.get(name.lower())
 
 
 def precision_of(element: ElementType) -> str | None:
-    """The `precision` of a port, or None when IR has no name for the type."""
+    """The `precision` of a port, or None if IR has no name for the type."""
     return PRECISION_NAMES.get(element)
 
 
@@ -85,13 +85,13 @@ _WHOLE = re.compile(r"\s*[+-]?\d+", re.ASCII)
 
 
 def parse_dim(text: str) -> Dim | None:
-    """The dimension in a `<dim>`: a number, or -1 for unknown; None for a text that is neither."""
+    """The dimension in a `<dim>`: a number, or -1 for unknown; None for an invalid text."""
     value = dim_integer(text)
     return UNKNOWN_DIM if value == -1 else value
 
 
 def dim_problem(text: str) -> str | None:
-    """Why a `<dim>` cannot be read ("sloppy" when only its beginning is read); None when it can."""
+    """Why a `<dim>` cannot be read ("sloppy" if only its beginning is read); None if it can."""
     value = dim_integer(text)
     if value is not None:
         return None if _WHOLE.fullmatch(text) else "sloppy"
@@ -115,7 +115,7 @@ def read_dims(texts: tuple[str, ...]) -> Dims | None:
 
 
 def show_dims(dims: Dims | None) -> str:
-    """Dimensions as people write them: ``[2,?,4]``."""
+    """Dimensions for messages: ``[2,?,4]``."""
     if dims is None:
         return "[...]"
     return "[" + ",".join("?" if dim is None else str(dim) for dim in dims) + "]"
@@ -133,7 +133,7 @@ def parse_shape(text: str) -> Shape | None:
 
 
 def shape_problem(text: str) -> str | None:
-    """Why a shape text is malformed; None when it is well-formed."""
+    """Why a shape text is malformed; None if it is well-formed."""
     found = _shape(text)
     return found if isinstance(found, str) else None
 
@@ -147,7 +147,7 @@ def static_shape(text: str | None) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=4096)
 def _shape(text: str) -> Shape | str:
-    """The shape, or why there is none."""
+    """The shape, or the reason why the text is invalid."""
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1].strip()
@@ -192,7 +192,7 @@ _MOST_SHOWN = 42
 
 
 def shape_text(shape: Shape) -> str:
-    """A shape as the writer puts it into an attribute."""
+    """A shape as an attribute text."""
     if shape.dims is None:
         return "..."
     return ",".join(map(_dim_text, shape.dims))

@@ -1,4 +1,4 @@
-"""The .bin of an IR: constants as windows into it, checked before they are made; and writing it."""
+"""Reads constants from the .bin of an IR, lazily and with checks, and writes the .bin."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
     "strings_in",
 ]
 
-#: How a file that holds no weights begins (in lower case), and what it is.
+#: The beginnings of files that are not weights (in lower case), and what the files are.
 _DISGUISES = (
     (b"version https://git-lfs", "a Git LFS pointer"),
     (b"<?xml", "an XML file"),
@@ -35,13 +35,13 @@ _DISGUISES = (
 
 
 def disguise_of(head: bytes) -> str | None:
-    """What a file is instead of weights, judged by its first bytes; None for weights."""
+    """What a file is, if its first bytes show that it is not weights; else None."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     return next((kind for text, kind in _DISGUISES if start.startswith(text)), None)
 
 
 def default_weights(path: str | os.PathLike[str]) -> str:
-    """The .bin that belongs to an .xml: the same name beside it."""
+    """The default .bin of an .xml: the same name in the same folder."""
     return os.fspath(Path(path).with_suffix(".bin"))
 
 
@@ -51,7 +51,7 @@ class Weights:
 
     def __init__(self, path: str | os.PathLike[str], file: str) -> None:
         self.path = os.fspath(path)
-        #: The .xml, in which errors are placed.
+        #: The .xml, in which errors are located.
         self.file = file
         self._file: MappedFile | None = None
 
@@ -61,8 +61,8 @@ class Weights:
         """The constant of this type and shape in bytes `offset` to `offset + size`.
 
         Raises:
-            ReadError: when the file cannot be read or holds no weights, when the bytes are not
-                there or are too few.
+            ReadError: when the file cannot be read or does not contain weights, or when the bytes
+                are missing or too few.
         """
         file = self._file or self._opened(layer)
         available = file.size
@@ -100,13 +100,13 @@ class Weights:
         what = f"cannot be read: {reason}"
         if isinstance(error, FileNotFoundError):
             what = "does not exist"
-        elif reason.startswith("this is "):  # as `open_regular` names a folder or a pipe
+        elif reason.startswith("this is "):  # `open_regular` describes a folder or a pipe this way
             what = reason.removeprefix("this ")
         return problems.no_weights(layer, self.path, what).error(self.file)
 
 
 def element_count(shape: tuple[int, ...]) -> int:
-    """The number of elements, or a number that no file can hold the bytes of."""
+    """The number of elements, or a number that is too large for any file."""
     if 0 in shape:
         return 0
     total = 1
@@ -120,10 +120,11 @@ def element_count(shape: tuple[int, ...]) -> int:
 def strings_in(raw: bytes | memoryview, count: int) -> tuple[bytes, ...] | str:
     """The strings in OpenVINO's table: i32 count, i32 0, i32 end offsets, then the bytes.
 
-    A text is what the bytes are instead of such a table of `count` strings.
+    If the bytes are not such a table with `count` strings, the result is a text that describes
+    them.
     """
     if len(raw) < 8:
-        # No strings at all may be stored as no bytes.
+        # An empty table may be stored as no bytes.
         return f"{len(raw)} bytes" if count else ()
     (stored,) = struct.unpack_from("<i", raw)
     if stored != count or len(raw) < 8 + 4 * count:
@@ -136,27 +137,27 @@ def strings_in(raw: bytes | memoryview, count: int) -> tuple[bytes, ...] | str:
     return tuple(bytes(text[first:last]) for first, last in zip(starts, ends, strict=False))
 
 
-#: More elements than 64 bits can count are in no file.
+#: No file has more elements than 64 bits can count.
 _LARGEST = 2**63 - 1
 
 
 class WeightsWriter:
-    """Appends constants to a .bin that is being written; equal bytes are stored once.
+    """Appends constants to a .bin that is being written; equal bytes are stored only once.
 
-    Bytes are compared whatever type and shape they have, as OpenVINO's own writer does it. No
-    constant is ever in memory as a whole.
+    Bytes are compared independently of type and shape, as in OpenVINO's own writer. No constant is
+    ever in memory as a whole.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._end = 0
         self._has_empty = False
-        #: Tensors by what they look like from outside; told apart by digests where that is equal.
+        #: Tensors by size and sample bytes; if these are equal, digests distinguish them.
         self._seen: dict[_Look, _Entry] = {}
         self._digests: dict[tuple[_Look, bytes], int] = {}
 
     def place(self, tensor: Tensor) -> tuple[int, int]:
-        """Offset and size of the constant, which is written when it is not there yet."""
+        """Offset and size of the constant, which is written unless it is already there."""
         size = tensor.nbytes
         if size == 0:
             self._has_empty = True
@@ -177,12 +178,12 @@ class WeightsWriter:
         return self._digests[key], size
 
     def finish(self) -> None:
-        """Write what the file still needs: OpenVINO refuses a constant in an empty file."""
+        """Finish the file: OpenVINO refuses a constant in an empty file."""
         if self._has_empty and self._end == 0:
             self._stream.write(bytes(8))
 
     def _append(self, tensor: Tensor, size: int) -> int:
-        # Aligned data can be used in place by whoever maps the file.
+        # Readers that map the file can use aligned data in place.
         step = 64 if size >= 4096 else 8
         start = -(-self._end // step) * step
         self._stream.write(bytes(start - self._end))
@@ -192,7 +193,7 @@ class WeightsWriter:
         return start
 
 
-#: Bytes at both ends of a constant that are compared before anything is hashed.
+#: The number of bytes at both ends of a constant that are compared before anything is hashed.
 _SAMPLE = 64
 _Look = tuple[int, bytes, bytes]
 
@@ -205,7 +206,7 @@ class _Entry:
 
 
 def _digest(tensor: Tensor) -> bytes:
-    # Writing alone needs it; a validation that loads it too starts a twentieth later.
+    # Only writing needs it; loading it would make the start of validation 5 % slower.
     from hashlib import blake2b
 
     state = blake2b(digest_size=32)

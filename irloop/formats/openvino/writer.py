@@ -1,4 +1,4 @@
-"""From a model to an IR (.xml and .bin), streamed: no weight is ever in memory as a whole."""
+"""Writes a model as an IR (.xml and .bin), streamed: no weight is ever in memory as a whole."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def write(
     version: int | None = None,
     weights: str | os.PathLike[str] | None = None,
 ) -> tuple[Path, Path]:
-    """Write an IR: the .xml, and the .bin of the same name beside it.
+    """Write an IR: the .xml, and the .bin of the same name next to it.
 
-    Both are written under other names and then renamed, so a failure leaves what was there
-    before. The model may have been read from the very files that are written.
+    Both are written under other names and then renamed, so a failure leaves the old files
+    unchanged. The model may have been read from the same files.
 
     Args:
         model: a model of the OpenVINO dialect.
         path: the .xml.
         version: 10 or 11; by default the model's own. Version 10 has no runtime information
             of layers and ports.
-        weights: the .bin, where it is to have another name.
+        weights: the .bin, if it should have another name.
 
     Returns:
         The .xml and the .bin.
@@ -61,7 +61,7 @@ def write(
     Raises:
         UsageError: for another version or dialect.
         VerifyError: when the graph breaks its own rules.
-        WriteError: when an IR cannot hold the model, or a file cannot be written.
+        WriteError: when an IR cannot represent the model, or a file cannot be written.
     """
     wanted = model.version if version is None else version
     if wanted not in VERSIONS:
@@ -87,9 +87,9 @@ def write(
 
 
 def _replace(xml: Path, binary: Path, write_both: Callable[[BinaryIO, BinaryIO], None]) -> None:
-    """Write both files whole, or none of them."""
+    """Write both files completely, or none of them."""
     try:
-        # The weights take their place first: no description is there without them.
+        # The weights are moved into place first, so that no .xml ever lacks its weights.
         with replacing(xml, binary) as streams:
             write_both(*streams)
     except (OSError, ValueError, ReadError) as error:
@@ -140,7 +140,7 @@ class _Writer:
         self._stream.write(f"{_TABS[depth]}{text}\n".encode())
 
     def _net(self, graph: Graph, depth: int, doubled: list[int]) -> None:
-        """Parameters, nodes, results; `doubled` results are written once more at the end."""
+        """Write parameters, nodes and results; `doubled` results are repeated at the end."""
         places: dict[Value, tuple[int, int]] = {}
         edges: list[str] = []
         results = graph.results + [graph.results[index] for index in doubled]
@@ -269,7 +269,7 @@ class _Writer:
                 self._line(0, line)
 
 
-#: Indentation by depth; the reader's limit on nesting is the writer's too.
+#: Indentation by depth; the reader's nesting limit applies to the writer, too.
 _TABS = tuple("\t" * depth for depth in range(1024))
 
 
@@ -283,7 +283,7 @@ def _connected(node: Node) -> tuple[Value, ...]:
     """The inputs of a node; omitted ones at the end have no port.
 
     Raises:
-        WriteError: when an omitted one stands before a connected one.
+        WriteError: when an omitted input precedes a connected one.
     """
     values = tuple(value for value in node.inputs if value is not None)
     if values != node.inputs[: len(values)]:

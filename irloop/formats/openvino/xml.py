@@ -1,10 +1,10 @@
-"""The .xml file as it stands: layers, ports, edges and port maps, text untouched, lines exact.
+"""Parses the .xml into layers, ports, edges and port maps, with unchanged texts and exact lines.
 
-`parse` refuses what is dangerous (entities, too much nesting) and what is no XML; it does not
-judge the content. Validation rules and the reader both start from a `Document`.
+`parse` refuses what is dangerous (entities, deep nesting) and what is not XML; it does not check
+the content. Validation rules and the reader both start from a `Document`.
 
-The file is read with expat, which knows the line of every element; libxml2 counts them in 16
-bits. `Document.root` gives the same file as an lxml tree to those who need one (the schema).
+The file is read with expat, which knows the line of every element; libxml2 counts lines in 16 bits
+only. `Document.root` provides the same file as an lxml tree for the schema check.
 """
 
 from __future__ import annotations
@@ -49,25 +49,25 @@ __all__ = [
     "parse",
 ]
 
-#: Elements inside elements. A body is three of them (layer, body, layers).
+#: The deepest nesting of elements. A body takes three levels (layer, body, layers).
 MAX_DEPTH = 512
-#: Bodies inside bodies; what follows the reader walks bodies recursively.
+#: The deepest nesting of bodies; later stages process bodies recursively.
 MAX_BODIES = 100
-#: A description, weights apart, of a model of a million layers is smaller than this.
+#: Larger than the .xml of a model with a million layers.
 MAX_BYTES = 1 << 30
 
 
 _Table = dict[str, Callable[[dict[str, str]], "_Table"]]
 
-#: Inside an element nobody looks into.
+#: Inside an element that is skipped.
 _SKIP: _Table = {}
-#: What may follow the edges of the root, and is kept as it is.
+#: Sections that may follow the edges of the root, and are kept unchanged.
 SECTIONS = ("rt_info", "meta_data", "statistics", "quantization_parameters", "pre-process")
 _LABELS = {"": "body", "then_": "then", "else_": "else"}
 
 
 class _Ids(dict[str | None, str | None]):
-    """The canonical form of each id in the file, made once: `ids[text]`."""
+    """The canonical form of each id in the file, computed once: `ids[text]`."""
 
     def __missing__(self, text: str | None) -> str | None:
         self[text] = found = None if text is None else canonical_id(text)
@@ -75,7 +75,7 @@ class _Ids(dict[str | None, str | None]):
 
 
 class _Builder:
-    """Fills a `Net` from expat's events; each open element has a table of what may follow."""
+    """Fills a `Net` from expat's events; each open element has a table of allowed children."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -94,7 +94,7 @@ class _Builder:
         self._ids = _Ids()
         self._texts: list[str] = []
         self._dims: list[str] = []
-        #: Every different list of dimensions, each kept once.
+        #: Every distinct list of dimensions, stored once.
         self.dims: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._make_tables()
         self._start = self._make_start()
@@ -144,10 +144,11 @@ class _Builder:
         """
         try:
             self._parser.Parse(data, True)
-            self._start("", {})  # nothing opens, but what was closed last is taken off
+            self._start("", {})  # opens no element, but processes the last closed one
         except expat.ExpatError as error:
             raise self._malformed(error, data) from error
-        except (LookupError, ValueError) as error:  # an encoding that Python does not know either
+        # an encoding that Python does not support either
+        except (LookupError, ValueError) as error:
             raise self._error(
                 f"the XML cannot be decoded: {error}",
                 expected="UTF-8, UTF-16 or an encoding of one byte a character",
@@ -186,10 +187,10 @@ class _Builder:
         )
 
     def _make_start(self) -> Callable[[str, dict[str, str]], None]:
-        """The handler of start tags; local names make it a third faster than a method is."""
+        """The handler of start tags; local variables make it a third faster than a method."""
         parser, stack, ends = self._parser, self._stack, self._ends
         texts, dims, tuples, port_table = self._texts, self._dims, self.dims, self._port_table
-        # The open element is a dimension, or was one and is closed.
+        # The open element is a dimension, or was one that is closed by now.
         in_dim = False
 
         def start(name: str, attributes: dict[str, str]) -> None:
@@ -203,7 +204,7 @@ class _Builder:
                     self._leave_bodies()
             table = stack[-1]
             if in_dim:
-                # What came after the text of the dimension is the white space behind it.
+                # Text after that of the dimension is white space.
                 dims.append(texts[0] if texts else "")
                 texts.clear()
                 if table is not port_table or name != "dim":
@@ -212,7 +213,7 @@ class _Builder:
                     found = tuple(dims)
                     self._port.dims = tuples.setdefault(found, found)
             elif table is port_table and name == "dim":
-                # Text is listened to only here: elsewhere it is the white space of indentation.
+                # Text is collected only here: elsewhere it is the white space of indentation.
                 in_dim = True
                 parser.CharacterDataHandler = texts.append
             if in_dim:
@@ -432,7 +433,7 @@ _NO_DATA: Mapping[str, str] = {}
 
 
 def _at_end(code: int) -> bool:
-    """True for the errors that the end of the data gives."""
+    """True for the errors that occur at the end of the data."""
     messages = expat.errors
     names = (messages.XML_ERROR_NO_ELEMENTS, messages.XML_ERROR_UNCLOSED_TOKEN)
     codes: dict[str, int] = messages.codes
@@ -440,13 +441,13 @@ def _at_end(code: int) -> bool:
 
 
 def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) -> Document:
-    """Parse an IR from a path, or from the bytes of one; `file` is its name in messages.
+    """Parse an IR from a path, or from its bytes; `file` is its name in messages.
 
     The document of a `ParsedOnce` is parsed at the first call, and belongs to that path.
 
     Raises:
-        ReadError: when it is not there, is something else than an IR, is not well-formed,
-            declares entities or nests too deeply.
+        ReadError: when the file is missing, is not an IR, is not well-formed, declares entities or
+            is nested too deeply.
     """
     if isinstance(source, ParsedOnce):
         if source.content is None:
@@ -468,17 +469,17 @@ def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) ->
     attributes = builder.attributes
     version, net_name = attributes.get("version"), attributes.get("name")
     document = Document(name, builder.net, version, net_name, data, builder.dims)
-    # Its tables refer to it: the document is not to wait for a garbage collection with them.
+    # Its tables refer to it: without this, the document would wait for a garbage collection.
     builder.__dict__.clear()
     return document
 
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """No garbage collection meanwhile: reading makes many objects and drops none.
+    """Turn off garbage collection meanwhile: reading creates many objects and drops none.
 
-    Afterwards they are as old as the collector knows: looking through all of them at once
-    would take a good part of the time that reading takes.
+    Afterwards the objects are moved to the oldest generation, because examining all of them at once
+    would take a good part of the reading time.
     """
     if not gc.isenabled() or gc.get_freeze_count():
         yield
@@ -503,6 +504,6 @@ def _load(path: str | os.PathLike[str], name: str) -> bytes:
             raise refused(name, "the file is too large for an IR", str(error.strerror)) from error
         reason = error.strerror or type(error).__name__
         raise ReadError(f"the file cannot be read: {reason}", location=Location(name)) from error
-    except ValueError as error:  # a NUL in the path
+    except ValueError as error:  # a NUL byte in the path
         raise ReadError(f"this is no path: {error}", location=Location(name)) from error
     return data

@@ -26,14 +26,13 @@ class BodyReturnsItsInput(
     """A Scan body returns its own input.
 
     What happens:
-        The scan output holds zeros or memory that nothing was written to, and a state that is
-        passed on loses its value. Nothing is reported. Turning optimisations off does not help.
+        The scan output contains zeros or uninitialised memory, and a state that is returned
+        unchanged loses its value. There is no error. Turning optimisations off does not help.
     Where:
-        A body result is a body input: a state, an element of a scan input, or the number of the
-        iteration. An Identity between the two is removed by ONNX Runtime's optimiser, so that it
-        does not help.
+        A body result is a body input: a state, an element of a scan input, or the iteration number.
+        An Identity between the two does not help, because ONNX Runtime's optimiser removes it.
     What irloop does:
-        Conversion to ONNX copies such a value by an operation that no optimiser removes.
+        Conversion to ONNX copies such a value with an operation that no optimiser removes.
     """
 
     def find(self, node: Node) -> Iterator[str]:

@@ -26,8 +26,7 @@ class ValueReturnedTwice(
     """A Scan body returns one value as two results.
 
     What happens:
-        One of the two results is never written: the last state of a Scan
-        holds garbage.
+        One of the two results is never written: the last state of a Scan contains garbage.
     Where:
         Two results of a Scan body are the same value, for example a state that
         is also a scan output.

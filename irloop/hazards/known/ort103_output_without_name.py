@@ -21,9 +21,9 @@ class OutputWithoutName(
     """A Loop output has an empty name.
 
     What happens:
-        The process dies with a segmentation fault while the model runs.
+        The process crashes with a segmentation fault while the model runs.
     Where:
-        A Loop leaves one of its outputs out by giving it an empty name, as the standard allows.
+        A Loop omits one of its outputs by an empty name, as the standard allows.
     What irloop does:
         The ONNX writer names every output of a loop.
     """

@@ -23,7 +23,7 @@ class NameDefinedAgain(
     What happens:
         The session is not created.
     Where:
-        A node of a body has an output whose name stands for another value outside of the body.
+        A node of a body has an output whose name belongs to another value outside the body.
     What irloop does:
-        The ONNX writer gives every value a name of its own.
+        The ONNX writer gives every value a unique name.
     """

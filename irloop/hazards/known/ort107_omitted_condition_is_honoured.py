@@ -26,10 +26,10 @@ class OmittedConditionIsHonoured(
     """The condition of a body is honoured although the Loop has no condition input.
 
     What happens:
-        A Loop stops when its body returns false. By the specification the value is ignored where
-        the condition input is left out. Every engine that was measured stops.
+        A Loop stops when its body returns false. By the specification the value is ignored if the
+        condition input is omitted. Every measured engine stops.
     Where:
-        The condition input of a Loop is left out, and its body computes a condition.
+        The condition input of a Loop is omitted, and its body computes a condition.
     What irloop does:
         irloop's executor and its conversion to IR stop as well; the conversion warns (CNV102).
     """

@@ -30,10 +30,10 @@ class ScanOfNoElement(
         The inference ends with an error when the scanned axis has length 0. By the specification
         there are no iterations, and the scan outputs are empty.
     Where:
-        The length of a scanned axis is not known before the model runs.
+        The length of a scanned axis is unknown before the model runs.
     What irloop does:
-        Nothing: a Scan that an IR's TensorIterator becomes always runs, because a TensorIterator of
-        no slice is not allowed.
+        Nothing: a Scan that was converted from a TensorIterator always runs, because a
+        TensorIterator without slices is not allowed.
     """
 
     concerns_conversion = False

@@ -26,7 +26,7 @@ class StringsJoinedTwice(
     """A Loop joins one tensor of strings more than once.
 
     What happens:
-        Strings are moved into the joined tensor: the second copy holds empty strings.
+        Strings are moved into the concatenated tensor, so the second copy contains empty strings.
     Where:
         A scan output of strings is an input of the body, or another scan output.
     What irloop does:

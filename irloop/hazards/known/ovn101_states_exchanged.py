@@ -26,8 +26,8 @@ class StatesExchanged(
     """States that exchange their values.
 
     What happens:
-        Back edges are carried out one after another in the memory of the parameters: from the
-        second iteration on one of the two values is lost.
+        Back edges are copied one after the other into the memory of the parameters: from the second
+        iteration on, one of the two values is lost.
     Where:
         A body result is a Parameter of the body, and a back edge leads from it to another Parameter
         that is read.

@@ -25,11 +25,11 @@ class ViewComputedInPlace(
     """A state computed in place in the memory of a slice.
 
     What happens:
-        The plugin takes a view of a sliced parameter for memory that it may write to, and cuts the
-        next slice into it before the back edge is carried out: a state holds the wrong slice.
+        The plugin treats a view of a sliced parameter as memory that it may overwrite, and copies
+        the next slice there before it copies the back edge: a state contains the wrong slice.
     Where:
-        A state continues with a value that is computed element by element from a Reshape, Squeeze,
-        Unsqueeze or Transpose of a slice or of another state.
+        The next value of a state is computed elementwise from a Reshape, Squeeze, Unsqueeze or
+        Transpose of a slice or of another state.
     What irloop does:
         Conversion to IR copies the value in the body; the pass body_barriers does so in an IR.
     """

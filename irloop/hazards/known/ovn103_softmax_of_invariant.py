@@ -25,10 +25,10 @@ class SoftmaxOfInvariant(
 
     What happens:
         The plugin computes the Softmax in place, in the memory of the invariant value: the second
-        iteration takes the Softmax of the first one's result.
+        iteration computes the Softmax of the first one's result.
     Where:
-        A SoftMax or LogSoftmax in the body of a Loop or TensorIterator reads a parameter that is
-        the same in every iteration.
+        A SoftMax or LogSoftmax in the body of a Loop or TensorIterator reads an invariant
+        parameter.
     What irloop does:
         Conversion to IR computes the Softmax of such a value before the loop, or of a copy of it.
     """

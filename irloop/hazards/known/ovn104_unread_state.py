@@ -25,10 +25,10 @@ class UnreadState(
     """A state that the body does not read, in a loop that does not run.
 
     What happens:
-        When the loop runs zero times, the output for the state is empty, or holds the value of an
+        If the loop runs zero times, the output for the state is empty, or has the value of an
         earlier inference, instead of the initial value.
     Where:
-        A Loop that may run zero times has a state whose Parameter nothing in the body reads.
+        A Loop that may run zero times has a state whose Parameter no operation in the body reads.
     What irloop does:
         Conversion to IR lets the body read the state.
     """

@@ -26,12 +26,11 @@ class PartialRange(
     """Slices of a part of an axis.
 
     What happens:
-        The range changes only the number of iterations: slices begin at the natural end of the axis
-        all the same.
+        The range changes only the trip count: slices still begin at the end of the axis.
     Where:
         A sliced input has a start or end other than 0 and -1 (or -1 and 0 backwards).
     What irloop does:
-        Conversion to IR, and the pass canonical_ports, cut the part out before the loop.
+        Conversion to IR, and the pass canonical_ports, slice the tensor before the loop.
     """
 
     def find(self, node: Node) -> Iterator[str]:

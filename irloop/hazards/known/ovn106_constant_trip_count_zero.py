@@ -28,7 +28,7 @@ class ConstantTripCountZero(
     """A trip count of constant zero and a joined output.
 
     What happens:
-        The process dies while the model is compiled, or the output is empty in a wrong way.
+        The process crashes while the model is compiled, or the empty output has a wrong shape.
     Where:
         The trip count of a Loop is a constant 0.
     What irloop does:

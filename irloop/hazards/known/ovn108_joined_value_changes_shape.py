@@ -27,9 +27,9 @@ class JoinedValueChangesShape(
     """A joined value whose shape changes.
 
     What happens:
-        The output holds memory that nothing was written to.
+        The output contains uninitialised memory.
     Where:
-        The value that is joined has another size in each iteration.
+        The concatenated value changes its size from one iteration to the next.
     What irloop does:
         Conversion reports it.
     """

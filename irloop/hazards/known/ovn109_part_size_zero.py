@@ -26,7 +26,7 @@ class PartSizeZero(
     """A part_size of 0.
 
     What happens:
-        The process dies while the file is read.
+        The process crashes while the file is read.
     Where:
         A port map entry has part_size 0.
     What irloop does:

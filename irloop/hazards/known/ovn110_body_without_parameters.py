@@ -25,7 +25,7 @@ class BodyWithoutParameters(
     """A TensorIterator whose body has no Parameter.
 
     What happens:
-        The process dies.
+        The process crashes.
     Where:
         The body of a TensorIterator has no Parameter.
     What irloop does:

@@ -27,7 +27,7 @@ class IteratorInIterator(
     What happens:
         The model is not compiled.
     Where:
-        The body of a TensorIterator holds a TensorIterator.
+        The body of a TensorIterator contains a TensorIterator.
     What irloop does:
         Conversion to IR writes a Loop for one of the two.
     """

@@ -28,7 +28,7 @@ class StateChangesRank(
     What happens:
         The inference ends with an error.
     Where:
-        A state begins with another rank than it continues with.
+        The initial value and the next value of a state have different ranks.
     What irloop does:
         Conversion reports it, or unrolls a loop that runs once.
     """

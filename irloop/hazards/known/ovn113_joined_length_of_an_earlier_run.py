@@ -28,7 +28,7 @@ class JoinedLengthOfAnEarlierRun(
         The output keeps the length that it had when the loop last ran: in an earlier inference of
         the same compiled model, or in an earlier iteration of a loop around it.
     Where:
-        A Loop that may run zero times has a joined output.
+        A Loop that may run zero times has a concatenated output.
     What irloop does:
         Conversion to IR cuts the output to the number of iterations that ran.
     """
@@ -42,6 +42,6 @@ class JoinedLengthOfAnEarlierRun(
 
 
 def _is_cut(value: Value) -> bool:
-    """True when every reader of an output takes a part of it, or its shape to do so."""
+    """True when every reader of an output slices it, or reads its shape in order to slice it."""
     cutting = ("Slice", "StridedSlice", "If", "ShapeOf")
     return all(user.op.type in cutting for user, _ in value.uses)

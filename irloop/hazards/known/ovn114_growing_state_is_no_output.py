@@ -28,8 +28,8 @@ class GrowingStateIsNoOutput(
     What happens:
         The inference ends with an error: object is not initialized.
     Where:
-        The size of a state changes from iteration to iteration, and no output of the Loop gives its
-        last value.
+        The size of a state changes from iteration to iteration, and no output of the Loop returns
+        its last value.
     What irloop does:
         Conversion to IR makes the state an output of the Loop.
     """

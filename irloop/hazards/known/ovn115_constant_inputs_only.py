@@ -25,12 +25,12 @@ class ConstantInputsOnly(
     """A Loop whose inputs are all constants.
 
     What happens:
-        The model is not compiled: constant folding throws (trip_count != 0).
+        The model does not compile: constant folding throws (trip_count != 0).
     Where:
         Every input of a Loop is a constant, and the Loop, or a Loop in its body, runs zero times in
         some iteration.
     What irloop does:
-        Conversion to IR folds such a loop, or gives it an input that is no constant.
+        Conversion to IR folds such a loop, or gives it an input that is not constant.
     """
 
     def find(self, node: Node) -> Iterator[str]:

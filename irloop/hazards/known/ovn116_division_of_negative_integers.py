@@ -26,10 +26,10 @@ class DivisionOfNegativeIntegers(
     """Divide of negative integers.
 
     What happens:
-        The specification rounds the quotient down where m_pythondiv is true. The CPU plugin
-        truncates it toward zero whatever m_pythondiv is: -7 / 2 is -3. OpenVINO 2021.4.2 does the
-        same. Both round down only where the operands are constants or known shapes, because
-        the core computes such a quotient when it reads the model.
+        By the specification, the quotient is rounded down if m_pythondiv is true. The CPU plugin
+        always truncates it toward zero: -7 / 2 is -3. OpenVINO 2021.4.2 does the same. Both round
+        down only if the operands are constants or known shapes, because the core folds such a
+        quotient when it reads the model.
     Where:
         A Divide of signed integers with m_pythondiv whose operands are not all constant.
     What irloop does:

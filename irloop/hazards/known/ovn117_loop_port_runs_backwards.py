@@ -26,11 +26,11 @@ class LoopPortRunsBackwards(
     """A Loop with an input or output that runs backwards.
 
     What happens:
-        OpenVINO's own rewriting of loops throws while the model is compiled.
+        A transformation in OpenVINO throws while the model is compiled.
     Where:
-        A sliced input or a joined output of a Loop has a negative stride.
+        A sliced input or a concatenated output of a Loop has a negative stride.
     What irloop does:
-        Conversion to IR reverses the value outside of the Loop.
+        Conversion to IR reverses the value outside the Loop.
     """
 
     def find(self, node: Node) -> Iterator[str]:

@@ -25,7 +25,7 @@ class TripCountEntersTheBody(
     """The trip count is mapped into the body.
 
     What happens:
-        The model is not compiled: the plugin wants an i32 there.
+        The model does not compile: the plugin expects an i32 there.
     Where:
         The port map of a Loop has an entry for input 0.
     What irloop does:

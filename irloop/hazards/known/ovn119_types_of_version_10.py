@@ -22,8 +22,8 @@ class TypesOfVersion10(
     """Element types of inputs and outputs in an IR of version 10.
 
     What happens:
-        Core.read_model changes them: i64 outputs become i32, most other types f32, and f16 inputs
-        f32.
+        Core.read_model changes them: i64 outputs become i32, most other output types become f32,
+        and f16 inputs become f32.
     Where:
         An IR of version 10 has inputs or outputs of other types than f32 and i32.
     What irloop does:

@@ -25,8 +25,8 @@ class BooleanOutputReadTwice(
     """A Convert to boolean of an output of several.
 
     What happens:
-        The Convert reads output 0 of its producer instead of the given one, or the model is not
-        compiled.
+        The Convert reads output 0 of its producer instead of the given one, or the model does not
+        compile.
     Where:
         A Convert to boolean reads an output of a node that has several outputs.
     What irloop does:

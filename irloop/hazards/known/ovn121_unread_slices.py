@@ -25,10 +25,9 @@ class UnreadSlices(
     """A TensorIterator whose slices nothing reads.
 
     What happens:
-        The plugin drops the sliced input, and with it the number of iterations: the body runs
-        once.
+        The plugin removes the sliced input, and with it the trip count: the body runs once.
     Where:
-        Nothing in the body of a TensorIterator reads any of its slices.
+        No operation in the body of a TensorIterator reads any of its slices.
     What irloop does:
         Conversion to IR writes a Loop whose trip count is the number of slices.
     """

@@ -29,7 +29,7 @@ class UnreadBodyParameter(
     Where:
         The port map names a Parameter whose output no layer of the body reads.
     What irloop does:
-        Conversion to IR leaves such a parameter out.
+        Conversion to IR removes such a parameter.
     """
 
     def find(self, node: Node) -> Iterator[str]:

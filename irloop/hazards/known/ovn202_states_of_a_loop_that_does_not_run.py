@@ -26,7 +26,7 @@ class StatesOfALoopThatDoesNotRun(
     """The states of a Loop that runs zero times.
 
     What happens:
-        OpenVINO 2021.4 gives zeros instead of the initial values.
+        OpenVINO 2021.4 returns zeros instead of the initial values.
     Where:
         A Loop that may run zero times has states that are outputs.
     What irloop does:
