@@ -32,7 +32,8 @@ FUNCTIONS: list[tuple[Callable[..., Any], str, set[str]]] = [
     # --check verifies as well as compares.
     (irloop.transform, "transform", {"model", "verify", "observers"}),
     (irloop.run, "run", {"model", "limits"}),
-    (irloop.Limits, "run", set()),
+    # Earlier names, which existing scripts use.
+    (irloop.Limits, "run", {"iterations", "memory_bytes", "seconds"}),
     (irloop.random_inputs, "run", {"model"}),
     (irloop.read_model, "run", {"path", "functions"}),
     # The format is that of the suffix.

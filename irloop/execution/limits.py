@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 
 __all__ = ["Limits"]
+
+#: Stands for an argument that was not given: None lifts a bound.
+_UNSET = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,10 +16,27 @@ class Limits:
 
     `max_iterations` counts for each execution of each loop by itself. `max_memory`, in bytes,
     bounds what the run allocates, constants and inputs not counted. `max_seconds` is looked at
-    between operations:
-    a single operation is not interrupted.
+    between operations: a single operation is not interrupted.
+
+    `iterations`, `memory_bytes` and `seconds` are earlier names of the same arguments. Scripts
+    that use them still run.
     """
 
     max_iterations: int | None = 10_000_000
     max_memory: int | None = 8 * 2**30
     max_seconds: float | None = 3600.0
+    iterations: InitVar[int | None] = _UNSET
+    memory_bytes: InitVar[int | None] = _UNSET
+    seconds: InitVar[float | None] = _UNSET
+
+    def __post_init__(
+        self, iterations: int | None, memory_bytes: int | None, seconds: float | None
+    ) -> None:
+        earlier = {
+            "max_iterations": iterations,
+            "max_memory": memory_bytes,
+            "max_seconds": seconds,
+        }
+        for name, value in earlier.items():
+            if value != _UNSET:
+                object.__setattr__(self, name, value)

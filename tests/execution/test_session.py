@@ -141,6 +141,13 @@ def test_a_broadcast_beyond_the_limit_is_refused_before_it_is_made() -> None:
     assert "4000000000000 more needed" in error.value.diagnostics[0].found
 
 
+def test_limits_take_their_earlier_names() -> None:
+    assert Limits(iterations=5, seconds=2.0) == Limits(max_iterations=5, max_seconds=2.0)
+    assert Limits(memory_bytes=None).max_memory is None
+    assert Limits(seconds=None).max_seconds is None
+    assert Limits(7).max_iterations == 7
+
+
 def test_memory_that_is_let_go_does_not_count() -> None:
     lines = "".join(f"v{at + 1} = Add (v{at}, v{at}) " for at in range(50))
     subject = model(f"m (float[n] v0) => (float[n] v50) {{ {lines} }}")
