@@ -2,14 +2,14 @@
 
     python -m benchmarks.backend_conversion [--only test_loop] [--direction onnx2ir] [-v]
 
-onnx2ir: ONNX -> IR v10 by irloop, run by OpenVINO's CPU in f32, against the expected outputs.
-Sequences and optionals at the border are the tensors in them; how many is told from the data.
-ir2onnx: of the tests that OpenVINO itself runs right (the fair ones), the IR v10 that OpenVINO
-saves is converted by irloop to ONNX (`--opset`), checked by onnx.checker with full check and run by
-ONNX Runtime, against the expected outputs. A v10 file means i32 and f32 outputs where the model
-had other types: those count as equal too.
+onnx2ir: ONNX -> IR v10 by irloop, run by OpenVINO's CPU in f32, against the expected outputs. A
+sequence or optional that is a model input or output becomes several tensors; their number comes
+from the data. ir2onnx: for the tests that OpenVINO itself runs correctly (the fair ones), OpenVINO
+saves an IR v10, which irloop converts to ONNX (`--opset`). onnx.checker checks it with full check,
+and ONNX Runtime runs it, against the expected outputs. A v10 file has i32 and f32 outputs even if
+the model had other types; those count as equal, too.
 
-`--keep FOLDER` keeps what OpenVINO saved for the next run, and which tests are fair.
+`--keep FOLDER` keeps the files that OpenVINO saved, and the list of fair tests, for the next run.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def model_file(case: TestCase, folder: Path) -> Path:
 
 
 def input_names(case: TestCase) -> list[str]:
-    """What the inputs of a test are called: OpenVINO drops those that nothing reads."""
+    """The names of a test's inputs; OpenVINO drops unread ones."""
     model = model_of(case)
     stored = {item.name for item in model.graph.initializer}
     return [item.name for item in model.graph.input if item.name not in stored]
 
 
 def held(names: list[str], values: list[Any]) -> list[tuple[str, Any]]:
-    """The tensors in sequences and optionals, called as irloop calls them at the border."""
+    """The tensors in sequences and optionals, with the names that irloop gives them."""
     found: list[tuple[str, Any]] = []
     for name, value in zip(names, values, strict=False):
         if isinstance(value, list):
@@ -78,7 +78,7 @@ def held(names: list[str], values: list[Any]) -> list[tuple[str, Any]]:
 
 
 def lengths_of(case: TestCase) -> dict[str, int]:
-    """How many tensors each sequence or optional input holds in the data of a test."""
+    """The number of tensors in each sequence or optional input, from the data of a test."""
     given = dict(zip(input_names(case), next(iter(sets(case)))[0], strict=False))
     return {
         item.name: len(held([""], [given[item.name]]))
@@ -87,7 +87,7 @@ def lengths_of(case: TestCase) -> dict[str, int]:
     }
 
 
-#: Two units in the last place of the types that no engine computes in.
+#: Two units in the last place, for types in which no engine computes.
 ROUNDING = {
     np.dtype(np.float16): 2.0**-9,
     np.dtype(ml_dtypes.bfloat16): 2.0**-7,
@@ -97,9 +97,9 @@ ROUNDING = {
 def compared(
     case: TestCase, engine: str, path: Path, engines: Engines, folder: Path, *, narrowed: bool
 ) -> str:
-    """ "equal" or how a model's outputs differ from the expected ones.
+    """The verdict "equal", or how a model's outputs differ from the expected ones.
 
-    With `narrowed` outputs may have the type that OpenVINO gives them in a v10 file.
+    With `narrowed`, outputs may have the type that OpenVINO gives them in a v10 file.
     """
     for given, wanted in sets(case):
         inputs = held(input_names(case), given)
@@ -128,7 +128,7 @@ def compared(
 
 
 def in_version_10(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that OpenVINO gives an output of this type when it reads a v10 file."""
+    """The type that OpenVINO gives an output when it reads a v10 file."""
     wide = dtype.name in ("int64", "uint64", "int32", "uint32")
     return np.dtype(np.int32 if wide else np.float32)
 
@@ -142,7 +142,7 @@ def onnx_to_ir(case: TestCase, engines: Engines, folder: Path) -> str:
 
 
 def saved_ir(case: TestCase, engines: Engines, folder: Path) -> Path | str:
-    """The IR v10 that OpenVINO saves, or why the test is not fair: OpenVINO is wrong already."""
+    """The IR v10 that OpenVINO saves, or why the test is not fair: OpenVINO itself is wrong."""
     verdict, xml = folder / "fair.txt", folder / "saved.xml"
     if not verdict.exists():
         verdict.write_text(_judge_openvino(case, xml, engines, folder))
@@ -165,7 +165,7 @@ def _judge_openvino(case: TestCase, xml: Path, engines: Engines, folder: Path) -
 def ir_to_onnx(
     case: TestCase, engines: Engines, folder: Path, keep: Path | None, opset: int | None
 ) -> str:
-    """The verdict on OpenVINO's IR v10 -> ONNX; "unfair" where OpenVINO is wrong already."""
+    """The verdict on OpenVINO's IR v10 -> ONNX; "unfair" if OpenVINO itself is wrong."""
     kept = folder if keep is None else keep / case.name
     kept.mkdir(parents=True, exist_ok=True)
     saved = saved_ir(case, engines, kept)
@@ -180,7 +180,7 @@ def ir_to_onnx(
 def judge(
     case: TestCase, direction: str, engines: Engines, keep: Path | None, opset: int | None
 ) -> str:
-    """The verdict on one test, whatever happens."""
+    """The verdict on one test; never raises."""
     with tempfile.TemporaryDirectory() as name:
         try:
             if direction == "onnx2ir":
@@ -188,12 +188,12 @@ def judge(
             return ir_to_onnx(case, engines, Path(name), keep, opset)
         except IrloopError as error:
             return f"{type(error).__name__}: {error.diagnostics[0].message}"
-        except Exception as error:  # what escapes irloop, or what the checker says
+        except Exception as error:  # exceptions of irloop, or of the checker
             return f"escaped {type(error).__name__}: {error}"
 
 
 def has_control_flow(case: TestCase) -> bool:
-    """True when a test holds an operation with a body or a recurrent one."""
+    """True when a test contains an operation with a body or a recurrent one."""
     return any(node.op_type in CONTROL_FLOW for node in model_of(case).graph.node)
 
 

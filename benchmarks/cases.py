@@ -1,7 +1,7 @@
-"""Recorded cases: a model, its inputs and what a trusted engine gave for them.
+"""Recorded cases: a model, its inputs and the outputs of a trusted engine.
 
-Two collections are read. A *corpus* has a folder a case with `model.xml` or `model.onnx` (or both),
-`inputs_k.npz`, `outputs_k.npz` and `meta.json`; an *operation suite* has `<op>/<case>/` with
+Two collections are read. A *corpus* has one folder per case with `model.xml` or `model.onnx` (or
+both), `inputs_k.npz`, `outputs_k.npz` and `meta.json`; an *operation suite* has `<op>/<case>/` with
 `model.xml`, `data.npz` and `meta.json`.
 """
 
@@ -38,7 +38,7 @@ TOLERANCES = {
 }
 
 
-#: Weights made by recipe, as long as the process lives: models map them.
+#: Weights generated from a recipe; they must exist as long as the process, because models map them.
 _MADE = tempfile.TemporaryDirectory(prefix="irloop-cases-")
 atexit.register(_MADE.cleanup)
 
@@ -57,7 +57,7 @@ class CorpusCase:
 
     @cached_property
     def meta(self) -> dict[str, Any]:
-        """What is recorded about the case."""
+        """The recorded metadata of the case."""
         found: dict[str, Any] = json.loads((self.folder / "meta.json").read_text("utf-8"))
         return found
 
@@ -105,7 +105,7 @@ class CorpusCase:
 
     @property
     def factor(self) -> float:
-        """By how much the tolerance is widened."""
+        """The factor by which the tolerance is widened."""
         return float(self.meta.get("tolerance_factor", 1.0))
 
 
@@ -122,7 +122,7 @@ def _same_integers(want: Any, got: Any) -> Any:
 
 
 def corpus_cases(root: Path, only: Sequence[str] = ()) -> Iterator[CorpusCase]:
-    """Every model of the corpus in every dialect it is there in; `only` filters by prefix."""
+    """Every model of the corpus in each available dialect; `only` filters by prefix."""
     for folder in sorted(path.parent for path in root.glob("*/*/meta.json")):
         for dialect, file in DIALECTS.items():
             case = CorpusCase(folder, dialect)
@@ -143,7 +143,7 @@ class OperationCase:
 
     @cached_property
     def meta(self) -> dict[str, Any]:
-        """What is recorded about the case."""
+        """The recorded metadata of the case."""
         found: dict[str, Any] = json.loads((self.folder / "meta.json").read_text("utf-8"))
         return found
 
@@ -152,7 +152,7 @@ class OperationCase:
         return ir_reader.read(self.folder / "model.xml")
 
     def steps(self) -> Iterator[tuple[dict[str, Any], list[Any]]]:
-        """Inputs by name and expected outputs of each inference in a row."""
+        """Inputs by name and expected outputs of each successive inference."""
         data = npz.read(self.folder / "data.npz")
         for step in range(self.meta.get("steps", 1)):
             prefix = f"s{step}_" if step else ""
@@ -162,7 +162,7 @@ class OperationCase:
             yield given, [data[f"{prefix}out{at}"] for at in range(count)]
 
     def difference(self, expected: Sequence[Any], found: Sequence[Any]) -> str:
-        """Empty when the outputs agree as the case asks, else why not."""
+        """The reason why the outputs do not agree within the case's tolerance; empty if they do."""
         tolerance = self.meta["tolerance"]
         limits = (tolerance["rtol"], tolerance["atol"])
         how = str(self.meta.get("compare", ""))
@@ -181,7 +181,7 @@ def _detections(rows: Array) -> Array:
 
 
 def _sorted_rows(outputs: Sequence[Any]) -> list[Any]:
-    """Rows in an order of their own: the case leaves it open."""
+    """The rows in sorted order, because the case leaves the order open."""
     rows = np.asarray(outputs[0])
     order = np.lexsort(np.round(rows.astype(np.float64), 4).T[::-1])
     paired = [item[order] if item.shape[:1] == rows.shape[:1] else item for item in outputs]
@@ -212,10 +212,10 @@ def differences(
     factor: float = 1.0,
     limits: tuple[float, float] | None = None,
 ) -> str:
-    """Empty when all values agree, else the first reason why not.
+    """The first reason why the values do not agree; empty if they do.
 
-    `limits` are a relative and an absolute tolerance; by default those of the type, and a
-    little more for what is large elsewhere in the tensor.
+    `limits` are a relative and an absolute tolerance; the default depends on the type, and is a
+    little larger if the tensor contains large numbers.
     """
     if len(expected) != len(found):
         return f"{len(found)} outputs, {len(expected)} expected"
@@ -263,10 +263,10 @@ def _numbers(want: Array, got: Array, factor: float, limits: tuple[float, float]
 
 
 def weights_by_recipe(xml: Path, recipe: Mapping[str, Any]) -> bytes:
-    """The .bin of a model that was published without one: numbers from splitmix64.
+    """Generate the .bin of a model that was published without one, by splitmix64.
 
-    `recipe` has `size`, `seed`, `scale` (amplitude), `scales` by offset, and `fills` and `values`
-    that overwrite what is at an offset.
+    `recipe` has `size`, `seed`, `scale` (amplitude), `scales` by offset, and `fills` and `values`,
+    which overwrite the numbers at an offset.
     """
     import xml.etree.ElementTree as ET
 

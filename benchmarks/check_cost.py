@@ -2,9 +2,9 @@
 
     python -m benchmarks.check_cost [--rounds 7] [--limit 2.5] [MODEL]
 
-Each round converts the model once with `--engines numpy` and once with the default, whole
-processes, in turn, so that both meet the same load. The ratio is that of the shortest times, whose
-noise is least; above the limit the exit status is 1. Without MODEL it is a recurrent network in a
+Each round converts the model once with `--engines numpy` and once with the default, in alternating
+processes, so that both run under the same load. The ratio compares the shortest times, which have
+the least noise; above the limit the exit status is 1. The default MODEL is a recurrent network in a
 Scan, as exporters write it.
 """
 
@@ -39,7 +39,7 @@ recurrent (float[N,8] x, float[1,16] h) => (float[1,16] last, float[N,1,16] all)
 
 
 def small_model(path: Path) -> None:
-    """Write the recurrent network, its weights ones and small numbers in turn."""
+    """Write the recurrent network; its weights alternate between one and small numbers."""
     proto = onnx.parser.parse_model(MODEL)
     for name, rows in (("w", 8), ("r", 16)):
         numbers = [((at * 7) % 11 - 5) / 20 for at in range(rows * 16)]
@@ -66,7 +66,7 @@ def seconds(model: Path, folder: Path, engines: str) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print; 1 where the ratio is above the limit."""
+    """Measure and print; returns 1 if the ratio is above the limit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", nargs="?", type=Path)
     parser.add_argument("--rounds", type=int, default=7)

@@ -4,7 +4,8 @@
 
 Directions: ir2onnx (onnx.checker with full check, then ONNX Runtime), onnx2ir (OpenVINO's CPU),
 ir2onnx2ir (OpenVINO), onnx2ir2onnx (ONNX Runtime). A case counts as equal when every data set gives
-the stored outputs within the corpus's tolerance. Prints one line a failure and a summary by class.
+the stored outputs within the corpus's tolerance. Prints one line per failure and a summary by
+class.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ DIRECTIONS = ("ir2onnx", "onnx2ir", "ir2onnx2ir", "onnx2ir2onnx")
 
 
 def converted(source: Model, direction: str, folder: Path) -> Path:
-    """The file that `direction` makes of the source model."""
+    """The file that results from converting the source model in this direction."""
     if direction.startswith("ir2onnx"):
         path = folder / "converted.onnx"
         onnx_writer.write(to_onnx(source)[0], path)
@@ -54,7 +55,7 @@ def converted(source: Model, direction: str, folder: Path) -> Path:
 
 
 def as_declared(value: Any, node: Node) -> Any:
-    """An array in the element type the model declares: Model Optimizer narrowed i64."""
+    """An array in the declared element type of the model, because Model Optimizer narrowed i64."""
     value_of = node.outputs[0] if node.outputs else node.inputs[0]
     type = None if value_of is None else value_of.type
     if not isinstance(value, np.ndarray) or not isinstance(type, TensorType):
@@ -65,7 +66,7 @@ def as_declared(value: Any, node: Node) -> Any:
 
 
 def positions(case: CorpusCase, kind: str, nodes: list[Node]) -> list[int]:
-    """For each input or output of the model the number of its array."""
+    """For each input or output of the model, the number of its array."""
     if case.dialect == "onnx":
         return list(range(len(nodes)))
     listed = [item["name"] for item in case.meta["ir"][kind]]
@@ -79,7 +80,7 @@ def judge(case: CorpusCase, direction: str, engines: Engines, folder: Path) -> s
         path = converted(source, direction, folder)
     except IrloopError as error:
         return f"{type(error).__name__}: {error.diagnostics[0].message}"
-    except Exception as error:  # what escapes irloop, or what the checker says
+    except Exception as error:  # exceptions of irloop, or of the checker
         return f"{type(error).__name__}: {error}"
     ins = positions(case, "inputs", source.graph.parameters)
     outs = positions(case, "outputs", source.graph.results)

@@ -18,7 +18,7 @@ from irloop.execution.session import Session
 
 
 def outcome(case: CorpusCase) -> tuple[str, str]:
-    """The class of what happened ("equal" is good) and its detail."""
+    """The class of the result ("equal" is good) and its details."""
     try:
         model = case.read()
     except IrloopError as error:
@@ -52,7 +52,7 @@ def main() -> None:
         start = time.perf_counter()
         try:
             kind, detail = outcome(case)
-        except Exception as error:  # anything else that leaves irloop is a bug, counted as one
+        except Exception as error:  # any other exception of irloop is a bug, counted as one
             kind, detail = "escaped exception", f"{type(error).__name__}: {error}"
         counts[case.dialect][kind] += 1
         if kind != "equal" or options.v:

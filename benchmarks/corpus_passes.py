@@ -3,12 +3,12 @@
     python -m benchmarks.corpus_passes ../shared/corpus [--only real] [--pass unroll] [--no-engines]
 
 Each model that a pass changes is run with every recorded input in irloop's executor, and with the
-first of them in the engine of its format (ONNX Runtime, OpenVINO), which has to give what is
-recorded unless it did not for the model as it was ("no engine before"; for low_latency, after
-OpenVINO's own LowLatency2), or does not end ("time-out"). Models that run against the ranks of
-their own outputs are left out: passes go by types. Where weights are rounded to f16, outputs may
-change by 1 % of their largest number. A pass that says it changed nothing must have left the graph
-as it was. Prints one line a failure and a table.
+first input in the engine of its format (ONNX Runtime, OpenVINO). The engine must return the
+recorded outputs, unless it failed to do so for the original model ("no engine before"; for
+low_latency, after OpenVINO's own LowLatency2), or does not finish ("time-out"). Models whose
+outputs contradict their declared ranks are skipped, because passes rely on types. If weights are
+rounded to f16, outputs may change by 1 % of their largest number. A pass that reports no change
+must not have changed the graph. Prints one line per failure and a table.
 """
 
 from __future__ import annotations
@@ -40,32 +40,32 @@ from irloop.graph.walk import all_nodes
 from irloop.passes import Manager
 from irloop.passes.common import LIBRARY
 
-#: What became of one pass over one model, as the table has it.
+#: The possible results of a pass over a model, the columns of the table.
 COLUMNS = (
     *("models", "changed", "equal here", "equal in engine", "no engine before", "time-out"),
     "wrong",
 )
 
-#: Passes that round, and by what part of the largest number of an output they may change it:
-#: what is rounded in every layer of a network adds up, in small numbers as in large ones.
+#: Passes that round, and the part of an output's largest number by which they may change it:
+#: rounding errors add up over the layers of a network, for small numbers as for large ones.
 LOSSY = {"compress_to_fp16": TOLERANCES["float16"][0]}
 
 
 @dataclass(slots=True)
 class Subject:
-    """One model, its inputs, and what it gave before any pass."""
+    """One model, its inputs, and its outputs before any pass."""
 
     case: CorpusCase
     model: Model
     inputs: list[list[Any]]
     recorded: list[list[Any]]
     here: list[list[Any]]
-    #: Whether the engine gives what is recorded for the model as it was; None: not asked yet.
+    #: Whether the engine returns the recorded outputs for the original model; None: unknown.
     right_before: bool | None = None
 
 
 def subject_of(case: CorpusCase) -> Subject | None:
-    """The model with its outputs in irloop's executor; None where it does not run."""
+    """The model with its outputs in irloop's executor; None if it does not run."""
     try:
         model = case.read()
         ins = positions(case, "inputs", model.graph.parameters)
@@ -97,7 +97,7 @@ def _fits(value: Any, node: Node) -> bool:
 
 
 def unequal(case: CorpusCase, wanted: Sequence[Any], found: Sequence[Any], name: str) -> str:
-    """Why two lists of outputs differ by more than pass `name` may; empty when they do not."""
+    """How two lists of outputs differ by more than pass `name` may cause; empty if they do not."""
     if len(found) < len(wanted):
         return f"{len(found)} outputs, {len(wanted)} before"
     for at, (want, got) in enumerate(zip(wanted, found, strict=False)):
@@ -111,7 +111,7 @@ def unequal(case: CorpusCase, wanted: Sequence[Any], found: Sequence[Any], name:
 
 
 def _rounded(want: Any, part: float) -> tuple[float, float] | None:
-    """The tolerances of an output that rounding changes; None for what is no number."""
+    """The tolerances of an output that rounding changes; None for other outputs than numbers."""
     array = np.asarray(want)
     if array.dtype.kind != "f" or not array.size:
         return None
@@ -135,17 +135,17 @@ def run_engine(
 
 
 def shape_of_graph(model: Model) -> list[tuple[str, str, int]]:
-    """What a pass that changes nothing leaves alone: nodes, their names and numbers of inputs."""
+    """The parts of a graph that an idle pass must not change: nodes, names, numbers of inputs."""
     return [(repr(node.op), node.name, len(node.inputs)) for node in all_nodes(model.graph)]
 
 
 def judge(subject: Subject, name: str, engines: Engines | None, folder: Path) -> tuple[str, str]:
-    """The column that this pass over this model counts in, and why it is wrong."""
+    """The column of this pass over this model, and the reason for a failure."""
     case, model = subject.case, subject.case.read()
     before = shape_of_graph(model)
     try:
         modified = Manager([LIBRARY[name]()], check=True).run_passes(model)
-    except Exception as error:  # a pass that fails is a bug, counted as one
+    except Exception as error:  # a failing pass is a bug, counted as one
         return "wrong", f"{type(error).__name__}: {error}"
     if not modified:
         same = shape_of_graph(model) == before
@@ -191,7 +191,7 @@ def _judge_by_engine(
 
 
 def _is_right(subject: Subject, recorded: list[Any], *job: Any) -> bool:
-    """True when the engine gives what is recorded for the model as it was."""
+    """True when the engine returns the recorded outputs for the original model."""
     try:
         found = run_engine(*job)
     except (EngineError, IrloopError):
@@ -205,7 +205,7 @@ def applies(name: str, model: Model) -> bool:
 
 
 def table(tallies: dict[str, collections.Counter[str]]) -> str:
-    """The counts, a line for each pass."""
+    """The counts, one line per pass."""
     width = max(len(name) for name in tallies)
     lines = [f"{'pass':<{width}}  " + "  ".join(COLUMNS)]
     for name, tally in tallies.items():
@@ -246,7 +246,7 @@ def main() -> int:
             tallies[name][verdict] += 1
             if why:
                 print(f"{name} {case.name}: {why[:300]}", flush=True)
-        # Models map their weights; the files stay open until their cycles are collected.
+        # Models map their weights; the files stay open until their reference cycles are collected.
         gc.collect()
     print(table(tallies))
     print(f"{time.perf_counter() - started:.0f} s")

@@ -1,8 +1,8 @@
-"""Runs models in real engines, one job a line of JSON on stdin, one answer a line on stdout.
+"""Runs models in real engines: one JSON job per line on stdin, one answer per line on stdout.
 
 A job: {"engine": "onnxruntime" | "openvino", "model": path, "inputs": [npz], "outputs": [npz]}.
 Each file of inputs is one inference of the same session or compiled model. Arrays are in0, in1, ...
-by position, or of the inputs whose "names" the job lists. A crash costs this process only.
+by position, or belong to the inputs whose "names" the job lists. A crash affects only this process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def load_arrays(path: str, prefix: str) -> list[Any]:
 
 
 def store_arrays(path: str, prefix: str, values: Sequence[Any]) -> None:
-    """Arrays, lists of arrays (sequences) and None; types that npz lacks go by their bits."""
+    """Store arrays, lists of arrays (sequences) and None; unsupported types are stored as bits."""
     packed: dict[str, Any] = {}
 
     def put(value: Any) -> str | None:
@@ -56,7 +56,7 @@ def store_arrays(path: str, prefix: str, values: Sequence[Any]) -> None:
     np.savez(path, names=json.dumps({prefix: names}), **packed)
 
 
-#: Element types of ml_dtypes by the names NumPy shows.
+#: Element types of ml_dtypes, keyed by the names that NumPy prints.
 ML_TYPES = {
     np.dtype(kind).name: kind
     for kind in (
@@ -110,7 +110,8 @@ ORT_NAMES = {
 def _in_order(inputs: Sequence[set[str]], arrays: list[Any], names: list[str]) -> list[Any]:
     """The array for each input of a model, whose names are given.
 
-    By position where none is known: OpenVINO may call an input like the output that it is.
+    By position if no name matches: OpenVINO may give an input the name of the output it is
+    connected to.
     """
     named = dict(zip(names, arrays, strict=False))
     return [
@@ -123,7 +124,7 @@ Infer = Callable[[list[Any]], list[Any]]
 
 
 def open_onnxruntime(model: str, names: list[str], *, optimised: bool = True) -> Infer:
-    """ONNX Runtime's CPU; types that NumPy lacks go over by their bits."""
+    """ONNX Runtime's CPU provider; types that NumPy lacks are passed as bits."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -197,7 +198,8 @@ def open_openvino(model: str, names: list[str], *, low_latency: bool = False) ->
         if names:
             arrays = _in_order(known, arrays, names)
         if any(port.get_partial_shape().rank.is_dynamic for port in network.inputs):
-            # The CPU plugin takes no input of unknown rank; the ranks of the data are what it gets.
+            # The CPU plugin does not accept inputs of unknown rank, so it gets the ranks of the
+            # data.
             ranks = [[-1] * value.ndim for value in arrays]
             network.reshape(dict(enumerate(ranks)))
         if not compiled:
@@ -216,7 +218,7 @@ def _inferred(compiled: Any, arrays: list[Any]) -> list[Any]:
         port = compiled.inputs[at]
         tensor = openvino.Tensor(port.get_element_type(), openvino.Shape(list(value.shape)))
         if value.size and value.dtype.name in ML_TYPES:
-            # The binding shows these types as others: the bits have to go over, not the numbers.
+            # The Python binding shows these types as others: pass the bits, not the numbers.
             raw = pack(value, element_type_of(value.dtype))
             tensor.data.reshape(-1).view(np.uint8)[...] = np.frombuffer(raw, np.uint8)
         elif value.size:
@@ -236,14 +238,14 @@ def _from_openvino(tensor: Any) -> Any:
 
 
 def save_as_ir(model: str, xml: str) -> None:
-    """What OpenVINO makes of an ONNX file, saved with version 10."""
+    """Let OpenVINO import an ONNX file and save it as version 10."""
     import openvino
 
     network = openvino.convert_model(model)
     openvino.serialize(network, xml, version="IR_V10")
 
 
-#: By name: ONNX Runtime, also as it is without its optimisations, and OpenVINO, also after its own
+#: By name: ONNX Runtime, with and without its optimisations, and OpenVINO, with and without its own
 #: LowLatency2.
 ENGINES: dict[str, Callable[[str, list[str]], Infer]] = {
     "onnxruntime": open_onnxruntime,
@@ -266,7 +268,7 @@ def main() -> None:
             infer = ENGINES[job["engine"]](job["model"], job.get("names", []))
             for given, made in zip(job["inputs"], job["outputs"], strict=True):
                 store_arrays(made, "out", infer(load_arrays(given, "in")))
-        except Exception as error:  # an engine's refusal is an answer, not a failure of ours
+        except Exception as error:  # a refusal of an engine is an answer, not a failure of ours
             answer = {"ok": False, "error": f"{type(error).__name__}: {error}"[:2000]}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()

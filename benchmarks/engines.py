@@ -1,4 +1,4 @@
-"""Real engines in a child process, and the judgement of a converted model by them."""
+"""Real engines in a child process, and comparisons of converted models in them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from benchmarks.engine_worker import load_arrays, store_arrays
 
 __all__ = ["Child", "EngineError", "Engines", "check_onnx", "same_but_empty"]
 
-#: For one job: enough on a busy machine, since an engine that hangs is rare.
+#: The time limit of one job: enough on a busy machine, since engines rarely hang.
 SECONDS = 300
 
 
 class EngineError(Exception):
-    """What an engine said, or that it crashed or did not answer in time."""
+    """The message of an engine, or that it crashed or did not answer in time."""
 
 
 class Child:
-    """A process that answers jobs; started again after a crash or a time-out."""
+    """A process that answers jobs; restarted after a crash or a time-out."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._command = command
         self._child: subprocess.Popen[str] | None = None
 
     def ask(self, job: Mapping[str, Any]) -> None:
-        """Have one job done.
+        """Run one job.
 
         Raises:
             EngineError: with the engine's message, or "crash", or "time-out".
@@ -76,7 +76,7 @@ class Child:
 
 
 class Engines(Child):
-    """ONNX Runtime and OpenVINO of today."""
+    """The current versions of ONNX Runtime and OpenVINO."""
 
     def __init__(self) -> None:
         super().__init__([sys.executable, "-W", "ignore", "-m", "benchmarks.engine_worker"])
@@ -91,7 +91,7 @@ class Engines(Child):
     ) -> list[Any]:
         """Outputs of `model` (engine onnxruntime or openvino); `folder` is for its files.
 
-        With `names` the inputs go by them, and those that the model lacks are left out.
+        With `names` the inputs are matched by name, and those that the model lacks are ignored.
 
         Raises:
             EngineError: with the engine's message, or "crash", or "time-out".
@@ -106,7 +106,7 @@ class Engines(Child):
         folder: Path,
         names: Sequence[str] = (),
     ) -> list[list[Any]]:
-        """As `run`, for several sets of inputs: one inference after the other in one session.
+        """Like `run`, for several sets of inputs: successive inferences in one session.
 
         Raises:
             EngineError: with the engine's message, or "crash", or "time-out".
@@ -136,7 +136,7 @@ def check_onnx(path: Path) -> None:
 
 
 def same_but_empty(want: Any, got: Any) -> bool:
-    """True for two empty arrays of one type: engines do not agree on their other dimensions."""
+    """True for two empty arrays of one type, because engines disagree on their other dimensions."""
     if not isinstance(want, np.ndarray) or not isinstance(got, np.ndarray):
         return False
     return want.size == got.size == 0 and want.dtype == got.dtype

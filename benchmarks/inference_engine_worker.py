@@ -1,7 +1,7 @@
 """Runs IRs in the Inference Engine of OpenVINO 2021.4; jobs and answers are lines of JSON.
 
-For a Python from 3.7 to 3.9 with openvino 2021.4.2, which cannot import irloop: this file stands
-alone. A job: {"model": path, "inputs": npz, "outputs": npz}; arrays are in0, in1, ... and out0,
+For Python 3.7 to 3.9 with openvino 2021.4.2, which cannot import irloop: this file imports nothing
+of it. A job: {"model": path, "inputs": npz, "outputs": npz}; arrays are in0, in1, ... and out0,
 out1, ... in the order in which the file lists Parameters and Results.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from openvino.inference_engine import IECore
 
-#: NumPy's types by what the Inference Engine calls those that its CPU plugin takes.
+#: NumPy's types, keyed by the Inference Engine's names of the types that its CPU plugin accepts.
 PRECISIONS = {
     "FP32": np.float32,
     "I8": np.int8,
@@ -29,12 +29,12 @@ PRECISIONS = {
     "U64": np.uint64,
 }
 
-#: What a caller has to give instead of the others.
+#: The types that a caller must pass instead of the others.
 INSTEAD = {"FP16": "FP32", "BF16": "FP32", "FP64": "FP32", "U32": "I32"}
 
 
 def border(path: str) -> tuple[list[str], list[str]]:
-    """The names by which the engine knows the inputs and the outputs of a file, in its order."""
+    """The engine's names of the inputs and outputs of a file, in the order of the file."""
     root = ET.parse(path).getroot()  # noqa: S314
     layers = {layer.attrib["id"]: layer for layer in root.iterfind("layers/layer")}
     sources = {
@@ -65,14 +65,14 @@ def run(core: Any, job: dict[str, str]) -> None:
     given = {}
     with np.load(job["inputs"]) as data:
         for at, name in enumerate(names):
-            # The engine drops inputs that nothing reads.
+            # The engine drops unread inputs.
             if name in network.input_info:
                 info = network.input_info[name]
                 info.precision = INSTEAD.get(info.precision, info.precision)
                 given[name] = np.asarray(data[f"in{at}"]).astype(PRECISIONS[info.precision])
-    # Where the processor can, this runtime would compute in bf16.
+    # If the processor can, this runtime would compute in bf16.
     found = core.load_network(network, "CPU", {"ENFORCE_BF16": "NO"}).infer(given)
-    # Scalars come out as lists of one number; the network knows better.
+    # The engine returns scalars as lists of one number; the network has the right shape.
     shaped = [found[name].reshape(network.outputs[name].shape) for name in wanted]
     np.savez(job["outputs"], **{f"out{at}": value for at, value in enumerate(shaped)})
 
@@ -80,13 +80,13 @@ def run(core: Any, job: dict[str, str]) -> None:
 def main() -> None:
     """Answer every line of stdin."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # the engine writes remarks of its own to stdout
+    os.dup2(2, 1)  # the engine writes its own remarks to stdout
     core = IECore()
     for line in sys.stdin:
         answer: dict[str, Any] = {"ok": True}
         try:
             run(core, json.loads(line))
-        except Exception as error:  # the engine's refusal is an answer, not a failure of ours
+        except Exception as error:  # a refusal of the engine is an answer, not a failure of ours
             answer = {"ok": False, "error": f"{type(error).__name__}: {error}"[:2000]}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()

@@ -1,9 +1,9 @@
-"""A loop's price per iteration: irloop against ONNX Runtime and onnx.reference in one run.
+"""The cost of a loop per iteration: irloop against ONNX Runtime and onnx.reference in one run.
 
     python -m benchmarks.loop_speed [--iterations 10000] [--rounds 9]
 
 Three models: *carried*, a Loop of five operations on float[4]; *hoisted*, a Loop that multiplies
-two matrices which do not change; *scan*, an LSTM written out as a Scan. Engines take turns within
+two matrices which do not change; *scan*, an LSTM decomposed into a Scan. Engines take turns within
 a round, on one thread; medians are compared.
 """
 
@@ -88,8 +88,8 @@ scanned (float[1,256] h0, float[1,256] c0, float[T,1,64] xs, float[64,1024] w, f
 
 
 def engines(model: onnx.ModelProto) -> dict[str, Callable[[dict[str, Array]], list[Any]]]:
-    """One function an engine, from inputs by name to the outputs."""
-    ort: Any = onnxruntime  # its package does not say what it exports
+    """One function per engine, from inputs by name to the outputs."""
+    ort: Any = onnxruntime  # the package does not declare its exports
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -106,7 +106,7 @@ def engines(model: onnx.ModelProto) -> dict[str, Callable[[dict[str, Array]], li
 
 
 def measure(name: str, text: str, given: dict[str, Array], count: int, rounds: int) -> None:
-    """Print microseconds an iteration and the ratios."""
+    """Print microseconds per iteration and the ratios."""
     found = engines(onnx.parser.parse_model(text))
     wanted = found["onnxruntime"](given)
     for output, expected in zip(found["irloop"](given), wanted, strict=True):

@@ -1,11 +1,11 @@
-"""What OpenVINO, ONNX Runtime and irloop say of malformed models, as a table.
+"""A table of the messages of OpenVINO, ONNX Runtime and irloop about malformed models.
 
     python -W ignore -m benchmarks.malformed [--record]
 
-Engines read, compile and run each model in a child process; irloop validates it in a process of
-its own as well, so that a crash, a hang or a traceback of ours would show. `--record` writes what
-the engines said to the data of the tests. The exit status is 1 when irloop does not name the cause
-and the place of one.
+Engines read, compile and run each model in a child process; irloop validates it in a separate
+process, too, to detect its own crashes, hangs and tracebacks. `--record` writes the engines'
+messages to the data of the tests. The exit status is 1 if irloop fails to name the cause and the
+place of an error.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ SECONDS = 30
 
 
 def said_by_engines(engines: Verdicts, model: Path) -> dict[str, str]:
-    """How far each engine came and its message, on one line."""
+    """How far each engine came, and its message on one line."""
     names = ["openvino"]
     if model.suffix == ".onnx":
         names += ["onnxruntime", "onnx.checker"]
-    # Paths of this run are no part of what is said.
+    # The paths of this run are not part of the message.
     return {
         name: engines.of(name, model).line.replace(f"{model.parent}/", "")[:WIDEST]
         for name in names
@@ -40,7 +40,7 @@ def said_by_engines(engines: Verdicts, model: Path) -> dict[str, str]:
 
 
 def said_by_irloop(case: Case, model: Path, folder: Path) -> tuple[str, str, float]:
-    """ "right" or what is wrong with the answer, its first finding, and the seconds it took."""
+    """The verdict ("right" or what is wrong), the first finding, and the seconds it took."""
     command = [sys.executable, "-m", "irloop", "validate", str(model), "--format", "json"]
     start = time.perf_counter()
     try:

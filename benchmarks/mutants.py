@@ -1,13 +1,13 @@
-"""Damages sound IRs systematically and compares OpenVINO's verdict with that of `validate`.
+"""Damages valid IRs systematically, and compares OpenVINO's verdict with that of `validate`.
 
     python -W ignore -m benchmarks.mutants [FOLDER_OR_XML ...]
 
 Without arguments the fixtures of the tests are damaged. OpenVINO reads, compiles and runs each
-mutant in a child process. A miss is a mutant that OpenVINO refuses, or crashes on, and
-`validate` has no error for; the exit status is 1 when there are misses that `EXPLAINED` does not
-name. Mutants that only `validate` refuses are listed under its code: OpenVINO drops a second port
-or layer of one id, ignores port maps and back edges that lead nowhere and layers that no Result
-needs, reads memory that nothing wrote or converts types without a word, where these rules say so.
+mutant in a child process. A miss is a mutant that OpenVINO refuses, or crashes on, although
+`validate` finds no error; the exit status is 1 if there are misses that `EXPLAINED` does not list.
+Mutants that only `validate` refuses are listed under its code: in these cases OpenVINO drops a
+second port or layer with the same id, ignores port maps and back edges that lead nowhere and layers
+that no Result needs, reads uninitialised memory, or silently converts types.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ DEFAULT = (
     TESTS / "fixtures" / "models" / "halving" / "model.xml",
     TESTS / "fixtures" / "models" / "recurrent" / "model.xml",
 )
-#: What OpenVINO says of mutants in which `validate` finds no error, the warning that it gives for
-#: them (if any), and why that is right.
+#: OpenVINO's messages about mutants in which `validate` finds no error, the warning that it gives
+#: (if any), and why that is right.
 EXPLAINED: tuple[tuple[str, str, str], ...] = (
     ("Shape mismatch for tensor iterator port", "IRL609", "zero iterations: a bug of the plugin"),
     ("Failed to allocate", "", "a trip count of 2^56: the output does not fit into memory"),
@@ -60,7 +60,7 @@ def sources(arguments: list[str]) -> Iterator[tuple[Path, bytes]]:
     paths = [Path(item) for item in arguments] or list(DEFAULT)
     for path in paths:
         found = sorted(path.rglob("model.xml")) if path.is_dir() else [path]
-        # A folder of cases of one operation is damaged once.
+        # A folder with cases of one operation is damaged only once.
         for model in {item.parent.parent: item for item in reversed(found)}.values():
             match = _BIN.search(model.read_text(encoding="utf-8"))
             beside = model.with_suffix(".bin")
@@ -71,7 +71,7 @@ def sources(arguments: list[str]) -> Iterator[tuple[Path, bytes]]:
 
 
 def mutants(model: Path) -> Iterator[tuple[str, bytes]]:
-    """Every different mutant of a model."""
+    """Every distinct mutant of a model."""
     root = etree.parse(model, etree.XMLParser(remove_comments=True)).getroot()
     seen = {etree.tostring(root)}
     for kind in KINDS.values():
@@ -83,7 +83,7 @@ def mutants(model: Path) -> Iterator[tuple[str, bytes]]:
 
 
 class Tally:
-    """What was found, by verdict."""
+    """The results, by verdict."""
 
     def __init__(self) -> None:
         self.count: Counter[str] = Counter()
@@ -113,7 +113,7 @@ class Tally:
 
 
 def main() -> int:
-    """Print the table; 1 when something is missed."""
+    """Print the table; returns 1 if something is missed."""
     tally, engines = Tally(), Verdicts(seconds=20)
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "mutant.xml"

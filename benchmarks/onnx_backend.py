@@ -26,12 +26,12 @@ from irloop.formats.onnx import reader
 
 KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted")
 
-#: Their outputs are random, or they read what is not a tensor of numbers.
+#: Tests with random outputs, or with inputs other than tensors of numbers.
 RANDOM = ("bernoulli", "randomnormal", "randomuniform", "multinomial", "training_dropout")
 
 
 def value_of(path: Path, type: onnx.TypeProto) -> Any:
-    """The value stored in a file, a sequence as a list and an absent optional as None."""
+    """The value in a file; a sequence is a list, an absent optional None."""
     raw = path.read_bytes()
     if type.HasField("sequence_type"):
         return list(numpy_helper.to_list(onnx.SequenceProto.FromString(raw)))
@@ -41,7 +41,7 @@ def value_of(path: Path, type: onnx.TypeProto) -> Any:
 
 
 def _array(value: Any) -> Any:
-    """Some tests hold their values as messages, where NumPy has no type for them."""
+    """Some tests store values as messages, if NumPy lacks the type."""
     return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
 
 
@@ -69,7 +69,7 @@ def sets(case: TestCase) -> list[tuple[list[Any], list[Any]]]:
 
 
 def outcome(case: TestCase) -> tuple[str, str]:
-    """The class of what happened ("equal" is good) and its detail."""
+    """The class of the result ("equal" is good) and its details."""
     if case.model_dir is None:
         assert case.model is not None
         session = Session(reader.from_proto(case.model))
@@ -102,7 +102,7 @@ def main() -> None:
                 result, detail = "unsupported", error.message
             except IrloopError as error:
                 result, detail = type(error).__name__, str(error)
-            except Exception as error:  # anything else that leaves irloop is a bug of its own
+            except Exception as error:  # any other exception of irloop is a bug, counted as one
                 result, detail = "escaped exception", f"{type(error).__name__}: {error}"
             if result == "different" and any(word in case.name for word in RANDOM):
                 result = "random"

@@ -36,7 +36,7 @@ def judge(case: OperationCase, opset: int, back: bool, engines: Engines, folder:
             path = again
     except IrloopError as error:
         return f"{type(error).__name__}: {error.diagnostics[0].message}"
-    except Exception as error:  # what escapes irloop, or what the checker says
+    except Exception as error:  # exceptions of irloop, or of the checker
         return f"escaped {type(error).__name__}: {error}"
     engine = "openvino" if back else "onnxruntime"
     for given, expected in case.steps():

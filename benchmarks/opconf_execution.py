@@ -17,7 +17,7 @@ from irloop.execution.session import Session
 
 
 def outcome(case: OperationCase) -> tuple[str, str]:
-    """The class of what happened ("equal" is good) and its detail."""
+    """The class of the result ("equal" is good) and its details."""
     try:
         model = case.read()
     except IrloopError as error:
@@ -48,7 +48,7 @@ def main() -> None:
     for case in operation_cases(options.root, options.only):
         try:
             kind, detail = outcome(case)
-        except Exception as error:  # anything else that leaves irloop is a bug, counted as one
+        except Exception as error:  # any other exception of irloop is a bug, counted as one
             kind, detail = "escaped exception", f"{type(error).__name__}: {error}"
         counts[kind] += 1
         if kind != "equal":

@@ -1,15 +1,14 @@
-"""What a graph rewrite costs: 50 matchers over 20,000 nodes, typed roots against untyped.
+"""The cost of a graph rewrite: 50 matchers over 20,000 nodes, typed against untyped roots.
 
     python -W ignore -m benchmarks.rewrite_speed [--nodes 20000] [--matchers 50] [--rounds 5]
 
-The graph is a chain of pairs, each of 50 operations in turn over the one before and an early
-value. Every matcher looks for one kind of operation below a second one that is never there, so
-that nothing is rewritten and each run sees the same graph. *typed*: all roots have a type, and a
-node is shown only to the matchers of its type. *untyped*: the same patterns, each with an
-alternative that has no type and never fits, so every matcher is tried at every node. *mixed*: one
-such pattern among typed ones.
-The runs take turns within a round; medians are compared. What every pass pays first (types and
-names of the whole model) is told apart.
+The graph is a chain that cycles through 50 operations; each takes the previous value and an early
+one. Every matcher looks for one kind of operation below a second one that never occurs, so nothing
+is rewritten and each run sees the same graph. *typed*: all roots have a type, and a node is tried
+only with the matchers of its type. *untyped*: the same patterns, each with an untyped alternative
+that never matches, so every matcher is tried at every node. *mixed*: one such pattern among typed
+ones. The runs alternate within a round; medians are compared. The initial cost of every pass (types
+and names of the whole model) is reported separately.
 """
 
 from __future__ import annotations
@@ -44,14 +43,14 @@ F32 = TensorType(ElementType.F32, Shape.of(4, 4))
 
 
 def kinds(count: int) -> list[type[Op]]:
-    """Operations of one or two float operands, as many as there are matchers."""
+    """Operations with one or two float operands, one per matcher."""
     found = []
     for cls in OPENVINO.all():
         attributes = getattr(cls, "_fields", ())
         if cls.arity in ((1, 1), (2, 2)) and cls.n_outputs == 1 and not attributes:
             b = Builder(Graph("probe"))
             x = b.parameter("x", F32)
-            with suppress(InferenceError):  # not for floats, or not for two of one shape
+            with suppress(InferenceError):  # not for floats, or not for two operands of one shape
                 if b(cls(), *[x] * cls.arity[0]).type == F32:
                     found.append(cls)
     return [found[at % len(found)] for at in range(count)]
@@ -68,7 +67,7 @@ def chain(classes: Sequence[type[Op]], nodes: int) -> Model:
 
 
 class Never(MatcherPass):
-    """Looks for one kind of operation below another that is never there."""
+    """Looks for one kind of operation below another one that never occurs."""
 
     def __init__(self, number: int, pattern: Callable[[], Pattern]) -> None:
         self.name = f"never_{number}"  # type: ignore[misc]  # one class, many passes

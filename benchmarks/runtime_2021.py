@@ -3,15 +3,15 @@
     python -m benchmarks.runtime_2021 --python PATH [--corpus DIR | --operations DIR]
         [--fix-inputs] [--only test_lstm] [-v]
 
-PATH is a Python from 3.7 to 3.9 that has openvino==2021.4.2. The backend tests of the installed
-onnx package, but those with random outputs, are converted, run and compared with their expected
-outputs; with --corpus it is every IR of the recorded cases, with --operations every IR of an
-operation suite. Inputs whose shape is not known get that of the data: the runtime knows static
-shapes only. Outputs are compared in the types that it gives: i32 for integers of more than 16
-bits, f32 for everything else.
+PATH is a Python 3.7 to 3.9 with openvino==2021.4.2. By default the backend tests of the installed
+onnx package, except those with random outputs, are converted, run and compared with their expected
+outputs; with --corpus, every IR of the recorded cases; with --operations, every IR of an operation
+suite. Inputs of unknown shape get the shape of the data, because the runtime needs static shapes.
+Outputs are compared in the types that it returns: i32 for integers of more than 16 bits, f32 for
+everything else.
 
 With --fix-inputs a model that is refused because its shapes follow from an input (axes, sizes) is
-tried again with that input made a constant (the pass fix_input); these are counted apart.
+tried again with that input as a constant (the pass fix_input); these are counted separately.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Case = Callable[[], tuple[irloop.Model, list[DataSet]]]
 
 
 class InferenceEngine(Child):
-    """The old runtime in a Python of its own."""
+    """The old runtime in a separate Python."""
 
     def __init__(self, python: str) -> None:
         super().__init__([python, str(WORKER)])
@@ -79,13 +79,13 @@ class InferenceEngine(Child):
 
 
 def _plain(value: Any) -> Any:
-    """An array of a type that old versions of NumPy have."""
+    """An array in a type that old versions of NumPy have."""
     array = np.asarray(value)
     return array if array.dtype.kind in "fiub" else array.astype(np.float32)
 
 
 def version_of(python: str) -> str:
-    """The version of the openvino package of an interpreter; empty where there is none."""
+    """The version of the openvino package of an interpreter; empty if it is not installed."""
     code = "import pkg_resources as p; print(p.get_distribution('openvino').version)"
     try:
         done = subprocess.run(  # noqa: S603
@@ -97,7 +97,7 @@ def version_of(python: str) -> str:
 
 
 def converted(model: irloop.Model, first: Sequence[Any], folder: Path) -> Path:
-    """The IR for the target, inputs in the shapes of their first data."""
+    """The IR for the target, with inputs in the shapes of their first data."""
     shapes = {}
     for node, value in zip(model.graph.parameters, first, strict=False):
         type = node.outputs[0].type
@@ -110,7 +110,7 @@ def converted(model: irloop.Model, first: Sequence[Any], folder: Path) -> Path:
 
 
 def with_fixed_inputs(case: Case) -> Case | None:
-    """The same case, scalars and short lists made constants; None where nothing else is left."""
+    """The same case with scalars and short lists as constants; None if no input would remain."""
     model, data = case()
     given = data[0][0]
     small = [
@@ -137,7 +137,7 @@ def judge(case: Case, engine: InferenceEngine, folder: Path) -> str:
         if shapes != seen:
             path, shapes = converted(case()[0], given, folder), seen
         try:
-            # What is a sequence in ONNX is as many tensors in an IR.
+            # A sequence in ONNX becomes several tensors in an IR.
             wanted = _tensors(wanted)  # noqa: PLW2901
             found = engine.run(path, _tensors(given), len(wanted), folder)
         except EngineError as error:
@@ -158,7 +158,7 @@ def _tensors(values: Sequence[Any]) -> list[Any]:
 
 
 def backend_tests(only: Sequence[str], folder: Path) -> Iterator[tuple[str, Case]]:
-    """Each backend test whose outputs are not random, and how to read it."""
+    """Yield each backend test without random outputs, with a function that reads it."""
     for case in (item for kind in KINDS for item in load_model_tests(kind=kind)):
         if case.name.startswith(tuple(only)) and not any(word in case.name for word in RANDOM):
             yield case.name, partial(_backend_test, case, folder)
@@ -169,7 +169,7 @@ def _backend_test(case: TestCase, folder: Path) -> tuple[irloop.Model, list[Data
 
 
 def recorded_irs(only: Sequence[str], corpus: Path) -> Iterator[tuple[str, Case]]:
-    """Each recorded case that has an IR, and how to read it."""
+    """Yield each recorded case that has an IR, with a function that reads it."""
     for case in corpus_cases(corpus):
         family = case.folder.parent.name
         wrong = "negative" in family or "unreadable" in family
@@ -188,7 +188,7 @@ def _recorded_ir(case: CorpusCase) -> tuple[irloop.Model, list[DataSet]]:
 
 
 def operation_irs(only: Sequence[str], root: Path) -> Iterator[tuple[str, Case]]:
-    """Each case of an operation suite that is one inference, and how to read it."""
+    """Yield each case of an operation suite with one inference, with a function that reads it."""
     for case in operation_cases(root, only):
         if case.meta.get("steps", 1) == 1:
             yield case.name, partial(_operation_ir, case)
@@ -201,9 +201,9 @@ def _operation_ir(case: OperationCase) -> tuple[irloop.Model, list[DataSet]]:
 
 
 def verdict(case: Case, engine: InferenceEngine, *, fix: bool = False) -> str:
-    """ "equal" or what went wrong, whatever happens.
+    """The verdict "equal", or what went wrong; never raises.
 
-    With `fix`, what is refused for unknown shapes is tried again with inputs made constants.
+    With `fix`, a model refused for unknown shapes is tried again with inputs as constants.
     """
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -216,7 +216,7 @@ def verdict(case: Case, engine: InferenceEngine, *, fix: bool = False) -> str:
             return f"{type(error).__name__}: {error.diagnostics[0].message}"
         except IrloopError as error:
             return f"{type(error).__name__}: {error.diagnostics[0].message}"
-        except Exception as error:  # what escapes irloop is a failure of its own
+        except Exception as error:  # an exception of irloop is a separate failure
             return f"escaped {type(error).__name__}: {error}"
 
 

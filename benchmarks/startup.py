@@ -1,9 +1,9 @@
-"""How long a small ``irloop validate`` process takes, as a ratio to its two imports.
+"""The time of a small ``irloop validate`` process, as a ratio to its two imports.
 
     python benchmarks/startup.py
 
-The baseline is ``python -c "import click, lxml.etree"`` with the same interpreter; both are
-started in turn, so that a busy machine slows both. The aim is a ratio of at most 1.6.
+The baseline is ``python -c "import click, lxml.etree"`` with the same interpreter; both alternate,
+so that a busy machine slows both. The aim is a ratio of at most 1.6.
 """
 
 from __future__ import annotations

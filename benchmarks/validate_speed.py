@@ -1,9 +1,9 @@
-"""How long `validate` takes, as a ratio to parsing the same file with lxml, in one run.
+"""The time of `validate`, as a ratio to parsing the same file with lxml, in one run.
 
     python benchmarks/validate_speed.py [layers] [rounds]
 
-Writes an IR of that many layers (20,000 by default) into a temporary folder and prints the
-median ratio; at most 6 is the aim.
+Writes an IR of that many layers (20,000 by default) into a temporary folder and prints the median
+ratio; the goal is at most 6.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def main() -> int:
-    """Print the figures; 1 when the aim is missed."""
+    """Print the figures; returns 1 if the goal is missed."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 7
     with tempfile.TemporaryDirectory() as folder:

@@ -1,8 +1,8 @@
-"""What engines say of a model file: one job a line of JSON on stdin, one answer a line on stdout.
+"""Engines' verdicts on model files: one JSON job per line on stdin, one answer per line on stdout.
 
-A job: {"engine": "openvino" | "onnxruntime" | "onnx.checker", "model": path}. The answer says how
-far the engine came ("read", "compile", "infer", "accepted") and its message. A crash costs the
-caller only this process.
+A job: {"engine": "openvino" | "onnxruntime" | "onnx.checker", "model": path}. The answer contains
+how far the engine came ("read", "compile", "infer", "accepted") and its message. A crash affects
+only this process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-#: Address space of this process: a model that fills the memory must not take the machine along.
+#: The limit of this process's address space, so that a model cannot exhaust the machine's memory.
 BYTES = 12 << 30
 
 
@@ -79,12 +79,12 @@ ENGINES = {
 
 
 def judged(job: dict[str, str]) -> dict[str, str]:
-    """How far the engine came, and what it said."""
+    """How far the engine came, and its message."""
     made: Any = None
     for stage, step in ENGINES[job["engine"]](job["model"]):
         try:
             made = step(made)
-        except Exception as error:  # a refusal is the answer
+        except Exception as error:  # a refusal is an answer
             return {"stage": stage, "message": str(error)[:4000]}
         if stage == job.get("last"):
             break
@@ -94,7 +94,7 @@ def judged(job: dict[str, str]) -> dict[str, str]:
 def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
     for line in sys.stdin:
-        # Engines print on stdout as well; the caller knows the answer by its first character.
+        # Engines print to stdout, too; the caller recognises the answer by its first character.
         print("\n>" + json.dumps(judged(json.loads(line))), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Asks `verdict_worker` in a child process, started again after a crash or a time-out."""
+"""Queries `verdict_worker` in a child process, which is restarted after a crash or a time-out."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Verdict:
 
     @property
     def accepted(self) -> bool:
-        """True when the engine had no objection."""
+        """True when the engine accepted the model."""
         return self.stage == "accepted"
 
     @property
     def line(self) -> str:
-        """Stage and message on one line, without the place of the check in the engine's code."""
+        """Stage and message on one line, without locations in the engine's source code."""
         said = [
             text.strip()
             for text in self.message.splitlines()
@@ -45,7 +45,7 @@ class Verdicts:
         self._child: subprocess.Popen[str] | None = None
 
     def of(self, engine: str, model: Path, *, last: str = "") -> Verdict:
-        """What an engine says; `last` is the stage to stop after."""
+        """The verdict of an engine; `last` is the stage after which to stop."""
         child = self._started()
         assert child.stdin is not None
         child.stdin.write(json.dumps({"engine": engine, "model": str(model), "last": last}) + "\n")

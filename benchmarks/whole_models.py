@@ -1,10 +1,10 @@
-"""Time and peak memory of each step with whole models, each step in a process of its own.
+"""Time and peak memory of each step with whole models, each step in a separate process.
 
     python -m benchmarks.whole_models [--only detector]
 
-Steps of irloop stand beside those of OpenVINO and ONNX Runtime, measured in the same run; the last
-column compares wall time with `python -c "import numpy, onnx"`. That the results are equal is what
-`tests/models` asserts.
+The steps of irloop are listed next to those of OpenVINO and ONNX Runtime, measured in the same run;
+the last column is the ratio of the wall time to `python -c "import numpy, onnx"`. `tests/models`
+asserts that the results are equal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SAVE = "import sys, openvino as ov; ov.serialize(ov.convert_model(sys.argv[1]), sys.argv[2])"
-# Made in a child: what this process holds would count as its children's memory.
+# Created in a child, because this process's memory would count as its children's.
 MAKE = """
 import sys, numpy, onnx, pathlib
 from tests.models import MODELS
@@ -38,7 +38,7 @@ RUN_IR = f"{LOAD} import openvino as ov; ov.Core().compile_model(sys.argv[1], 'C
 
 
 def measured(*arguments: str) -> tuple[float, float]:
-    """Seconds and MiB at most of one process of this Python; it has to succeed."""
+    """Seconds and peak MiB of one Python process, which must succeed."""
     start = time.perf_counter()
     child = subprocess.Popen(  # noqa: S603
         [sys.executable, "-W", "ignore", *arguments],

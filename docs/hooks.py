@@ -1,4 +1,4 @@
-"""What mkdocs calls as it builds the site: generated pages, blocks, navigation."""
+"""Hooks that mkdocs calls while it builds the site: generated pages, blocks, navigation."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
-# mkdocs loads this file by its path, so the project is not among the places of modules yet.
+# mkdocs loads this file by its path, so the project is not on the module path yet.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from docs.generate import site
 
-#: What a browser would fetch from elsewhere as it shows a page; links that people follow are fine.
+#: References that a browser fetches from another host when it shows a page; ordinary links are
+#: fine.
 _FETCHED = re.compile(r"<(?:script|img|iframe|source)[^>]+src=\S*//[^>]*>|<link[^>]+=\S*//[^>]*>")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put generated entries where the navigation says ``NAME: generated``."""
+    """Replace ``NAME: generated`` in the navigation by generated entries."""
     config.nav = _filled(config.nav)
     return config
 
@@ -45,7 +46,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put blocks and pictures where a page asks for them."""
+    """Insert generated blocks and pictures into a page."""
     return site.filled(markdown)
 
 

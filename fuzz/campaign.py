@@ -1,12 +1,12 @@
-"""A campaign without libFuzzer: seeds, changed at random, through all that users do.
+"""A campaign without libFuzzer: randomly changed seeds go through everything that users do.
 
     python fuzz/campaign.py onnx --seconds 60 --seed 1
 
 Seeds are the corpus, the models of the tests and, for ONNX, the test models of the onnx package;
-each is also converted to the other format. Inputs run one after the other in a child process with
-limits of the system, which is started again after an input ended it or took too long. Input N of a
-seed is always the same. Prints a JSON object with the counts; exit status 1 when something was
-found, and the inputs are in `--output`.
+each is also converted to the other format. Inputs run successively in a child process with system
+limits, which is restarted after an input killed it or took too long. Input N of a seed is always
+the same. Prints a JSON object with the counts; exit status 1 when something was found, and the
+inputs are in `--output`.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ from typing import Any
 FUZZ = Path(__file__).resolve().parent
 KINDS = {"ir": ".xml", "onnx": ".onnx", "npz": ".npz", "settings": ".toml"}
 
-#: Processor seconds that one input may take, and seconds of the clock before it counts as hanging.
+#: The limit of one input in processor seconds, and in wall-clock seconds before it counts as
+#: hanging.
 SLOW, HANGING = 10.0, 60.0
 
-#: Bytes that the process may hold at most; its address space has three times as many.
+#: The memory limit of the process; its address space may be three times as large.
 MEMORY = 1 << 30
 
-#: Seeds bigger than this are slow to change and to run.
+#: Larger seeds are slow to change and to run.
 BIGGEST_SEED = 16_000
 
 #: A process ends after this many inputs, since engines and caches grow.
 TURNS = 20_000
 
-#: What a worker shares with its parent: the number of its input, and when it was begun.
+#: Shared between a worker and its parent: the number of the input, and its start time.
 STATE = struct.Struct("<qd")
 
 
@@ -56,7 +57,7 @@ def _expire(number: int, frame: object) -> None:
 
 
 def worker(kind: str, seed: int, first: int, count: int, output: Path) -> None:
-    """Make and run inputs, one line to stdout for each that did harm."""
+    """Create and run inputs; print one line for each that did harm."""
     resource.setrlimit(resource.RLIMIT_AS, (3 * MEMORY, 3 * MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.path.insert(0, str(FUZZ))
@@ -92,7 +93,7 @@ def worker(kind: str, seed: int, first: int, count: int, output: Path) -> None:
 
 
 def _named(error: BaseException) -> str:
-    """The cause of an exception and the last place of it in irloop."""
+    """The cause of an exception, and its last location in irloop."""
     cause = error.__cause__ or error
     place, where = cause.__traceback__, ""
     while place is not None:
@@ -113,7 +114,7 @@ class Campaign:
         self._state = output / f"state-{kind}"
 
     def run(self, seconds: float) -> None:
-        """Run inputs until the time is over, from where the campaign of this seed ended."""
+        """Run inputs until the time is over, continuing the last campaign with this seed."""
         end = time.monotonic() + seconds
         place = self.output / f"next-{self.kind}-{self.seed}"
         first = int(place.read_text()) if place.exists() else 0
@@ -124,7 +125,7 @@ class Campaign:
             place.write_text(str(first))
 
     def _turn(self, first: int, end: float) -> int:
-        """One worker's inputs from `first` on; the number of the next input."""
+        """Run one worker's inputs from `first` on; returns the number of the next input."""
         self._state.write_bytes(STATE.pack(first, time.time()))
         command = [sys.executable, "-W", "ignore", __file__, self.kind, "--seed", str(self.seed)]
         command += ["--output", str(self.output), "--worker", str(first), str(TURNS)]
@@ -138,7 +139,7 @@ class Campaign:
             ended = self._watched(child, end)
             lines.seek(0)
             for line in lines:
-                # A process that was ended may leave half a line.
+                # A killed process may leave an incomplete line.
                 with contextlib.suppress(ValueError):
                     number, found = json.loads(line)
                     self._keep(number, found)
@@ -151,7 +152,7 @@ class Campaign:
         return int(number) + 1
 
     def _watched(self, child: subprocess.Popen[bytes], end: float) -> str:
-        """Wait for a worker: "" when it is done, "over", or what ended it."""
+        """Wait for a worker: "" when it is done, "over" when the time is, or what killed it."""
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 code = child.wait(0.5)
@@ -211,7 +212,7 @@ def _seeds(kind: str) -> list[bytes]:
 
 
 def _converted(data: bytes, suffix: str) -> list[bytes]:
-    """A model in the other format, if it can be had."""
+    """A model converted to the other format, if that is possible."""
     import irloop
 
     other = ".xml" if suffix == ".onnx" else ".onnx"

@@ -1,4 +1,4 @@
-"""OpenVINO IR: the bytes are the .xml; the .bin beside it holds 64 KiB."""
+"""OpenVINO IR: the bytes are the .xml; its .bin holds 64 KiB."""
 
 from __future__ import annotations
 

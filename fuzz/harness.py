@@ -1,7 +1,7 @@
-"""What every harness does with an input: all that users do; nothing but `IrloopError` may leave.
+"""The work of every harness: everything that users do; only `IrloopError` may be raised.
 
-Inputs run in this process with a budget, so that sizes that a file only claims are refused. What
-gets past it runs into the limits that libFuzzer has.
+Inputs run in this process with a budget, so that sizes that a file merely claims are refused.
+Anything else runs into libFuzzer's limits.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from irloop.budget import Budget
 
 __all__ = ["BUDGET", "STEPS", "arrays", "attempt", "everything", "folder", "settings"]
 
-#: One input: memory of a step, seconds, steps.
+#: The limits of one input: memory of a step, seconds, steps.
 BUDGET = {"memory": 256 << 20, "seconds": 5.0, "operations": 100_000}
 
 folder = Path(tempfile.mkdtemp(prefix="fuzz-of-irloop-"))
 
 
 def attempt(step: Callable[[], object]) -> bool:
-    """Take one step; irloop's own exceptions are answers, all but those that mean a bug.
+    """Run one step; irloop's own exceptions are allowed, except those that signal a bug.
 
-    False when the step was refused.
+    Returns False when the step was refused.
     """
     with Budget(**BUDGET).entered():
         try:
@@ -76,7 +76,7 @@ def _saved(model: irloop.Model) -> None:
 
 
 def arrays(path: Path) -> None:
-    """Read arrays; what is read is written and read again."""
+    """Read arrays, write them, and read them again."""
     attempt(lambda: _there_and_back(path))
 
 
@@ -86,7 +86,7 @@ def _there_and_back(path: Path) -> None:
 
 
 def settings(path: Path) -> None:
-    """Read settings, and a baseline out of the bytes that follow a NUL."""
+    """Read settings, and a baseline from the bytes after a NUL."""
     data, _, known = path.read_bytes().partition(b"\0")
     path.write_bytes(data)
     baseline = folder / "known.json"
@@ -95,7 +95,7 @@ def settings(path: Path) -> None:
     attempt(lambda: Baseline.read(str(baseline)))
 
 
-#: What is done with a file of each kind.
+#: The work on a file of each kind.
 STEPS: dict[str, Callable[[Path], None]] = {
     "ir": everything,
     "onnx": everything,

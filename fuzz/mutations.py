@@ -13,7 +13,7 @@ import onnx
 
 __all__ = ["Mutator"]
 
-#: Sizes, axes, counts and offsets that code often gets wrong.
+#: Sizes, axes, counts and offsets that code often handles wrongly.
 NUMBERS = (0, 1, -1, 2, 3, 7, 127, 128, 255, 1 << 16, 10**6, 10**9, 1 << 31, (1 << 31) - 1,
            -(1 << 31), 1 << 32, 1 << 62, (1 << 63) - 1, -(1 << 63))  # fmt: skip
 FLOATS = (0.0, -1.0, 0.5, 1e-45, 1e38, float("inf"), float("-inf"), float("nan"))
@@ -25,7 +25,7 @@ ELEMENT_TYPES = ("f32", "f64", "f16", "bf16", "i64", "i32", "u8", "i4", "u1", "n
 
 
 class Mutator:
-    """Makes inputs of one kind out of seeds; the number of an input decides what it is."""
+    """Creates inputs of one kind from seeds; the number of an input determines it."""
 
     def __init__(self, kind: str, seeds: list[bytes], seed: int) -> None:
         self._kind = kind
@@ -75,7 +75,7 @@ def changed_bytes(data: bytes, draw: random.Random, *, is_text: bool) -> bytes:
         if way < 0.35 and is_text:
             found = bytearray(_other_word(bytes(found), draw))
         elif way < 0.35:
-            # A varint of a protobuf, a field of a ZIP archive.
+            # A varint of a protobuf, or a field of a ZIP archive.
             found[at : at + 1] = _varint(draw.choice(NUMBERS))
         elif way < 0.6:
             found[at] = draw.randrange(256)
@@ -114,7 +114,7 @@ def _varint(number: int) -> bytes:
 
 
 def change_message(message: Any, donor: Any, draw: random.Random) -> None:
-    """Change one field of a protobuf message; `donor` gives parts of its own."""
+    """Change one field of a protobuf message; parts of `donor` may be copied."""
     places = list(_fields(message))
     if not places:
         return
@@ -177,7 +177,7 @@ def _part_of(donor: Any, field: Any, draw: random.Random) -> Any:
 
 
 def _scalar(field: Any, value: Any, donor: Any, draw: random.Random) -> Any:
-    """Another value of a field, of a kind and size that the field can hold."""
+    """Another value of a field, with a kind and size that the field allows."""
     if field.enum_type is not None:
         return draw.choice([item.number for item in field.enum_type.values])
     if isinstance(value, int):
@@ -200,7 +200,7 @@ def _scalar(field: Any, value: Any, donor: Any, draw: random.Random) -> Any:
 
 
 def change_element(root: Any, donor: Any, draw: random.Random) -> None:
-    """Change one element of an XML tree; `donor` gives parts of its own."""
+    """Change one element of an XML tree; parts of `donor` may be copied."""
     elements = list(root.iter())
     element = draw.choice(elements)
     way = draw.random()

@@ -1,8 +1,8 @@
-"""Makes the corpus that harnesses start from: small, and one of each kind.
+"""Creates the initial corpus of the harnesses: small, with one seed of each kind.
 
     python fuzz/seeds.py
 
-Inputs that once did harm are kept beside it by hand, named by what they did.
+Inputs that once did harm are added by hand, named by their effect.
 """
 
 from __future__ import annotations

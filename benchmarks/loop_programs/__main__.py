@@ -1,4 +1,4 @@
-"""The campaign: many programs, a table of what happened, and an exit status of 1 for findings."""
+"""The campaign: runs many programs, prints a table, and exits with 1 for findings."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ import click
 
 from benchmarks.loop_programs.judge import FINDINGS
 
-#: For one stage: enough on a busy machine.
+#: The time limit of one stage: enough on a busy machine.
 SECONDS = 120
-#: A process is replaced after so many programs: engines keep memory.
+#: A process is replaced after this many programs, because engines leak memory.
 PROGRAMS_A_PROCESS = 100
 
 Result = dict[str, Any]
 
 
 class Worker:
-    """A process that judges programs; started again when it dies or hangs."""
+    """A process that judges programs; restarted when it dies or hangs."""
 
     def __init__(self) -> None:
         self._child: subprocess.Popen[bytes] | None = None
         self._done = 0
 
     def judge(self, family: str, seed: int, keep: str | None = None) -> Result:
-        """The verdicts of one program; a stage that kills the process is left out and reported."""
+        """The verdicts of one program; a stage that kills the process is skipped and reported."""
         ended: dict[str, tuple[str, str]] = {}
         while True:
             child = self._start()
@@ -78,12 +78,12 @@ class Worker:
 
 
 def _answers(stream: IO[bytes]) -> Iterator[Result]:
-    """Lines of JSON, until the stream ends or nothing comes in time."""
+    """Yield lines of JSON until the stream ends or nothing arrives in time."""
     waiting = b""
     while select.select([stream], [], [], SECONDS)[0]:
         found = stream.read(65536)
         if not found:
-            # The process has ended or is about to.
+            # The process has ended or is about to end.
             return
         *lines, waiting = (waiting + found).split(b"\n")
         for line in lines:
@@ -124,7 +124,7 @@ def _table(results: list[Result]) -> str:
 
 
 def _short(reason: str) -> str:
-    """A reason without what differs from program to program."""
+    """A reason without the parts that differ from program to program."""
     words = ["#" if any(map(str.isdigit, word)) else word for word in reason.split()]
     return " ".join(words)[:160]
 
@@ -151,7 +151,7 @@ def main(
     if keep:
         Path(keep).mkdir(parents=True, exist_ok=True)
     for number in numbers:
-        # Both families share the number of programs.
+        # The two families share the number of programs.
         chosen = families[number % len(families)]
         results.append(worker.judge(chosen, number, keep))
         if stream is not None:

@@ -1,4 +1,4 @@
-"""The values and nodes of an IR graph or body while it is drawn, each with its meaning in NumPy."""
+"""The values and nodes of an IR graph or body under construction, with their NumPy meaning."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType, Valu
 __all__ = ["Block", "Meaning", "Net"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
-#: From the inputs of a node to its outputs.
+#: A function from the inputs of a node to its outputs.
 Meaning = Callable[..., Sequence[Array]]
 
 
 @dataclass
 class Net:
-    """What all blocks of a program share. `rows` is n of the values, of shape [n,3]."""
+    """State shared by all blocks of a program. `rows` is n in the shape [n,3] of values."""
 
     random: Random
     rows: int | None
@@ -64,7 +64,7 @@ class Block:
         return self.parameters[-1]
 
     def enter(self, value: Value) -> Value:
-        """A value of this block or of one around it, as this block sees it."""
+        """A value of this block or of an outer one, as seen by this block."""
         if value in self._mine:
             return value
         assert self.outer is not None
@@ -76,7 +76,7 @@ class Block:
         return self._entered[value]
 
     def state(self, start: Value, result: int) -> Value:
-        """A parameter that starts from an outer value and goes on with a result of the body."""
+        """A parameter with an outer initial value, whose next value is a result of the body."""
         assert self.outer is not None
         self.ports.append(Carried(len(self.externals), len(self.parameters), result))
         self.externals.append(self.outer.enter(start))
@@ -102,7 +102,7 @@ class Block:
         n_outputs: int = 1,
         bodies: tuple[Body, ...] = (),
     ) -> list[Value]:
-        """A node, whose meaning gives all its outputs."""
+        """A node; `meaning` computes all its outputs."""
         given = [self.enter(value) for value in inputs]
         node = self.b.emit(op, *given, n_outputs=n_outputs, bodies=bodies)
         self._mine.update(node.outputs)
@@ -114,17 +114,17 @@ class Block:
         return self.emit(op, lambda *arrays: (np.asarray(meaning(*arrays)),), *inputs)[0]
 
     def add(self, value: Value, element: ElementType) -> Value:
-        """Let the value be drawn from now on."""
+        """Let later operations use the value."""
         self.own.append((value, element))
         return value
 
     def visible(self) -> list[tuple[Value, ElementType]]:
-        """All values, the newest first."""
+        """All visible values, the newest first."""
         found = self.own[::-1]
         return found if self.outer is None else found + self.outer.visible()
 
     def run(self, arguments: Sequence[Array], results: Sequence[Value]) -> list[Array]:
-        """What the results are for values of the parameters."""
+        """The results for given values of the parameters."""
         known = dict(zip(self.parameters, arguments, strict=True))
         for inputs, outputs, meaning in self.steps:
             arrays = meaning(*(known[value] for value in inputs))

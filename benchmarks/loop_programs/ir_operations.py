@@ -1,4 +1,4 @@
-"""Operations that a block of an IR program may append, with what they compute in NumPy."""
+"""Operations that a block of an IR program may append, with their meaning in NumPy."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ from irloop.graph.types import ElementType
 __all__ = ["FLAVOURS", "bounded", "pick", "scalar_condition", "total"]
 
 F32, I64, BOOL = ElementType.F32, ElementType.I64, ElementType.BOOLEAN
-#: Where conditions on floats change: no number that programs make on purpose.
+#: Limits in conditions on floats; programs do not create these numbers deliberately.
 LIMITS = (-1.137, 0.219, 1.713)
 
 
 def pick(block: Block, element: ElementType) -> Value:
-    """A visible value of an element type, converted from f32 where there is none."""
+    """A visible value of an element type, or a converted f32 value if there is none."""
     random = block.net.random
     found = [value for value, kind in block.visible() if kind is element]
     if found and (element is F32 or random.random() < 0.7):
@@ -65,14 +65,14 @@ def pick(block: Block, element: ElementType) -> Value:
         limit = block.constant(random.choice(LIMITS))
         return block.add(block.op(Greater(), np.greater, source, limit), BOOL)
     clamped = block.op(Clamp(-7.0, 7.0), lambda x: np.clip(x, -7, 7), source)
-    # Halves are added before the fraction is cut off, away from numbers that programs make.
+    # Halves are added before truncation, far from numbers that programs create.
     moved = block.op(Add(), np.add, clamped, block.constant(0.3713))
     made = block.op(Convert(element), lambda x: x.astype(element.numpy()), moved)
     return block.add(made, element)
 
 
 def bounded(block: Block, value: Value, element: ElementType) -> Value:
-    """The value within limits that many iterations do not leave."""
+    """Bound a value, so that many iterations cannot exceed the limits."""
     if element is F32:
         return block.add(block.op(Clamp(-4.25, 5.5), lambda x: np.clip(x, -4.25, 5.5), value), F32)
     if element is I64:
@@ -83,7 +83,7 @@ def bounded(block: Block, value: Value, element: ElementType) -> Value:
 
 
 def total(block: Block, value: Value, rank: int) -> Value:
-    """The sum of everything, a scalar."""
+    """The sum of all elements, a scalar."""
     axes = block.ints(*range(rank))
     return block.op(ReduceSum(), lambda x, _: x.sum(dtype=x.dtype), value, axes)
 
@@ -141,7 +141,7 @@ def _product(block: Block) -> None:
 
 
 def _joined(block: Block) -> None:
-    """Two values joined and cut again."""
+    """Append the concatenation of two values, split again."""
     both = block.op(Concat(1), lambda *x: np.concatenate(x, 1), pick(block, F32), pick(block, F32))
     start = block.net.random.randint(0, 3)
     cut = [block.ints(at) for at in (start, start + 3, 1, 1)]
@@ -168,7 +168,7 @@ def _logic(block: Block) -> None:
 
 
 def _counted(block: Block) -> None:
-    """Something that depends on the number of the iteration."""
+    """Append a value that depends on the iteration number."""
     if block.iteration is None:
         return _binary(block)
     number = block.op(Convert(F32), lambda i: i.astype(np.float32), block.iteration)
@@ -188,7 +188,7 @@ def _summed(block: Block) -> None:
 
 
 def _stored(block: Block) -> None:
-    """A weight stored as 8-bit floats or fewer bits, converted where it is read."""
+    """Append a weight stored in 8-bit floats or fewer bits, converted where it is read."""
     kinds = (
         ElementType.F8E4M3,
         ElementType.F8E5M2,
@@ -212,7 +212,7 @@ def _stored(block: Block) -> None:
 
 
 def _rounded(block: Block) -> None:
-    """A value that becomes an 8-bit float and comes back."""
+    """Append a value converted to an 8-bit float and back."""
     choices: list[tuple[ElementType, Any]] = [
         (ElementType.F8E4M3, ml_dtypes.float8_e4m3fn),
         (ElementType.F8E5M2, ml_dtypes.float8_e5m2),
@@ -248,7 +248,7 @@ def _cell(block: Block) -> None:
 
 
 def _sequence(block: Block) -> None:
-    """A sequence over the rows, of one item."""
+    """Append a recurrent sequence over the rows, with one batch item."""
     random = block.net.random
     kind, gates = random.choice([("LSTM", 4), ("GRU", 3), ("RNN", 1)])
     block.net.features.add(f"{kind} sequence")
@@ -284,7 +284,7 @@ def _sequence(block: Block) -> None:
 
 _PLAIN = [_binary, _binary, _binary, _unary, _unary, _product, _joined, _chosen, _logic, _counted]
 
-#: What a program may be drawn from.
+#: The operations from which a program is generated.
 FLAVOURS: dict[str, list[Callable[[Block], None]]] = {
     "plain": [*_PLAIN, _summed],
     "cells": [_cell] * 5,

@@ -1,4 +1,4 @@
-"""Programs in IR: Loop, TensorIterator and If in each other, cells and stored weights in bodies."""
+"""Random programs in IR: nested Loop, TensorIterator and If, cells and stored weights in bodies."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ F32, I64, BOOL = ElementType.F32, ElementType.I64, ElementType.BOOLEAN
 
 @dataclass
 class IrProgram:
-    """A model, several sets of inputs, the outputs that NumPy gives, and what is in the model."""
+    """A model, several sets of inputs, NumPy's outputs, and the features of the model."""
 
     model: Model
     sets: list[list[Array]]
@@ -53,13 +53,13 @@ class IrProgram:
 
 
 def draw(seed: int) -> IrProgram:
-    """The program of a seed."""
+    """The program for a seed."""
     return _Writer(Random(f"ir {seed}")).program()  # noqa: S311
 
 
 @dataclass
 class _Joined:
-    """A body result that the iterations join along a new axis."""
+    """A body result that is concatenated along a new axis."""
 
     value: Value
     element: ElementType
@@ -69,7 +69,7 @@ class _Joined:
 
 @dataclass
 class _Wires:
-    """What a loop does with its body, for the meaning of the loop."""
+    """The connections between a loop and its body, from which the loop's meaning is computed."""
 
     inner: Block
     ports: PortMap
@@ -78,7 +78,7 @@ class _Wires:
     joined: list[_Joined] = field(default_factory=list)
 
     def run(self, *given: Array) -> list[Array]:
-        """The outputs: last values, then what was joined."""
+        """The outputs: last values, then concatenated values."""
         states = {
             p.parameter: given[p.external] for p in self.ports.inputs if isinstance(p, Carried)
         }
@@ -174,7 +174,7 @@ class _Writer:
         return IrProgram(Model(block.b.graph, "openvino", 11), sets, expected, features)
 
     def inputs(self) -> list[list[Array]]:
-        """Many iterations, none, many, one; other numbers of rows where they are not fixed."""
+        """Inputs for many iterations, none, many, and one; the numbers of rows may vary."""
         numbers, sets = self.net.numbers, []
         for count, length in ((3, 3), (0, 1), (4, 5), (1, 2)):
             n = self.net.rows or self.random.choice([1, 2, 4])
@@ -191,7 +191,7 @@ class _Writer:
         return sets
 
     def grow(self, block: Block, count: int) -> None:
-        """Append operations, and loops while they may be nested deeper."""
+        """Append operations, and loops while the nesting limit permits."""
         for _ in range(count):
             if block.depth < self.deepest and self.random.random() < 0.3:
                 self.nest(block)
@@ -199,7 +199,7 @@ class _Writer:
                 self.random.choice(self.operations)(block)
 
     def nest(self, block: Block) -> None:
-        """Append a loop or a branch; no TensorIterator is directly inside another one."""
+        """Append a loop or a branch; a TensorIterator is never directly inside another one."""
         kinds = [self.loop, self.loop, self.iterator, self.iterator, self.branch]
         if block.is_iterator:
             kinds = [self.loop, self.loop, self.branch]
@@ -240,14 +240,14 @@ class _Writer:
             block.add(value, element)
 
     def result(self, inner: Block, element: ElementType) -> Value:
-        """A result of a branch, no value of which may be two outputs."""
+        """A result of a branch; no value may be two of its outputs."""
         value = pick(inner, element)
         if element is BOOL:
             return inner.op(Less(), np.less, pick(inner, F32), inner.constant(0.219))
         return inner.op(Add(), np.add, value, inner.constant(1, element))
 
     def states(self, block: Block, inner: Block, first: int) -> list[tuple[Value, ElementType]]:
-        """States of the body, the next values of which are its results from `first`."""
+        """States of the body, whose next values are its results from `first` on."""
         elements = self.random.choices([F32, F32, I64, BOOL], k=self.random.randint(1, 3))
         return [
             (inner.add(inner.state(pick(block, element), first + at), element), element)
@@ -255,7 +255,7 @@ class _Writer:
         ]
 
     def following(self, inner: Block, states: list[tuple[Value, ElementType]]) -> list[Value]:
-        """The next value of each state: itself at times, or another state, or new and bounded."""
+        """The next value of each state: the state itself, another state, or a bounded value."""
         values, known = [], [state for state, _ in states]
         for state, element in states:
             value = state if self.random.random() < 0.15 else pick(inner, element)
@@ -263,7 +263,7 @@ class _Writer:
         return values
 
     def joined(self, inner: Block) -> list[_Joined]:
-        """Up to two values that the iterations join."""
+        """Up to two values to concatenate over the iterations."""
         made = []
         for _ in range(self.random.randint(0, 2)):
             element, axis = self.random.choice([F32, F32, I64, BOOL]), self.random.randint(0, 2)
@@ -298,7 +298,7 @@ class _Writer:
         self.emit(block, Loop(), _Wires(inner, ports, results, True, joined), states)
 
     def trips(self, block: Block) -> tuple[Value, bool]:
-        """The trip count, and whether the condition alone has to end the loop."""
+        """The trip count, and whether only the condition ends the loop."""
         most = 4 if block.depth < 2 else 2
         limit = block.constant(most, I64)
         match self.random.choice(["constant", "constant", "input", "computed", "none"]):
@@ -394,9 +394,9 @@ class _Writer:
         wires: _Wires,
         states: list[tuple[Value, ElementType]],
     ) -> None:
-        """The node; its last values and sums of what it joined may be drawn from now on."""
+        """Append the node; its last values and the sums of its scan outputs become visible."""
         inner = wires.inner
-        # Invariants that were asked for late are wired, too.
+        # Late invariants are connected, too.
         wires.ports = replace(wires.ports, inputs=tuple(inner.ports))
         for at, value in enumerate(wires.results):
             inner.b.result(value, f"result{at}")
@@ -412,7 +412,7 @@ class _Writer:
                 row = total(block, value, 3)
                 block.add(block.op(Add(), np.add, pick(block, F32), row), F32)
             else:
-                # How many there are shows results of an earlier inference.
+                # The size is used, too, to reveal outputs of an earlier inference.
                 shape = block.op(ShapeOf(), lambda x: np.array(x.shape, np.int64), value)
                 where = [block.constant(number, I64) for number in (item.axis, 0)]
                 size = block.op(Gather(), lambda x, i, _: x[int(i)], shape, *where)

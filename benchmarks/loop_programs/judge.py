@@ -1,8 +1,8 @@
-"""One program through irloop and the engines, stage by stage, each with a verdict.
+"""Takes one program through irloop and the engines in stages, each with a verdict.
 
 An ONNX program is validated, run, written again, and converted to IR, which OpenVINO runs; the IR
-is converted back, which ONNX Runtime runs with its default optimisations. A program in IR goes the
-other way round. All inputs of a program go one after the other through one compiled model.
+is converted back, which ONNX Runtime runs with its default optimisations. For a program in IR the
+directions are swapped. All inputs of a program run successively in one compiled model.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Sets = Sequence[Sequence[Array]]
 Made = TypeVar("Made")
 
-#: Verdicts that are faults, the worst first. What an engine cannot do is none.
+#: Verdicts that are faults, the worst first. A limitation of an engine is not a fault.
 FINDINGS = ("died", "hung", "crashed", "invalid", "wrong", "stale", "engine refuses", "refused")
 
 NO_STRINGS = "OpenVINO's CPU plugin computes nothing on strings and moves few of them"
 
-#: What an engine says of models that it cannot run, whoever wrote them; and why.
+#: Messages about limitations of engines, whoever wrote the model; and their reasons.
 LIMITS = {
     "src_prc: string": NO_STRINGS,
     "string precision": NO_STRINGS,
@@ -49,7 +49,8 @@ LIMITS = {
     "Subgraph must have the shape set": "ONNX Runtime stacks no results of unknown rank",
 }
 
-#: What irloop refuses for the lack of it in the other format: a part of the message, and why.
+#: Refusals of irloop because the other format lacks something: a part of the message, and the
+#: reason.
 NOT_EXPRESSED = {
     "empty optional": "an IR has no optionals",
     "carries an optional": "an IR has no optionals",
@@ -61,7 +62,7 @@ NOT_EXPRESSED = {
 
 @dataclass
 class Case:
-    """A program under way. `tell` hears of each stage before it starts; `skipped` ones died."""
+    """A program being judged. `tell` is called before each stage; `skipped` stages died before."""
 
     folder: Path
     tell: Callable[[str], None]
@@ -71,7 +72,7 @@ class Case:
     stages: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def stage(self, name: str, call: Callable[[], Made]) -> Made | None:
-        """What `call` gives, or None where it failed, with a verdict."""
+        """The result of `call`, or None, with a verdict, if it failed."""
         if name in self.skipped:
             return None
         self.tell(name)
@@ -98,7 +99,7 @@ class Case:
         return None
 
     def compare(self, name: str, found: list[list[Any]] | None, wanted: list[list[Any]]) -> bool:
-        """True where all sets of outputs are right; else the stage has a verdict."""
+        """True if all sets of outputs are right; otherwise the stage gets a verdict."""
         if found is None:
             return False
         reason = unlike(found, wanted)
@@ -107,7 +108,7 @@ class Case:
         return not reason
 
     def in_openvino(self, name: str, path: Path, sets: Sets, wanted: list[list[Any]]) -> None:
-        """Run in OpenVINO; what is right only in the first inference of a compilation is stale."""
+        """Run in OpenVINO; outputs that are right only in the first inference are stale."""
         found = self.stage(name, lambda: in_turn(OpenVinoRunner(str(path)), sets))
         if found is None or self.compare(name, found, wanted):
             return
@@ -118,12 +119,12 @@ class Case:
 
 
 def in_turn(run: Callable[[Sequence[Any]], list[Any]], sets: Sets) -> list[list[Any]]:
-    """One inference after the other."""
+    """Run successive inferences."""
     return [run(inputs) for inputs in sets]
 
 
 def unlike(found: list[list[Any]], wanted: list[list[Any]]) -> str:
-    """Empty, or how the first wrong set differs."""
+    """How the first wrong set differs; empty if none does."""
     for at, (got, want) in enumerate(zip(found, wanted, strict=True)):
         left = [x for x, y in zip(want, got, strict=True) if not same_but_empty(x, y)]
         right = [y for x, y in zip(want, got, strict=True) if not same_but_empty(x, y)]
@@ -135,7 +136,7 @@ def unlike(found: list[list[Any]], wanted: list[list[Any]]) -> str:
 
 
 def _wide(value: Any) -> Any:
-    """8-bit floats as f16, whose tolerance is a step of theirs."""
+    """8-bit floats as f16, whose tolerance is one step of theirs."""
     if isinstance(value, np.ndarray) and value.dtype.name.startswith("float8"):
         return value.astype(np.float16)
     return value
@@ -173,7 +174,7 @@ def _check(path: Path) -> None:
 
 
 def _expected(case: Case, proto: onnx.ModelProto, sets: Sets) -> list[list[Any]] | None:
-    """What ONNX Runtime gives for a safe twin, in the types of the model itself."""
+    """ONNX Runtime's outputs for a safe twin, in the types of the model itself."""
     path = case.folder / "twin.onnx"
     onnx.save(twin(proto), path)
     options = {"optimization": "none"}
@@ -190,7 +191,7 @@ def _expected(case: Case, proto: onnx.ModelProto, sets: Sets) -> list[list[Any]]
 
 
 def judge_onnx(case: Case, program: Program, random: Random) -> None:
-    """An ONNX program: as it is, as IR, and back."""
+    """Judge an ONNX program: unchanged, as IR, and converted back."""
     case.features = program.features
     source, ir, back = (case.folder / name for name in ("source.onnx", "ir.xml", "back.onnx"))
     onnx.save(program.proto, source)
@@ -224,7 +225,7 @@ def judge_onnx(case: Case, program: Program, random: Random) -> None:
 
 
 def judge_ir(case: Case, program: IrProgram, random: Random) -> None:
-    """A program in IR: as it is, as ONNX, and back."""
+    """Judge an IR program: unchanged, as ONNX, and converted back."""
     case.features = program.features
     source, there, back = (case.folder / name for name in ("source.xml", "there.onnx", "back.xml"))
     irloop.save_model(program.model, source, ir_version=random.choice([10, 11]))
@@ -232,7 +233,7 @@ def judge_ir(case: Case, program: IrProgram, random: Random) -> None:
     _valid(case, "validate the source", source)
     found = case.stage("run the source", lambda: _irloop(source, sets))
     case.compare("run the source", found, wanted)
-    # What rounds to 8-bit floats has no form in older opsets.
+    # Rounding to 8-bit floats cannot be expressed in older opsets.
     narrow = any(feature.startswith("to f8") for feature in program.features)
     opset = random.choice([None, None, 21] if narrow else [None, None, 13, 17, 21])
     if not case.stage("convert to ONNX", lambda: _convert(source, there, random, opset)):

@@ -1,4 +1,4 @@
-"""The values and nodes of an ONNX graph or body while it is drawn."""
+"""The values and nodes of an ONNX graph or body under construction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TYPES = {
     "u4": TensorProto.UINT4,
     "f8e4m3": TensorProto.FLOAT8E4M3FN,
     "f8e5m2": TensorProto.FLOAT8E5M2,
-    # f32 of a rank that the model does not tell.
+    # f32 of a rank that the model does not declare.
     "any": TensorProto.FLOAT,
 }
 
@@ -39,7 +39,7 @@ class Value:
 
 @dataclass
 class Net:
-    """What all blocks of a program share. `rows` is n: a number, or the name of a dimension."""
+    """State shared by all blocks of a program. `rows` is n: a number, or a dimension's name."""
 
     random: Random
     opset: int
@@ -51,7 +51,7 @@ class Net:
         self.numbers = np.random.default_rng(self.random.getrandbits(32))
 
     def name(self, stem: str) -> str:
-        """A name that no other value of the program has."""
+        """A name that is unique in the program."""
         self.count += 1
         return f"{stem}_{self.count}"
 
@@ -77,7 +77,7 @@ class Block:
         self.constants: list[onnx.TensorProto] = []
 
     def visible(self) -> Iterator[Value]:
-        """All values, the newest first."""
+        """All visible values, the newest first."""
         yield from reversed(self.own)
         if self.outer is not None:
             yield from self.outer.visible()
@@ -106,7 +106,7 @@ class Block:
         return self.ops(kind, *inputs, outputs=(kind,), **attributes)[0]
 
     def ops(self, kind: str, *inputs: str, outputs: Sequence[str], **attributes: Any) -> list[str]:
-        """A node with an output for each stem; an empty stem leaves the output out."""
+        """A node with one output per name stem; an empty stem omits the output."""
         names = [self.net.name(stem) if stem else "" for stem in outputs]
         node = helper.make_node(kind, list(inputs), names, **attributes)
         self.nodes.append(node)
@@ -123,5 +123,5 @@ class Block:
         inputs: Sequence[onnx.ValueInfoProto],
         outputs: Sequence[onnx.ValueInfoProto],
     ) -> onnx.GraphProto:
-        """All of it."""
+        """The whole graph."""
         return helper.make_graph(self.nodes, name, list(inputs), list(outputs), self.constants)

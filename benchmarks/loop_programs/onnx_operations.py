@@ -11,13 +11,13 @@ from benchmarks.loop_programs.onnx_blocks import TYPES, Block, Value
 
 __all__ = ["FLAVOURS", "bounded", "convert", "pick", "scalar_condition"]
 
-#: Where conditions on floats change: no number that programs make on purpose.
+#: Limits in conditions on floats; programs do not create these numbers deliberately.
 LIMITS = (-1.137, 0.219, 1.713)
 WORDS = ("a", "bc", "", "dé")
 
 
 def pick(block: Block, type: str) -> Value:
-    """A visible value of a type, converted from another one where there is none."""
+    """A visible value of a type, or a converted one if there is none."""
     random = block.net.random
     found = [value for value in block.visible() if value.type == type]
     if found and (type in {"f32", "any"} or random.random() < 0.7):
@@ -27,7 +27,7 @@ def pick(block: Block, type: str) -> Value:
 
 
 def convert(block: Block, value: Value, type: str) -> Value:
-    """The value as another type; whole and small where the type needs it."""
+    """Convert a value to another type; it becomes integral and small if the type needs that."""
     net, name = block.net, value.name
     if value.type == type:
         return value
@@ -62,7 +62,7 @@ def _as_f32(block: Block, value: Value) -> Value:
 
 
 def bounded(block: Block, value: Value) -> Value:
-    """The value within limits that many iterations do not leave."""
+    """Bound a value, so that many iterations cannot exceed the limits."""
     if value.type in {"f32", "f16", "f64", "any"}:
         dtype = {"f16": np.float16, "f64": np.float64}.get(value.type, np.float32)
         low, high = (block.constant(limit, dtype) for limit in (-4.25, 5.5))
@@ -100,7 +100,7 @@ def _product(block: Block) -> None:
 
 
 def _joined(block: Block) -> None:
-    """Two values joined and cut again."""
+    """Append the concatenation of two values, split again."""
     random = block.net.random
     both = block.op("Concat", pick(block, "f32").name, pick(block, "f32").name, axis=1)
     start = random.randint(0, 3)
@@ -120,7 +120,7 @@ def _logic(block: Block) -> None:
 
 
 def _counted(block: Block) -> None:
-    """Something that depends on the number of the iteration."""
+    """Append a value that depends on the iteration number."""
     if not block.iterations:
         return _binary(block)
     number = block.net.random.choice(block.iterations)
@@ -149,7 +149,7 @@ def _summed(block: Block) -> None:
 
 
 def _through(*types: str) -> Callable[[Block], None]:
-    """A value that becomes another type and comes back."""
+    """Append a value converted to another type and back."""
 
     def emit(block: Block) -> None:
         block.net.features.add(types[0])
@@ -161,7 +161,7 @@ def _through(*types: str) -> Callable[[Block], None]:
 
 
 def _word(block: Block) -> None:
-    """Strings chosen, joined and compared."""
+    """Append strings that are selected, concatenated and compared."""
     random, net = block.net.random, block.net
     net.features.add("strings")
     one, two = pick(block, "string").name, pick(block, "string").name
@@ -185,7 +185,7 @@ def _word(block: Block) -> None:
 
 
 def _recurrent(block: Block) -> None:
-    """An LSTM, GRU or RNN over the rows, some of its inputs and outputs left out."""
+    """Append an LSTM, GRU or RNN over the rows, with some inputs and outputs omitted."""
     net, random = block.net, block.net.random
     kind, gates = random.choice([("LSTM", 4), ("GRU", 3), ("RNN", 1)])
     net.features.add(kind)
@@ -225,7 +225,7 @@ def _recurrent(block: Block) -> None:
 
 
 def _omitted(block: Block) -> None:
-    """Operations whose other outputs nobody wants."""
+    """Append operations with unused outputs omitted."""
     net, random = block.net, block.net.random
     net.features.add("omitted outputs")
     x = pick(block, "f32").name
@@ -261,7 +261,7 @@ def _unknown_rank(block: Block) -> None:
 
 _PLAIN = [_binary, _binary, _binary, _unary, _unary, _product, _joined, _chosen, _logic, _counted]
 
-#: What a program may be drawn from: its operations, the types of its states, the oldest opset.
+#: The parts from which a program is generated: operations, types of states, oldest opset.
 FLAVOURS: dict[str, tuple[list[Callable[[Block], None]], tuple[str, ...], int]] = {
     "plain": ([*_PLAIN, _summed], ("f32", "f32", "i64", "bool", "f16", "f64"), 13),
     "strings": ([_word] * 6, ("string", "string", "f32"), 19),

@@ -1,4 +1,4 @@
-"""ONNX programs: loops, scans and branches in each other, and what else a flavour brings."""
+"""Random ONNX programs: nested loops, scans and branches, and the extras of a flavour."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass
 class Program:
-    """A model, several sets of inputs for it, and what is in it."""
+    """A model, several sets of inputs for it, and its features."""
 
     proto: onnx.ModelProto
     sets: list[list[Array]]
@@ -33,7 +33,7 @@ class Program:
 
 
 def draw(seed: int) -> Program:
-    """The program of a seed."""
+    """The program for a seed."""
     return _Writer(Random(f"onnx {seed}")).program()  # noqa: S311
 
 
@@ -44,7 +44,7 @@ class _Writer:
         self.flavours = ["plain", *random.sample(names, random.choice([1, 1, 2]))]
         oldest = max(FLAVOURS[name][2] for name in self.flavours)
         opset = random.choice([opset for opset in range(13, 24) if opset >= oldest])
-        # A rank that is not known is one of a fixed number of rows.
+        # With an unknown rank, the number of rows is fixed.
         dynamic = random.random() < 0.4 and "unknown rank" not in self.flavours
         self.net = Net(random, opset, "n" if dynamic else 2)
         self.operations = [op for name in self.flavours for op in FLAVOURS[name][0]]
@@ -85,7 +85,7 @@ class _Writer:
         return Program(proto, self.inputs(list(inputs)), features)
 
     def flat(self, block: Block, value: Value) -> Value:
-        """A list of the elements: outputs of a model have to have a rank."""
+        """A list of the elements, because outputs of a model need a rank."""
         return Value(block.op("Reshape", value.name, block.ints(-1)), "any")
 
     def result(self, value: Value) -> onnx.ValueInfoProto:
@@ -93,7 +93,7 @@ class _Writer:
         return helper.make_tensor_value_info(value.name, TYPES[value.type], shape)
 
     def inputs(self, names: list[str]) -> list[list[Array]]:
-        """Many iterations, none, many, one; other numbers of rows where they are not fixed."""
+        """Inputs for many iterations, none, many, and one; the numbers of rows may vary."""
         random, numbers, sets = self.random, self.net.numbers, []
         flat = random.random() < 0.5
         for count, length in ((3, 3), (0, 1), (4, 5), (1, 2)):
@@ -113,7 +113,7 @@ class _Writer:
         return sets
 
     def grow(self, block: Block, count: int) -> None:
-        """Append operations, and loops while they may be nested deeper."""
+        """Append operations, and loops while the nesting limit permits."""
         for _ in range(count):
             if block.depth < self.deepest and self.random.random() < 0.3:
                 self.nest(block)
@@ -128,7 +128,7 @@ class _Writer:
         self.random.choice(kinds)(block)
 
     def inside(self, block: Block) -> Block:
-        """A body of the block that has grown; in deep programs with another one inside."""
+        """A body of the block with operations; in deep programs with another body inside."""
         return Block(self.net, block)
 
     def fill(self, inner: Block) -> None:
@@ -151,7 +151,7 @@ class _Writer:
             block.add(name, type)
 
     def states(self, block: Block, inner: Block, types: list[str]) -> tuple[list[str], list[Value]]:
-        """What states start from, and the states in the body."""
+        """The initial values of the states, and the states in the body."""
         starts = [pick(block, type).name for type in types]
         values = [inner.add(self.net.name("state"), type) for type in types]
         return starts, values
@@ -162,14 +162,14 @@ class _Writer:
         return ["f32" if type == "any" else type for type in types]
 
     def made_in(self, inner: Block, type: str) -> Value:
-        """A value that the body itself has: one of around is copied."""
+        """A value that the body itself computes; an outer value is copied."""
         value = pick(inner, type)
         if value in inner.own:
             return value
         return inner.add(inner.op("Identity", value.name), type)
 
     def following(self, inner: Block, states: list[Value]) -> list[Value]:
-        """The next value of each state: itself at times, or another state, or new and bounded."""
+        """The next value of each state: the state itself, another state, or a bounded value."""
         values = []
         for state in states:
             value = state if self.random.random() < 0.15 else self.made_in(inner, state.type)
@@ -209,7 +209,7 @@ class _Writer:
         self.use_joined(block, made[len(states) :], joined)
 
     def trips(self, block: Block) -> tuple[str, bool]:
-        """The trip count, and whether the condition alone has to end the loop."""
+        """The trip count, and whether only the condition ends the loop."""
         random, net = self.random, self.net
         most = 4 if block.depth < 2 else 2
         match random.choice(["constant", "constant", "input", "computed", "none"]):
@@ -241,7 +241,7 @@ class _Writer:
 
     def scan(self, block: Block) -> None:
         random, net, inner = self.random, self.net, self.inside(block)
-        # ONNX Runtime wants to know the ranks of the states of a Scan.
+        # ONNX Runtime needs the ranks of the states of a Scan.
         kinds = self.ranked(0)
         starts, states = self.states(block, inner, kinds)
         n_parts = random.randint(1, 2)
@@ -282,7 +282,7 @@ class _Writer:
         return block.op("Concat", *parts, axis=axis)
 
     def use_joined(self, block: Block, names: list[str], types: list[str]) -> None:
-        """What iterations joined: outputs of the model, or summed up in a body."""
+        """Use concatenated values: as outputs of the model, or summed up in a body."""
         for name, type in zip(names, types, strict=True):
             if block.depth == 0:
                 self.raw.append(helper.make_tensor_value_info(name, TYPES[type], [None] * 3))
@@ -290,12 +290,12 @@ class _Writer:
                 total = block.op("ReduceSum", name, keepdims=0)
                 block.add(block.op("Add", pick(block, type).name, total), type)
             else:
-                # How many there are shows results of an earlier inference.
+                # The size is used, too, to reveal outputs of an earlier inference.
                 size = block.op("ReduceProd", block.op("Shape", name), keepdims=0)
                 block.add(block.op("Sub", pick(block, "i64").name, size), "i64")
 
     def optional(self, block: Block) -> None:
-        """An optional that a branch fills, and a branch that asks for it."""
+        """Append an optional that a branch fills, and a branch that tests it."""
         self.net.features.add("optional")
         value, other = pick(block, "f32"), pick(block, "f32")
         kind = helper.make_tensor_type_proto(TYPES["f32"], [self.net.rows, 3])
@@ -315,7 +315,7 @@ class _Writer:
         self.ask(block, made, other)
 
     def ask(self, block: Block, optional: str, other: Value) -> None:
-        """The tensor of an optional, or another one where it is empty."""
+        """The tensor in an optional, or another one if it is empty."""
         has = block.op("OptionalHasElement", optional)
         there, missing = self.inside(block), self.inside(block)
         got = Value(there.op("OptionalGetElement", optional), "f32")
@@ -357,8 +357,8 @@ class _Writer:
         self.ask(block, made, pick(block, "f32"))
 
 
-#: Types that ONNX Runtime lacks kernels for, and wider ones of the same numbers: programs keep
-#: 4-bit integers within their range, and round to 8-bit floats by a cast of their own.
+#: Types for which ONNX Runtime lacks kernels, and wider ones with the same numbers: programs keep
+#: 4-bit integers within their range, and round to 8-bit floats by a separate cast.
 _WIDER = {
     TensorProto.INT4: TensorProto.INT8,
     TensorProto.UINT4: TensorProto.UINT8,
@@ -370,8 +370,8 @@ _WIDER = {
 def twin(proto: onnx.ModelProto) -> onnx.ModelProto:
     """The model with an Identity before each result of a body, and with wider types.
 
-    ONNX Runtime 1.31 gives garbage where a body of a Loop or Scan returns its own input or one
-    value twice; with these copies and without its optimisations it does not.
+    ONNX Runtime 1.31 returns garbage if a body of a Loop or Scan returns its own input, or one
+    value twice. With these copies and without its optimisations the outputs are right.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
@@ -400,7 +400,7 @@ def _make_safe(graph: onnx.GraphProto, depth: int) -> None:
 
 
 def _widened(node: onnx.NodeProto) -> list[onnx.NodeProto]:
-    """A cast to a type that has a wider one; casts to 8-bit floats round and go on."""
+    """Widen a cast; casts to 8-bit floats round and convert back."""
     if node.op_type != "Cast" or node.attribute[0].i not in _WIDER:
         return [node]
     wide = _WIDER[node.attribute[0].i]

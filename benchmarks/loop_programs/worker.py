@@ -1,4 +1,4 @@
-"""Judges programs in a process of their own: one line of JSON a job, one a stage and a result."""
+"""Judges programs in a separate process: one JSON line per job, per stage and per result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def judge(family: str, seed: int, case: Case) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answer on what was stdout; engines may write there."""
+    """Answer on the original stdout, because engines may write to stdout."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)

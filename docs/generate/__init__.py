@@ -1,1 +1,1 @@
-"""The pages of the site that are made from the code as the site is built; none is committed."""
+"""Generates pages of the site from the code when the site is built; none is committed."""

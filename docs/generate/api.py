@@ -1,4 +1,4 @@
-"""What the reference of the API shows: the public names, as mkdocstrings reads their docstrings."""
+"""The content of the API reference: the public names, whose docstrings mkdocstrings reads."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def functions() -> str:
 
 
 def classes() -> str:
-    """The classes of irloop that are no exceptions."""
+    """The classes of irloop that are not exceptions."""
     return _shown(irloop, [name for name in _classes() if not _is_error(_of(name))])
 
 
 def errors() -> str:
-    """The exceptions of irloop, their root first."""
+    """The exceptions of irloop, the root first."""
     names = [name for name in _classes() if _is_error(_of(name)) and name != "IrloopError"]
     return _shown(irloop, ["IrloopError", *names])
 

@@ -1,4 +1,4 @@
-"""The reference of the command line, from what click knows of it."""
+"""Generates the reference of the command line from click's definitions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def the_command() -> click.Group:
 
 
 def run(arguments: Sequence[str], cwd: Path) -> str:
-    """What the command prints on stdout when it is run in `cwd`."""
+    """The stdout of the command when it is run in `cwd`."""
     with _in_folder(cwd):
         result = CliRunner().invoke(the_command(), list(arguments), prog_name="irloop")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
@@ -45,7 +45,7 @@ def _in_folder(folder: Path) -> Iterator[None]:
 
 
 def pages() -> dict[str, str]:
-    """A page for each command, by path."""
+    """A page for each command, keyed by path."""
     context = click.Context(the_command(), info_name="irloop")
     return {
         f"reference/cli/{name}.md": _page(name, command, context)
@@ -99,7 +99,7 @@ def _paragraphs(text: str) -> str:
 
 
 def _epilog(text: str) -> Iterator[str]:
-    """The blocks behind the options: a title and lines that are shown as they are."""
+    """The blocks after the options: a title and preformatted lines."""
     for block in text.replace("\b", "").strip().split("\n\n"):
         title, _, lines = block.strip("\n").partition("\n")
         if not lines:

@@ -1,4 +1,4 @@
-"""The small models that the pictures of conversions show, each for one construct."""
+"""Small models for the pictures of conversions, one per construct."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _f32(*dims: int) -> TensorType:
 
 
 class _Sketch(Builder):
-    """An IR with one loop; its body is built first, then wired."""
+    """An IR with one loop; the body is built first, then its port map."""
 
     def __init__(self) -> None:
         super().__init__(Graph("example"))
@@ -57,7 +57,7 @@ class _Sketch(Builder):
         iteration: int | None = None,
         condition: int | None = None,
     ) -> Model:
-        """The model: `results` leave the body, `outputs` name what the loop gives."""
+        """The model: `results` are results of the body, `outputs` names the outputs of the loop."""
         for name, value in results.items():
             self.body.result(value, name)
         entering = tuple(port for port in ports if isinstance(port, InputPort))
@@ -298,7 +298,7 @@ example (float[5, 1, 2] x, float[1, 12, 2] w, float[1, 12, 3] r) => (float[5, 1,
 """
 )
 
-#: A model for each construct, by the name under which pages ask for its picture.
+#: A model for each construct, keyed by the name that pages use for its picture.
 EXAMPLES: dict[str, Callable[[], Model]] = {
     "iterator": partial(_iterator, 6),
     "iterator-short": partial(_iterator, 3),

@@ -1,4 +1,4 @@
-"""A page for each hazard: what happens, where, its minimal model drawn, how to test a version."""
+"""A page for each hazard, with a picture of its minimal model and a test for other versions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TITLES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 
 
 def pages() -> dict[str, str]:
-    """A page for each hazard, by path."""
+    """A page for each hazard, keyed by path."""
     return {f"hazards/{code.lower()}.md": _page(item) for code, item in hazards().items()}
 
 
@@ -50,7 +50,7 @@ def index() -> str:
 
 
 def faults(engine: str) -> str:
-    """A table of what happens with the hazards of one engine, and what irloop does."""
+    """A table of the hazards of one engine: what happens, and what irloop does."""
     rows = []
     for item in hazards().values():
         if item.engine != engine:
@@ -101,6 +101,7 @@ def _picture(name: str) -> str:
     with TemporaryDirectory() as folder:
         model, _ = write_case(_CASES[name], Path(folder))
         with suppress(InferenceError):
-            # Without it the picture lacks shapes, which such a file contradicts.
+            # Without types the picture has no shapes; a file with this hazard may contradict its
+            # shapes.
             irloop.infer(model)
         return drawn(model)

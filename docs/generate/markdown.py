@@ -15,7 +15,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def cell(text: str) -> str:
-    """Markdown that stays in its cell of a table; in code a bar separates nothing."""
+    """Markdown that is safe in a table cell; vertical bars in code are escaped."""
     parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
     return "".join(part if part.startswith("`") else part.replace("|", "\\|") for part in parts)
 
@@ -27,7 +27,7 @@ def fenced(text: str, language: str = "text") -> str:
 
 
 def ticked(text: str) -> str:
-    """Text whose XML elements are shown rather than read, where it has no ticks of its own."""
+    """Text with its XML elements as code, unless they are marked as code already."""
     parts = re.split(r"(``.+?``|`[^`]+`)", text)
     return "".join(
         part if part.startswith("`") else re.sub(r"<[^>]+>", lambda tag: f"`{tag.group()}`", part)

@@ -1,4 +1,4 @@
-"""What irloop knows of the messages of engines, from what `irloop explain "MESSAGE"` looks up."""
+"""The page of known engine messages, from the catalogue of `irloop explain "MESSAGE"`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["known"]
 
 
 def known() -> str:
-    """The causes of all messages that are known, one table an engine."""
+    """The causes of all known messages, one table per engine."""
     parts = []
     by_engine = sorted(all_messages(), key=lambda message: message.engine)
     for engine, messages in groupby(by_engine, key=lambda message: message.engine):
@@ -24,7 +24,7 @@ def known() -> str:
 
 
 def _cause(message: Message) -> str:
-    """The cause, an ellipsis for what the message itself names."""
+    """The cause, with an ellipsis for the parts that the message itself contains."""
     names = re.compile(message.pattern).groupindex
     return message.cause.format(**dict.fromkeys(names, "…"))
 

@@ -1,4 +1,4 @@
-"""The tables of operations, from what `irloop ops` prints."""
+"""Tables of operations, from the data of `irloop ops`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MARKS = {True: "yes", False: "**no**", None: "-"}
 
 
 def counts() -> str:
-    """How many operations there are, and what can be done with how many."""
+    """The number of operations, and for how many each feature is available."""
     rows = []
     for dialect, title in (("openvino", "OpenVINO"), ("onnx", "ONNX")):
         found = _rows(dialect)

@@ -1,4 +1,4 @@
-"""The pass library, from what each class says of itself."""
+"""The pages of the pass library, from the classes of the passes."""
 
 from __future__ import annotations
 

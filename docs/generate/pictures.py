@@ -1,8 +1,8 @@
-"""The pictures that pages name: a model, or a model and what its conversion makes of it.
+"""Pictures in pages: a model, or a model and its conversion.
 
-``<!-- picture: loop -->`` shows the model `loop` of `examples`, ``loop to onnx`` and ``loop to
-onnx as scan`` its conversion as well, ``loop and unrolled`` what the pass `unroll` makes of it.
-What comes second is drawn from what the converter, or the pass, gives.
+``<!-- picture: loop -->`` shows the model `loop` of `examples`, ``loop to onnx`` and ``loop to onnx
+as scan`` its conversion as well, ``loop and unrolled`` what the pass `unroll` makes of it. The
+second picture is drawn from the actual result of the converter or the pass.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ __all__ = ["drawn", "picture"]
 
 _FORMATS = {"onnx": "ONNX", "openvino": "OpenVINO IR"}
 
-#: What makes a picture a file of its own; on a page it has the colours of the page.
+#: The parts that make a picture a separate file; on a page it uses the page's colours.
 _OWN_COLOURS = re.compile(r"<style>.*?</style>\n|<rect [^>]*fill=\"#ffffff\"/>\n", re.DOTALL)
 
 
 def picture(request: str) -> str:
-    """The picture that a page asks for, as HTML of one block.
+    """The picture that a page requests, as one HTML block.
 
     Raises:
-        KeyError: for a model that `examples` has not.
+        KeyError: for a model that `examples` does not have.
     """
     name, way, what = [*request.split(" ", 2), "", ""][:3]
     parts = [_captioned(_model(name))]
@@ -74,6 +74,6 @@ def _captioned(model: Model, caption: str = "") -> str:
 
 
 def _operations(model: Model) -> list[str]:
-    """The operations in order, for who does not see the picture; bodies are read out, too."""
+    """The operations in order, including those in bodies, for people who cannot see the picture."""
     nodes = all_nodes(model.graph)
     return [node.op.type for node in nodes if not isinstance(node.op, Constant)]

@@ -1,7 +1,7 @@
-"""Why a conversion refuses an operation: the reasons that stand in its code.
+"""The reasons for which conversions refuse operations, read from their source code.
 
-A rule refuses by ``raise c.refuse("reason")``, itself or in what it calls. The sources are read
-rather than run: a reason shows whether or not a model can be made that earns it.
+A rule refuses by ``raise c.refuse("reason")``, itself or in a function it calls. The sources are
+read, not run, so a reason is found even if no model triggers it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _RULES = {"openvino": (OPENVINO, EXPORTS), "onnx": (ONNX, IMPORTS)}
 
 
 def reasons(dialect: str, type: str, since: int, domain: str = "") -> tuple[str, ...]:
-    """Every reason that the conversion of an operation, or a step of it, may give."""
+    """Every reason for which the conversion of an operation, or a step of it, may refuse."""
     registry, rules = _RULES[dialect]
     cls = registry.find(type, since, domain)
     rule = None if cls is None else rules.get(cls)
@@ -71,7 +71,7 @@ def _own_reasons(function: FunctionType) -> Iterator[str]:
 
 
 def _text(node: ast.expr) -> str:
-    """A text of the source, an ellipsis for what is known only when it is used."""
+    """A text in the source, with an ellipsis for parts that are known only at run time."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
@@ -80,7 +80,7 @@ def _text(node: ast.expr) -> str:
 
 
 def _remedy(call: ast.Call) -> str:
-    """The opset that helps, where the refusal names one."""
+    """The opset that helps, if the refusal names one."""
     named = {item.arg: item.value for item in call.keywords}
     opset = named.get("opset")
     return f" (opset {opset.value!r} can)" if isinstance(opset, ast.Constant) else ""

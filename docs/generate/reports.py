@@ -37,7 +37,7 @@ def _keys(part: Mapping[str, Any]) -> str:
 
 
 def _values(part: Mapping[str, Any]) -> str:
-    """The words for what a value may be."""
+    """A description of the allowed values."""
     if "const" in part:
         return f"`{json.dumps(part['const'])}`"
     if "enum" in part:

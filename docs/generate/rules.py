@@ -1,4 +1,4 @@
-"""A page for each code: what `irloop explain` says, and what irloop prints for a bad model."""
+"""A page for each code: the output of `irloop explain`, and of validation for a bad model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.rule_fixtures import Fixture, fixtures
 
 __all__ = ["index", "other_codes", "pages", "title_of"]
 
-#: What the codes of a group are about, by how they begin.
+#: The topics of groups of codes, keyed by prefix.
 GROUPS = {
     "IRL1": "Structure of an IR",
     "IRL2": "Edges and references",
@@ -36,7 +36,7 @@ GROUPS = {
     "ONX4": "If of ONNX",
 }
 
-#: Codes that are no rule: they are reported by other commands than `irloop validate`.
+#: Codes that are not rules: other commands than `irloop validate` report them.
 OTHER_GROUPS = {
     "CNV": "Converting",
     "RUN": "Running",
@@ -55,7 +55,7 @@ _LIST = "`{}`".format
 
 
 def pages() -> dict[str, str]:
-    """A page for each rule, by path."""
+    """A page for each rule, keyed by path."""
     examples: dict[str, Fixture] = {}
     for fixture in (*fixtures(".xml"), *fixtures(".txt")):
         if fixture.is_bad:
@@ -67,12 +67,12 @@ def pages() -> dict[str, str]:
 
 
 def title_of(code: str) -> str:
-    """What the codes of the group of `code` are about."""
+    """The topic of the group of `code`."""
     return GROUPS.get(code[:4], f"{code[:4]}xx")
 
 
 def index() -> str:
-    """Tables of all rules, one a group."""
+    """Tables of all rules, one per group."""
     parts = []
     for group, members in groupby(irloop.rules(), key=lambda rule: rule.code[:4]):
         rows = [
@@ -123,14 +123,14 @@ def _parsed(doc: str) -> tuple[str, dict[str, str]]:
 
 
 def _printed(example: Fixture) -> str:
-    """What validation prints for a model that breaks the rule."""
+    """The output of validation for a model that breaks the rule."""
     with TemporaryDirectory() as name:
         model = example.model(Path(name))
         return run(["validate", model.name, "--select", example.code], cwd=Path(name))
 
 
 def other_codes() -> str:
-    """Tables of the codes that no rule has, one a command."""
+    """Tables of the codes that are not rules, one per command."""
     parts = []
     for group, title in OTHER_GROUPS.items():
         codes = filter(partial(_begins, group), MEANINGS)

@@ -1,4 +1,4 @@
-"""What is generated: whole pages, blocks within pages, and entries of the navigation."""
+"""Generates whole pages, blocks within pages, and entries of the navigation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from docs.generate import (
 
 __all__ = ["BLOCKS", "filled", "navigation", "pages"]
 
-#: What stands where a page says ``<!-- generated: NAME -->``.
+#: The generators of blocks, which replace ``<!-- generated: NAME -->`` in pages.
 BLOCKS: dict[str, Callable[[], str]] = {
     "api classes": api.classes,
     "api errors": api.errors,
@@ -54,12 +54,12 @@ _REQUEST = re.compile(r"^<!-- (generated|picture): ([\w -]+?) -->$", re.MULTILIN
 
 
 def pages() -> dict[str, str]:
-    """Every generated page by its path."""
+    """Every generated page, keyed by path."""
     return {**rules.pages(), **hazards.pages(), **commands.pages(), **texts.pages()}
 
 
 def filled(markdown: str) -> str:
-    """A page with the blocks and pictures that it asks for.
+    """A page with its generated blocks and pictures.
 
     Raises:
         KeyError: for a block or a model that does not exist.
@@ -73,10 +73,10 @@ def _answer(request: re.Match[str]) -> str:
 
 
 def navigation(name: str) -> list[Any]:
-    """The entries that stand for ``NAME: generated`` in mkdocs.yml.
+    """The entries that replace ``NAME: generated`` in mkdocs.yml.
 
     Raises:
-        KeyError: for a name that stands for nothing.
+        KeyError: for an unknown name.
     """
     return {"Rules": _rules, "Hazards of engines": _hazards, "Command line": _commands}[name]()
 

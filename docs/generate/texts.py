@@ -1,4 +1,4 @@
-"""Texts of the project that are pages of the site as well: the changelog, how to contribute."""
+"""Texts of the project that are pages of the site, too: changelog and contribution guide."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["pages"]
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: Where a link of a text leads on the site; other files of the project are named only.
+#: Targets of links on the site; other files of the project are only named.
 _PLACES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 
 
 def pages() -> dict[str, str]:
-    """The texts by path, their links as the site has them."""
+    """The texts, keyed by path, with links for the site."""
     return {place: _text(ROOT / name) for name, place in _PLACES.items()}
 
 

@@ -1,4 +1,4 @@
-"""What two values may differ by, as a table."""
+"""The tolerances of comparisons, as a table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["allowances"]
 
 
 def allowances() -> str:
-    """A row for each group of element types."""
+    """One row for each group of element types."""
     rows = [
         (", ".join(item.types), _number(item.relative), _number(item.absolute), ticked(item.reason))
         for item in ALLOWANCES
