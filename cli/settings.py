@@ -100,7 +100,7 @@ def _table_of(path: str) -> dict[str, Any] | None:
 
     try:
         content = tomllib.loads(_bytes_of(path).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path} is no TOML: {error}") from error
     if os.path.basename(path) != "pyproject.toml":
         return content

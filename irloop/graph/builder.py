@@ -96,8 +96,11 @@ class Builder:
 
         if element is ElementType.DYNAMIC:
             raise InferenceError(f"{self.prefix!r} needs a constant of a type that is not known")
+        array = np.asarray(data)
+        # Zeros take no memory before they are copied.
+        budget.reserve(2 * array.nbytes, "making a constant")
         try:
-            array = np.asarray(data).astype(element.numpy())
+            array = array.astype(element.numpy())
         except OverflowError as error:
             raise InferenceError(
                 f"{self.prefix!r} needs a number too large for {element}"

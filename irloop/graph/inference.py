@@ -19,6 +19,7 @@ from irloop.graph.types import (
     UNKNOWN_TYPE,
     Dim,
     ElementType,
+    NoAxisError,
     Shape,
     TensorType,
     ValueType,
@@ -339,6 +340,9 @@ def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
         raise args.error(wrong.message, wrong.expected, wrong.found, kind=wrong.kind)
     try:
         return node.op.infer(args)
+    except NoAxisError as error:
+        details = error.diagnostics[0]
+        raise args.error(error.message, details.expected, details.found) from error
     except (IrloopError, MemoryError, RecursionError):
         raise
     except Exception as error:

@@ -25,6 +25,7 @@ __all__ = [
     "Dim",
     "DynamicDim",
     "ElementType",
+    "NoAxisError",
     "OptionalType",
     "SequenceType",
     "Shape",
@@ -282,6 +283,10 @@ def _refine(left: Dim, right: Dim) -> Dim | None:
     return left
 
 
+class NoAxisError(InferenceError):
+    """A tensor lacks an axis; inference names the operation that asked for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """The dimensions of a tensor; `dims` is None when not even the rank is known."""
@@ -329,16 +334,15 @@ class Shape:
         """One dimension; unknown when the rank is. A negative axis counts from the end.
 
         Raises:
-            InferenceError: when there is no such axis.
+            NoAxisError: when there is no such axis.
         """
         if self.dims is None:
             return UNKNOWN_DIM
         if not -len(self.dims) <= axis < len(self.dims):
-            raise InferenceError(
+            raise NoAxisError(
                 "a tensor lacks an axis that the operation needs",
                 expected=f"axis {axis}",
                 found=f"a tensor of rank {len(self.dims)}",
-                kind="operands",
             )
         return self.dims[axis]
 

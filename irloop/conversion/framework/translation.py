@@ -257,7 +257,7 @@ class Conversion(Builder):
         except (RefusedError, InferenceError) as error:
             self._refused(node, error)
             return self._placeholder(node)
-        except ArithmeticError as error:
+        except (ArithmeticError, ValueError) as error:
             # Attributes and constants of a file may be any numbers: infinite, zero, huge.
             reason = f"its numbers do not fit: {type(error).__name__}: {error}"
             self._refused(node, RefusedError(reason))

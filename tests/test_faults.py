@@ -1,0 +1,197 @@
+"""Writers are killed, disks are full, readers leave, weights shrink: what is there is whole.
+
+Every target holds what one writer wrote completely, or what was there before, and no temporary
+file is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irloop
+from irloop import files
+
+FIXTURES = Path(__file__).parent / "fixtures" / "models"
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL, no fork")
+
+KILLS = 200
+
+#: Elements of the array that writers write: a megabyte, so that a kill can come in its middle.
+COUNT = 1 << 17
+
+
+def _filled(number: int) -> dict[str, Any]:
+    return {"x": np.full(COUNT, number, np.int64)}
+
+
+def _is_whole(path: Path, writers: int) -> bool:
+    """True when the file is what one of the writers wrote, all of it."""
+    x = irloop.read_arrays(path)["x"]
+    return x.shape == (COUNT,) and int(x[0]) in range(writers) and bool((x == x[0]).all())
+
+
+def _forked(work: Callable[[], object]) -> int:
+    """Run `work` in a copy of this process, which does nothing but read and write files."""
+    with warnings.catch_warnings():
+        # Python warns of threads, which a BLAS has; the copy does not use them.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child:
+        return child
+    try:
+        work()
+    finally:
+        os._exit(0)
+
+
+@contextlib.contextmanager
+def _writing(folder: Path, count: int) -> Iterator[list[int]]:
+    """Processes that write the same target again and again."""
+
+    def write(number: int) -> None:
+        while True:
+            irloop.write_arrays(folder / "target.npz", _filled(number))
+
+    children = [_forked(partial(write, number)) for number in range(count)]
+    try:
+        yield children
+    finally:
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_killed_writers_leave_whole_targets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, named: bool
+) -> None:
+    """`named`: on a system that has no files without a name."""
+    if named:
+        monkeypatch.setattr(files, "_unnamed", lambda _: None)
+    target = tmp_path / "target.npz"
+    irloop.write_arrays(target, _filled(0))
+    draw = random.Random(7)  # noqa: S311
+    for _ in range(KILLS // 2):
+        child = _forked(lambda: [irloop.write_arrays(target, _filled(1)) for _ in range(1000)])
+        # From before the first byte to after some writes: a write takes a few milliseconds.
+        time.sleep(draw.uniform(0, 0.03))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert _is_whole(target, 2)
+    irloop.write_arrays(target, _filled(0))
+    assert [item.name for item in tmp_path.iterdir()] == ["target.npz"]
+
+
+def test_eight_writers_of_one_target_leave_a_whole_one(tmp_path: Path) -> None:
+    target = tmp_path / "target.npz"
+    irloop.write_arrays(target, _filled(0))
+    seen = set()
+    with _writing(tmp_path, 8):
+        for _ in range(40):
+            assert _is_whole(target, 8)
+            seen.add(target.stat().st_ino)
+    # They did write meanwhile.
+    assert len(seen) > 1
+    irloop.write_arrays(target, _filled(0))
+    assert [item.name for item in tmp_path.iterdir()] == ["target.npz"]
+
+
+COMMANDS = {
+    "ir": ["convert", "m.xml", "-o", "out.xml", "--no-validate"],
+    "onnx": ["convert", "m.xml", "-o", "out.onnx", "--no-validate"],
+    "npz": ["run", "m.xml", "-o", "out.npz"],
+}
+
+
+def _started(folder: Path, command: str, **options: Any) -> subprocess.Popen[bytes]:
+    for suffix in (".xml", ".bin"):
+        source = (FIXTURES / "recurrent" / "model").with_suffix(suffix)
+        (folder / f"m{suffix}").write_bytes(source.read_bytes())
+    arguments = [sys.executable, "-m", "irloop", *COMMANDS[command]]
+    return subprocess.Popen(arguments, cwd=folder, **options)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_disk_that_fills_leaves_the_old_files(tmp_path: Path, command: str) -> None:
+    """The system refuses to let any file grow beyond a few bytes."""
+    import resource
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50))
+
+    targets = [tmp_path / COMMANDS[command][3]]
+    if command == "ir":
+        targets.append(tmp_path / "out.bin")
+    for target in targets:
+        target.write_bytes(b"old")
+    child = _started(tmp_path, command, preexec_fn=limit, stderr=subprocess.PIPE)
+    _, errors = child.communicate(timeout=120)
+    assert child.returncode in (1, 2), errors
+    assert b"Traceback" not in errors
+    assert all(target.read_bytes() == b"old" for target in targets)
+    names = {item.name for item in tmp_path.iterdir()}
+    assert names == {"m.xml", "m.bin", *(target.name for target in targets)}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_reader_that_leaves_does_no_harm(tmp_path: Path, command: str) -> None:
+    """What is told about the work meets a closed pipe; the work is done."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    child = _started(tmp_path, command, stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    _, errors = child.communicate(timeout=120)
+    assert b"Traceback" not in errors
+    assert child.returncode >= 0
+    left = {item.name for item in tmp_path.iterdir()} - {"m.xml", "m.bin"}
+    assert left <= {"out.xml", "out.bin", "out.onnx", "out.npz"}
+    if "out.onnx" in left:
+        irloop.read_model(tmp_path / "out.onnx")
+
+
+def test_weights_that_shrink_while_models_are_read_end_no_process(tmp_path: Path) -> None:
+    """A process reads, runs and saves while its weights are cut off and made whole, again and
+    again: a mapping of them would end it by SIGBUS.
+    """
+    from irloop.graph.tensor import PIECE
+
+    model = irloop.read_model(FIXTURES / "recurrent" / "model.xml")
+    path = tmp_path / "m.xml"
+    irloop.save_model(model, path)
+    weights = path.with_suffix(".bin")
+    data = weights.read_bytes() + bytes(2 * PIECE)
+    weights.write_bytes(data)
+
+    def work() -> None:
+        for _ in range(20):
+            with contextlib.suppress(irloop.IrloopError):
+                again = irloop.read_model(path)
+                irloop.run(again, irloop.random_inputs(again))
+                irloop.save_model(again, tmp_path / "out.xml")
+        os._exit(7)
+
+    child = _forked(work)
+    draw = random.Random(3)  # noqa: S311
+    ended = 0
+    while not ended:
+        os.truncate(weights, draw.randrange(len(data)))
+        weights.write_bytes(data)
+        ended, status = os.waitpid(child, os.WNOHANG)
+    assert os.waitstatus_to_exitcode(status) == 7
+    assert not [item.name for item in tmp_path.iterdir() if item.name.startswith(".")]
