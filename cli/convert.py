@@ -39,6 +39,7 @@ Examples:
   irloop convert big.xml -o big.onnx --weights share
   irloop convert model.onnx -o model.xml --shape x=1,3,224,224
   irloop convert old.xml -o new.xml --ir-version 11
+  irloop convert optimized.onnx -o plain.onnx --standard
   irloop convert new.xml -o old.xml --target openvino-2021.4 --shape x=1,3,224,224
   irloop convert model.xml -o small.xml --ir-version 11 --compress-to-fp16
 """
@@ -153,6 +154,11 @@ def lengths_of(
     is_flag=True,
     help="Store large constants of f32 as f16; stderr says at what price.",
 )
+@click.option(
+    "--standard",
+    is_flag=True,
+    help="Write ONNX Runtime's own operations out in standard ONNX.",
+)
 @click.option("--external-data", is_flag=True, help="ONNX weights in a file of their own.")
 @click.option("--no-validate", is_flag=True, help="Do not validate INPUT first.")
 @click.option(
@@ -217,6 +223,7 @@ class _Job:
         weights: Literal["copy", "share"],
         external_data: bool,
         compress_to_fp16: bool,
+        standard: bool,
         no_validate: bool,
         style: str,
     ) -> None:
@@ -239,6 +246,7 @@ class _Job:
         self.weights = weights
         self.external_data = external_data
         self.compress_to_fp16 = compress_to_fp16
+        self.standard = standard
         self.validate = not no_validate
         self.style = style
         self.to_dialect = _SUFFIXES.get(os.path.splitext(output)[1].lower())
@@ -302,6 +310,7 @@ class _Job:
             "--opset": self.opset is not None and not to_onnx,
             "--weights share": self.weights == "share" and not to_onnx,
             "--external-data": self.external_data and not to_onnx,
+            "--standard": self.standard and not to_onnx,
             "--ir-version": self.ir_version is not None and to_onnx,
             "--target": self.target is not None and to_onnx,
         }
@@ -343,6 +352,7 @@ class _Job:
             types=self.types,
             lengths=self.lengths or None,
             compress_to_fp16=self.compress_to_fp16,
+            standard=self.standard,
         )
         for item in notes:
             if item.code == "CNV106":

@@ -309,6 +309,7 @@ def convert(
     types: Mapping[str, str] | None = None,
     lengths: Mapping[str, int] | None = None,
     compress_to_fp16: bool = False,
+    standard: bool = False,
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model to the other format, and return notes that the user should know.
 
@@ -331,6 +332,8 @@ def convert(
             OpenVINO only): the new model has one input for each.
         compress_to_fp16: store large f32 and f64 constants as f16; a note tells how many, and the
             largest rounding error.
+        standard: write ONNX Runtime's own operations (domain com.microsoft) out in operations of
+            the standard (to ONNX only).
 
     Raises:
         ReadError: when the file is not the model it claims to be.
@@ -343,6 +346,7 @@ def convert(
     from irloop.conversion import pipelines, targets
     from irloop.conversion.hazard_notes import hazard_notes
     from irloop.conversion.loops import loop_choice
+    from irloop.conversion.standard import to_standard
     from irloop.errors import UsageError
     from irloop.graph.clone import clone_graph
     from irloop.graph.model import Model
@@ -357,11 +361,12 @@ def convert(
         "opset": opset is not None,
         "target": target is not None,
         "lengths": lengths is not None,
+        "standard": standard,
     }
-    for name in ("target", "lengths") if wanted == "onnx" else ("opset",):
+    for name in ("target", "lengths") if wanted == "onnx" else ("opset", "standard"):
         if given[name]:
             raise UsageError(f"{name} has no meaning when converting to {wanted}")
-    changes = target is not None or compress_to_fp16 or loops is not None
+    changes = target is not None or compress_to_fp16 or loops is not None or standard
     unfit = given["opset"] or given["lengths"] or (shapes and not changes)
     if source.dialect == wanted and unfit:
         raise UsageError(f"the model is {wanted} already: nothing is converted")
@@ -375,7 +380,9 @@ def convert(
     if changes and source.dialect == wanted:
         pipelines.set_input_shapes(source, new_shapes)
     if loops is not None or (changes and source.dialect == wanted):
-        source = replace(source, graph=clone_graph(source.graph))
+        source = replace(source, graph=clone_graph(source.graph), opsets=dict(source.opsets))
+    if standard and source.dialect == wanted:
+        to_standard(source)
     before = [] if loops is None else loop_choice.loops_of(source)
     if loops is not None:
         loop_choice.rewrite(source, loops)

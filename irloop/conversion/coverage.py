@@ -8,6 +8,7 @@ from typing import NamedTuple
 from irloop.conversion import pipelines  # noqa: F401  registers every conversion rule
 from irloop.conversion.framework.translation import EXPORTS, IMPORTS, NO_COUNTERPART
 from irloop.dialects.attributes import Attribute, Operand, attributes_of, operands_of
+from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.onnx import ONNX
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import OPENVINO, state
@@ -137,6 +138,8 @@ def _conversion(dialect: str, cls: type[Op]) -> tuple[bool, str]:
         return False, NO_COUNTERPART[cls]
     if issubclass(cls, _BASICS) or cls in (EXPORTS if dialect == "openvino" else IMPORTS):
         return True, ""
+    if issubclass(cls, ContribOp):
+        return True, "written out in operations of the standard"
     if cls in _REPLACED:
         return True, _REPLACED[cls]
     return (True, _BY_FUNCTION) if dialect == "onnx" and _is_function(cls) else (False, "")

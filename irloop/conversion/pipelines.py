@@ -58,6 +58,7 @@ from irloop.conversion.framework.steps import (
     KeepDeclaredDims,
     PruneBodies,
     RequireKnownBorder,
+    StandardizeFirst,
     Translate,
 )
 from irloop.conversion.framework.translation import EXPORTS, IMPORTS, Converter
@@ -240,6 +241,8 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
     return [
         # The import rules only know Scans without a batch axis.
         ExpandScan8(),
+        # Nor do they know operations of ONNX Runtime. Each of these opsets' operations is imported.
+        StandardizeFirst(opset=21),
         # OpenVINO cannot run all loops that depend on constants or known shapes only.
         FoldLoopShapes(),
         FoldConstantLoops(),

@@ -14,6 +14,7 @@ import numpy as np
 
 from irloop import kernels
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.dialects.contrib.refused import reason_of
 from irloop.dialects.onnx import control_flow as onnx_flow
 from irloop.dialects.openvino import control_flow as openvino_flow
 from irloop.dialects.openvino import convert
@@ -122,7 +123,7 @@ def without_value(graph: Graph) -> list[Diagnostic]:
 def _refusal(node: Node) -> str | None:
     """The reason why a node cannot be run ("" without details); None if it can."""
     if isinstance(node.op, UnknownOp):
-        return ""
+        return reason_of(node.op)
     # A node that nothing reads is not run, whatever it lacks.
     wrong = misfit(node) if any(value.is_used for value in node.outputs) else None
     if wrong is not None:

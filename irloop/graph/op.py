@@ -48,15 +48,18 @@ class Registry:
     def __init__(self, *, ignore_case: bool = False) -> None:
         self._ignore_case = ignore_case
         self._classes: dict[tuple[str, str], list[type[Op]]] = {}
-        self._load: Callable[[str | None], None] | None = None
+        self._load: Callable[[str | None, str], None] | None = None
 
-    def load_by(self, load: Callable[[str | None], None]) -> None:
-        """Have `load(type)` import what registers a type before it is looked up (None: all)."""
+    def load_by(self, load: Callable[[str | None, str], None]) -> None:
+        """Have `load(type, domain)` import what registers a type before it is looked up.
+
+        The type is None where every class of every domain is asked for.
+        """
         self._load = load
 
-    def _loaded(self, type_name: str | None) -> None:
+    def _loaded(self, type_name: str | None, domain: str = "") -> None:
         if self._load is not None:
-            self._load(type_name)
+            self._load(type_name, domain)
 
     def _key(self, domain: str, type_name: str) -> tuple[str, str]:
         return domain, type_name.lower() if self._ignore_case else type_name
@@ -75,7 +78,7 @@ class Registry:
 
     def find(self, type_name: str, opset: int, domain: str = "") -> type[Op] | None:
         """The class for `type_name` in `opset`, or None."""
-        self._loaded(type_name)
+        self._loaded(type_name, domain)
         found = None
         for cls in self._classes.get(self._key(domain, type_name), ()):
             if cls.since > opset:
@@ -87,12 +90,16 @@ class Registry:
 
     def versions(self, type_name: str, domain: str = "") -> tuple[type[Op], ...]:
         """All classes of one type, oldest first."""
-        self._loaded(type_name)
+        self._loaded(type_name, domain)
         return tuple(self._classes.get(self._key(domain, type_name), ()))
 
     def all(self) -> tuple[type[Op], ...]:
-        """Every registered class, by type and version."""
+        """Every class of the dialect, by type and version."""
         self._loaded(None)
+        return self.registered()
+
+    def registered(self) -> tuple[type[Op], ...]:
+        """The classes whose modules are imported, by type and version."""
         classes = [cls for versions in self._classes.values() for cls in versions]
         return tuple(sorted(classes, key=lambda cls: (cls.domain, cls.type, cls.since)))
 
@@ -121,6 +128,8 @@ class Op(Record):
     operands: ClassVar[str] = ""
     #: Both operands may be swapped; patterns try both orders.
     commutative: ClassVar[bool] = False
+    #: Positions of inputs that may be left out although later ones are given and required.
+    omissible: ClassVar[frozenset[int]] = frozenset()
     registry: ClassVar[Registry | None] = None
 
     def __init_subclass__(

@@ -55,7 +55,7 @@ def misfit(node: Node) -> Misfit | None:
         return Misfit("it lacks inputs", f"at least {least}", str(count), "inputs")
     if op.type not in _MAY_LACK_FIRST:
         for position in range(least):
-            if node.inputs[position] is None:
+            if node.inputs[position] is None and position not in op.omissible:
                 return Misfit(f"input {position} is missing", kind="inputs")
     labels = _BODIES.get(op.type)
     return None if labels is None else _body_misfit(node, labels)

@@ -16,6 +16,7 @@ from irloop.conversion.framework.borders import (
 )
 from irloop.conversion.framework.carriers import carry_narrow_elements
 from irloop.conversion.framework.translation import EXPORTS, Conversion, Converter
+from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.onnx.control_flow import Scan8
 from irloop.errors import UnsupportedError
 from irloop.graph.clone import clone_graph, clone_model
@@ -27,6 +28,7 @@ from irloop.graph.walk import all_graphs, all_nodes
 from irloop.passes.base import ModelPass
 from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.common.scan8_to_scan9 import expand_batches
+from irloop.passes.common.standardize import Standardize
 from irloop.passes.common.tensor_iterator_to_loop import TensorIteratorToLoop
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter, is_unread
@@ -39,6 +41,7 @@ __all__ = [
     "KeepDeclaredDims",
     "PruneBodies",
     "RequireKnownBorder",
+    "StandardizeFirst",
     "Translate",
 ]
 
@@ -66,6 +69,31 @@ class ExpandScan8(ModelPass):
         expand_batches(work)
         model.graph, model.opsets = work.graph, work.opsets
         return True
+
+
+class StandardizeFirst(Standardize):
+    """Writes operations of ONNX Runtime out in standard ones, as `Standardize`.
+
+    Given::
+
+        y = com.microsoft.BiasGelu(x, b)
+
+    Result::
+
+        y = Gelu(x + b)
+
+    Copies the graph if it holds such operations, so that the source model stays unchanged.
+    """
+
+    name = "standardize_first"
+
+    def run_on_model(self, model: Model) -> bool:
+        if not any(isinstance(node.op, ContribOp) for node in all_nodes(model.graph)):
+            return False
+        work = clone_model(model)
+        modified = super().run_on_model(work)
+        model.graph = work.graph
+        return modified
 
 
 class PruneBodies(ModelPass):

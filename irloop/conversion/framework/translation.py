@@ -18,6 +18,8 @@ from typing import Any, TypeVar
 
 from irloop.conversion.framework.virtual_values import Virtual
 from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.dialects.contrib.base import ContribOp
+from irloop.dialects.contrib.refused import reason_of
 from irloop.errors import InferenceError, InternalError, IrloopError
 from irloop.graph.builder import Builder, Names
 from irloop.graph.inference import Inference
@@ -26,6 +28,7 @@ from irloop.graph.op import Constant, Op, UnknownOp
 from irloop.graph.types import ElementType, TensorType, ValueType
 from irloop.graph.walk import node_path
 from irloop.graph.wellformed import misfit
+from irloop.passes.common.standardize import why_not
 
 __all__ = [
     "Conversion",
@@ -249,7 +252,7 @@ class Conversion(Builder):
             if wrong is not None:
                 raise RefusedError(str(wrong), "validate the model first")
             if rule is None:
-                raise RefusedError("irloop knows no way to say it in the other format")
+                raise self._without_rule(node)
             virtual = next((item for item in inputs if isinstance(item, Virtual)), None)
             if virtual is not None and rule not in _TAKES_VIRTUAL:
                 raise RefusedError(f"one of its inputs is {virtual}, and IR has tensors only")
@@ -275,6 +278,14 @@ class Conversion(Builder):
         if first is not None and first.producer.graph is self.graph and first not in inputs:
             self._take_node_name(node, first.producer)
         return outputs
+
+    def _without_rule(self, node: Node) -> RefusedError:
+        """The refusal of a node that no rule is for; what `Standardize` left tells its reason."""
+        if isinstance(node.op, ContribOp):
+            reason = why_not(node, self.converter.source)
+        else:
+            reason = reason_of(node.op)
+        return RefusedError(reason or "irloop knows no way to write it in the other format")
 
     def _refused(self, node: Node, error: RefusedError | InferenceError) -> None:
         expected = found = fix = ""

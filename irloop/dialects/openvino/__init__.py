@@ -92,7 +92,7 @@ def _family_of() -> dict[str, str]:
 
 
 @cache
-def _load(type_name: str | None) -> None:
+def _load(type_name: str | None, domain: str) -> None:
     family = None if type_name is None else _family_of().get(type_name.lower())
     for name in FAMILIES if family is None else (family,):
         import_module(f"{__name__}.{name}")

@@ -7,8 +7,11 @@ from tempfile import gettempdir
 
 import onnx
 
+from irloop.dialects.contrib.base import DOMAIN, ContribOp
+from irloop.dialects.onnx import ONNX
 from irloop.errors import WriteError
 from irloop.files import reason_of, scratch
+from irloop.formats.onnx.local_functions import all_nodes
 from irloop.formats.onnx.store import Store
 
 __all__ = ["check_model"]
@@ -22,9 +25,10 @@ BF16_SINCE = 16
 def check_model(proto: onnx.ModelProto, store: Store, name: str) -> None:
     """Check a model whose weights are still in `store`; `name` appears in the message.
 
-    Before opset 16 not all operations support bf16. ONNX Runtime runs such files anyway, so irloop
-    writes them as they were read; only for the check, bf16 is replaced by f16, which all opsets
-    support.
+    Operations that ONNX Runtime alone has in ai.onnx are checked as of its own domain, which the
+    checker skips. Before opset 16 not all operations support bf16. ONNX Runtime runs such files
+    anyway, so irloop writes them as they were read; only for the check, bf16 is replaced by f16,
+    which all opsets support.
 
     Raises:
         WriteError: when the checker refuses the model.
@@ -57,12 +61,27 @@ def check_model(proto: onnx.ModelProto, store: Store, name: str) -> None:
 
 def _judged(proto: onnx.ModelProto) -> onnx.ModelProto:
     opsets = {item.domain: item.version for item in proto.opset_import}
-    if opsets.get("", BF16_SINCE) >= BF16_SINCE:
+    opset = opsets.get("", BF16_SINCE)
+    of_runtime = [node for node in all_nodes(proto.graph.node) if _is_of_runtime(node, opset)]
+    if opset >= BF16_SINCE and not of_runtime:
         return proto
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
-    _replace_in_graph(copy.graph)
+    for node in all_nodes(copy.graph.node):
+        if _is_of_runtime(node, opset):
+            node.domain = DOMAIN
+    if of_runtime and DOMAIN not in opsets:
+        copy.opset_import.add(domain=DOMAIN, version=1)
+    if opset < BF16_SINCE:
+        _replace_in_graph(copy.graph)
     return copy
+
+
+def _is_of_runtime(node: onnx.NodeProto, opset: int) -> bool:
+    if node.domain:
+        return False
+    cls = ONNX.find(node.op_type, opset)
+    return cls is not None and issubclass(cls, ContribOp)
 
 
 def _replace_in_graph(graph: onnx.GraphProto) -> None:

@@ -66,6 +66,7 @@ from irloop.passes.common.sequence_to_tensor_iterator import SequenceToTensorIte
 from irloop.passes.common.set_shape import SetShape
 from irloop.passes.common.simplify import Simplify
 from irloop.passes.common.slice_to_gather import SliceToGather
+from irloop.passes.common.standardize import Standardize
 from irloop.passes.common.stateful_to_stateless import StatefulToStateless
 from irloop.passes.common.tensor_iterator_to_loop import TensorIteratorToLoop
 from irloop.passes.common.tensor_iterator_to_sequence import TensorIteratorToSequence
@@ -110,6 +111,7 @@ __all__ = [
     "SetShape",
     "Simplify",
     "SliceToGather",
+    "Standardize",
     "StatefulToStateless",
     "TensorIteratorToLoop",
     "TensorIteratorToSequence",
@@ -156,6 +158,7 @@ LIBRARY: dict[str, type[Pass]] = by_name(
         SetShape,
         Simplify,
         SliceToGather,
+        Standardize,
         StatefulToStateless,
         TensorIteratorToLoop,
         TensorIteratorToSequence,

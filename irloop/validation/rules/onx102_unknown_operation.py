@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.dialects.contrib.base import ContribOp
+from irloop.dialects.onnx import ONNX
 from irloop.validation.onnx_context import OnnxContext, at_node
 from irloop.validation.rule import OnnxRule
 
@@ -20,6 +22,8 @@ class UnknownOperation(
     What it does:
         Looks up each node of ai.onnx and ai.onnx.ml that the model does not define as a function,
         in the opset that the model imports; operations that the opset removed count as unknown.
+        SimplifiedLayerNormalization, and LayerNormalization before opset 17, are left to ONX103:
+        ONNX Runtime has them in ai.onnx.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model ("No Op registered for"), OpenVINO cannot
         convert it.
@@ -35,6 +39,9 @@ class UnknownOperation(
         """One finding per node."""
         for node, signature in context.standard_nodes:
             if signature is not None and not signature.deprecated:
+                continue
+            known = ONNX.find(node.type, context.outline.opsets[node.domain], node.domain)
+            if known is not None and issubclass(known, ContribOp):
                 continue
             opset = f"opset {context.outline.opsets[node.domain]} of {node.domain or 'ai.onnx'}"
             gone = signature is not None

@@ -8,13 +8,18 @@ import onnx
 import pytest
 from onnx.defs import OpSchema
 
+from irloop.dialects.contrib import ContribOp
 from irloop.dialects.onnx import ONNX
 from irloop.dialects.onnx.control_flow import If, Loop, Scan, Scan8
 from irloop.formats.onnx.attributes import codec_of, read_value, to_proto
 from irloop.formats.onnx.external import ExternalFiles
 from irloop.graph.op import Op
 
-CLASSES = [cls for cls in ONNX.all() if cls.domain == "" and cls not in (If, Loop, Scan, Scan8)]
+CLASSES = [
+    cls
+    for cls in ONNX.all()
+    if cls.domain == "" and not issubclass(cls, (ContribOp, If, Loop, Scan, Scan8))
+]
 
 #: The schema of GRU-1 misspells its own default value.
 MISSPELT = {("GRU1", "direction")}

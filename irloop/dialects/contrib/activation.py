@@ -1,0 +1,123 @@
+"""Activations of ONNX Runtime, alone and with a bias."""
+
+from __future__ import annotations
+
+import math
+
+from irloop.dialects import inference
+from irloop.dialects.contrib.base import ContribOp
+from irloop.dialects.contrib.terms import Steps, Term
+from irloop.graph.arguments import Arguments
+from irloop.graph.types import UNKNOWN_DIM, Shape, TensorType, ValueType
+
+__all__ = [
+    "BiasAdd",
+    "BiasGelu",
+    "BiasSplitGelu",
+    "FastGelu",
+    "Gelu",
+    "QuickGelu",
+]
+
+
+def gelu(s: Steps, x: Term) -> Term:
+    """x * (1 + erf(x / sqrt(2))) / 2."""
+    if s.opset >= 20:
+        return s.op("Gelu", x)
+    return x * (s.op("Erf", x * math.sqrt(0.5)) + 1.0) * 0.5
+
+
+def fast_gelu(s: Steps, x: Term) -> Term:
+    """x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2."""
+    if s.opset >= 20:
+        return s.op("Gelu", x, approximate="tanh")
+    inner = (x + s.square(x) * x * 0.044715) * math.sqrt(2 / math.pi)
+    return x * (s.op("Tanh", inner) + 1.0) * 0.5
+
+
+class Gelu(ContribOp, type="Gelu", inputs=1):
+    """x * (1 + erf(x / sqrt(2))) / 2."""
+
+    operands = "x: float -> float"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args)
+        return inference.same_as_first(args)
+
+    def decompose(self, s: Steps, x: Term) -> Term:
+        return gelu(s, x)
+
+
+class BiasGelu(ContribOp, type="BiasGelu", inputs=2):
+    """Gelu of the sum of a tensor and a vector."""
+
+    operands = "x: float, bias: float -> float"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args)
+        inference.broadcast(args)
+        return inference.same_as_first(args)
+
+    def decompose(self, s: Steps, x: Term, bias: Term) -> Term:
+        return gelu(s, x + bias)
+
+
+class FastGelu(ContribOp, type="FastGelu", inputs=(1, 2)):
+    """x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2, of x + bias where there is one."""
+
+    operands = "x: float, bias?: float -> float"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args)
+        return inference.same_as_first(args)
+
+    def decompose(self, s: Steps, x: Term, bias: Term | None) -> Term:
+        return fast_gelu(s, x if bias is None else x + bias)
+
+
+class QuickGelu(ContribOp, type="QuickGelu", inputs=1):
+    """x * sigmoid(alpha * x)."""
+
+    operands = "x: float -> float"
+
+    alpha: float = 1.7020000219345093
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args)
+        return inference.same_as_first(args)
+
+    def decompose(self, s: Steps, x: Term) -> Term:
+        return x * s.op("Sigmoid", x * self.alpha)
+
+
+class BiasAdd(ContribOp, type="BiasAdd", inputs=3):
+    """x + bias + skip."""
+
+    operands = "x: float, bias: float, skip: float -> float"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args)
+        return inference.same_as_first(args)
+
+    def decompose(self, s: Steps, x: Term, bias: Term, skip: Term) -> Term:
+        return x + bias + skip
+
+
+class BiasSplitGelu(ContribOp, type="BiasSplitGelu", inputs=2):
+    """The first half of x + bias along the last axis, times the Gelu of the second half."""
+
+    operands = "x: float, bias: float -> float"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args)
+        dims = args.shape(0).dims
+        if not dims:
+            return [args.tensor(0)]
+        last = dims[-1]
+        half = last // 2 if isinstance(last, int) else UNKNOWN_DIM
+        return [TensorType(args.element(0), Shape((*dims[:-1], half)))]
+
+    def decompose(self, s: Steps, x: Term, bias: Term) -> Term:
+        half = bias.dim(0, "the size of the bias") // 2
+        left, right = s.split(x + bias, -1, [half, half])
+        return left * gelu(s, right)

@@ -1,0 +1,63 @@
+"""Steps on arrays: the kernel of an operation that is written out in standard ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from irloop.dialects.contrib.terms import Steps, Term
+from irloop.graph.op import Kernel, Op
+from irloop.graph.types import ElementType, element_type_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from irloop.dialects.contrib.base import ContribOp
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+__all__ = ["OPSET", "kernel_of"]
+
+#: The opset of the operations that kernels use: LayerNormalization, Gelu and the reductions by
+#: input are in it, and its meaning of them all is the one that later opsets keep.
+OPSET = 21
+
+
+class ArraySteps(Steps):
+    """Runs each operation at once."""
+
+    def apply(self, op: Op, inputs: Sequence[Term | None], n_outputs: int) -> list[Term]:
+        arrays = [None if term is None else term.value for term in inputs]
+        made = op.kernel(n_outputs)(*arrays)
+        results = made if isinstance(made, tuple) else (made,)
+        return [Term(self, result) for result in results]
+
+    def constant(self, data: Any, element: ElementType) -> Term:
+        import numpy as np
+
+        return Term(self, np.asarray(data).astype(element.numpy()))
+
+    def element_of(self, term: Term) -> ElementType:
+        return element_type_of(term.value.dtype)
+
+    def dims_of(self, term: Term) -> tuple[int | None, ...]:
+        return tuple(term.value.shape)
+
+    def constant_of(self, term: Term) -> Array | None:
+        array: Array = term.value
+        return array
+
+
+def kernel_of(op: ContribOp, n_outputs: int) -> Kernel:
+    """The function that runs the operations that `op` is written out as."""
+
+    def run(*arrays: Any) -> Any:
+        import numpy as np
+
+        steps = ArraySteps(OPSET, n_outputs)
+        terms = [None if array is None else Term(steps, np.asarray(array)) for array in arrays]
+        made = op.written_out(steps, terms)
+        results = tuple(None if term is None else term.value for term in made[:n_outputs])
+        return results[0] if n_outputs == 1 else results
+
+    return run

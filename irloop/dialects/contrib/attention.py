@@ -1,0 +1,309 @@
+"""Attention of ONNX Runtime: with merged projections, or of queries, keys and values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irloop.dialects import inference
+from irloop.dialects.contrib.base import ContribOp
+from irloop.dialects.contrib.normalization import widened
+from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.graph.arguments import Arguments
+from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
+
+__all__ = ["Attention", "MultiHeadAttention"]
+
+#: What is added to the score of a place that must not be seen, where no attribute tells.
+FILTER = -10000.0
+
+
+@dataclass
+class Scores:
+    """What changes the scores of attention before their softmax, and how large they are.
+
+    `past` is the number of places before the first query, as a vector of one element.
+    """
+
+    scale: float
+    mask: Term | None = None
+    filter: float = FILTER
+    causal: bool = False
+    past: Term | None = None
+    bias: Term | None = None
+
+
+def heads_of(s: Steps, x: Term, heads: int) -> Term:
+    """[batch, places, heads * size] as [batch, heads, places, size]."""
+    size = x.dim(2, "the size of a projection") // heads
+    return s.transpose(s.reshape(x, [0, 0, heads, size]), (0, 2, 1, 3))
+
+
+def joined(s: Steps, x: Term, size: int) -> Term:
+    """[batch, heads, places, size] as [batch, places, heads * size]; `size` is the product."""
+    return s.reshape(s.transpose(x, (0, 2, 1, 3)), [0, 0, size])
+
+
+def attended(s: Steps, query: Term, key: Term, value: Term, scores: Scores) -> tuple[Term, Term]:
+    """softmax(query @ key' * scale + masks) @ value, and the softmax; all [batch, heads, ...]."""
+    found = widened(s, query) @ s.swap_last(widened(s, key)) * scores.scale
+    if scores.mask is not None:
+        found = found + mask_added(s, scores.mask, key, scores.filter)
+    if scores.causal:
+        hidden = later_places(s, query, key, scores.past)
+        found = s.where(hidden, s.like(-3.4028234663852886e38, found), found)
+    if scores.bias is not None:
+        found = found + widened(s, scores.bias)
+    weights = s.softmax(found)
+    return s.cast(weights @ widened(s, value), query.element), s.cast(weights, query.element)
+
+
+def later_places(s: Steps, query: Term, key: Term, past: Term | None) -> Term:
+    """[queries, keys], true where the key comes after the query."""
+    rows, columns = s.range(0, s.size(query, 2)), s.range(0, s.size(key, 2))
+    own = s.unsqueeze(rows, 1) if past is None else s.unsqueeze(rows, 1) + past
+    return s.unsqueeze(columns, 0) > own
+
+
+def mask_added(s: Steps, mask: Term, key: Term, filter: float) -> Term:
+    """What a mask adds to scores: 0 where a key is seen, else `filter`.
+
+    The mask is 1 where a key is seen, [batch, keys] or [batch, queries, keys]; or a vector of
+    lengths [batch], or of lengths and first places [2 * batch].
+
+    Raises:
+        CannotDecomposeError: for a mask of another form.
+    """
+    if mask.rank == 1:
+        seen = seen_by_lengths(s, mask, key)
+    elif mask.rank in (2, 3):
+        seen = mask > 0
+        seen = s.unsqueeze(seen, *((1, 2) if mask.rank == 2 else (1,)))
+    else:
+        raise CannotDecomposeError(f"its mask has {mask.rank} dimensions, 1 to 3 are known")
+    zero = s.constant(0.0, ElementType.F32)
+    return s.where(seen, zero, s.constant(filter, ElementType.F32))
+
+
+def seen_by_lengths(s: Steps, mask: Term, key: Term) -> Term:
+    """[batch, 1, 1, keys], true from the first place of each item up to its length.
+
+    Raises:
+        CannotDecomposeError: where it is not known which form the vector has.
+    """
+    entries, batch = mask.dims[0], key.dims[0]
+    if entries is None or batch is None:
+        raise CannotDecomposeError("its mask is a vector, and the batch is not known; use --shape")
+    if entries not in (batch, 2 * batch):
+        raise CannotDecomposeError(f"its mask has {entries} entries for a batch of {batch}")
+    places = s.reshape(s.range(0, s.size(key, 2)), [1, 1, 1, -1])
+    numbers = s.cast(mask, ElementType.I64)
+    seen = places < s.reshape(s.slice(numbers, 0, 0, batch), [batch, 1, 1, 1])
+    if entries == batch:
+        return seen
+    first = s.reshape(s.slice(numbers, 0, batch, entries), [batch, 1, 1, 1])
+    return s.op("And", seen, s.op("Not", places < first))
+
+
+def _plus(left: Dim, right: Dim) -> Dim:
+    return left + right if isinstance(left, int) and isinstance(right, int) else UNKNOWN_DIM
+
+
+class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
+    """Attention of x to itself: projections by one matrix, heads, softmax, in one operation.
+
+    Inputs: x [batch, places, size], the weights of query, key and value side by side, their bias,
+    a mask (1 where a key is seen: [batch, keys] or [batch, places, keys]; or the lengths [batch],
+    or lengths and first places [2 * batch]), the past keys and values [2, batch, heads, past, head
+    size], an addend of the scores. Output 1 is the past with the new keys and values behind it.
+    """
+
+    operands = (
+        "x: float, weights: float, bias?: float, mask?: i32, past?: float, attention_bias?: float,"
+        " past_sequence_length?: i32 -> float, present?: float"
+    )
+
+    num_heads: int
+    do_rotary: int = 0
+    mask_filter_value: float = FILTER
+    past_present_share_buffer: int = 0
+    qkv_hidden_sizes: tuple[int, ...] = ()
+    rotary_embedding_dim: int = 0
+    scale: float = 0.0
+    unidirectional: int = 0
+
+    def sizes(self, width: int) -> tuple[int, int, int]:
+        """The sizes of query, key and value from that of all together."""
+        if len(self.qkv_hidden_sizes) == 3:
+            query, key, value = self.qkv_hidden_sizes
+            return query, key, value
+        return width // 3, width // 3, width // 3
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args, 0, 1, 2, 4, 5)
+        x, weights = args.shape(0).dims, args.shape(1).dims
+        batch, places = x[:2] if x is not None and len(x) == 3 else (UNKNOWN_DIM, UNKNOWN_DIM)
+        width = weights[1] if weights is not None and len(weights) == 2 else None
+        value = self.sizes(width)[2] if isinstance(width, int) else UNKNOWN_DIM
+        result: ValueType = TensorType(args.element(0), Shape.of(batch, places, value))
+        past = args.shape(4).dims if args.has(4) else None
+        total, size = (places if not args.has(4) else UNKNOWN_DIM), UNKNOWN_DIM
+        if past is not None and len(past) == 5:
+            total = _plus(past[3], places)
+        if isinstance(value, int):
+            size = value // max(self.num_heads, 1)  # type: ignore[assignment]
+        shape = Shape.of(2, batch, self.num_heads, total, size)
+        present: ValueType = TensorType(args.element(0), shape)
+        return [result, present][: args.n_outputs]
+
+    def decompose(
+        self,
+        s: Steps,
+        x: Term,
+        weights: Term,
+        bias: Term | None,
+        mask: Term | None,
+        past: Term | None,
+        addend: Term | None,
+        past_length: Term | None,
+    ) -> Sequence[Term]:
+        if self.do_rotary:
+            raise CannotDecomposeError("ONNX Runtime rotates here on CUDA only (do_rotary)")
+        if self.past_present_share_buffer or past_length is not None:
+            raise CannotDecomposeError("its past and present share a buffer")
+        width = weights.dim(1, "the size of the weights")
+        sizes = self.sizes(width)
+        if sum(sizes) != width or any(size % self.num_heads for size in sizes):
+            raise CannotDecomposeError(f"{width} columns are not those of {sizes}")
+        projected = x @ weights
+        parts = s.split(projected if bias is None else projected + bias, -1, sizes)
+        query, key, value = (heads_of(s, part, self.num_heads) for part in parts)
+        found = Scores(
+            self.scale or 1 / math.sqrt(sizes[0] // self.num_heads),
+            mask,
+            self.mask_filter_value,
+            bool(self.unidirectional),
+            bias=addend,
+        )
+        if past is not None:
+            old_key, old_value = s.split(past, 0, [1, 1])
+            found.past = s.size(past, 3)
+            key = s.concat(2, s.squeeze(old_key, 0), key)
+            value = s.concat(2, s.squeeze(old_value, 0), value)
+        result, _ = attended(s, query, key, value, found)
+        outputs = [joined(s, result, sizes[2])]
+        if s.n_outputs > 1:
+            outputs.append(s.concat(0, s.unsqueeze(key, 0), s.unsqueeze(value, 0)))
+        return outputs
+
+
+class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), outputs=None):
+    """Attention of queries to keys and values that are projected already, their bias added.
+
+    Query [batch, places, size], key and value the same or [batch, heads, keys, head size] as they
+    come from an encoder; or query, key and value together [batch, places, heads, 3, head size], key
+    and value together [batch, keys, heads, 2, head size]. The mask is as that of Attention.
+    Outputs 1 and 2 are the past keys and values with the new ones behind them, output 3 the
+    softmax.
+    """
+
+    operands = (
+        "query: float, key?: float, value?: float, bias?: float, mask?: i32,"
+        " attention_bias?: float, past_key?: float, past_value?: float,"
+        " past_sequence_length?: i32, cache_indirection?: i32"
+        " -> float, present_key?: float, present_value?: float, weights?: float"
+    )
+
+    num_heads: int
+    mask_filter_value: float = FILTER
+    scale: float = 0.0
+    unidirectional: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args, 0, 1, 2, 3, 5, 6, 7)
+        query, value = args.shape(0).dims, args.shape(2).dims if args.has(2) else None
+        element = args.element(0)
+        if args.n_outputs > 1 or query is None or len(query) != 3 or value is None:
+            return super().infer(args)
+        size: Dim = UNKNOWN_DIM
+        if len(value) == 3:
+            size = value[2]
+        elif len(value) == 4 and isinstance(value[1], int) and isinstance(value[3], int):
+            size = value[1] * value[3]
+        return [TensorType(element, Shape((*query[:2], size)))]
+
+    def decompose(
+        self,
+        s: Steps,
+        query: Term,
+        key: Term | None,
+        value: Term | None,
+        bias: Term | None,
+        mask: Term | None,
+        addend: Term | None,
+        past_key: Term | None,
+        past_value: Term | None,
+        past_length: Term | None,
+        indirection: Term | None,
+    ) -> Sequence[Term]:
+        if past_length is not None or indirection is not None:
+            raise CannotDecomposeError("its past and present share a buffer")
+        q, k, v = self._heads(s, query, key, value, bias)
+        size = q.dim(3, "the size of a head")
+        found = Scores(
+            self.scale or 1 / math.sqrt(size),
+            mask,
+            self.mask_filter_value,
+            bool(self.unidirectional),
+            bias=addend,
+        )
+        if past_key is not None and past_value is not None:
+            found.past = s.size(past_key, 2)
+            k, v = s.concat(2, past_key, k), s.concat(2, past_value, v)
+        result, weights = attended(s, q, k, v, found)
+        width = self.num_heads * v.dim(3, "the size of a head of the values")
+        return [joined(s, result, width), k, v, weights][: s.n_outputs]
+
+    def _heads(
+        self, s: Steps, query: Term, key: Term | None, value: Term | None, bias: Term | None
+    ) -> tuple[Term, Term, Term]:
+        """Query, key and value as [batch, heads, places, size], the bias added."""
+        heads = self.num_heads
+        if query.rank == 5:
+            parts = [s.squeeze(part, 3) for part in s.split(query, 3, [1, 1, 1])]
+            q, k, v = self._biased(s, parts, bias)
+            return q, k, v
+        if key is None:
+            raise CannotDecomposeError("it has neither keys nor a packed query")
+        own = s.reshape(query, [0, 0, heads, query.dim(2, "the size of the query") // heads])
+        if key.rank == 5:
+            parts = [s.squeeze(part, 3) for part in s.split(key, 3, [1, 1])]
+            q, k, v = self._biased(s, [own, *parts], bias)
+            return q, k, v
+        if value is None:
+            raise CannotDecomposeError("it has keys and no values")
+        if key.rank == 4:
+            # An encoder gives these; they have their bias, and only the query gets its own.
+            (q,) = self._biased(s, [own], bias)
+            return q, key, value
+        sizes = [item.dim(2, "the size of a projection") // heads for item in (key, value)]
+        others = [
+            s.reshape(item, [0, 0, heads, size])
+            for item, size in zip((key, value), sizes, strict=True)
+        ]
+        q, k, v = self._biased(s, [own, *others], bias)
+        return q, k, v
+
+    def _biased(self, s: Steps, parts: Sequence[Term], bias: Term | None) -> list[Term]:
+        """[batch, places, heads, size] each, with its part of the bias, as [batch, heads, ...]."""
+        found, start = [], 0
+        for part in parts:
+            size = part.dim(3, "the size of a head")
+            added = part
+            if bias is not None:
+                own = s.slice(bias, 0, start, start + self.num_heads * size)
+                added = part + s.reshape(own, [self.num_heads, size])
+            start += self.num_heads * size
+            found.append(s.transpose(added, (0, 2, 1, 3)))
+        return found

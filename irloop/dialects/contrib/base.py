@@ -1,0 +1,68 @@
+"""The base of ONNX Runtime's own operations, domain com.microsoft."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from irloop.dialects.contrib.arrays import OPSET, kernel_of
+from irloop.dialects.contrib.nodes import decomposed
+from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.errors import InferenceError
+from irloop.graph.arguments import Arguments
+from irloop.graph.op import Kernel
+from irloop.graph.types import UNKNOWN_TYPE, ValueType
+
+__all__ = ["DOMAIN", "ContribOp"]
+
+DOMAIN = "com.microsoft"
+
+
+class ContribOp(OnnxOp, domain=DOMAIN):
+    """An operation of ONNX Runtime, described by the standard operations that it is written out as.
+
+    A class gives `decompose`; types, kernel, import to IR and ``--standard`` follow from it. It
+    gives `infer` as well where that finds more (named dimensions) or is asked for often.
+    """
+
+    def decompose(self, *args: Any, **keywords: Any) -> Term | Sequence[Term | None]:
+        """The outputs, computed from the inputs: ``decompose(self, s, x, bias)``.
+
+        `s` are the `Steps` to compute with; omitted inputs are None. Only outputs up to
+        `s.n_outputs` are asked for.
+
+        Raises:
+            CannotDecomposeError: where standard operations cannot compute this.
+        """
+        raise NotImplementedError
+
+    def written_out(self, s: Steps, inputs: Sequence[Term | None]) -> Sequence[Term | None]:
+        """`decompose` with every input that the operation has; omitted ones at the end are None.
+
+        Raises:
+            CannotDecomposeError: as `decompose`.
+        """
+        most = self.arity[1]
+        given = list(inputs)
+        if most is not None:
+            given = [*given[:most], *[None] * (most - len(given))]
+        made = self.decompose(s, *given)
+        return (made,) if isinstance(made, Term) else made
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        try:
+            graph, given = decomposed(self, args.types, args.n_outputs, OPSET, args.constant)
+        except CannotDecomposeError:
+            return [UNKNOWN_TYPE] * args.n_outputs
+        except InferenceError as error:
+            detail = error.diagnostics[0]
+            raise args.error(error.message, detail.expected, detail.found) from None
+        found = dict(zip(given, graph.outputs, strict=True))
+        return [
+            found[position].type if position in found else UNKNOWN_TYPE
+            for position in range(args.n_outputs)
+        ]
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernel_of(self, n_outputs)

@@ -1,0 +1,139 @@
+"""Matrix products of ONNX Runtime with what it fuses into them."""
+
+from __future__ import annotations
+
+from irloop.dialects.contrib.activation import fast_gelu
+from irloop.dialects.contrib.base import ContribOp
+from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.graph.op import attribute
+
+__all__ = ["FusedGemm", "FusedMatMul", "FusedMatMulActivation", "GemmFastGelu", "TransposeMatMul"]
+
+
+def transposed(s: Steps, x: Term, swap: bool, batches: bool) -> Term:
+    """An operand: with `batches` its first axis moved behind those up to the last, then swapped."""
+    rank = x.rank
+    perm = list(range(rank))
+    if batches and rank > 1:
+        perm = [*range(1, rank - 1), 0, rank - 1]
+    if swap and rank > 1:
+        perm[-2], perm[-1] = perm[-1], perm[-2]
+    return x if perm == list(range(rank)) else s.transpose(x, perm)
+
+
+class _Product(ContribOp):
+    alpha: float = 1.0
+    trans_a: int = attribute(default=0, name="transA")
+    trans_b: int = attribute(default=0, name="transB")
+
+    def product(self, s: Steps, a: Term, b: Term, batch_a: int = 0, batch_b: int = 0) -> Term:
+        """alpha * A' @ B'."""
+        left = transposed(s, a, bool(self.trans_a), bool(batch_a))
+        right = transposed(s, b, bool(self.trans_b), bool(batch_b))
+        found = left @ right
+        return found if self.alpha == 1 else found * self.alpha
+
+
+class FusedMatMul(_Product, type="FusedMatMul", inputs=2):
+    """``alpha * A' @ B'``, A and B transposed in their last two axes where asked.
+
+    `transBatchA` and `transBatchB` move the first axis of an operand before its last one first.
+    """
+
+    operands = "a: float, b: float -> float"
+
+    batch_a: int = attribute(default=0, name="transBatchA")
+    batch_b: int = attribute(default=0, name="transBatchB")
+
+    def decompose(self, s: Steps, a: Term, b: Term) -> Term:
+        return self.product(s, a, b, self.batch_a, self.batch_b)
+
+
+class TransposeMatMul(_Product, type="TransposeMatMul", inputs=2):
+    """``alpha * A' @ B'``, A and B transposed in their last two axes where asked."""
+
+    operands = "a: float, b: float -> float"
+
+    def decompose(self, s: Steps, a: Term, b: Term) -> Term:
+        return self.product(s, a, b)
+
+
+def activated(s: Steps, x: Term, name: str, alpha: float, beta: float, gamma: float) -> Term:
+    """An activation by its name, as fused products and convolutions have it.
+
+    Raises:
+        CannotDecomposeError: for another name.
+    """
+    match name:
+        case "":
+            return x
+        case "Relu" | "Sigmoid" | "Tanh" | "Softplus" | "Softsign":
+            return s.op(name, x)
+        case "LeakyRelu" | "Elu" | "ThresholdedRelu":
+            return s.op(name, x, alpha=alpha)
+        case "HardSigmoid":
+            return s.op(name, x, alpha=alpha, beta=beta)
+        case "Selu":
+            return s.op(name, x, alpha=alpha, gamma=gamma)
+        case "Clip":
+            return s.clip(x, alpha, beta)
+        case "HardSwish":
+            return x * s.op("HardSigmoid", x, alpha=alpha, beta=beta)
+        case "QuickGelu":
+            return x * s.op("Sigmoid", x * alpha)
+        case "Gelu":
+            return fast_gelu(s, x)
+    raise CannotDecomposeError(f"its activation {name!r} is not known")
+
+
+class FusedGemm(_Product, type="FusedGemm", inputs=(2, 3)):
+    """``activation(alpha * A' @ B' + beta * C)``."""
+
+    operands = "a: any, b: any, c?: any -> any"
+
+    beta: float = 1.0
+    activation: str = ""
+    activation_alpha: float = 0.0
+    activation_beta: float = 0.0
+    activation_gamma: float = 0.0
+
+    def decompose(self, s: Steps, a: Term, b: Term, c: Term | None) -> Term:
+        made = s.op(
+            "Gemm",
+            *(a, b, c),
+            alpha=self.alpha,
+            beta=self.beta,
+            trans_a=self.trans_a,
+            trans_b=self.trans_b,
+        )
+        numbers = (self.activation_alpha, self.activation_beta, self.activation_gamma)
+        return activated(s, made, self.activation, *numbers)
+
+
+class FusedMatMulActivation(_Product, type="FusedMatMulActivation", inputs=2):
+    """``activation(alpha * A' @ B')``."""
+
+    operands = "a: float, b: float -> float"
+
+    batch_a: int = attribute(default=0, name="transBatchA")
+    batch_b: int = attribute(default=0, name="transBatchB")
+    activation: str = ""
+    activation_alpha: float = 0.0
+    activation_beta: float = 0.0
+    activation_gamma: float = 0.0
+    activation_axis: int = 0
+
+    def decompose(self, s: Steps, a: Term, b: Term) -> Term:
+        numbers = (self.activation_alpha, self.activation_beta, self.activation_gamma)
+        made = self.product(s, a, b, self.batch_a, self.batch_b)
+        return activated(s, made, self.activation, *numbers)
+
+
+class GemmFastGelu(ContribOp, type="GemmFastGelu", inputs=(2, 3)):
+    """The tanh form of Gelu of ``X @ W + bias``."""
+
+    operands = "x: float, w: float, bias?: float -> float"
+
+    def decompose(self, s: Steps, x: Term, w: Term, bias: Term | None) -> Term:
+        found = x @ w
+        return fast_gelu(s, found if bias is None else found + bias)

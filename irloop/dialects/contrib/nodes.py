@@ -1,0 +1,108 @@
+"""Steps in a graph: an operation written out as nodes of standard operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.graph.builder import Builder, element_of, shape_of
+from irloop.graph.model import Graph, Value
+from irloop.graph.op import Constant, Op
+from irloop.graph.types import ElementType, ValueType
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from irloop.dialects.contrib.base import ContribOp
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+__all__ = ["OLDEST_OPSET", "Known", "NodeSteps", "decomposed"]
+
+#: The oldest opset of ai.onnx that operations are written out in: Range, Clip and Pad by inputs,
+#: slices by inputs and CumSum are there from it on.
+OLDEST_OPSET = 11
+
+
+#: The value of an input of the operation by its position where it is a constant, else None.
+Known = Callable[[int], "Array | None"]
+
+
+class NodeSteps(Steps):
+    """Appends each operation to a graph."""
+
+    def __init__(self, builder: Builder, opset: int, n_outputs: int, known: Known) -> None:
+        super().__init__(opset, n_outputs)
+        self._builder = builder
+        self._known = known
+        self._position: dict[Value, int] = {}
+
+    def input(self, position: int, type: ValueType) -> Term:
+        """A parameter for one input of the operation."""
+        value = self._builder.parameter(f"input_{position}", type)
+        self._position[value] = position
+        return Term(self, value)
+
+    def apply(self, op: Op, inputs: Sequence[Term | None], n_outputs: int) -> list[Term]:
+        values = [None if term is None else term.value for term in inputs]
+        node = self._builder.emit(op, *values, n_outputs=n_outputs)
+        return [Term(self, value) for value in node.outputs]
+
+    def constant(self, data: Any, element: ElementType) -> Term:
+        return Term(self, self._builder.constant(data, element))
+
+    def element_of(self, term: Term) -> ElementType:
+        found = element_of(term.value)
+        if found is ElementType.DYNAMIC:
+            raise CannotDecomposeError("the element type of an input is not known")
+        return found
+
+    def dims_of(self, term: Term) -> tuple[int | None, ...]:
+        dims = shape_of(term.value).dims
+        if dims is None:
+            raise CannotDecomposeError("the rank of an input is not known")
+        return tuple(dim if isinstance(dim, int) else None for dim in dims)
+
+    def constant_of(self, term: Term) -> Array | None:
+        if term.value in self._position:
+            return self._known(self._position[term.value])
+        op = term.value.producer.op
+        if isinstance(op, Constant):
+            array: Array = op.tensor.numpy()
+            return array
+        return self._builder.constant_of(term.value)
+
+
+def decomposed(
+    op: ContribOp,
+    types: Sequence[ValueType | None],
+    n_outputs: int,
+    opset: int,
+    known: Known,
+    name: str = "",
+) -> tuple[Graph, list[int]]:
+    """A graph that computes what `op` does with standard operations of an opset.
+
+    `types` are those of the inputs, None for one that is omitted; the graph has a parameter for
+    each of the others. The list tells for each result which output of the operation it is: ONNX
+    Runtime leaves some outputs without a value, and these have none.
+
+    Raises:
+        CannotDecomposeError: when standard operations cannot compute it, with the reason.
+        InferenceError: when the inputs contradict the operation.
+    """
+    if opset < OLDEST_OPSET:
+        reason = f"it needs opset {OLDEST_OPSET} of ai.onnx or newer, the model has {opset}"
+        raise CannotDecomposeError(reason)
+    builder = Builder(Graph(name))
+    builder.prefix = name
+    steps = NodeSteps(builder, opset, n_outputs, known)
+    terms = [
+        None if type is None else steps.input(position, type) for position, type in enumerate(types)
+    ]
+    made = op.written_out(steps, terms)[:n_outputs]
+    results = {at: term for at, term in enumerate(made) if term is not None}
+    for position, term in results.items():
+        builder.result(term.value, f"output_{position}")
+    return builder.graph, list(results)

@@ -1,0 +1,268 @@
+"""Normalisations of ONNX Runtime: of sums, of embeddings, by root mean squares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from irloop.dialects import inference
+from irloop.dialects.contrib.base import ContribOp
+from irloop.dialects.contrib.terms import Steps, Term
+from irloop.graph.arguments import Arguments
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+
+__all__ = [
+    "EmbedLayerNormalization",
+    "LayerNormalization1",
+    "SimplifiedLayerNormalization",
+    "SkipLayerNormalization",
+    "SkipSimplifiedLayerNormalization",
+]
+
+EPSILON = 9.999999960041972e-13
+LARGER_EPSILON = 9.999999747378752e-06
+
+
+def widened(s: Steps, x: Term) -> Term:
+    """f16 and bf16 as f32, in which ONNX Runtime computes sums of them."""
+    narrow = x.element in (ElementType.F16, ElementType.BF16)
+    return s.cast(x, ElementType.F32) if narrow else x
+
+
+def normalized(
+    s: Steps, x: Term, scale: Term, bias: Term | None, axis: int, epsilon: float
+) -> list[Term]:
+    """LayerNormalization over the dimensions from `axis` on, mean, 1 / deviation."""
+    if s.opset >= 17:
+        return s.ops("LayerNormalization", x, scale, bias, n_outputs=3, axis=axis, epsilon=epsilon)
+    axes = range(axis % x.rank, x.rank)
+    mean = s.reduce("ReduceMean", x, axes)
+    centred = x - mean
+    inverse = inverse_root(s, s.reduce("ReduceMean", s.square(centred), axes), epsilon)
+    result = centred * inverse * scale
+    return [result if bias is None else result + bias, mean, inverse]
+
+
+def inverse_root(s: Steps, x: Term, epsilon: float) -> Term:
+    """1 / sqrt(x + epsilon)."""
+    return s.op("Reciprocal", s.op("Sqrt", x + epsilon))
+
+
+def divided_by_rms(s: Steps, x: Term, scale: Term, axis: int, epsilon: float) -> list[Term]:
+    """x divided by its root mean square over the dimensions from `axis` on, and 1 / that."""
+    axes = range(axis % x.rank, x.rank)
+    inverse = inverse_root(s, s.reduce("ReduceMean", s.square(x), axes), epsilon)
+    return [x * inverse * scale, inverse]
+
+
+def _hidden(args: Arguments, *positions: int) -> None:
+    """Check that vectors have the size of the last dimension of input 0."""
+    dims = args.shape(0).dims
+    for position in positions:
+        vector = args.shape(position) if args.has(position) else Shape(None)
+        if dims and vector.refine(Shape.of(dims[-1])) is None:
+            expected = str(Shape.of(dims[-1]))
+            raise args.error(
+                f"input {position} does not fit the last dimension", expected, str(vector)
+            )
+
+
+def _sum_types(args: Arguments) -> list[ValueType]:
+    """The result, mean, 1 / deviation and the sum that was normalised."""
+    dims = args.shape(0).dims
+    kept = Shape(None) if not dims else Shape((*dims[:-1], 1))
+    statistic: ValueType = TensorType(ElementType.F32, kept)
+    return [args.tensor(0), statistic, statistic, args.tensor(0)][: args.n_outputs]
+
+
+class _SkipNormalization(ContribOp):
+    epsilon: float = EPSILON
+
+    def sum(self, s: Steps, x: Term, skip: Term, bias: Term | None) -> Term:
+        """x + skip + bias; f16 in f32."""
+        total = widened(s, x) + widened(s, skip)
+        return total if bias is None else total + widened(s, bias)
+
+
+class SkipLayerNormalization(
+    _SkipNormalization, type="SkipLayerNormalization", inputs=(3, 5), outputs=None
+):
+    """LayerNormalization of x + skip + bias over the last axis; output 3 is that sum.
+
+    `skip` may have a batch of 1, or no batch dimension.
+    """
+
+    operands = (
+        "x: float, skip: float, gamma: float, beta?: float, bias?: float"
+        " -> float, mean?: f32, inverse_deviation?: f32, sum?: float"
+    )
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args)
+        inference.same_element(args)
+        _hidden(args, 2, 3, 4)
+        return _sum_types(args)
+
+    def decompose(
+        self, s: Steps, x: Term, skip: Term, gamma: Term, beta: Term | None, bias: Term | None
+    ) -> Sequence[Term | None]:
+        total = self.sum(s, x, skip, bias)
+        scale, shift = widened(s, gamma), None if beta is None else widened(s, beta)
+        result, mean, inverse = normalized(s, total, scale, shift, -1, self.epsilon)
+        return s.cast(result, x.element), mean, inverse, s.cast(total, x.element)
+
+
+class SkipSimplifiedLayerNormalization(
+    _SkipNormalization, type="SkipSimplifiedLayerNormalization", inputs=(3, 4), outputs=None
+):
+    """x + skip + bias divided by its root mean square over the last axis, times gamma.
+
+    Output 3 is the sum.
+    """
+
+    operands = (
+        "x: float, skip: float, gamma: float, bias?: float"
+        " -> float, mean?: f32, inverse_deviation?: f32, sum?: float"
+    )
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args)
+        inference.same_element(args)
+        _hidden(args, 2, 3)
+        return _sum_types(args)
+
+    def decompose(
+        self, s: Steps, x: Term, skip: Term, gamma: Term, bias: Term | None
+    ) -> Sequence[Term | None]:
+        total = self.sum(s, x, skip, bias)
+        result, inverse = divided_by_rms(s, total, widened(s, gamma), -1, self.epsilon)
+        return s.cast(result, x.element), None, inverse, s.cast(total, x.element)
+
+
+class SimplifiedLayerNormalization(
+    ContribOp, type="SimplifiedLayerNormalization", domain="", inputs=2, outputs=None
+):
+    """x divided by its root mean square over the dimensions from `axis` on, times scale.
+
+    ONNX Runtime has it in ai.onnx, in every opset.
+    """
+
+    operands = "x: float, scale: float -> float, inverse_deviation?: f32"
+
+    axis: int = -1
+    epsilon: float = LARGER_EPSILON
+    stash_type: int = 1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args)
+        axis = inference.axis_in(args, self.axis, args.rank(0))
+        dims = args.shape(0).dims
+        kept = Shape(None)
+        if dims is not None and axis is not None:
+            kept = Shape((*dims[:axis], *[1] * (len(dims) - axis)))
+        result: ValueType = TensorType(args.element(1), args.shape(0))
+        return [result, TensorType(ElementType.F32, kept)][: args.n_outputs]
+
+    def decompose(self, s: Steps, x: Term, scale: Term) -> Sequence[Term]:
+        wide = widened(s, x)
+        factor = s.cast(scale, wide.element)
+        result, inverse = divided_by_rms(s, wide, factor, self.axis, self.epsilon)
+        return s.cast(result, scale.element), inverse
+
+
+class LayerNormalization1(
+    ContribOp,
+    type="LayerNormalization",
+    domain="",
+    until=16,
+    inputs=(2, 3),
+    outputs=None,
+):
+    """LayerNormalization-17 in the opsets before it, where ONNX Runtime has it as well.
+
+    Optional outputs 1 and 2 are mean and inverse deviation.
+    """
+
+    operands = "x: float, scale: float, bias?: float -> float, mean?: f32, inverse_deviation?: f32"
+
+    axis: int = -1
+    epsilon: float = LARGER_EPSILON
+    stash_type: int = 1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args)
+        axis = inference.axis_in(args, self.axis, args.rank(0))
+        dims = args.shape(0).dims
+        kept = Shape(None)
+        if dims is not None and axis is not None:
+            kept = Shape((*dims[:axis], *[1] * (len(dims) - axis)))
+        statistic: ValueType = TensorType(ElementType.F32, kept)
+        return [args.tensor(0), statistic, statistic][: args.n_outputs]
+
+    def decompose(self, s: Steps, x: Term, scale: Term, bias: Term | None) -> Sequence[Term]:
+        wide = widened(s, x)
+        factor = s.cast(scale, wide.element)
+        shift = None if bias is None else s.cast(bias, wide.element)
+        result, mean, inverse = normalized(s, wide, factor, shift, self.axis, self.epsilon)
+        return s.cast(result, x.element), mean, inverse
+
+
+class EmbedLayerNormalization(
+    ContribOp, type="EmbedLayerNormalization", inputs=(7, 9), outputs=None
+):
+    """Rows of embeddings by word, position and segment, added and normalised.
+
+    Inputs: word ids, segment ids (optional), the embeddings of words, positions and segments
+    (optional), gamma, beta, a mask (optional) and the ids of positions (optional, else 0, 1, 2...).
+    Output 1 counts the ones of the mask for each item of the batch (zeros without a mask), output 2
+    is the sum before it is normalised.
+    """
+
+    operands = (
+        "ids: i32, segment_ids?: i32, words: float, positions: float, segments?: float,"
+        " gamma: float, beta: float, mask?: i32, position_ids?: i32"
+        " -> float, mask_index?: i32, sum?: float"
+    )
+
+    epsilon: float = EPSILON
+    mask_index_type: int | None = None
+
+    omissible: ClassVar[frozenset[int]] = frozenset({1, 4})
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args, 2, 3, 4, 5, 6)
+        ids, words = args.shape(0).dims, args.shape(2).dims
+        batch, length = ids if ids is not None and len(ids) == 2 else (None, None)
+        hidden = words[1] if words is not None and len(words) == 2 else None
+        result: ValueType = TensorType(args.element(2), Shape.of(batch, length, hidden))
+        index: ValueType = TensorType(ElementType.I32, Shape.of(batch))
+        return [result, index, result][: args.n_outputs]
+
+    def decompose(
+        self,
+        s: Steps,
+        ids: Term,
+        segment_ids: Term | None,
+        words: Term,
+        positions: Term,
+        segments: Term | None,
+        gamma: Term,
+        beta: Term,
+        mask: Term | None,
+        position_ids: Term | None,
+    ) -> Sequence[Term]:
+        if position_ids is None:
+            rows = s.slice(positions, 0, 0, s.size(ids, 1))
+        else:
+            rows = s.gather(positions, position_ids, 0)
+        total = s.gather(words, ids, 0) + rows
+        if segments is not None and segment_ids is not None:
+            total = total + s.gather(segments, segment_ids, 0)
+        wide = widened(s, total)
+        scale, shift = s.cast(gamma, wide.element), s.cast(beta, wide.element)
+        result = normalized(s, wide, scale, shift, -1, self.epsilon)[0]
+        found = [s.cast(result, words.element)]
+        if s.n_outputs > 1:
+            zeros = s.expand(s.constant([0], ElementType.I32), [s.size(ids, 0)])
+            found.append(zeros if mask is None else s.reduce("ReduceSum", mask, [1], keep=False))
+        return [*found, total] if s.n_outputs > 2 else found

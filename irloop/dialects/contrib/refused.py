@@ -1,0 +1,40 @@
+"""Operations of ONNX Runtime that irloop reads and writes, but neither runs nor converts."""
+
+from __future__ import annotations
+
+from irloop.dialects.contrib.base import DOMAIN
+from irloop.graph.op import Op, UnknownOp
+
+__all__ = ["REASONS", "reason_of"]
+
+_SEARCH = (
+    "it searches over a decoder that is a graph of its own, with rules of ONNX Runtime's generation"
+    " that no standard operation has; convert the decoder alone and search outside of the model"
+)
+_RANDOM = "it draws random numbers by ONNX Runtime's own generator"
+_EXPERTS = "it chooses experts for each row, and ONNX Runtime's CPU does not fix the rounding of it"
+_PAGES = "it keeps its cache in pages that only ONNX Runtime's CUDA provider lays out"
+_BINARY = "it holds a model compiled for one device"
+
+#: The reason for each type; types that are missing here are not known at all.
+REASONS: dict[str, str] = {
+    "BeamSearch": _SEARCH,
+    "BitmaskBiasDropout": _RANDOM,
+    "BitmaskDropout": _RANDOM,
+    "EPContext": _BINARY,
+    "GreedySearch": _SEARCH,
+    "MoE": _EXPERTS,
+    "PagedAttention": _PAGES,
+    "QMoE": _EXPERTS,
+    "Sampling": f"{_RANDOM}; {_SEARCH}",
+    "Snpe": _BINARY,
+    "SparsePagedAttention": _PAGES,
+    "WhisperBeamSearch": _SEARCH,
+}
+
+
+def reason_of(op: Op) -> str:
+    """The reason why an operation without a class is refused; empty where there is none."""
+    if not isinstance(op, UnknownOp) or op.op_domain != DOMAIN:
+        return ""
+    return REASONS.get(op.name, "")

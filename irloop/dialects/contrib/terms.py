@@ -1,0 +1,282 @@
+"""Terms: values that an operation of ONNX Runtime is written out with, in standard operations.
+
+An operation's `decompose` computes with terms. `Steps` applies each standard operation either to
+arrays at once (the kernel) or as a node of a new graph (import to IR, rewriting as standard ONNX),
+so that one text is the meaning of the operation everywhere.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from irloop.dialects.onnx.base import ONNX
+from irloop.graph.op import Op
+from irloop.graph.types import ElementType
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+__all__ = ["CannotDecomposeError", "Number", "Steps", "Term"]
+
+Number = int | float
+
+
+class CannotDecomposeError(ValueError):
+    """Raised by `decompose`: standard operations cannot compute this, with the reason."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """A value while an operation is written out; arithmetic on it appends operations."""
+
+    steps: Steps
+    value: Any
+
+    @property
+    def element(self) -> ElementType:
+        """The element type.
+
+        Raises:
+            CannotDecomposeError: where it is not known.
+        """
+        return self.steps.element_of(self)
+
+    @property
+    def dims(self) -> tuple[int | None, ...]:
+        """The dimensions, None where one is not known.
+
+        Raises:
+            CannotDecomposeError: where the rank is not known.
+        """
+        return self.steps.dims_of(self)
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions.
+
+        Raises:
+            CannotDecomposeError: where it is not known.
+        """
+        return len(self.dims)
+
+    def dim(self, axis: int, what: str) -> int:
+        """A dimension that has to be a known number; `what` names it in the error.
+
+        Raises:
+            CannotDecomposeError: where it is not known.
+        """
+        found = self.dims[axis]
+        if found is None:
+            raise CannotDecomposeError(f"{what} is not known; fix it with --shape")
+        return found
+
+    def constant(self) -> Array | None:
+        """The value where it is a constant (as an array always), else None."""
+        return self.steps.constant_of(self)
+
+    def _with(self, type: str, other: Term | Number, *, swap: bool = False) -> Term:
+        right = other if isinstance(other, Term) else self.steps.constant(other, self.element)
+        pair = (right, self) if swap else (self, right)
+        return self.steps.op(type, *pair)
+
+    def __add__(self, other: Term | Number) -> Term:
+        return self._with("Add", other)
+
+    def __radd__(self, other: Number) -> Term:
+        return self._with("Add", other, swap=True)
+
+    def __sub__(self, other: Term | Number) -> Term:
+        return self._with("Sub", other)
+
+    def __rsub__(self, other: Number) -> Term:
+        return self._with("Sub", other, swap=True)
+
+    def __mul__(self, other: Term | Number) -> Term:
+        return self._with("Mul", other)
+
+    def __rmul__(self, other: Number) -> Term:
+        return self._with("Mul", other, swap=True)
+
+    def __truediv__(self, other: Term | Number) -> Term:
+        return self._with("Div", other)
+
+    def __matmul__(self, other: Term) -> Term:
+        return self._with("MatMul", other)
+
+    def __lt__(self, other: Term | Number) -> Term:
+        return self._with("Less", other)
+
+    def __gt__(self, other: Term | Number) -> Term:
+        return self._with("Greater", other)
+
+
+class Steps(ABC):
+    """Applies standard operations to terms.
+
+    `opset` is the ai.onnx opset to use, `n_outputs` the number of outputs that the operation being
+    written out has.
+    """
+
+    def __init__(self, opset: int, n_outputs: int) -> None:
+        self.opset = opset
+        self.n_outputs = n_outputs
+
+    @abstractmethod
+    def apply(self, op: Op, inputs: Sequence[Term | None], n_outputs: int) -> list[Term]:
+        """Apply one operation."""
+
+    @abstractmethod
+    def constant(self, data: Any, element: ElementType) -> Term:
+        """A constant from a number, a list or an array."""
+
+    @abstractmethod
+    def element_of(self, term: Term) -> ElementType:
+        """The element type of a term."""
+
+    @abstractmethod
+    def dims_of(self, term: Term) -> tuple[int | None, ...]:
+        """The dimensions of a term."""
+
+    @abstractmethod
+    def constant_of(self, term: Term) -> Array | None:
+        """The value of a term that is constant, else None."""
+
+    def op(self, type: str, *inputs: Term | None, **attributes: Any) -> Term:
+        """The only (or first) output of an operation of ai.onnx."""
+        return self.ops(type, *inputs, n_outputs=1, **attributes)[0]
+
+    def ops(self, type: str, *inputs: Term | None, n_outputs: int, **attributes: Any) -> list[Term]:
+        """The outputs of an operation of ai.onnx, as the opset defines it.
+
+        Raises:
+            CannotDecomposeError: when the opset does not have the operation.
+        """
+        cls = ONNX.find(type, self.opset)
+        if cls is None:
+            reason = f"it needs {type}, which opset {self.opset} of ai.onnx does not have"
+            raise CannotDecomposeError(reason)
+        return self.apply(cls(**attributes), inputs, n_outputs)
+
+    # Constants and sizes
+
+    def i64(self, data: int | Sequence[int]) -> Term:
+        """An i64 constant."""
+        return self.constant(data, ElementType.I64)
+
+    def like(self, data: Any, term: Term) -> Term:
+        """A constant of the element type of a term."""
+        return self.constant(data, term.element)
+
+    def size(self, x: Term, axis: int) -> Term:
+        """One dimension, as an i64 vector of one element."""
+        known = x.dims[axis]
+        if known is not None:
+            return self.i64([known])
+        axis %= x.rank
+        return self.slice(self.op("Shape", x), 0, axis, axis + 1)
+
+    def scalar(self, vector: Term) -> Term:
+        """The only element of a vector."""
+        return self.reshape(vector, [])
+
+    def vector(self, items: Sequence[int | Term]) -> Term:
+        """An i64 vector from numbers and from vectors of one element."""
+        if all(isinstance(item, int) for item in items):
+            return self.i64([item for item in items if isinstance(item, int)])
+        parts = [self.i64([item]) if isinstance(item, int) else item for item in items]
+        return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=0)
+
+    # Shapes
+
+    def reshape(self, x: Term, dims: Sequence[int | Term] | Term) -> Term:
+        """The elements in another shape: 0 copies a dimension, -1 is the rest."""
+        return self.op("Reshape", x, dims if isinstance(dims, Term) else self.vector(dims))
+
+    def transpose(self, x: Term, perm: Sequence[int]) -> Term:
+        """The axes in another order."""
+        return self.op("Transpose", x, perm=tuple(perm))
+
+    def swap_last(self, x: Term) -> Term:
+        """The last two axes exchanged."""
+        rank = x.rank
+        return self.transpose(x, (*range(rank - 2), rank - 1, rank - 2))
+
+    def unsqueeze(self, x: Term, *axes: int) -> Term:
+        """New axes of size 1."""
+        if self.opset < 13:
+            return self.op("Unsqueeze", x, axes=axes)
+        return self.op("Unsqueeze", x, self.i64(axes))
+
+    def squeeze(self, x: Term, *axes: int) -> Term:
+        """Without axes of size 1."""
+        if self.opset < 13:
+            return self.op("Squeeze", x, axes=axes)
+        return self.op("Squeeze", x, self.i64(axes))
+
+    def expand(self, x: Term, dims: Sequence[int | Term]) -> Term:
+        """Broadcast to a shape."""
+        return self.op("Expand", x, self.vector(dims))
+
+    def concat(self, axis: int, *parts: Term) -> Term:
+        """The parts in a row along an axis."""
+        return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=axis)
+
+    def slice(self, x: Term, axis: int, start: int | Term, end: int | Term | None = None) -> Term:
+        """The elements from `start` up to `end` along an axis; terms are vectors of one element."""
+        last = 2**31 - 1 if end is None else end
+        bounds = (self.vector([start]), self.vector([last]), self.i64([axis]))
+        return self.op("Slice", x, *bounds)
+
+    def split(self, x: Term, axis: int, sizes: Sequence[int]) -> list[Term]:
+        """Parts of given sizes along an axis."""
+        if self.opset < 13:
+            return self.ops("Split", x, n_outputs=len(sizes), axis=axis, split=tuple(sizes))
+        return self.ops("Split", x, self.i64(sizes), n_outputs=len(sizes), axis=axis)
+
+    def gather(self, x: Term, indices: Term, axis: int) -> Term:
+        """The elements at indices along an axis."""
+        return self.op("Gather", x, indices, axis=axis)
+
+    def range(self, start: int | Term, end: Term) -> Term:
+        """The i64 numbers from `start` up to `end`; terms are vectors of one element."""
+        first = self.i64(start) if isinstance(start, int) else self.scalar(start)
+        return self.op("Range", first, self.scalar(end), self.i64(1))
+
+    # Elements
+
+    def cast(self, x: Term, element: ElementType) -> Term:
+        """Other element type; nothing where it is that already."""
+        return x if x.element is element else self.op("Cast", x, to=element)
+
+    def where(self, condition: Term, then: Term | Number, other: Term | Number) -> Term:
+        """Elements of `then` where the condition holds, else of `other`; one is a term."""
+        given = then if isinstance(then, Term) else other
+        assert isinstance(given, Term)
+        first, second = (
+            item if isinstance(item, Term) else self.like(item, given) for item in (then, other)
+        )
+        return self.op("Where", condition, first, second)
+
+    def reduce(self, type: str, x: Term, axes: Sequence[int], *, keep: bool = True) -> Term:
+        """ReduceMean, ReduceSum, ReduceMax and so on over axes."""
+        by_input = 13 if type == "ReduceSum" else 18
+        if self.opset < by_input:
+            return self.op(type, x, axes=tuple(axes), keepdims=keep)
+        return self.op(type, x, self.i64(axes), keepdims=keep)
+
+    def softmax(self, x: Term) -> Term:
+        """Softmax along the last axis."""
+        return self.op("Softmax", x, axis=-1)
+
+    def clip(self, x: Term, low: Number, high: Number) -> Term:
+        """The elements limited to a range."""
+        return self.op("Clip", x, self.like(low, x), self.like(high, x))
+
+    def square(self, x: Term) -> Term:
+        """x * x."""
+        return self.op("Mul", x, x)

@@ -1,0 +1,135 @@
+"""Writes operations of ONNX Runtime out in operations of the standard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from irloop.dialects.contrib.base import ContribOp
+from irloop.dialects.contrib.nodes import decomposed
+from irloop.dialects.contrib.terms import CannotDecomposeError
+from irloop.dialects.onnx.convert import Identity
+from irloop.errors import InferenceError, UsageError
+from irloop.graph.clone import clone_into
+from irloop.graph.inference import Inference, NodeArguments
+from irloop.graph.model import Graph, Model, Node
+from irloop.graph.op import Constant
+from irloop.graph.walk import all_nodes
+from irloop.passes.base import ModelPass
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.options import option
+from irloop.passes.session import Session
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+__all__ = ["Standardize", "why_not"]
+
+#: The opset of ai.onnx for a model that imports none.
+OPSET_OF_NONE = 17
+
+
+@dataclass(eq=False)
+class Standardize(ModelPass):
+    """Replaces operations of ONNX Runtime (domain com.microsoft) by those of the standard.
+
+    Given::
+
+        y = com.microsoft.BiasGelu(x, b)
+
+    Result (opset 20)::
+
+        y = Gelu(x + b)
+
+    Operations that standard ones cannot compute stay, as do those whose inputs have no known rank
+    or element type.
+    """
+
+    name = "standardize"
+    dialects = frozenset({"onnx"})
+
+    opset: int = option(0, "the opset of ai.onnx to use; 0 is that of the model")
+
+    def __post_init__(self) -> None:
+        if self.opset < 0:
+            raise UsageError(f"opset {self.opset} is no opset", expected="0 or more")
+
+    def run_on_model(self, model: Model) -> bool:
+        found = [node for node in all_nodes(model.graph) if isinstance(node.op, ContribOp)]
+        if not found:
+            return False
+        session = Session(model)
+        opset = self.opset or model.opsets.get("", OPSET_OF_NONE)
+        modified = False
+        for node in found:
+            assert node.graph is not None
+            if not self.transformation_callback(node):
+                modified |= _replaced(node, session.rewriter(node.graph), opset)
+        if modified and self.opset == 0:
+            _import_standard(model, opset)
+        return modified
+
+
+def _import_standard(model: Model, opset: int) -> None:
+    """Import ai.onnx, and no domain that no operation is of any more."""
+    used = {node.op.domain for node in all_nodes(model.graph)}
+    used |= {getattr(node.op, "op_domain", "") for node in all_nodes(model.graph)}
+    if ContribOp.domain not in used:
+        model.opsets.pop(ContribOp.domain, None)
+    model.opsets.setdefault("", opset)
+
+
+def why_not(node: Node, inference: Inference, opset: int = OPSET_OF_NONE) -> str:
+    """The reason why a node cannot be written out; empty where it can."""
+    made = _written_out(node, inference, opset)
+    return made if isinstance(made, str) else ""
+
+
+def _written_out(node: Node, inference: Inference, opset: int) -> tuple[Graph, list[int]] | str:
+    """A graph that computes the node and the outputs it gives, or the reason why there is none."""
+    op = node.op
+    assert isinstance(op, ContribOp)
+    types = [None if value is None else value.type for value in node.inputs]
+    known = NodeArguments(node, inference).constant
+
+    def constant(position: int) -> Array | None:
+        value = node.inputs[position]
+        own = None if value is None else value.producer.op
+        return own.tensor.numpy() if isinstance(own, Constant) else known(position)
+
+    try:
+        graph, given = decomposed(op, types, len(node.outputs), opset, constant, node.name)
+    except CannotDecomposeError as error:
+        return str(error)
+    except InferenceError as error:
+        return error.message
+    lacking = [value.index for value in node.outputs if value.is_used and value.index not in given]
+    if lacking:
+        return f"ONNX Runtime gives output {lacking[0]} no value"
+    return graph, given
+
+
+def _replaced(node: Node, rewriter: MatchRewriter, opset: int) -> bool:
+    found = _written_out(node, rewriter.inference, opset)
+    if isinstance(found, str):
+        return False
+    graph, given = found
+    inputs = [value for value in node.inputs if value is not None]
+    made = dict(zip(given, clone_into(graph, rewriter, inputs, before=node), strict=True))
+    for value in node.outputs:
+        if value.index not in made:
+            # Nothing reads it, so any value may take its place.
+            value.names = ()
+            made[value.index] = made[given[0]]
+        elif made[value.index] in inputs:
+            # An input and an output of the model may meet here, and both keep their names.
+            copy = rewriter.insert(
+                Identity(), (made[value.index],), before=node, name=f"{node.name}/Identity"
+            )
+            made[value.index] = copy.output
+    inserted = rewriter.take_inserted()
+    rewriter.replace_node(node, [made[position] for position in range(len(node.outputs))])
+    rewriter.erase_unread(inserted)
+    return True

@@ -1,0 +1,146 @@
+"""One operation of ONNX Runtime: what irloop makes of it, held against ONNX Runtime itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+
+import irloop
+from benchmarks.engines import Engines
+from irloop.execution.session import Session
+
+__all__ = ["DOMAIN", "Case", "agree", "drawn", "model_of"]
+
+DOMAIN = "com.microsoft"
+
+F32 = np.float32
+
+
+def drawn(seed: int, *shape: int, scale: float = 1.0) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Normally distributed f32 numbers."""
+    return (np.random.default_rng(seed).standard_normal(shape) * scale).astype(F32)
+
+
+class Case:
+    """A node: its type, inputs (None: omitted), attributes and the number of its outputs.
+
+    Inputs in `constants` are initializers. `outputs` are the names of the outputs; those that are
+    empty are omitted. `opset` is that of ai.onnx. With `declared` the model declares its outputs
+    as f32, as it has to for outputs that ONNX Runtime does not infer.
+    """
+
+    def __init__(
+        self,
+        type: str,
+        inputs: Sequence[np.ndarray[Any, Any] | None],
+        *,
+        outputs: int | Sequence[str] = 1,
+        constants: Sequence[int] = (),
+        domain: str = DOMAIN,
+        opset: int = 17,
+        declared: bool = False,
+        tolerance: float = 1e-5,
+        **attributes: Any,
+    ) -> None:
+        self.type = type
+        self.inputs = list(inputs)
+        names = [f"y{at}" for at in range(outputs)] if isinstance(outputs, int) else outputs
+        self.outputs = list(names)
+        self.constants = constants
+        self.domain = domain
+        self.opset = opset
+        self.declared = declared
+        self.tolerance = tolerance
+        self.attributes: Mapping[str, Any] = attributes
+
+    @property
+    def given(self) -> list[np.ndarray[Any, Any]]:
+        """The inputs of the model."""
+        return [
+            array
+            for at, array in enumerate(self.inputs)
+            if array is not None and at not in self.constants
+        ]
+
+    def __repr__(self) -> str:
+        shapes = ["-" if item is None else str(list(item.shape)) for item in self.inputs]
+        words = [f"{name}={value}" for name, value in self.attributes.items()]
+        return " ".join([self.type, *shapes, *words, f"opset{self.opset}"])
+
+
+def model_of(case: Case, expected: Sequence[Any] = ()) -> onnx.ModelProto:
+    """A model of one node; `expected` are outputs whose element types it declares."""
+    names = ["" if array is None else f"x{at}" for at, array in enumerate(case.inputs)]
+    node = helper.make_node(
+        case.type, names, case.outputs, name="node", domain=case.domain, **case.attributes
+    )
+    inputs, constants = [], []
+    for at, array in enumerate(case.inputs):
+        if array is None:
+            continue
+        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+        if at in case.constants:
+            constants.append(onnx.numpy_helper.from_array(array, names[at]))
+        else:
+            inputs.append(helper.make_tensor_value_info(names[at], kind, array.shape))
+    outputs = [onnx.ValueInfoProto(name=name) for name in case.outputs if name]
+    for item in outputs if case.declared else []:
+        item.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    for item, array in zip(outputs, expected, strict=False):
+        item.type.tensor_type.elem_type = helper.np_dtype_to_tensor_dtype(array.dtype)
+    graph = helper.make_graph([node], "one", inputs, outputs, constants)
+    opsets = [helper.make_opsetid("", case.opset)]
+    if case.domain:
+        opsets.append(helper.make_opsetid(case.domain, 1))
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def agree(case: Case, engines: Engines, folder: Path, *, openvino: bool = True) -> None:
+    """Assert that everything made of the case gives what ONNX Runtime gives, twice in a row.
+
+    That is irloop's executor, the model in standard operations on ONNX Runtime, the IR on OpenVINO.
+    """
+    source = folder / "source.onnx"
+    source.write_bytes(model_of(case).SerializeToString())
+    sets = [case.given, case.given]
+    expected = engines.run_all("onnxruntime", source, sets, folder)[0]
+    report = irloop.validate(source)
+    assert not report.has_errors, [str(item) for item in report.sorted()]
+    model = irloop.read_model(source)
+    declared = folder / "declared.onnx"
+    declared.write_bytes(model_of(case, expected).SerializeToString())
+    again = folder / "again.onnx"
+    irloop.save_model(irloop.read_model(declared), again)
+    assert irloop.read_model(again).opsets == model.opsets
+    _close(list(Session(model).run(case.given).values()), expected, case, "executor")
+    standard = folder / "standard.onnx"
+    irloop.save_model(irloop.convert(model, "onnx", standard=True)[0], standard)
+    assert all(not item.domain for item in onnx.load(standard).opset_import)
+    for found in engines.run_all("onnxruntime", standard, sets, folder):
+        _close(found, expected, case, "standard operations")
+    if not openvino:
+        return
+    ir = folder / "model.xml"
+    irloop.save_model(irloop.convert(model)[0], ir, ir_version=11)
+    for found in engines.run_all("openvino", ir, sets, folder):
+        _close(found, expected, case, "OpenVINO")
+
+
+def _close(found: list[Any], expected: list[Any], case: Case, place: str) -> None:
+    assert len(found) == len(expected), place
+    for at, (one, other) in enumerate(zip(found, expected, strict=True)):
+        label = f"{case}: output {at} of {place}"
+        assert one.dtype == other.dtype, f"{label}: {one.dtype}, not {other.dtype}"
+        assert one.shape == other.shape, f"{label}: {one.shape}, not {other.shape}"
+        np.testing.assert_allclose(
+            one.astype(np.float64),
+            other.astype(np.float64),
+            case.tolerance,
+            case.tolerance,
+            err_msg=label,
+        )

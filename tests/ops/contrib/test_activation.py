@@ -1,0 +1,28 @@
+"""Activations of ONNX Runtime, against ONNX Runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.engines import Engines
+from tests.ops.contrib.against_runtime import Case, agree, drawn
+
+X, BIAS = drawn(1, 2, 5, 8, scale=3), drawn(2, 8)
+
+CASES = [
+    Case("Gelu", [X]),
+    Case("Gelu", [X], opset=20),
+    Case("BiasGelu", [X, BIAS]),
+    Case("BiasGelu", [X, BIAS], constants=[1], opset=11),
+    Case("FastGelu", [X]),
+    Case("FastGelu", [X, BIAS], opset=20),
+    Case("QuickGelu", [X]),
+    Case("QuickGelu", [X], alpha=0.5),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_it_is_what_onnx_runtime_computes(case: Case, engines: Engines, tmp_path: Path) -> None:
+    agree(case, engines, tmp_path)
