@@ -46,7 +46,7 @@ def joined(s: Steps, x: Term, size: int) -> Term:
 
 
 def attended(s: Steps, query: Term, key: Term, value: Term, scores: Scores) -> tuple[Term, Term]:
-    """softmax(query @ key' * scale + masks) @ value, and the softmax; all [batch, heads, ...]."""
+    """softmax(query @ key' * scale + masks) @ value, and what the softmax is of; all 4-D."""
     found = widened(s, query) @ s.swap_last(widened(s, key)) * scores.scale
     if scores.mask is not None:
         found = found + mask_added(s, scores.mask, key, scores.filter)
@@ -56,7 +56,7 @@ def attended(s: Steps, query: Term, key: Term, value: Term, scores: Scores) -> t
     if scores.bias is not None:
         found = found + widened(s, scores.bias)
     weights = s.softmax(found)
-    return s.cast(weights @ widened(s, value), query.element), s.cast(weights, query.element)
+    return s.cast(weights @ widened(s, value), query.element), s.cast(found, query.element)
 
 
 def later_places(s: Steps, query: Term, key: Term, past: Term | None) -> Term:
@@ -204,15 +204,15 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
     Query [batch, places, size], key and value the same or [batch, heads, keys, head size] as they
     come from an encoder; or query, key and value together [batch, places, heads, 3, head size], key
     and value together [batch, keys, heads, 2, head size]. The mask is as that of Attention.
-    Outputs 1 and 2 are the past keys and values with the new ones behind them, output 3 the
-    softmax.
+    Outputs 1 and 2 are the past keys and values with the new ones behind them, output 3 the scores
+    before their softmax.
     """
 
     operands = (
         "query: float, key?: float, value?: float, bias?: float, mask?: i32,"
         " attention_bias?: float, past_key?: float, past_value?: float,"
         " past_sequence_length?: i32, cache_indirection?: i32"
-        " -> float, present_key?: float, present_value?: float, weights?: float"
+        " -> float, present_key?: float, present_value?: float, scores?: float"
     )
 
     num_heads: int
@@ -261,9 +261,9 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
         if past_key is not None and past_value is not None:
             found.past = s.size(past_key, 2)
             k, v = s.concat(2, past_key, k), s.concat(2, past_value, v)
-        result, weights = attended(s, q, k, v, found)
+        result, totals = attended(s, q, k, v, found)
         width = self.num_heads * v.dim(3, "the size of a head of the values")
-        return [joined(s, result, width), k, v, weights][: s.n_outputs]
+        return [joined(s, result, width), k, v, totals][: s.n_outputs]
 
     def _heads(
         self, s: Steps, query: Term, key: Term | None, value: Term | None, bias: Term | None
