@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from irloop.dialects.contrib.terms import Steps, Term
+from irloop.dialects.contrib.terms import Steps, Term, WriteOut
 from irloop.graph.op import Kernel, Op
 from irloop.graph.types import ElementType, element_type_of
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from irloop.dialects.contrib.base import ContribOp
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -48,15 +46,15 @@ class ArraySteps(Steps):
         return array
 
 
-def kernel_of(op: ContribOp, n_outputs: int) -> Kernel:
-    """The function that runs the operations that `op` is written out as."""
+def kernel_of(write_out: WriteOut, n_outputs: int) -> Kernel:
+    """The function that runs the operations that an operation is written out as."""
 
     def run(*arrays: Any) -> Any:
         import numpy as np
 
         steps = ArraySteps(OPSET, n_outputs)
         terms = [None if array is None else Term(steps, np.asarray(array)) for array in arrays]
-        made = op.written_out(steps, terms)
+        made = write_out(steps, terms)
         results = tuple(None if term is None else term.value for term in made[:n_outputs])
         return results[0] if n_outputs == 1 else results
 

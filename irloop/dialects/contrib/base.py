@@ -52,7 +52,9 @@ class ContribOp(OnnxOp, domain=DOMAIN):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         try:
-            graph, given = decomposed(self, args.types, args.n_outputs, OPSET, args.constant)
+            graph, given = decomposed(
+                self.written_out, args.types, args.n_outputs, OPSET, args.constant
+            )
         except CannotDecomposeError:
             return [UNKNOWN_TYPE] * args.n_outputs
         except InferenceError as error:
@@ -65,4 +67,4 @@ class ContribOp(OnnxOp, domain=DOMAIN):
         ]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernel_of(self, n_outputs)
+        return kernel_of(self.written_out, n_outputs)

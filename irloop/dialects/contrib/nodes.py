@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term, WriteOut
 from irloop.graph.builder import Builder, element_of, shape_of
 from irloop.graph.model import Graph, Value
 from irloop.graph.op import Constant, Op
@@ -13,8 +13,6 @@ from irloop.graph.types import ElementType, ValueType
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from irloop.dialects.contrib.base import ContribOp
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -75,14 +73,14 @@ class NodeSteps(Steps):
 
 
 def decomposed(
-    op: ContribOp,
+    write_out: WriteOut,
     types: Sequence[ValueType | None],
     n_outputs: int,
     opset: int,
     known: Known,
     name: str = "",
 ) -> tuple[Graph, list[int]]:
-    """A graph that computes what `op` does with standard operations of an opset.
+    """A graph that computes an operation with standard operations of an opset.
 
     `types` are those of the inputs, None for one that is omitted; the graph has a parameter for
     each of the others. The list tells for each result which output of the operation it is: ONNX
@@ -101,7 +99,7 @@ def decomposed(
     terms = [
         None if type is None else steps.input(position, type) for position, type in enumerate(types)
     ]
-    made = op.written_out(steps, terms)[:n_outputs]
+    made = write_out(steps, terms)[:n_outputs]
     results = {at: term for at, term in enumerate(made) if term is not None}
     for position, term in results.items():
         builder.result(term.value, f"output_{position}")

@@ -8,7 +8,7 @@ so that one text is the meaning of the operation everywhere.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["CannotDecomposeError", "Number", "Steps", "Term"]
+__all__ = ["CannotDecomposeError", "Number", "Steps", "Term", "WriteOut"]
 
 Number = int | float
 
@@ -280,3 +280,7 @@ class Steps(ABC):
     def square(self, x: Term) -> Term:
         """x * x."""
         return self.op("Mul", x, x)
+
+
+#: What writes an operation out: its outputs from its inputs (None where omitted).
+WriteOut = Callable[[Steps, "Sequence[Term | None]"], "Sequence[Term | None]"]

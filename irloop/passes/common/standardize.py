@@ -100,7 +100,9 @@ def _written_out(node: Node, inference: Inference, opset: int) -> tuple[Graph, l
         return own.tensor.numpy() if isinstance(own, Constant) else known(position)
 
     try:
-        graph, given = decomposed(op, types, len(node.outputs), opset, constant, node.name)
+        graph, given = decomposed(
+            op.written_out, types, len(node.outputs), opset, constant, node.name
+        )
     except CannotDecomposeError as error:
         return str(error)
     except InferenceError as error:
