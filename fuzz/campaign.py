@@ -152,7 +152,7 @@ class Campaign:
         return int(number) + 1
 
     def _watched(self, child: subprocess.Popen[bytes], end: float) -> str:
-        """Wait for a worker: "" when it is done, "over" when the time is, or what killed it."""
+        """Wait for a worker; return "" if it finished, "over" at the time limit, or its error."""
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 code = child.wait(0.5)

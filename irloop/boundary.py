@@ -28,7 +28,7 @@ def guarded(step: str) -> Callable[[Callable[Parameters, Result]], Callable[Para
                 with Budget().entered():
                     return function(*args, **keywords)
             except (IrloopError, BrokenPipeError):
-                # The reader of a tracer's output has left: that is no failure of irloop.
+                # The reader of a tracer's output has closed it, which is not a failure of irloop.
                 raise
             except Expired as error:
                 raise out_of_time(step) from error

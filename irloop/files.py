@@ -129,10 +129,10 @@ def reason_of(error: OSError, path: Path) -> str:
     return f"{reason}: the disk of {place} is full"
 
 
-# What is written has a name only for the moment in which it takes its place, where the system
-# can do that. Elsewhere it has this one, and is locked: whoever writes into the folder later
-# removes what nobody holds locked any more, because its writer was killed.
-# Only names of exactly this form are, so that nobody else's files are touched.
+# If the system permits, a file gets its name only when it is complete. Otherwise it has this
+# temporary name and is locked; a later writer in the folder removes files that are no longer
+# locked, because their writers were killed. Only names of exactly this form are removed, so that
+# other programs' files are safe.
 _FILE = re.compile(r"\.irloop-[0-9a-f]{16}\.tmp")
 _FOLDER = re.compile(r"\.?irloop-scratch-[a-z0-9_]{8}")
 

@@ -30,12 +30,12 @@ __all__ = ["Explainer", "Reason"]
 #: A larger error, relative to the largest value, is never rounding.
 ROUNDING = 0.02
 
-#: How many times further from double precision than the others an engine may be.
+#: How many times larger an engine's error may be than the others', compared with double precision.
 TIMES = 4.0
 
-#: The same bound for OpenVINO's int8 kernels in what is written for it. What they make of the
-#: first model is that model's own: measured on a processor without VNNI, whose sums of products of
-#: 8-bit weights saturate, up to a quarter of the largest value.
+#: The bound for OpenVINO's int8 kernels in the converted model: measured on a processor without
+#: VNNI, where sums of products of 8-bit weights saturate, errors reach a quarter of the largest
+#: value. Errors in the first model are its own.
 INT8 = 0.05
 
 #: The option that turns them off, as measured; INFERENCE_PRECISION_HINT f32 does not.
@@ -217,7 +217,7 @@ class Explainer:
         )
 
     def _twin(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
-        """Run the first model with the hazards of its engine written around."""
+        """Run a copy of the first model that avoids the hazards of its engine."""
         if lane.side == 1:
             return None
         if lane not in self._twins:
@@ -233,7 +233,7 @@ class Explainer:
         )
 
     def _run_twin(self, lane: Lane) -> tuple[list[Run], str]:
-        """All trials of the twin of a model, and the codes of the hazards that the twin avoids."""
+        """Run all trials of that copy; also return the codes of the hazards that it avoids."""
         side = self.sides[lane.side]
         with scratch() as folder:
             try:

@@ -1,8 +1,8 @@
 """Fits the sizes of inputs to a model that fails with the first sizes tried.
 
-A decoder, say, adds a mask of [batch, m] to scores of [batch, past + new]: it only runs when m is
-the sum of the two others, and no symbol tells so. The failing node shows two sizes that differ; how
-each size of an input moves them is measured by running the model with that size increased, and the
+For example, a decoder adds a mask of [batch, m] to scores of [batch, past + new]: it only runs if m
+= past + new, and no symbol expresses that. The failing node shows two sizes that differ; how each
+size of an input moves them is measured by running the model with that size increased, and the
 equation is solved for it:
 
     given   ids [2,2], past [2,4,2,8], mask [2,2]: Add of [2,4,2,4] and [2,1,1,2] fails
@@ -45,7 +45,7 @@ class Attempt:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """What makes an attempt better than another."""
+        """The sort key of attempts; the largest is the best."""
         return self.worth, self.node
 
 
@@ -124,7 +124,7 @@ class _Search:
 
 
 def _size(variable: Variable, sizes: Sizes) -> int:
-    """The size that a variable has; of axes that differ, the largest."""
+    """The size of a variable; if its axes differ, the largest."""
     return max(sizes[place] for place in variable.places)
 
 

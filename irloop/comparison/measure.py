@@ -74,8 +74,7 @@ _BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Values are equal if |x - y| <= absolute + relative * |x|; None takes the tolerance of the
-    type.
+    """Values are equal if |x - y| <= absolute + relative * |x|; None: the type's tolerance.
 
     `single` is set for an engine that computes double precision in single precision.
     """
@@ -86,7 +85,7 @@ class Tolerance:
 
     @property
     def is_given(self) -> bool:
-        """True when one of the two was given rather than taken from the type."""
+        """True when a tolerance was given explicitly, so that the type's default does not apply."""
         return self.relative is not None or self.absolute is not None
 
     def of(self, dtype: np.dtype[Any]) -> tuple[float, float]:
@@ -166,7 +165,7 @@ def measure(x: Array, y: Array, tolerance: Tolerance) -> Difference:
 
 
 def ulps(x: Array, y: Array) -> int | None:
-    """The largest number of representable values between two elements that are no NaN."""
+    """The largest number of representable values between two elements, ignoring NaN."""
     if x.dtype not in _FLOATS or x.size == 0:
         return None
     a, b = _ordered(x), _ordered(y)

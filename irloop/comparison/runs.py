@@ -1,7 +1,7 @@
 """Runs a model with the inputs of every trial: in irloop's executor, or in another engine.
 
-The executor runs in this process, bounded by its limits, and records the ways it took; every other
-engine runs in a process of its own (see `irloop.engines`).
+The executor runs in this process, bounded by its limits, and records the branches and iterations;
+every other engine runs in a separate process (see `irloop.engines`).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Run:
     """The result of one trial in an engine: outputs, or the reason why there are none.
 
     `undefined` is set if an output has no value: the last value of a loop that never ran. Only the
-    NumPy engine reports that, the iterations of loops, the branches taken, and the loops that their
-    condition `stopped` before their trip count. `late` is set when time ran out.
+    NumPy engine reports that, the trip counts of loops, the branches taken, and the loops that
+    their condition `stopped` before their trip count. `late` is set when time ran out.
     """
 
     outputs: list[Any] | None = None
@@ -86,7 +86,7 @@ def run_trial(session: Session, trial: Trial, seconds: float) -> Run:
 def run_outside(process: Process, trials: Sequence[Trial], seconds: float) -> list[Run]:
     """Run the model that a process has loaded once for each trial, each within `seconds`.
 
-    All trials run in one compiled model. After a run that does not return no other is tried.
+    All trials use one compiled model. After a run that does not return, no other trial is run.
     """
     runs: list[Run] = []
     for trial in trials:

@@ -41,7 +41,7 @@ class Settled:
 
 
 class Settler:
-    """Looks for inputs that a model runs with, by running it."""
+    """Finds inputs with which a model runs, by running it."""
 
     def __init__(
         self,
@@ -54,9 +54,9 @@ class Settler:
         given: Mapping[str, int] | None,
         seconds: float,
     ) -> None:
-        """`session` runs `runner`, which is `model` but for what is known of its shapes.
+        """Prepare the search; `session` runs `runner`, a copy of `model` with more known shapes.
 
-        `given` are sizes by name of a dimension; each run may take `seconds`.
+        `given` maps names of dimensions to sizes; each run may take `seconds`.
         """
         self._model = model
         self._session = session
@@ -68,11 +68,7 @@ class Settler:
         self._places = {node: at for at, node in enumerate(all_nodes(runner.graph))}
 
     def settle(self) -> Settled:
-        """The first sizes and integers for which all outputs of the model are usable, or the best
-        ones.
-
-        Where the first sizes fail, they are fitted to the model.
-        """
+        """The first sizes and integers for which all outputs are usable, or the best ones."""
         best, worth = None, 0
         types = [value.type for value in self._model.graph.inputs]
         whole = any(isinstance(item, TensorType) and item.element.is_integer for item in types)
@@ -159,7 +155,7 @@ class Settler:
 
 
 def settled(model: Model, *, seed: int) -> Settled:
-    """The sizes and integers for inputs of a model; a model of known sizes is not run for that."""
+    """Find sizes and integers for the inputs of a model; a model with known sizes is not run."""
     if not groups_of(model):
         return Settled(next(sizes_of([model])))
     try:

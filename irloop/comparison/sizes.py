@@ -164,7 +164,7 @@ def _tensor(type: ValueType) -> TensorType:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """Axes of inputs that have the same size, with their bounds. `named` if by their symbol."""
+    """Axes of inputs with the same size, and its bounds. `named` if a symbol names the size."""
 
     places: tuple[Place, ...]
     low: int = 1
@@ -172,7 +172,7 @@ class Variable:
     named: bool = False
 
     def given(self, sizes: Sizes, size: int) -> dict[DynamicDim | int | Place, int]:
-        """The sizes with another one for these axes."""
+        """A copy of the sizes with another size for these axes."""
         return dict(sizes) | dict.fromkeys(self.places, size)
 
     def fit(self, size: int) -> int:

@@ -78,7 +78,7 @@ class Tally:
         return tuple(self._worst[name] for name in self._names() if name in self._worst)
 
     def problems(self) -> Iterator[str]:
-        """Each problem once, with the trials it happened in."""
+        """Each distinct problem, with the trials in which it happened."""
         yield from _grouped(self._problems)
         if self._problems or self._shown:
             return
@@ -89,7 +89,7 @@ class Tally:
             yield "nothing was compared: every output was empty or all NaN in every trial"
 
     def notes(self) -> Iterator[str]:
-        """Notes on differences that do not count."""
+        """Notes on differences that are not errors."""
         yield from _grouped(self._notes)
 
     def skipped(self) -> Iterator[str]:
@@ -172,9 +172,7 @@ class Tally:
             self.failed = number
 
     def _is_traced(self, report: OutputReport) -> bool:
-        """True when irloop's executor, the only engine with a trace, may show the difference
-        too.
-        """
+        """True when irloop's executor, the only engine with a trace, may show it, too."""
         return report.engine == NUMPY.name or Lane(1, NUMPY) not in self._runs
 
     def _failure(self, number: int, trial: Trial, lane: Lane) -> str:

@@ -1,4 +1,4 @@
-"""Makes a copy of a model without the hazards of an engine that passes can write around.
+"""Makes a copy of a model that avoids those hazards of an engine that passes can rewrite.
 
 By the specification the copy computes the same. If an engine gives other values for it than for the
 model, the engine has one of these faults.
@@ -18,7 +18,7 @@ __all__ = ["safe_twin"]
 
 
 def safe_twin(model: Model, engine: str) -> tuple[Model, tuple[type[Hazard], ...]] | None:
-    """Write around the hazards of `engine` in a model; return the copy and the hazards, or None.
+    """Rewrite the hazards of `engine` in a copy of a model; return copy and hazards, or None.
 
     Raises:
         IrloopError: when the model contradicts itself, or a pass cannot change it.

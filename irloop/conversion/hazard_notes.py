@@ -1,4 +1,4 @@
-"""Notes about patterns in a converted model that its engine computes wrong."""
+"""Creates notes about patterns in a converted model that its engine computes wrongly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENGINES = {"onnx": "onnxruntime", "openvino": "openvino"}
 
 
 def hazard_notes(model: Model, runtime: str | None) -> list[Diagnostic]:
-    """Make a note for each hazard that conversion could not avoid.
+    """Create a note for each hazard that conversion could not avoid.
 
     `runtime` is the named target, such as "openvino-2021.4". Types must be inferred already.
     """

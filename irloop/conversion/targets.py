@@ -92,7 +92,7 @@ _BASICS = (Constant, Parameter, Result)
 
 
 def find_target(name: str) -> Target:
-    """The target of this name.
+    """The target with this name.
 
     Raises:
         UsageError: when there is none.
@@ -180,10 +180,10 @@ def _passes(target: Target) -> Iterator[Pass]:
         yield FoldShapes()
     if target.name == OLDEST:
         # It has no TensorIterator in another one nor one whose slices are not read, runs partial
-        # ranges from the end of the axis, cannot read loops with wires that nobody
-        # needs, gives zeros after no iteration, loses the rank of a reduction to a scalar, has no
-        # ConvertLike, aligns operands in its own way, and computes differences in types that have
-        # no negative numbers.
+        # This target refuses nested TensorIterators and unread slices, slices partial ranges from
+        # the end of the axis, cannot read loops with unneeded connections, returns zeros after no
+        # iteration, loses the rank of a reduction to a scalar, has no ConvertLike, aligns operands
+        # in its own way, and computes differences in types that have no negative numbers.
         yield TensorIteratorToLoop()
         yield CanonicalPorts()
         yield DeadCode()

@@ -176,7 +176,7 @@ def repeatable(node: Node) -> bool:
 
 
 def _fewer_outputs(node: Node, kernel: Kernel) -> Kernel:
-    """The kernel of a layer that lacks ports of its operation: what they would give is dropped."""
+    """The kernel of a layer with fewer ports than its operation; extra outputs are dropped."""
     count = len(node.outputs)
     if node.op.n_outputs is None or count >= node.op.n_outputs:
         return kernel
@@ -231,9 +231,10 @@ class _Compiler:
     def program(
         self, graph: Graph, body: Body | None = None, steady: Collection[int] = ()
     ) -> Program:
-        """The program of a graph, or of a loop's body when `body` says how it is wired.
+        """The program of a graph or, with `body`, of a loop's body.
 
-        `steady` are parameters with the same value in every iteration, whatever is wired to them.
+        `steady` are parameters with the same value in every iteration, even if other values are
+        connected to them.
         """
         frame = _Frame()
         fixed: set[int] = set()

@@ -244,10 +244,10 @@ class Loop:
 
 
 def integer(node: Node, value: Any, what: str) -> int:
-    """A trip count or a length: one whole number of any shape.
+    """A trip count or a length: one integer, in any shape.
 
     Raises:
-        StepError: when there is not exactly one element, or it is no integer.
+        StepError: when there is not exactly one element, or it is not an integer.
     """
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "iu":

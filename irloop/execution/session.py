@@ -75,11 +75,11 @@ class Session:
         widen: bool | None = None,
         double: bool = False,
     ) -> None:
-        """Compile `model`; without `hoist` each node runs where it stands (for a trace).
+        """Compile `model`; without `hoist` each node runs in its own body (for a trace).
 
-        With `widen` half precision is computed in single precision: by default for OpenVINO,
-        whose CPU does so, and not for ONNX. With `double` all floating point is computed in
-        double precision, and what leaves is not rounded to the declared type.
+        With `widen` half precision is computed in single precision: by default for OpenVINO, whose
+        CPU does so, and not for ONNX. With `double` all floating point is computed in double
+        precision, and outputs are not rounded to the declared type.
 
         Raises:
             UnsupportedError: naming every operation that cannot be run.

@@ -37,7 +37,7 @@ __all__ = ["Inference", "NodeArguments", "known_dims"]
 #: Larger constants are not folded: they are weights, not shapes.
 FOLD_LIMIT = 4096
 
-#: What folding one operation may take; inputs and outputs together have few elements.
+#: The limit for folding one operation; inputs and outputs together have few elements.
 FOLD_BYTES = 1 << 26
 
 #: States that change in every nested loop multiply the visits; a hostile file could run for ever.
@@ -329,11 +329,11 @@ class Inference:
 
 
 def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
-    """What the operation makes of its inputs.
+    """The output types of the operation.
 
     Raises:
-        InferenceError: when it contradicts itself; also where that shows only as an exception of
-            Python, since attributes and inputs of a file may be anything.
+        InferenceError: when it contradicts itself; also if that shows only as another exception,
+            since attributes and inputs in a file may be anything.
     """
     wrong = misfit(node)
     if wrong is not None:
@@ -351,7 +351,7 @@ def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
 
 
 def known_dims(node: Node, args: NodeArguments) -> tuple[Dim, ...] | None:
-    """The elements of a list output as far as they are known; long lists are no shapes."""
+    """The elements of a list output, as far as they are known; longer lists are not shapes."""
     type = node.outputs[0].type if node.outputs else UNKNOWN_TYPE
     count = type.shape.count() if isinstance(type, TensorType) else None
     if count is not None and count > FOLD_LIMIT:

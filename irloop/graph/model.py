@@ -319,7 +319,7 @@ def unlink(node: Node) -> None:
 
 
 def take_apart(graph: Graph) -> None:
-    """Cut all links between the nodes and values of a graph and its bodies; nobody may use it then.
+    """Cut all links in a graph and its bodies, which must not be used afterwards.
 
     The links form cycles, whose memory is otherwise freed only once the garbage collector finds
     them.

@@ -84,7 +84,7 @@ class Rewriter:
         self._changed(node)
 
     def replace_value(self, old: Value, new: Value, *, keep_names: bool = True) -> None:
-        """Make every reader of `old` read `new`; tensor names move along unless told not to."""
+        """Make every reader of `old` read `new`; tensor names move along unless disabled."""
         if old is new:
             return
         for node, position in old.uses:

@@ -240,7 +240,7 @@ class MappedFile:
 
 
 class _Descriptor:
-    """A regular file that is open for reading while somebody holds this object."""
+    """A regular file that stays open for reading as long as this object exists."""
 
     __slots__ = ("handle",)
 
@@ -281,7 +281,7 @@ class _Descriptors:
         self._lock = threading.RLock()
 
     def get(self, file: MappedFile) -> _Descriptor | None:
-        """The descriptor of a file that is open."""
+        """The descriptor of an open file."""
         with self._lock:
             found = self._open.get(id(file))
             if found is not None:
@@ -298,7 +298,7 @@ class _Descriptors:
                 self._open.popitem(last=False)
 
     def clear(self) -> None:
-        """Close all files that nobody is reading."""
+        """Close all files that are not being read."""
         with self._lock:
             self._open.clear()
 

@@ -295,7 +295,7 @@ class Shape:
 
     @classmethod
     def of(cls, *dims: Dim | None) -> Shape:
-        """A shape of known rank; None stands for a dimension not known."""
+        """A shape of known rank; None is an unknown dimension."""
         return cls(tuple(UNKNOWN_DIM if dim is None else dim for dim in dims))
 
     @classmethod
@@ -355,13 +355,13 @@ class Shape:
         return Shape(tuple(dims))
 
     def widen(self, other: Shape) -> Shape:
-        """The narrowest shape that both of these fit in (what a loop or branch may give)."""
+        """The narrowest shape that covers both shapes, for results of loops and branches."""
         if self.dims is None or other.dims is None or len(self.dims) != len(other.dims):
             return UNKNOWN_SHAPE
         return Shape(tuple(map(_widen, self.dims, other.dims)))
 
     def refine(self, other: Shape) -> Shape | None:
-        """What is known when both hold at once; None when they contradict each other."""
+        """The combination of both; None when they contradict each other."""
         if self.dims is None:
             return other
         if other.dims is None:
@@ -441,7 +441,7 @@ def _widen_sequences(left: SequenceType, right: SequenceType) -> SequenceType:
     mixed = left.mixed or right.mixed
     for empty, other in ((left, right), (right, left)):
         if empty.length == 0 and _same_element(empty.item, other.item):
-            # What has no items has none of another shape.
+            # An empty sequence has no items with another shape.
             return SequenceType(other.item, length, mixed)
     item = widen_types(left.item, right.item)
     return SequenceType(item, length, mixed or differ_in_shape(left.item, right.item))

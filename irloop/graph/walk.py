@@ -32,7 +32,7 @@ def all_graphs(graph: Graph) -> Iterator[Graph]:
 
 
 def node_path(node: Node) -> str:
-    """The way to a node through bodies, as in ``Loop_7/body/Mul_4``."""
+    """The path to a node through bodies, as in ``Loop_7/body/Mul_4``."""
     parts = [node.name]
     graph = node.graph
     while graph is not None and graph.owner is not None:
@@ -44,7 +44,7 @@ def node_path(node: Node) -> str:
 
 
 def is_constant(value: Value) -> bool:
-    """True where a value depends on constants and on known shapes only."""
+    """True when a value depends only on constants and on known shapes."""
     pending, seen = [value], {value}
     while pending:
         producer = pending.pop().producer
@@ -67,9 +67,10 @@ def _has_known_shape(value: Value | None) -> bool:
 
 
 def topological(nodes: list[Node]) -> tuple[list[Node], list[Node]]:
-    """`nodes` so that producers stand before readers, otherwise in their old order.
+    """`nodes` sorted so that producers come before readers, otherwise in their old order.
 
-    Returns the ordered nodes and those that could not be ordered: a cycle and what hangs on it.
+    Returns the ordered nodes and those that could not be ordered: cycles and the nodes that depend
+    on them.
     """
     position = {node: index for index, node in enumerate(nodes)}
     ordered: list[Node] = []

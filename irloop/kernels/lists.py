@@ -10,7 +10,7 @@ __all__ = ["listed"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: More numbers are no list of sizes, axes, bounds or lengths of parts.
+#: A longer list cannot hold sizes, axes, bounds or lengths of parts.
 LONGEST = 1 << 16
 
 

@@ -123,12 +123,12 @@ def optional(value: Any = None) -> Any:
 
 
 def has_element(value: Any = None) -> Array:
-    """True when an optional holds something; always true for a value that is no optional."""
+    """True when an optional holds something; always true for a value that is not an optional."""
     return np.array(value is not None)
 
 
 def get_element(value: Any) -> Any:
-    """The value in an optional; a value that is no optional is returned unchanged.
+    """The value in an optional; a value that is not an optional is returned unchanged.
 
     Raises:
         ValueError: when the optional is empty.

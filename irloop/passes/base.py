@@ -1,4 +1,4 @@
-"""What a pass is, and which passes run."""
+"""The base classes of passes, and the configuration of which passes run."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PassConfig:
 
 @contextmanager
 def failures_named(name: str, node: Node | None = None, what: str = "") -> Iterator[None]:
-    """Turn an exception that is none of irloop's into a `PassError` with the pass and the node."""
+    """Turn an exception that is not irloop's own into a `PassError` with the pass and the node."""
     try:
         yield
     except IrloopError:

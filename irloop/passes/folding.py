@@ -70,7 +70,8 @@ def folded_outputs(
     kept = sum(_nbytes(value) for value in node.outputs)
     read = sum(tensor.nbytes for tensor in inputs if tensor is not None)
     work = budget.current()
-    # What is made of nothing counts: a file of a kilobyte may ask for it a thousand times.
+    # Results of nodes without inputs count, too: a small file may ask for a large one a thousand
+    # times.
     if work.folded + max(kept - read, 0) > KEPT_LIMIT:
         return None
     work.folded += max(kept - read, 0)

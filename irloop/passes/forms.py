@@ -148,7 +148,7 @@ class Forms(Emitter):
         return self._slice(value, axis, start, end, 1)
 
     def range_of(self, value: Value, port: Sliced) -> Value:
-        """What a TensorIterator's slices lie in: `value` itself, or its range cut out."""
+        """The value that a TensorIterator slices: `value` itself, or a slice of its range."""
         size = shape_of(value).dim(port.axis)
         if (port.start, port.end) in ((0, -1), (-1, 0)) or not isinstance(size, int):
             return value
@@ -160,7 +160,7 @@ class Forms(Emitter):
         size = shape_of(value).dims
         known = None if size is None else size[axis]
         if self.onnx and self.opset < 10:
-            # Steps came with opset 10; what is asked for here has a known length.
+            # Slices have steps since opset 10; here the length is known.
             assert isinstance(known, int)
             return self.take(value, list(range(known - 1, -1, -1)), axis)
         return self._slice(value, axis, -1, PAST_THE_FIRST, -1)
@@ -246,7 +246,7 @@ class Forms(Emitter):
         return self.copied(value)
 
     def copied(self, value: Value) -> Value:
-        """The same under another name."""
+        """A copy of the value under another name."""
         if self.onnx:
             return self.emit(onnx_convert.Identity(), value)
         return self.emit(ov_convert.Convert(element_of(value)), value)

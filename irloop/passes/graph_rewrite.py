@@ -194,7 +194,7 @@ class _Run:
 
 
 def _rewritten(matcher: MatcherPass, match: Match, rewriter: MatchRewriter) -> bool:
-    """Whether the callback replaced the root; what nobody reads then is erased."""
+    """Whether the callback replaced the root; nodes that become unread are erased."""
     root = match.root
     touched = [*match.nodes, *(v.producer for v in root.inputs if v is not None)]
     with failures_named(matcher.name, root):
@@ -205,7 +205,7 @@ def _rewritten(matcher: MatcherPass, match: Match, rewriter: MatchRewriter) -> b
 
 
 def _tidy(match: Match, touched: list[Node], rewriter: MatchRewriter) -> None:
-    """Erase what nobody reads now; what replaced nodes were known by goes to the new ones."""
+    """Erase nodes that became unread; names of replaced nodes move to the new ones."""
     rewriter.erase_unread([*rewriter.inserted, *touched])
     gone = [node for node in match.nodes if node.graph is None and node.info]
     if not gone:

@@ -24,7 +24,7 @@ GROUP = "irloop.passes"
 
 
 class PassInfo(NamedTuple):
-    """A pass as people see it; `given` and `result` are the drawings of its docstring."""
+    """A pass described for users; `given` and `result` are the drawings in its docstring."""
 
     name: str
     summary: str
@@ -41,7 +41,8 @@ def all_passes() -> dict[str, type[Pass]]:
     """Every pass by its name, irloop's own first.
 
     Raises:
-        UsageError: naming a package whose pass cannot be loaded, is none, or has a taken name.
+        UsageError: naming a package whose pass cannot be loaded, is not a pass, or has a name that
+            is taken.
     """
     found = dict(LIBRARY)
     for point in sorted(entry_points(group=GROUP), key=lambda item: item.name):
@@ -91,7 +92,7 @@ def find_pass(name: str) -> type[Pass]:
     if ".py:" in name:
         return _of_file(name)
     wanted = name.replace("-", "_")
-    # Looking through what is installed takes longer than most passes.
+    # Searching the installed packages takes longer than most passes.
     known = LIBRARY if wanted in LIBRARY else all_passes()
     if wanted not in known:
         raise UsageError(f"no pass is called {name!r}", expected=", ".join(sorted(known)))

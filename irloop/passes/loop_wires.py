@@ -104,7 +104,7 @@ class Entering:
 
     @property
     def result(self) -> Value | None:
-        """The body value that the next iteration starts from; None if this is no state."""
+        """The body value that is the state's next value; None if this is not a state."""
         return None if self._result is None else _at(self._result)
 
     @result.setter
@@ -311,7 +311,7 @@ class LoopWires:
         self.behind += reversed(chain)
 
     def replace(self, op: Op, rewriter: MatchRewriter) -> Node:
-        """Make a node of `op` with these wires and replace the old node by it.
+        """Create a node of `op` with these connections and replace the old node by it.
 
         Outputs that are no longer listed must have no readers.
         """
@@ -335,9 +335,7 @@ class LoopWires:
     def insert(
         self, op: Op, rewriter: MatchRewriter, *, before: Node | None
     ) -> tuple[Node, list[list[Value]]]:
-        """Insert a node of `op` that takes the body over; return it and the old outputs of each
-        new one.
-        """
+        """Insert a node of `op` that takes over the body; return it and the replaced outputs."""
         made = self.numbered(op)
         self._ends.release()
         self.graph.parameters[:] = [value.producer for value in made.parameters]

@@ -30,7 +30,7 @@ def option(default: Any, doc: str) -> Any:
 
 
 class Option(NamedTuple):
-    """An option as people read it: `type` in words, `default` as it is written."""
+    """An option for users: `type` in words, `default` in the notation of the command line."""
 
     name: str
     type: str
@@ -83,7 +83,7 @@ def build(cls: type[Pass], request: Request) -> Pass:
     """An instance of `cls` with the options that `request` gives.
 
     Raises:
-        UsageError: for an option that the pass has not, or a value of another type.
+        UsageError: for an option that the pass does not have, or a value of another type.
     """
     known = [item.name for item in _fields(cls)]
     types = get_type_hints(cls)
@@ -139,7 +139,7 @@ def _value(cls: type[Pass], name: str, text: str, type: Any) -> Any:
 
 
 def _parsed(text: str, type: Any) -> Any:
-    """Parse `text` as a value of `type`; ValueError if it is none."""
+    """Parse `text` as a value of `type`; raises ValueError if it is invalid."""
     if get_origin(type) is tuple:
         return (_parsed(text, get_args(type)[0]),)
     if get_origin(type) is Literal:

@@ -21,7 +21,7 @@ __all__ = [
 
 
 def fixed_inputs(node: Node) -> int:
-    """The number of first inputs that are no body inputs: trip count, condition, lengths."""
+    """The number of leading inputs that are not body inputs: trip count, condition, lengths."""
     return {"Loop": 2, "If": 1}.get(node.op.type, 1 if node.op.label == "Scan-8" else 0)
 
 

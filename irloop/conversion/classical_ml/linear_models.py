@@ -68,9 +68,7 @@ def import_regressor(c: Conversion, op: onnx.LinearRegressor, x: Value) -> Value
 
 @imports(onnx.LinearClassifier)
 def import_classifier(c: Conversion, op: onnx.LinearClassifier, x: Value) -> list[Value]:
-    """LinearClassifier of integers -> scores, TopK, Gather; a comparison for a single row of
-    scores.
-    """
+    """LinearClassifier of integers -> scores, TopK, Gather; a single row of scores is compared."""
     if op.classlabels_strings:
         raise c.refuse("its labels are strings", "give it integers and look the names up outside")
     scores = _scores(c, op, x)
@@ -103,7 +101,7 @@ def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Va
 
 @imports(onnx.SVMClassifier)
 def import_vector_classifier(c: Conversion, op: onnx.SVMClassifier, x: Value) -> list[Value]:
-    """SVMClassifier of integers -> likeness to each vector, a MatMul for all duels, votes."""
+    """SVMClassifier of integers -> similarities, one MatMul for all pairs of classes, votes."""
     if op.classlabels_strings:
         raise c.refuse("its labels are strings", "give it integers and look the names up outside")
     if op.vectors_per_class and op.prob_a:
@@ -132,12 +130,12 @@ def import_vector_classifier(c: Conversion, op: onnx.SVMClassifier, x: Value) ->
 
 
 def _votes(c: Conversion, scores: Value, count: int) -> Value:
-    """[N, classes]: how many duels each class wins by the scores of duels [N, pairs]."""
+    """How many pairwise comparisons each class wins: [N, classes] from scores [N, pairs]."""
     pairs = list(combinations(range(count), 2))
     first, second = (np.eye(count)[[pair[at] for pair in pairs]] for at in range(2))
     zero, one = forms.scalar(c, 0.0, scores), forms.scalar(c, 1.0, scores)
     won = forms.select(c, c(comparison.Greater(), scores, zero), one, zero)
-    # A duel gives its vote to the second class, or moves it to the first one.
+    # Each comparison gives its vote to the second class, or moves it to the first one.
     moved = c(matmul.MatMul(), won, c.constant(first - second, F32))
     return forms.add(c, moved, c.constant(second.sum(axis=0), F32))
 

@@ -76,9 +76,7 @@ def outputs(
     flat: Value,
     element: ElementType,
 ) -> list[Value]:
-    """Rows (class, score, box) [M, 6], their indices in the list of `boxes` [P, 4], and the
-    counts.
-    """
+    """Rows (class, score, box) [M, 6], indices into the list of `boxes` [P, 4], and the counts."""
     label = forms.cast(c, forms.slice_(c, rows.found, [1], [2], [1]), F32)
     listed = forms.gather(c, boxes, flat, 0)
     table = forms.concat(c, [label, forms.unsqueeze(c, rows.values, [1]), listed], 1)

@@ -1,6 +1,4 @@
-"""Converts DetectionOutput to ONNX: decode boxes from priors, suppress, keep the best of each
-item.
-"""
+"""Converts DetectionOutput to ONNX: decode boxes, suppress, keep the best of each item."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ def export_detections(
     first_scores: Value | None = None,
     first_moves: Value | None = None,
 ) -> Value:
-    """DetectionOutput -> decoding, TopK, NonMaxSuppression; the list ends at the first item of
-    -1.
-    """
+    """DetectionOutput -> decoding, TopK, NonMaxSuppression; the list ends at the first item -1."""
     suppression.require_opset(c)
     case = _Case(c, op, moves, scores, priors)
     boxes = case.boxes(moves, priors, first_moves)
@@ -72,7 +68,7 @@ class _Case:
         self.classes = op.classes() or self.sizes.by(all_scores, self.priors)
 
     def _moves(self, moves: Value) -> Value:
-        """Offsets [N, L, P, 4]: one list for each class, or one for all."""
+        """Offsets [N, L, P, 4] with one list for each class, or one for all."""
         wide = forms.cast(self.c, moves, F32)
         if self.op.share_location:
             return self.sizes.reshape(wide, [self.items, 1, self.priors, 4])
@@ -192,7 +188,7 @@ def _limited(c: Conversion, rows: Value, values: Value, items: Size, limit: int)
 def _listed(
     c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, rows: Value, values: Value
 ) -> Value:
-    """[1, 1, rows, 7]: item, class, score and box; an item of -1 after the last row."""
+    """Rows [1, 1, rows, 7] (item, class, score, box), with item -1 after the last row."""
     label = forms.slice_(c, rows, [1], [2], [1])
     place = rows
     if op.share_location:

@@ -34,9 +34,7 @@ def export_grid(
     features: Value,
     image: Value,
 ) -> Value:
-    """ExperimentalDetectronPriorGridGenerator -> Add of a grid; zeros where the grid is too
-    small.
-    """
+    """ExperimentalDetectronPriorGridGenerator -> Add of a grid, zero-padded if it is small."""
     sizes = OnnxSizes(c)
     (height, width), (rows, columns) = (sizes.of(value, 4)[2:] for value in (features, image))
     own = (op.h or height, op.w or width)
@@ -131,9 +129,7 @@ def _align(
 
 
 def _one_element_large(c: Conversion, rois: Value, scale: float) -> Value:
-    """Grow regions to at least one element of a map: RoiAlign with half pixels accepts smaller
-    ones.
-    """
+    """Grow regions to at least one element: RoiAlign with half pixels accepts smaller ones."""
     low, high = geometry.halves(c, rois)
     least = forms.add(c, low, forms.scalar(c, scale, rois))
     return forms.concat(c, [low, forms.maximum(c, high, least)], 1)
@@ -202,12 +198,12 @@ def _suppressed(
     boxes: Value,
     worth: Value,
 ) -> Value:
-    """Rows of what is kept. Boxes overlap with their borders, but only where they touch.
+    """The kept rows. Overlaps include the borders, but only where boxes touch.
 
-    NonMaxSuppression lets borders overlap without that, and turns boxes whose corners are in the
-    wrong order. No overlap of borders alone exceeds the threshold t where all sides are at least
-    (1 + 1/t) / 2 with the border. Where a candidate is narrower, a Loop does the work, and each
-    of the two finds no candidates where the other one is right.
+    NonMaxSuppression ignores the borders, and swaps corners that are in the wrong order. Border
+    overlaps alone cannot exceed the threshold t if all sides, including the border, are at least (1
+    + 1/t) / 2. If a candidate is narrower, a Loop computes the result; whichever of the two is not
+    valid gets no candidates.
     """
     threshold = op.nms_threshold
     least = (1 + 1 / threshold) / 2 if threshold > 0 else math.inf
@@ -235,7 +231,7 @@ def _share(c: Conversion, boxes: Value, taken: Value) -> Value:
 def _update(
     threshold: float, loop: OnnxLoopBuilder, left: Value, share: Value, states: Sequence[Value]
 ) -> tuple[Value, list[Value]]:
-    """What overlaps by more than the threshold goes."""
+    """Suppress boxes that overlap by more than the threshold."""
     inner = loop.inner
     kept = at_least(inner, inner.constant(threshold, F32), share)
     return suppression.dropped(inner, left, kept), []
@@ -244,7 +240,7 @@ def _update(
 def _decoded(
     c: Conversion, op: ov.ExperimentalDetectronDetectionOutput, regions: Value, moves: Value
 ) -> Value:
-    """Boxes [1, C, R, 4] of each class, from regions [R, 4] and moves [R, C * 4]."""
+    """Boxes [1, C, R, 4] of each class, from regions [R, 4] and offsets [R, C * 4]."""
     move = forms.div(c, forms.reshape(c, moves, [0, -1, 4]), c.constant(op.deltas_weights, F32))
     boxes = geometry.refined(
         c, forms.unsqueeze(c, regions, [1]), move, 1.0, ends=True, limit=op.max_delta_log_wh

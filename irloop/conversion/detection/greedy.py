@@ -44,7 +44,7 @@ def greedy(
     """The kept rows (item, class, box) [M, 3], best first within a class, and their scores.
 
     Boxes are features [N, L, P, F] of any kind, with L 1 or C; scores [N, C, P] are f32, minus
-    infinity for boxes that are no candidates. At most `limit` (an i64 list of one) per class are
+    infinity for boxes that are not candidates. At most `limit` (an i64 list of one) per class are
     kept.
     """
     trips = OnnxSizes(c).list([OnnxSizes(c).of(boxes, 4)[2]])

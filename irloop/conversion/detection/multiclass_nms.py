@@ -58,8 +58,8 @@ def export_multiclass(
 def _segments(c: Conversion, boxes: Value, scores: Value, numbers: Value) -> tuple[Value, Value]:
     """Boxes [N, C, P, 4] and scores [N, C, P] of [C, P, 4] and [C, P] that all items share.
 
-    The boxes of an item are a segment of the list, the `numbers` [N] tell how many; the others
-    are none of its candidates.
+    The boxes of an item are a segment of the list, the `numbers` [N] tell how many; the other boxes
+    are not candidates for it.
     """
     sizes = OnnxSizes(c)
     counts = forms.unsqueeze(c, forms.as_i64(c, numbers), [1])
@@ -73,7 +73,7 @@ def _segments(c: Conversion, boxes: Value, scores: Value, numbers: Value) -> tup
 
 
 def _kept(c: Conversion, op: Multiclass, boxes: Value, scores: Value) -> Value:
-    """Rows (item, class, box) of what is kept, by item and class."""
+    """Rows (item, class, box) of the kept boxes, sorted by item and class."""
     border = 0.0 if op.normalized else 1.0
     least = suppression.just_below(op.score_threshold)
     if op.nms_eta < 1:
@@ -97,7 +97,7 @@ def _kept(c: Conversion, op: Multiclass, boxes: Value, scores: Value) -> Value:
 
 
 def _shrinking(c: Conversion, op: Multiclass, scores: Value) -> Rule:
-    """Boxes go that overlap a kept one by a threshold, which shrinks while it is above a half."""
+    """Suppress boxes that overlap a kept one by a threshold that shrinks while it is above 0.5."""
     border = 0.0 if op.normalized else 1.0
 
     def share(inner: Conversion, boxes: Value, taken: Value) -> Value:

@@ -1,8 +1,8 @@
 """Non-maximum suppression in the other dialect.
 
-A box that overlaps a better one by the threshold exactly is suppressed in OpenVINO and kept in
-ONNX; a constant threshold is moved to its neighbour, so that both keep the same boxes. Soft
-suppression, which lowers scores, is a Loop.
+A box whose overlap equals the threshold is suppressed in OpenVINO and kept in ONNX; a constant
+threshold is moved to the next f32, so that both keep the same boxes. Soft suppression, which lowers
+scores, is a Loop.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ F32, I64 = ElementType.F32, ElementType.I64
 
 @exports(ov.NonMaxSuppression1, ov.NonMaxSuppression3, ov.NonMaxSuppression4)
 def export_indices(c: Conversion, op: ov.Suppressing, *inputs: Value | None) -> Value:
-    """NonMaxSuppression -> NonMaxSuppression, sorted by score where that is asked for."""
+    """NonMaxSuppression -> NonMaxSuppression, sorted by score if requested."""
     indices, _ = _ranked(c, op, *_exported(c, op, inputs))
     return forms.cast(c, indices, op.index_type())
 
@@ -61,7 +61,7 @@ class _Scoring(_Sorting, Protocol):
 
 
 def _ranked(c: Conversion, op: _Sorting, indices: Value, scores: Value) -> tuple[Value, Value]:
-    """Rows and scores, sorted by score where that is asked for."""
+    """Rows and scores, sorted by score if requested."""
     if not op.sort_result_descending:
         return indices, scores
     scores, order = forms.topk(c, scores, suppression.number(c, scores), 0)
@@ -105,7 +105,7 @@ def _exported(
 def _softened(
     c: Conversion, op: ov.Suppressing, inputs: tuple[Value | None, ...], sigma: Value
 ) -> tuple[Value, Value]:
-    """As `_exported`; with a sigma above 0 a box lowers the scores of those that overlap it."""
+    """Like `_exported`; with a sigma above 0 a box lowers the scores of those that overlap it."""
     suppression.require_opset(c)
     boxes, scores, limit, iou, threshold = inputs[:5]
     assert boxes is not None
@@ -157,7 +157,7 @@ def listed(c: Conversion, value: Value, element: ElementType) -> Value:
 
 
 def _below(c: Conversion, limit: Value, iou: Value | None) -> tuple[Value, Value]:
-    """Limit and threshold so that "more than" means what "at least" did."""
+    """Limit and threshold for ONNX's "more than" that act like OpenVINO's "at least"."""
     import numpy as np
 
     known = np.zeros(1, np.float32) if iou is None else c.constant_of(iou)
@@ -170,7 +170,7 @@ def _below(c: Conversion, limit: Value, iou: Value | None) -> tuple[Value, Value
     number = np.float32(known.reshape(-1)[0])
     if number > 0:
         return limit, c.constant([suppression.just_below(float(number))], F32)
-    # Every box overlaps by at least 0: one is left.
+    # Every box overlaps by at least 0, so only one is left.
     return forms.minimum(c, limit, c.i64([1])), c.constant([0.0], F32)
 
 
@@ -209,7 +209,7 @@ def _single(c: Conversion, value: Value, element: ElementType) -> Value:
 
 
 def _above(c: Conversion, iou: Value | None) -> Value:
-    """A threshold for "at least" that keeps what "more than" kept."""
+    """A threshold for OpenVINO's "at least" that acts like ONNX's "more than"."""
     import numpy as np
 
     known = np.zeros(1, np.float32) if iou is None else c.constant_of(iou)

@@ -1,4 +1,4 @@
-"""Prior boxes in ONNX: the constant that they are once the sizes are known, else a grid."""
+"""Converts prior boxes to ONNX: a constant if the sizes are known, else a grid."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ F32 = ElementType.F32
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Boxes around every element; steps that are None are the image's share.
+    """Boxes around every element; steps of None are image size / grid size.
 
-    A box is a shift of its centre, half a width and half a height, and whether it is clipped at
-    once. `powers` tell with which power of the image's height each half size grows.
+    A box is a shift of its centre, half a width, half a height, and whether it is clipped. `powers`
+    holds the power of the image's height with which each half size grows.
     """
 
     boxes: Sequence[tuple[float, float, float, float, bool]]
     powers: Sequence[float]
-    #: How many boxes of an element count: the last ones are left out, or zeros stand for them.
+    #: How many boxes of an element count: surplus boxes are left out, missing ones are zeros.
     count: int
     steps: tuple[float, float] | None
     step_power: float
@@ -98,9 +98,9 @@ def _built(c: Conversion, grid: _Grid, layer: Value, image: Value) -> Value:
 def _coordinates(
     c: Conversion, grid: _Grid, axis: int, count: Size, length: Size, tall: Value
 ) -> Value:
-    """The x (axis 0) or y (axis 1) of boxes [h, w, boxes, 4], 0 in the places of the other.
+    """The x (axis 0) or y (axis 1) of boxes [h, w, boxes, 4], 0 for the other coordinate.
 
-    There are `count` elements along `length` elements of the image, which is `tall`.
+    There are `count` elements along `length` pixels of the image, whose height is `tall`.
     """
     size = _number(c, length)
     if grid.steps is not None:
@@ -135,13 +135,13 @@ def _column(c: Conversion, numbers: Sequence[float]) -> Value:
 
 
 def _clipped(c: Conversion, grid: _Grid, boxes: Value) -> Value:
-    """Boxes [h, w, boxes, 4] between 0 and 1 as far as that is asked for."""
+    """Boxes [h, w, boxes, 4], clipped to 0..1 if requested."""
     at_once = [box[4] for box in grid.boxes]
     if grid.clip:
         return forms.clip(c, boxes, 0.0, 1.0)
     if not any(at_once):
         return boxes
-    # Of those only the low corner has a lower bound, only the high one an upper bound.
+    # Of those only the low corner has a lower bound, and only the high one an upper bound.
     far = 3e38
     low = [[0.0, 0, -far, -far] if once else [-far] * 4 for once in at_once]
     high = [[far, far, 1.0, 1] if once else [far] * 4 for once in at_once]
@@ -150,7 +150,7 @@ def _clipped(c: Conversion, grid: _Grid, boxes: Value) -> Value:
 
 
 def _variances(c: Conversion, grid: _Grid, like: Value) -> Value:
-    """As many variances as there are coordinates: four a box, one for all, or 0.1."""
+    """One variance per coordinate, from four per box, a single one for all, or 0.1."""
     row = list(grid.variance) or [0.1]
     repeats = forms.div(c, forms.shape(c, like), c.i64([len(row)]))
     return forms.tile(c, c.constant(row, F32), repeats)

@@ -1,4 +1,4 @@
-"""Region proposals in ONNX: anchors moved, the best of them through NonMaxSuppression."""
+"""Converts region proposals to ONNX: move anchors, keep the best by NonMaxSuppression."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__: list[str] = []
 
 F32, I64 = ElementType.F32, ElementType.I64
 
-#: A box grows at most so much, as a logarithm.
+#: A box grows by at most this factor, given as a logarithm.
 _MAX_GROWTH = math.log(1000.0 / 16.0)
 
 
@@ -34,7 +34,7 @@ class _Image:
 
     @classmethod
     def of(cls, c: Conversion, image: Value, count: Size) -> _Image:
-        """Of (height, width, scale) or (height, width, scale of heights, of widths), [.., K]."""
+        """Read (height, width, scale), or separate scales of heights and widths, from [.., K]."""
         wide = forms.cast(c, image, F32)
         last = count - 1 if isinstance(count, int) else -1
         parts = [forms.gather(c, wide, c.i64([at]), -1) for at in (0, 1, 2, last)]
@@ -56,7 +56,7 @@ class _Image:
 
 
 def _by_place(c: Conversion, maps: Value, width: int) -> Value:
-    """Maps [N, A * width, H, W] as [N, H * W * A, width], or [N, H * W * A] for width 1."""
+    """Reshape maps [N, A * width, H, W] to [N, H * W * A, width]; without the last axis if 1."""
     sizes = OnnxSizes(c)
     items, channels, height, along = sizes.of(maps, 4)
     anchors = sizes.by(channels, width)
@@ -69,7 +69,7 @@ def _by_place(c: Conversion, maps: Value, width: int) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """What is kept, sorted by item: boxes [M, 4], scores [M], and counts [N]."""
+    """The kept boxes, sorted by item: boxes [M, 4], scores [M], and counts [N]."""
 
     boxes: Value
     scores: Value
@@ -86,7 +86,7 @@ def _best(c: Conversion, boxes: Value, scores: Value, before: int) -> suppressio
 def _chosen(
     c: Conversion, found: suppression.Candidates, overlap: float, border: float, after: int
 ) -> _Chosen:
-    """The first `after` of each item that do not overlap better ones."""
+    """The first `after` boxes of each item that do not overlap better ones."""
     bordered = geometry.with_border(c, found.boxes, border)
     rows = suppression.suppressed(c, bordered, found.scores, overlap, limit=after)
     item = suppression.column(c, rows, 0)
@@ -113,7 +113,7 @@ def _grid(c: Conversion, op: ov.Proposing, height: Size, width: Size) -> Value:
 def export_proposal(
     c: Conversion, op: ov.Proposing, scores: Value, moves: Value, image: Value
 ) -> list[Value]:
-    """Proposal -> a grid of anchors, TopK, NonMaxSuppression, zeros behind the last."""
+    """Proposal -> a grid of anchors, TopK, NonMaxSuppression, padded with zeros."""
     suppression.require_opset(c)
     sizes = OnnxSizes(c)
     items, channels, height, width = sizes.of(scores, 4)
@@ -149,7 +149,7 @@ def _filled_up(
     items: Size,
     element: ElementType,
 ) -> list[Value]:
-    """[N * after, 5] (item, box), an item of -1 behind the last of each item; and the scores."""
+    """Rows (item, box) [N * after, 5], with item -1 after each item's last row; and the scores."""
     sizes, after = OnnxSizes(c), op.post_nms_topn
     total = sizes.times(items, after)
     table = suppression.dense(c, kept.boxes, kept.counts, after, width=4)
@@ -171,7 +171,7 @@ def _filled_up(
 
 
 def _moved(c: Conversion, frame: _Image, anchors: Value, moves: Value, border: float) -> Value:
-    """Anchors [P, 4] moved and clipped, [N, P, 4]."""
+    """Anchors [P, 4], moved by the predicted offsets and clipped: [N, P, 4]."""
     listed = forms.reshape(c, forms.cast(c, anchors, F32), [1, -1, 4])
     move = _by_place(c, forms.cast(c, moves, F32), 4)
     boxes = geometry.refined(c, listed, move, border, ends=True, limit=_MAX_GROWTH)

@@ -37,7 +37,7 @@ def export_roi_pooling(c: Conversion, op: ov.ROIPooling, data: Value, rois: Valu
 
 
 def _columns(c: Conversion, rois: Value) -> list[Value]:
-    """Item, x1, y1, x2 and y2 of each region, [R, 1]."""
+    """Item, x1, y1, x2 and y2 of each region: [R, 1] each."""
     return [forms.gather(c, rois, c.i64([at]), 1) for at in range(5)]
 
 
@@ -81,9 +81,7 @@ def _sampled(c: Conversion, size: tuple[int, int], items: Value, box: list[Value
 
 
 def _axis(c: Conversion, low: Value, high: Value, count: int) -> Value:
-    """Places [R, count] in -1..1 between two bounds [R, 1] in 0..1; a single place is the
-    middle.
-    """
+    """Positions [R, count] in -1..1 between bounds [R, 1] in 0..1; a single one is the middle."""
     import numpy as np
 
     shares = np.full((1, 1), 0.5) if count == 1 else np.linspace(0.0, 1.0, count)[None]
@@ -144,9 +142,7 @@ def export_roi_align(
 def _largest(
     c: Conversion, op: ov.ROIAlign | ov.ROIAlign9, data: Value, rois: Value, items: Value
 ) -> Value:
-    """The largest sample, or 0, by a Gather of each; the number of samples depends on the
-    region.
-    """
+    """The largest sample, or 0, by a Gather of each; regions differ in the number of samples."""
     aligned = op.alignment()
     maps = roi_samples.maps_of(c, data, items)
     before = c.constant(0.5 if aligned == "half_pixel" else 0.0, F32)

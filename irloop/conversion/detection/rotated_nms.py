@@ -1,6 +1,6 @@
 """Converts NMSRotated to ONNX: a Loop that intersects rotated boxes with the taken one.
 
-A box is nine numbers of f64: the x of its corners in order, their y, and its area.
+A box is nine f64 numbers: the x of its corners in order, their y, and its area.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def export_rotated(
     iou: Value,
     threshold: Value,
 ) -> list[Value]:
-    """NMSRotated -> a Loop over the boxes that are kept."""
+    """NMSRotated -> a Loop over the kept boxes."""
     suppression.require_opset(c)
     most = forms.maximum(c, listed(c, limit, I64), c.i64([0]))
     share, least = (listed(c, value, F32) for value in (iou, threshold))

@@ -68,7 +68,7 @@ def read(c: Conversion, data: Value, rows: Value) -> Value:
 
 
 def dropped(c: Conversion, scores: Value, kept: Value) -> Value:
-    """Set the scores of boxes that are not `kept` to that of no candidate."""
+    """Set the scores of boxes that are not `kept` to minus infinity."""
     return forms.where(c, kept, scores, c.constant(OUT, F32))
 
 
@@ -82,7 +82,7 @@ def without_class(c: Conversion, scores: Value, classes: Size, background: int) 
 
 
 def just_below(number: float) -> float:
-    """The next smaller f32: "more than" it is the same as "at least" the number."""
+    """The next smaller f32: "more than" it means "at least" the number."""
     import numpy as np
 
     return float(np.nextafter(np.float32(number), np.float32(-np.inf)))
@@ -156,11 +156,11 @@ def suppressed(
     best: int = -1,
     limit: int = -1,
 ) -> Value:
-    """NonMaxSuppression: rows of boxes that overlap no better box of their class by more than
-    `overlap`.
+    """NonMaxSuppression: rows of boxes that overlap no better box of their class too much.
 
-    Only scores above `least` count (None: all candidates); the `best` boxes of a class take part,
-    and `limit` of a class are kept. The order is by item, class and score.
+    Too much is more than `overlap`. Only scores above `least` count (None: all candidates); the
+    `best` boxes of a class take part, and `limit` of a class are kept. The order is by item, class
+    and score.
     """
     sizes = OnnxSizes(c)
     found = candidates(c, boxes, scores, best)

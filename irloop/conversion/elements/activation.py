@@ -36,9 +36,7 @@ imports(onnx.Sigmoid)(unary_rule(ov.Sigmoid))
 
 @exports(ov.ReLU)
 def export_relu(c: Conversion, op: ov.ReLU, x: Value) -> Value:
-    """Relu; integers use the maximum with 0: Relu has signed integers since 14, ONNX Runtime two
-    of them.
-    """
+    """Relu; integers use Max with 0, because Relu supports signed integers only since opset 14."""
     if element_of(x).is_integer:
         return forms.maximum(c, x, forms.scalar(c, 0, x))
     return forms.numeric(c, onnx.Relu(), x)

@@ -1,4 +1,4 @@
-"""Converts operations on bits, and tests for NaN and infinity.
+"""Converts bitwise operations, and tests for NaN and infinity.
 
 Before OpenVINO's opset13 and ONNX's opset18 there are no operations on the bits of integers: the
 integers are split into bits, combined as booleans, and assembled again.
@@ -64,9 +64,7 @@ def _wide(element: ElementType) -> ElementType:
 
 
 def _by_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
-    """Combine halves separately: ONNX Runtime sums i64 in floating point, exact for 32 bits
-    only.
-    """
+    """Combine halves separately: ONNX Runtime sums i64 in floating point, exact to 32 bits."""
     element = element_of(left)
     powers = powers_of(element)
     total = None
@@ -247,10 +245,10 @@ def _openvino_bits(c: Conversion, value: Value, values: Value) -> Value:
 
 
 def floor_divided(c: Conversion, left: Value, right: Value) -> Value:
-    """left / right of integers rounded down, right positive.
+    """left / right of integers, rounded down; right is positive.
 
-    Not by m_pythondiv, which the CPU plugin ignores: the remainder is taken off first, and
-    what is left divides evenly.
+    m_pythondiv is not used, because the CPU plugin ignores it: the remainder is subtracted first,
+    so that the division is exact.
     """
     rest = c(ov_math.FloorMod(), left, right)
     return ov_forms.divide(c, ov_forms.subtract(c, left, rest), right)

@@ -45,7 +45,7 @@ def _cast(c: Conversion, x: Value, element: ElementType) -> Value:
 
 
 def _is_exact(x: Value) -> bool:
-    """True when f16 holds every number of the type of `x` without rounding or overflow."""
+    """True when f16 can represent every number of the type of `x`."""
     element = element_of(x)
     return element.bits <= 8 or element is ElementType.BOOLEAN
 
@@ -165,9 +165,7 @@ def _converted(c: Conversion, x: Value, element: ElementType, saturate: bool) ->
 
 
 def converted_float(c: Conversion, x: Value, element: ElementType, *, saturate: bool) -> Value:
-    """Convert `x` to a 4 or 8-bit float; with `saturate` too large numbers become the largest
-    one.
-    """
+    """Convert `x` to a 4 or 8-bit float; with `saturate`, too large numbers become the largest."""
     source = element_of(x)
     if not saturate:
         return _rounded_once(c, x, element)
@@ -195,7 +193,7 @@ def _rounded_once(c: Conversion, x: Value, element: ElementType) -> Value:
     """Convert `x` to a 4 or 8-bit float, rounded once.
 
     OpenVINO rounds to f16 first, and may then find a tie between two 8-bit floats where `x` is
-    nearer to one of them, `near`. The other one is next to `x` mirrored at `near`.
+    nearer to one of them, `near`. The other one is the neighbour of `x` mirrored at `near`.
     """
     if element not in _PRECISION or _is_exact(x) or element_of(x) in _HALVES:
         return ov_forms.convert(c, x, element)

@@ -186,7 +186,7 @@ def export_minimum(c: Conversion, op: ov.Minimum, left: Value, right: Value) -> 
 
 @exports(ov.Divide)
 def export_divide(c: Conversion, op: ov.Divide, left: Value, right: Value) -> Value:
-    """The quotient. OpenVINO rounds one of integer constants down, and truncates all others."""
+    """The quotient. OpenVINO rounds quotients of integer constants down and truncates others."""
     left, right = operands(c, op, left, right)
     of_constants = all(value is not None and is_constant(value) for value in c.node.inputs)
     if op.m_pythondiv and element_of(left).is_integer and of_constants:
@@ -267,7 +267,7 @@ imports(onnx.Div)(wrapping_rule(ov_forms.divide))
 
 @imports(onnx.Mod)
 def import_mod(c: Conversion, op: onnx.Mod, left: Value, right: Value) -> Value:
-    """Mod -> FloorMod; a finite number modulo an infinite one is one of the two.
+    """Mod -> FloorMod; a finite number modulo an infinite one is either of the two.
 
     OpenVINO's CPU computes it as infinity times 0.
     """
@@ -287,9 +287,7 @@ def import_mod(c: Conversion, op: onnx.Mod, left: Value, right: Value) -> Value:
 
 @imports(onnx.Pow)
 def import_pow(c: Conversion, op: onnx.Pow, base: Value, exponent: Value) -> Value:
-    """Pow -> Power of one element type: an integer base with a float exponent is converted to
-    float.
-    """
+    """Pow -> Power of one element type; an integer base with a float exponent becomes float."""
     element, other = element_of(base), element_of(exponent)
     if element is other:
         return wrapping(c, lambda c, a, b: c(ov.Power(), a, b), base, exponent)

@@ -158,11 +158,7 @@ def cast(c: Conversion, value: Value, element: ElementType) -> Value:
 
 
 def representable(c: Conversion, value: Value) -> Value:
-    """Return `value` in a type that the target opset has; constants use the next wider one.
-
-    Raises:
-        RefusedError: for a value computed in a type that the opset lacks.
-    """
+    """Return `value` in a type that the target opset has; constants get the next wider one."""
     element, op = element_of(value), value.producer.op
     known = element not in UNKNOWN_TO_ONNX and c.opset >= ELEMENT_SINCE.get(element, 1)
     if element is ElementType.NF4 and isinstance(op, Constant) and op.tensor.count > TABLE_FROM:
@@ -260,7 +256,7 @@ def _extremum(c: Conversion, op: Op, left: Value, right: Value) -> Value:
     if c.opset >= 12 or not element_of(left).is_integer:
         # ONNX Runtime does not compare 16-bit integers.
         return numeric(c, op, left, right, small=12, half=None)
-    # Before 12 only floats are compared; f64 holds what 32 bits and sizes of tensors need.
+    # Before 12 only floats are compared; f64 represents 32-bit integers and sizes exactly.
     return computed_in(c, ElementType.F64, lambda *wide: c(op, *wide), left, right)
 
 

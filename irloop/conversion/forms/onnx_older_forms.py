@@ -1,7 +1,7 @@
-"""ONNX forms for opsets 8 to 10 of what newer opsets have as one operation.
+"""Forms in opsets 8 to 10 for operations of newer ONNX opsets.
 
-An operation without a form here is emitted as the newer operation, and `Conversion.emit` refuses it
-with the opset that has it.
+An operation without a form here is emitted as the newer operation, and `Conversion.emit` refuses
+it, naming the opset that has it.
 """
 
 from __future__ import annotations

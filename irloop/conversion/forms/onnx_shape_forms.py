@@ -54,7 +54,7 @@ _OPEN_ENDS = (2**31 - 1, 2**63 - 1)
 
 
 def identity(c: Conversion, value: Value) -> Value:
-    """Identity: the same value under a name of its own."""
+    """Identity: the same value under its own name."""
     return c(convert.Identity(), value)
 
 
@@ -97,9 +97,8 @@ def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: boo
     """Reshape to the shape in an i64 list; 0 copies a dimension with `special_zero`.
 
     Raises:
-        RefusedError: when 0 means an empty dimension, the opset has no form for that, and neither
-            the
-            value is known to have elements nor the rank of the result is known.
+        RefusedError: when 0 means an empty dimension and the opset has no form for that, unless the
+            value is known to have elements or the rank of the result is known.
     """
     if c.opset >= 14:
         return c(shapes.Reshape14(allowzero=not special_zero), value, pattern)

@@ -1,4 +1,4 @@
-"""Scores and positions in ONNX, as operations that rank and select need them."""
+"""Scores and positions in ONNX, for operations that rank and select."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from irloop.graph.types import ElementType
 
 __all__ = ["LOWEST", "OUT", "at_least", "places"]
 
-#: The score of an element that is no candidate, and a threshold above that score only.
+#: The score of an element that is not a candidate, and a threshold above only that score.
 OUT, LOWEST = float("-inf"), -3.4028234663852886e38
 
 

@@ -1,4 +1,4 @@
-"""Builds shapes from the dimensions of a value, which are numbers or known only at run time.
+"""Builds shapes from the dimensions of a value, which may be known only at run time.
 
     sizes = OnnxSizes(c)
     batch, channels, *space = sizes.of(data)
@@ -141,7 +141,7 @@ class OnnxSizes(Sizes):
         return onnx_forms.concat(self.c, pieces, 0)
 
     def reshape_to(self, value: Value, target: Value, *, may_be_empty: bool) -> Value:
-        # Before 14 a 0 copies a dimension: right in most places, and there is no other form.
+        # Before opset 14 a 0 copies a dimension: usually right, and there is no alternative.
         copies = not may_be_empty or self.c.opset < 14
         return onnx_forms.reshape_to(self.c, value, target, special_zero=copies)
 

@@ -1,1 +1,1 @@
-"""Translating a graph node by node, and what every conversion shares."""
+"""Translates a graph node by node; contains everything that all conversions share."""

@@ -1,4 +1,4 @@
-"""Inputs and outputs of a converted model: names, shapes, element types, and what is refused."""
+"""Handles inputs and outputs of a converted model: names, shapes, types, and refusals."""
 
 from __future__ import annotations
 
@@ -264,12 +264,12 @@ def require_known_ranks(graph: Graph) -> None:
 
 
 def as_it_is(c: Conversion, name: str, value: Value) -> Value:
-    """Return the value itself: the ONNX writer gives each output a name of its own."""
+    """Return the value itself: the ONNX writer gives each output its own name."""
     return value
 
 
 def own_producer(c: Conversion, name: str, value: Value) -> Value:
-    """Return a value that carries `name` and has a layer of its own.
+    """Return a value with the name `name` and its own layer.
 
     The v10 reader of OpenVINO refuses an input that is directly an output, one value that is two
     outputs, and one tensor name on two of them.

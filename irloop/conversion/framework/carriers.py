@@ -57,8 +57,7 @@ _CARRIERS = {
 
 
 def carry_narrow_elements(graph: Graph) -> None:
-    """Add casts around operations that cannot move narrow elements, in an ONNX graph and its
-    bodies.
+    """Add casts around operations that cannot move narrow elements, in a graph and its bodies.
 
     Given Gather(i4[8], indices); result: Cast to i8, Gather, Cast to i4.
     """

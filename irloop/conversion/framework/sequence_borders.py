@@ -22,13 +22,10 @@ __all__ = ["outputs_of", "set_input_lengths"]
 
 
 def set_input_lengths(model: Model, lengths: Mapping[str, int]) -> None:
-    """Let sequence and optional inputs of an ONNX model be inputs of the tensors they hold.
+    """Replace sequence and optional inputs of an ONNX model by inputs for their tensors.
 
-    Given ``x: seq(f32[4])`` and a length of 2; result: ``x_0, x_1: f32[4]`` and a
-    SequenceConstruct of both. An optional tensor has the length 0 or 1, and keeps its name.
-
-    Raises:
-        UsageError: for a name that no such input has, or a length that it cannot have.
+    Given ``x: seq(f32[4])`` and a length of 2; result: ``x_0, x_1: f32[4]`` and a SequenceConstruct
+    of both. An optional tensor has the length 0 or 1, and keeps its name.
     """
     for name, length in lengths.items():
         found = [node for node in model.graph.parameters if node.name == name]
@@ -62,7 +59,7 @@ def _replace(graph: Graph, parameter: Node, length: int) -> None:
 
 
 class _Heads:
-    """Puts new inputs in the place of an old one, and new nodes before all others."""
+    """Replaces an old input by new ones, and adds nodes before all others."""
 
     def __init__(self, graph: Graph, old: Node) -> None:
         self._graph, self._old = graph, old

@@ -282,8 +282,7 @@ class CarryNarrowElements(ModelPass):
 
 
 class RequireKnownBorder(ModelPass):
-    """Refuses inputs and outputs that the other format cannot declare: unknown ranks, unnamed
-    types.
+    """Refuses inputs and outputs of unknown rank, or of a type that the other format lacks.
 
     Given::
 

@@ -92,9 +92,7 @@ def imports(*classes: type[Op]) -> Callable[[RuleT], RuleT]:
 
 
 def no_counterpart(table: dict[type[Op], Rule], *classes: type[Op], reason: str, fix: str) -> None:
-    """Register operations of a direction (EXPORTS, IMPORTS) that are always refused, with the
-    reason.
-    """
+    """Register operations of a direction (EXPORTS, IMPORTS) that are refused, with reasons."""
 
     def rule(c: Conversion, op: Op, *inputs: Converted | None) -> Outputs:
         raise RefusedError(reason, fix)
@@ -193,8 +191,7 @@ class Conversion(Builder):
         return inner
 
     def refuse(self, reason: str, fix: str = "", *, opset: int = 0) -> RefusedError:
-        """Make an exception with the reason why this node cannot be converted; the caller raises
-        it.
+        """Create an exception with the reason why this node cannot be converted, for `raise`.
 
         `opset` is the first opset in which it could be converted.
         """
@@ -213,7 +210,7 @@ class Conversion(Builder):
         """Translate the nodes of `source` into this graph.
 
         `parameters` are the target values of the parameters of `source`; returns the target values
-        of its results. The caller makes the parameters and results themselves.
+        of its results. The caller creates the parameters and results.
 
         Raises:
             RefusedError: when a result is a sequence or an optional.

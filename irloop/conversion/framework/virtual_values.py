@@ -40,9 +40,7 @@ class Stacked(Virtual):
 
 @dataclass(frozen=True)
 class Growing(Virtual):
-    """A sequence in a loop body that only appends to it; `appended` is the item once it is
-    appended.
-    """
+    """A sequence in a loop body that only appends to it; `appended` is the new item, if any."""
 
     appended: Value | None = None
 

@@ -2,9 +2,9 @@
 
 A pass is correct if its result has the same meaning. Its result may still have a form that OpenVINO
 2026.4 computes wrongly or refuses, although it ran the source: a slice without readers, a condition
-that became constant. ONNX Runtime 1.31 dies of some Scans. The passes here rewrite such loops. A
-loop that had the form before any pass ran is mostly left as it is: the user asked for other
-changes.
+that became constant. ONNX Runtime 1.31 crashes on some Scans. The passes here rewrite such loops. A
+loop that had such a form before any pass ran is usually left alone, because the user asked for
+other changes.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class _RemoveIdleLoops(Unroll):
 
 
 class _CountUnread(CountIterations):
-    """Replaces a TensorIterator by a Loop if passes took away the readers of its slices."""
+    """Replaces a TensorIterator by a Loop if passes removed the readers of its slices."""
 
     def __init__(self, leave: AbstractSet[str]) -> None:
         self._leave = leave
@@ -125,7 +125,7 @@ class _CountUnread(CountIterations):
 
 
 class _RunnablePorts(LoopPass):
-    """Rewrites port maps of a Loop that OpenVINO's own rewriting fails on.
+    """Rewrites port maps of a Loop on which OpenVINO's own transformations fail.
 
     Given::
 
@@ -137,7 +137,7 @@ class _RunnablePorts(LoopPass):
 
     OpenVINO drops inputs that the body does not read and outputs that nothing reads, and then
     supports only ports that go forward in steps of one. It fails if input 0, the trip count, is
-    mapped to a body parameter; here the parameter gets an input of its own.
+    mapped to a body parameter; here the parameter gets a separate input.
     """
 
     name = "runnable_ports"
@@ -161,7 +161,7 @@ class _RunnablePorts(LoopPass):
 
 
 class _CutJoined(LoopPass):
-    """Cuts joined outputs of a Loop to nothing if the Loop does not start.
+    """Makes the concatenated outputs of a Loop empty if the Loop does not start.
 
     Given::
 
@@ -173,7 +173,7 @@ class _CutJoined(LoopPass):
         y = Slice(j, 0, ShapeOf(j)[0] * Convert(c), axis 0)
 
     OpenVINO derives the size of `y` from the trip count alone if the condition in the body is a
-    constant, and gives memory that nothing was written to if `c` is false.
+    constant, and returns uninitialised memory if `c` is false.
     """
 
     name = "cut_joined"

@@ -168,9 +168,7 @@ def _tensors(value: Converted) -> list[Value]:
 
 
 def _shape(value: Converted) -> str:
-    """The form of a branch output: a tensor, or which kind of virtual value. Both branches must
-    agree.
-    """
+    """A description of a branch output, which must be the same in both branches."""
     if isinstance(value, Value):
         return "a tensor"
     inside = f" of {_shape(value.item)}" if isinstance(value, Maybe) and value.item else ""
@@ -254,7 +252,7 @@ def _warn_of_ranks(c: Conversion, bodies: tuple[Body, ...]) -> None:
 
 
 def _cure(c: Conversion) -> str:
-    """What to do about branches that do not go together."""
+    """The advice for branches whose outputs do not match."""
     condition = c.node.inputs[0]
     inputs = [] if condition is None else deciding_inputs(condition)
     if not inputs:

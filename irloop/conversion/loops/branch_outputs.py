@@ -19,7 +19,7 @@ __all__ = ["ReadBranchesBySlices"]
 
 
 class ReadBranchesBySlices(ModelPass):
-    """Lets an output of an If whose size is not known be read through a Slice of all of it.
+    """Lets readers of an If output of unknown size read it through a Slice of the whole.
 
     Given::
 
@@ -29,11 +29,12 @@ class ReadBranchesBySlices(ModelPass):
 
         y [?, 4] = If(c, ...)    s = Slice(y, [0, 0], ShapeOf(y))    z = s + w
 
-    OpenVINO 2026.4 works out the shapes of what follows, and with them the memory, before it
-    computes it, up to an operation whose shape depends on numbers: such as this Slice. It forgets
-    that the output of an If is there by then, and lets another value have its memory, which is
-    lost when that value is larger than in any inference or iteration before. An output of the model
-    follows, too, where its element type is none that the plugin computes in: it is converted.
+    OpenVINO 2026.4 infers the shapes of the following operations, and allocates their memory,
+    before it computes them, up to an operation whose shape depends on values, such as this Slice.
+    It does not consider that the output of the If is still needed then, and gives its memory to
+    another value: the output is lost if that value is larger than in any inference or iteration
+    before. An output of the model counts as a following operation, too, if the plugin does not
+    compute in its element type, because it is converted.
     """
 
     name = "read_branches_by_slices"

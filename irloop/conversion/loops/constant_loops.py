@@ -178,7 +178,7 @@ class _Folding:
         constant: AbstractSet[Value],
         known: Mapping[Value, Tensor],
     ) -> dict[Value, Tensor]:
-        """The parameters of a body that are constant, where a loop in it may ask for them."""
+        """The constant parameters of a body; only determined if the body contains a loop."""
         if not any(isinstance(inner.op, LOOPS) for inner in all_nodes(body.graph)):
             return {}
         found = {}
@@ -199,7 +199,7 @@ class _Folding:
         return None if tensors is None else tensors[value.index]
 
     def _outputs(self, node: Node, known: Mapping[Value, Tensor]) -> list[Tensor] | None:
-        """What a node that depends on constants gives; None where that takes too much."""
+        """The outputs of a node that depends on constants; None if that takes too much."""
         seconds = self._end - time.monotonic()
         if seconds <= 0:
             return None
@@ -225,7 +225,7 @@ class _Folding:
 
 
 def _constant_values(graph: Graph, known: Iterable[Value]) -> set[Value]:
-    """The values of a graph that depend on constants and on what is `known` only."""
+    """The values of a graph that depend only on constants and on `known` values."""
     constant = set(known)
     for node in graph.nodes:
         given = (value for value in node.inputs if value is not None)

@@ -1,4 +1,4 @@
-"""Which sizes of a model's inputs decide what an If does."""
+"""Finds the sizes of a model's inputs that decide which branch of an If is taken."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from irloop.graph.types import Shape, TensorType
 
 __all__ = ["deciding_inputs", "shape_option"]
 
-#: What makes a number of a size, in both dialects.
+#: Operations that turn a size into a number, in both dialects.
 _SIZES = frozenset({"Shape", "Size", "ShapeOf"})
 
 
 def deciding_inputs(condition: Value) -> list[Value]:
-    """Inputs of the model without known sizes, where sizes are all that decides `condition`.
+    """Inputs of the model with unknown sizes, if only sizes decide `condition`.
 
-    Empty where the condition depends on the numbers of an input as well.
+    Empty if the condition also depends on the values of an input.
     """
     inputs: dict[Value, None] = {}
     pending, seen = [(condition, False)], {(condition, False)}
@@ -48,7 +48,7 @@ def _is_static(value: Value) -> bool:
 
 
 def _outside(parameter: Value) -> Value | None:
-    """What a parameter of a body always has; None for a slice or a state."""
+    """The outer value of an invariant body parameter; None for a slice or a state."""
     graph = parameter.producer.graph
     owner = None if graph is None else graph.owner
     if graph is None or owner is None:
@@ -59,7 +59,7 @@ def _outside(parameter: Value) -> Value | None:
 
 
 def shape_option(value: Value) -> str:
-    """The option that gives an input a shape, N for each size to fill in."""
+    """The command-line option that gives an input a shape, with N for each size to fill in."""
     shape = value.type.shape if isinstance(value.type, TensorType) else Shape(None)
     if shape.dims is None:
         return f"--shape {value.producer.name}=N,..."

@@ -17,7 +17,7 @@ __all__ = ["FoldEmptyValues"]
 
 
 class FoldEmptyValues(ModelPass):
-    """Stores values that are known to have no element as constants.
+    """Replaces values that are known to be empty by constants.
 
     Given::
 
@@ -27,8 +27,8 @@ class FoldEmptyValues(ModelPass):
 
         n = Const [0]    y = Const [2, 0]
 
-    OpenVINO 2026.4 dies of a division by zero where it broadcasts a tensor that its shape says is
-    empty, and has no ShapeOf of a scalar in the body of a TensorIterator.
+    OpenVINO 2026.4 crashes (division by zero) when it broadcasts a tensor whose shape is known to
+    be empty, and has no ShapeOf of a scalar in the body of a TensorIterator.
     """
 
     name = "fold_empty_values"

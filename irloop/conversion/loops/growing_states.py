@@ -21,7 +21,7 @@ __all__ = ["OpenGrowingStates"]
 
 
 class OpenGrowingStates(LoopPass):
-    """Lets a state that grows start with a size that OpenVINO does not know.
+    """Gives the initial value of a growing state a size that OpenVINO does not know.
 
     Given::
 
@@ -32,8 +32,9 @@ class OpenGrowingStates(LoopPass):
         g = Tile(h, 1 + (trip - trip))
         Loop(trip, true, g [?], x):   s: g, s' = Concat(s, 1)    y' = y + ReduceSum(s)   -> last y
 
-    OpenVINO lets the sizes of a state change where an output shows its last value, and takes those
-    of the initial value for all iterations elsewhere. A Loop stays whose inputs are all constant.
+    OpenVINO lets the size of a state change if an output returns its last value; otherwise it
+    assumes the size of the initial value in all iterations. A Loop whose inputs are all constant is
+    left alone.
     """
 
     name = "open_growing_states"
@@ -58,7 +59,7 @@ class OpenGrowingStates(LoopPass):
         wires.replace(node.op, rewriter)
 
     def _unknown(self, wires: LoopWires, emitter: Emitter) -> Value | None:
-        """An i64 list of one number that OpenVINO knows only at run time."""
+        """A one-element i64 list whose value OpenVINO knows only at run time."""
         graph = wires.node.graph
         assert graph is not None
         outer = [item.outer for item in wires.inputs]
@@ -83,9 +84,7 @@ def _growing_axes(item: Entering) -> list[int]:
 
 
 def _number_of(value: Value, emitter: Emitter) -> Value | None:
-    """A number computed from a value that is not constant; None for strings and for a missing
-    value.
-    """
+    """A number computed from a value that is not constant; None for strings and missing values."""
     shape, element = shape_of(value), element_of(value)
     if isinstance(value.producer.op, Constant) or shape.rank is None:
         return None

@@ -43,9 +43,7 @@ COUNTABLE = 2**31 - 1
 
 @exports(ov.Loop)
 def export_loop(c: Conversion, op: ov.Loop, *inputs: Value | None) -> list[Value | None]:
-    """Loop -> Loop: a trip count of -1 becomes an omitted M, invariant inputs become captured
-    values.
-    """
+    """Loop -> Loop: a trip count of -1 becomes an omitted M, invariant inputs become captures."""
     trip, condition = inputs[0], inputs[1]
     assert trip is not None
     assert condition is not None
@@ -56,7 +54,7 @@ def export_loop(c: Conversion, op: ov.Loop, *inputs: Value | None) -> list[Value
 
 
 def _is_pure_scan(c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
-    """True when the slices alone decide how often the body runs."""
+    """True when only the slices determine the trip count."""
     body = plan.body
     trip, starts = c.constant_of(given(c, inputs, 0)), c.constant_of(given(c, inputs, 1))
     if trip is None or starts is None or not bool(starts.reshape(-1)[0]):
@@ -93,9 +91,7 @@ def _limit(c: Conversion, trip: Value) -> Value | None:
 def import_loop(
     c: Conversion, op: onnx.Loop, *inputs: Converted | None
 ) -> Sequence[Converted | None]:
-    """Loop -> Loop-5: an omitted M becomes -1, captured values become inputs, scan outputs keep an
-    axis.
-    """
+    """Loop -> Loop-5: an omitted M becomes -1, captures become inputs, scans keep an axis."""
     body = c.node.body()
     limit, starts = (_tensor(inputs[at]) if at < len(inputs) else None for at in (0, 1))
     if _never_runs(c, limit, starts):
@@ -151,9 +147,7 @@ def import_loop(
 
 
 def _one_element(parameter: Node) -> Shape:
-    """Reshape to [1] if the body declares that: engines allow it, though the specification requires
-    a scalar.
-    """
+    """Reshape to [1] if the body declares that: engines allow it, the specification does not."""
     declared = shape_of(parameter.outputs[0])
     return Shape.of(1) if declared.rank == 1 else Shape(())
 
@@ -240,8 +234,7 @@ def _condition_is_trivial(c: Conversion, body: Body) -> bool:
 
 
 def _trip(c: Conversion, limit: Value | None) -> Value:
-    """Convert ONNX's M to OpenVINO's trip count: an omitted M is -1, a negative M means no
-    iteration.
+    """Convert ONNX's M to OpenVINO's trip count: -1 if M is omitted, 0 if M is negative.
 
     OpenVINO reads the low 32 bits of an input, so 2^63 - 1 becomes -1. An M of 2^31 or more, a
     bound that f32 represents exactly, therefore means no limit.

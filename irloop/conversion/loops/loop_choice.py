@@ -100,11 +100,7 @@ def loops_of(model: Model) -> list[SourceLoop]:
 
 
 def rewrite(model: Model, loops: Loops) -> None:
-    """Write the loops of `model` in the requested form where it is possible.
-
-    Raises:
-        UsageError: for an unknown form.
-    """
+    """Write the loops of `model` in the requested form where possible."""
     if loops not in get_args(Loops):
         raise UsageError(f"loops cannot be {loops!r}", expected=", ".join(get_args(Loops)))
     item = PASSES.get((model.dialect, loops))
@@ -112,12 +108,12 @@ def rewrite(model: Model, loops: Loops) -> None:
         return
     Manager([item()]).run_passes(model)
     if item is LoopToScan:
-        # ONNX Runtime dies where a Scan has to transpose a tensor without elements.
+        # ONNX Runtime crashes if a Scan must transpose a tensor without elements.
         Manager([ScanAlongFront()]).run_passes(model)
 
 
 def describe(before: list[SourceLoop], result: Model, loops: Loops) -> list[Diagnostic]:
-    """Make one note per loop: its new form and the reason."""
+    """Create one note per loop: its new form and the reason."""
     nodes = [
         node
         for node in all_nodes(result.graph)
@@ -136,9 +132,7 @@ def describe(before: list[SourceLoop], result: Model, loops: Loops) -> list[Diag
 
 
 def _made_of(loop: SourceLoop, nodes: list[Node]) -> Node | None:
-    """Find the node that a loop became: it has the same name, or a name below it if nodes were
-    added around it.
-    """
+    """Find the node that a loop became, by its name or a name below it if nodes were added."""
     named = [node for node in nodes if node.name == loop.name]
     below = [node for node in nodes if node.name.startswith(f"{loop.name}/")]
     return next(iter([*named, *below]), None)

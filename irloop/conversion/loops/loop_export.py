@@ -92,7 +92,7 @@ def _start_from_end(c: Conversion, value: Value, port: Sliced) -> Value | None:
 def _slice_of_iteration(
     inner: Conversion, source: Value, iteration: Value, port: Sliced, first: Value | None
 ) -> Value:
-    """Slice number `iteration` of `source`, the axis kept."""
+    """Slice number `iteration` of `source`; the axis is kept."""
     step = port.stride
     offset = list(range(port.part_size))
     if step < 0:

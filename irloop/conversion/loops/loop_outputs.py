@@ -25,7 +25,7 @@ CAREFUL = (ShapeOf3, Slice, Result)
 
 
 class ReadLoopsByCopies(ModelPass):
-    """Lets an output of a loop that is an output of the model, too, be read through a copy.
+    """Lets readers of a loop output that is also a model output read a copy of it.
 
     Given::
 
@@ -35,8 +35,8 @@ class ReadLoopsByCopies(ModelPass):
 
         y [?, 4] = Loop(n, ...)    output y    c = Maximum(y, y)    z = SoftMax(c)
 
-    OpenVINO 2026.4 gives an output whose size is not known other memory in each inference, while
-    SoftMax and MatMul go on reading what they found first. Elementwise operations do not.
+    In each inference OpenVINO 2026.4 places an output of unknown size in other memory, but SoftMax
+    and MatMul keep reading the memory of the first inference. Elementwise operations do not.
     """
 
     name = "read_loops_by_copies"
@@ -61,7 +61,7 @@ class ReadLoopsByCopies(ModelPass):
 
 
 def _is_shown(value: Value) -> bool:
-    """True for a value of unknown size that is a result of its graph, strings excepted."""
+    """True for a value of unknown size, other than strings, that is a result of its graph."""
     if shape_of(value).is_static or element_of(value) is ElementType.STRING:
         return False
     return any(isinstance(user.op, Result) for user, _ in value.uses)

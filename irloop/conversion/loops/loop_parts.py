@@ -56,8 +56,8 @@ def as_type(c: Conversion, value: Value, type: ValueType) -> Value:
 def zeros_like_type(c: Conversion, type: ValueType) -> Value:
     """Zeros of a tensor type; unknown dimensions are 0.
 
-    This is the value of a last output without a back edge if there is no iteration: the
-    specification defines none.
+    They replace a last value without a back edge if there is no iteration, which the specification
+    leaves undefined.
     """
     if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
         raise c.refuse("an output of the loop body has no known element type")
@@ -93,7 +93,7 @@ def is_single(dim: object, port: Concatenated) -> bool:
 
 @dataclass(slots=True)
 class LoopPlan:
-    """The wires of an OpenVINO loop body, sorted by their ONNX counterpart."""
+    """The connections of an OpenVINO loop body, sorted by their ONNX counterpart."""
 
     body: Body
     c: Conversion
@@ -191,12 +191,7 @@ def _element(type: ValueType) -> ElementType:
 def bind_constant_parameters(
     inner: Conversion, plan: LoopPlan, bound: dict[int, Value], iteration: Value | None
 ) -> list[Value]:
-    """Bind all body parameters in order: the iteration number, the condition and the values in
-    `bound`.
-
-    Raises:
-        RefusedError: for a parameter that is read and has no value.
-    """
+    """Bind all body parameters: the iteration number, the condition and the values in `bound`."""
     if iteration is not None and plan.body.ports.iteration is not None:
         index = plan.body.ports.iteration
         number = as_type(inner, iteration, plan.parameter_type(index))

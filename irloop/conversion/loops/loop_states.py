@@ -50,7 +50,7 @@ class _State:
     before: Converted
     view: Converted
     type: ValueType
-    #: True when the body returns it unchanged, so that it is no state.
+    #: True when the body returns it unchanged, so that it needs no state.
     stays: bool = False
 
 

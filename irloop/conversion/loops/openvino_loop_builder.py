@@ -1,6 +1,6 @@
 """Builds OpenVINO Loops and TensorIterators that its CPU plugin computes correctly.
 
-It writes around these faults:
+It avoids these faults:
 
 - The plugin executes back edges one after another: a state that continues with another state is
   copied.
@@ -163,9 +163,7 @@ class OpenVinoLoopBuilder:
         return replace(item, external=turned, reverse=False)
 
     def tensor_iterator(self, states: list[Value], scans: list[Scanned]) -> list[Value]:
-        """Make a TensorIterator; return the last values of the states, then the concatenated
-        outputs.
-        """
+        """Create a TensorIterator; return the last values of the states, then the scan outputs."""
         self._drop_dead([*states, *(scan.value for scan in scans)])
         scans = self._safe_scans(scans)
         states = self._safe_states(states, may_be_empty=False)

@@ -53,9 +53,7 @@ def is_coupled(op: onnx.Recurrent) -> bool:
 
 
 def summed_bias(c: Conversion, layer: Layer) -> Value:
-    """The bias in OpenVINO's form: [D, G*S], or [D, 4*S] with linear_before_reset; zeros if
-    omitted.
-    """
+    """The bias in OpenVINO's form: [D, G*S], or [D, 4*S] with linear_before_reset; default: 0."""
     import numpy as np
 
     width, gates = layer.op.GATES * layer.size, 2 * layer.size
@@ -126,9 +124,7 @@ def _loop(
 
 
 def _projected(c: Conversion, layer: Layer) -> tuple[Value, Value | None]:
-    """Project the inputs of all gates: [B, T, G*S], and the candidate's own bias [S] of a linear
-    GRU.
-    """
+    """Project the inputs of all gates: [B, T, G*S], and a linear GRU's candidate bias [S]."""
     bias = forms.squeeze(c, summed_bias(c, layer), [0])
     own = None
     if is_linear(layer.op):
@@ -186,8 +182,7 @@ class _Step:
             return self._lstm(x, *states)
         if isinstance(op, onnx.GRU | onnx.GRU1):
             return [self._gru(x, *states)]
-        # The recurrent product stands first: the CPU plugin adds into its first operand, and
-        # what shares the memory of a slice is overwritten before a back edge carries it.
+        # The recurrent product comes first: the CPU plugin adds into its first operand, and
         total = forms.add(self._c, self._recurrent(states[0], self._weights("R")), x)
         return [self._activated(0, total)]
 

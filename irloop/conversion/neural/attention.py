@@ -184,14 +184,12 @@ def _attended(
 
 
 def _root_of_scale(c: Conversion, op: Attention, query: Value) -> Value:
-    """The root of the scale: queries and keys are both scaled by it, which keeps the products
-    small.
-    """
+    """The root of the scale, by which queries and keys are scaled to keep the products small."""
     if op.scale is not None:
         return forms.scalar(c, op.scale**0.5, query)
     size: Dim = shape_of(query).dim(3)
     if isinstance(size, int):
-        # What has no elements is scaled by anything.
+        # An empty tensor may be scaled by any number.
         return forms.scalar(c, max(size, 1) ** -0.25, query)
     number = forms.convert(c, forms.size_of(c, query, 3), element_of(query))
     return c(elementwise.Power(), number, forms.scalar(c, -0.25, query))

@@ -162,7 +162,7 @@ def export_lrn(c: Conversion, op: ov.LRN, x: Value, axes: Value) -> Value:
 
 
 def _window_sum(c: Conversion, value: Value, axis: int, rank: int, side: int) -> Value:
-    """For each element the sum of those up to `side` places away along `axis`."""
+    """For each element, the sum of the elements up to `side` positions away along `axis`."""
     if side == 0:
         return value
     pads = [0] * (2 * rank)

@@ -247,7 +247,7 @@ def _frames(c: Conversion, data: Value, window: Value, count: int) -> Value:
     bins = count // 2 + 1
     frequency, place = np.arange(bins)[:, None], np.arange(count)
     angle = 2 * np.pi * (frequency * place % count) / count
-    # All frequencies but the first and, of an even count, the last stand for two.
+    # All frequencies but the first and, if their number is even, the last represent two.
     twice = np.where((frequency == 0) | (2 * frequency == count), 1.0, 2.0) / count
     matrix = np.stack((twice * np.cos(angle), -twice * np.sin(angle)), axis=1)
     rows = forms.reshape(c, forms.transpose(c, data, [0, 2, 1, 3]), [0, 0, 2 * bins])
@@ -256,7 +256,7 @@ def _frames(c: Conversion, data: Value, window: Value, count: int) -> Value:
 
 
 def _added(c: Conversion, frames: Value, count: int, hop: int) -> Value:
-    """[B, frames, count] -> [B, 1, samples], each piece `hop` behind the one before."""
+    """Add overlapping frames, `hop` apart: [B, frames, count] -> [B, 1, samples]."""
     import numpy as np
 
     columns = forms.transpose(c, frames, [0, 2, 1])
@@ -276,7 +276,7 @@ def _weights(c: Conversion, data: Value, window: Value, count: int, hop: int) ->
 
 
 def _trimmed(c: Conversion, signal: Value, margin: int, length: Value | None) -> Value:
-    """[B, 1, samples] without `margin` samples at both ends, or `length` behind the margin."""
+    """[B, 1, samples] without `margin` samples at both ends, or `length` after the margin."""
     axis = c.i64([2])
     if length is None:
         return forms.slice_(c, signal, [margin], [-margin], [2]) if margin else signal

@@ -1,4 +1,4 @@
-"""ONNX's Fourier transforms in OpenVINO: complex transforms of opset7 and what is around them."""
+"""Converts ONNX's Fourier transforms to OpenVINO: DFT of opset7 and the operations around it."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def import_stft(
 
 
 def _places(c: Conversion, signal: Value, count: Value, hop: Value) -> Value:
-    """[frames, count]: where the elements of each piece stand in the signal."""
+    """Positions [frames, count] of the elements of each frame in the signal."""
     room = forms.subtract(c, forms.size_of(c, signal, 1), count)
     frames = forms.add(c, forms.divide(c, room, hop), c.i64(1))
     zero, one = c.i64(0), c.i64(1)

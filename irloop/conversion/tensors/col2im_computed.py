@@ -32,7 +32,7 @@ def col2im(c: Conversion, op: Col2Im, data: Value, image: Value, block: Value, r
     value = _reshaped(c, forms.converted(c, data, real), [c.i64(-1), *sizes])
     for done, axis in enumerate(axes):
         left = rank - done
-        # Block and place of this axis, which stand first, go to the end and become one.
+        # Block and position of this axis come first; move them to the end and merge them.
         pair = [1, 1 + left]
         order = [at for at in range(1 + 2 * left + done) if at not in pair]
         moved = forms.transpose(c, value, [*order, *pair])

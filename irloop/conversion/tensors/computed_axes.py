@@ -19,7 +19,7 @@ __all__ = ["reduce", "squeeze", "unsqueeze"]
 
 
 def _marks(c: Conversion, axes: Value, rank: int) -> Value:
-    """True for each of `rank` axes that stands in `axes`, negative ones counted from the end."""
+    """True for each of `rank` axes that is listed in `axes`; negative ones count from the end."""
     listed = forms.as_list(c, axes)
     turned = forms.where(
         c, forms.less(c, listed, c.i64([0])), forms.add(c, listed, c.i64([rank])), listed
@@ -86,7 +86,7 @@ def reduce(c: Conversion, kind: str, value: Value, axes: Value, *, keep: bool = 
     ends = forms.where(c, marks, c.i64([1]), forms.add(c, shape, c.i64([1])))
     result = value
     for axis in range(rank):
-        # What is reduced and what is not, one behind the other.
+        # The reduced and the unreduced values, concatenated.
         both = forms.concat(c, [forms.reduce(c, one_kind, result, [axis]), result], axis)
         start, end = (forms.gather(c, ends_of, c.i64([axis]), 0) for ends_of in (starts, ends))
         result = forms.slice_by(c, both, start, end, c.i64([axis]))

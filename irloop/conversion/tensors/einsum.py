@@ -17,7 +17,7 @@ Label = str | int
 
 
 def einsum(c: Conversion, equation: str, *operands: Value) -> Value:
-    """The sum of products that `equation` says."""
+    """The sum of products described by `equation`."""
     if c.opset >= 12:
         return forms.numeric(c, Einsum(equation), *operands, small=None, half=None)
     chosen = forms.stand_in(c, element_of(operands[0]), small=None, half=None)

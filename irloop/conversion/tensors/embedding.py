@@ -226,7 +226,7 @@ def export_sparse_fill(
     indices: Value,
     default: Value,
 ) -> list[Value]:
-    """Missing rows behind the others, all of them then put in the order of their rows."""
+    """SparseFillEmptyRows -> append missing rows, then sort all by row."""
     element = element_of(indices)
     where = forms.as_i64(c, indices)
     rows = forms.gather(c, where, c.i64(0), 1)

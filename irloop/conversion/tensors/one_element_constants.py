@@ -16,7 +16,7 @@ __all__ = ["NarrowOneElementConstants"]
 
 
 class NarrowOneElementConstants(ModelPass):
-    """Adds the dimensions that only a constant of one element brings by an Unsqueeze.
+    """Uses Unsqueeze for dimensions that a result has only because of a one-element constant.
 
     Given::
 
