@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from irloop.dialects.openvino import state
-from irloop.graph.model import Model, Node
+from irloop.graph.model import Model, Node, Value
+from irloop.graph.op import Result
 from irloop.graph.walk import all_nodes
 from irloop.passes.base import ModelPass
 from irloop.passes.session import Session
@@ -12,6 +15,11 @@ __all__ = ["StatefulToStateless"]
 
 READS = (state.ReadValue, state.ReadValue6)
 ASSIGNS = (state.Assign, state.Assign6)
+
+
+#: A variable of a decoder's cache, as MakeStateful joins the names of its input and its output:
+#: "past_key_values.0.key" and "present.0.key".
+JOINED = re.compile(r"(?P<input>\w+(?P<which>\.\d+\.\w+?))(?P<output>present(?P=which))")
 
 
 class StatefulToStateless(ModelPass):
@@ -27,7 +35,10 @@ class StatefulToStateless(ModelPass):
 
     This is the reverse of OpenVINO's MakeStateful and LowLatency2: the application passes the
     states from one inference to the next, and provides the initial values, which are no longer
-    computed. A variable that is read or set in the body of a loop or branch is left alone.
+    computed. The new inputs and the new outputs follow the others, both in the order of the
+    assignments. A variable whose name MakeStateful joined from two, as in
+    "past_key_values.0.keypresent.0.key", gives them back to the input and the output. A variable
+    that is read or set in the body of a loop or branch is left alone.
     """
 
     name = "stateful_to_stateless"
@@ -37,30 +48,42 @@ class StatefulToStateless(ModelPass):
         graph = model.graph
         rewriter = Session(model).rewriter(graph)
         inside = {_id(node) for node in all_nodes(graph) if node.graph is not graph}
-        for node in graph.nodes:
-            if not isinstance(node.op, READS + ASSIGNS) or self.transformation_callback(node):
-                continue
-            name = _id(node)
-            if name in inside:
-                continue
-            if isinstance(node.op, READS):
-                known = next((item for item in graph.parameters if item.name == name), None)
-                value = node.output
-                made = (
-                    graph.add_parameter(name, value.type, (name,), node.location)
-                    if known is None
-                    else known.output
-                )
-                rewriter.replace_value(value, made, keep_names=False)
-                rewriter.erase(node)
-                continue
-            source = node.inputs[0]
+        nodes = [
+            node
+            for node in graph.nodes
+            if isinstance(node.op, READS + ASSIGNS)
+            and _id(node) not in inside
+            and not self.transformation_callback(node)
+        ]
+        reads = [node for node in nodes if isinstance(node.op, READS)]
+        assigns = [node for node in nodes if isinstance(node.op, ASSIGNS)]
+        order = {_id(node): at for at, node in enumerate(assigns)}
+        inputs: dict[str, Value] = {}
+        for node in sorted(reads, key=lambda node: order.get(_id(node), len(order))):
+            value, (name, _) = node.output, _names(_id(node))
+            if name not in inputs:
+                inputs[name] = graph.add_parameter(name, value.type, (name,), node.location)
+            rewriter.replace_value(value, inputs[name], keep_names=False)
+            rewriter.erase(node)
+        for node in assigns:
+            source, (_, name) = node.inputs[0], _names(_id(node))
             assert source is not None
             for value in node.outputs:
                 rewriter.replace_value(value, source)
-            graph.add_result(source, f"{name}/next", node.location)
+            # An output of the model without a tensor name has the name of its layer.
+            names = source.names or tuple(
+                user.name for user, _ in source.uses if isinstance(user.op, Result)
+            )
+            source.names = (*names, name)
+            graph.add_result(source, name, node.location)
             rewriter.erase(node)
         return rewriter.modified
+
+
+def _names(variable: str) -> tuple[str, str]:
+    """The names of the input and the output for a variable."""
+    found = JOINED.fullmatch(variable)
+    return (found["input"], found["output"]) if found else (variable, f"{variable}/next")
 
 
 def _id(node: Node) -> str:
