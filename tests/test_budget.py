@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from click.testing import CliRunner, Result
 from onnx import TensorProto, helper
@@ -246,3 +247,30 @@ def test_a_model_that_ends_its_process_hides_no_other(
     }
     assert found == {("b_dies", "LIM001"), ("d_hangs", "LIM002")}
     assert result.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[9000,9000] a) => (float[9000,9000] y) { y = MatMul (a, a) }",
+        "(float[9000,9000] a) => (float[9000,9000] y) { y = Gemm (a, a) }",
+        '(float[9000,9000] a) => (float[9000,9000] y) { y = Einsum <equation = "ij,jk"> (a, a) }',
+        (
+            "(float[1,64,900,900] a, float[1024,64,5,5] b) => (float[1,1024,896,896] y)"
+            " { y = Conv (a, b) }"
+        ),
+    ],
+    ids=["MatMul", "Gemm", "Einsum", "Conv"],
+)
+def test_products_that_nothing_interrupts_are_counted_first(tmp_path: Path, text: str) -> None:
+    """729 and 1,315 thousand million multiplications, each in one call of NumPy."""
+    head = '<ir_version: 10, opset_import: ["" : 21]> g '
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(head + text), path)
+    loaded = irloop.read_model(path)
+    values = [np.broadcast_to(np.float32(1), v.type.shape.static()) for v in loaded.graph.inputs]
+    with (
+        budget.Budget(operations=400_000).entered(),
+        pytest.raises(irloop.LimitError, match="more steps than it may"),
+    ):
+        irloop.run(loaded, values)

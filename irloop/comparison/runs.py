@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from irloop import budget
 from irloop.comparison.inputs import Trial
 from irloop.engines.answer import Failure
 from irloop.engines.process import Process
@@ -67,10 +68,11 @@ def run_trial(session: Session, trial: Trial, seconds: float) -> Run:
     """Run one trial in irloop's own executor."""
     if trial.reset:
         session.reset()
+    limits = Limits(
+        max_iterations=ITERATIONS, max_seconds=seconds, max_memory=budget.current().memory
+    )
     try:
-        found = session.run(
-            trial.arrays, limits=Limits(max_iterations=ITERATIONS, max_seconds=seconds)
-        )
+        found = session.run(trial.arrays, limits=limits)
     except IrloopError as error:
         return Run(reason=error.message, late=isinstance(error, LimitError))
     undefined = any(note.code == UNDEFINED for note in session.notes)

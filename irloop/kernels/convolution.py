@@ -19,6 +19,7 @@ from numpy.lib.stride_tricks import as_strided
 from irloop import budget
 from irloop.kernels.geometry import Window
 from irloop.kernels.matmul import widened
+from irloop.kernels.work import spend_products
 
 __all__ = [
     "Array",
@@ -106,6 +107,7 @@ def _correlate(x: Array, w: Array, window: Window, groups: int, fill: Any = 0) -
     view = windows(padded(x, pads, fill), window, counts)
     length = int(np.prod(counts))
     depth = channels // groups * int(np.prod(window.kernel))
+    spend_products(items * outputs * depth * length, x.dtype, "a convolution")
     filters = np.ascontiguousarray(w).reshape(groups, outputs // groups, depth)
     if view.size <= _COLUMN_LIMIT:
         columns = view.reshape(items, groups, depth, length)
@@ -230,6 +232,7 @@ def _spread(x: Array, w: Array, window: Window, groups: int) -> Array:
         "a transposed convolution",
     )
     filters = w.reshape(groups, depth, -1).swapaxes(1, 2)
+    spend_products(x.size * filters.shape[1], x.dtype, "a transposed convolution")
     with np.errstate(all="ignore"):
         columns = np.matmul(filters, x.reshape(items, groups, depth, -1))
         columns = columns.reshape(items, groups * outputs, *window.kernel, *sizes)

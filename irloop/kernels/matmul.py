@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from irloop.kernels.precision import unwarned
+from irloop.kernels.work import spend_products
 
 __all__ = [
     "Array",
@@ -40,10 +42,18 @@ def widened(array: Array) -> Array:
 @unwarned
 def product(left: Array, right: Array) -> Any:
     """The matrix product as in NumPy; keeps the element type, and sums narrow floats in f32."""
+    _spend(left, right)
     if narrow(left.dtype):
         wide = np.matmul(left.astype(np.float32), right.astype(np.float32))
         return wide.astype(left.dtype)
     return np.matmul(left, right)
+
+
+def _spend(left: Array, right: Array) -> None:
+    """Ask for the multiplications of a product; batches that only broadcast count once."""
+    columns = right.shape[-1] if right.ndim > 1 else 1
+    rows = left.shape[-2] if left.ndim > 1 else 1
+    spend_products(max(left.size * columns, right.size * rows), left.dtype, "a matrix product")
 
 
 def _turned(array: Array) -> Array:
@@ -69,6 +79,7 @@ def gemm(alpha: float, beta: float, transpose_a: bool, transpose_b: bool) -> Fun
     def apply(left: Array, right: Array, bias: Array | None = None) -> Any:
         first = left.T if transpose_a else left
         second = right.T if transpose_b else right
+        _spend(first, second)
         with np.errstate(all="ignore"):
             if left.dtype.kind in "iu":
                 return _scaled_integers(first @ second, alpha, bias, beta)
@@ -100,12 +111,23 @@ def einsum(equation: str) -> Function:
     compact = "".join(equation.split())
 
     def apply(*operands: Array) -> Any:
+        _spend_sum(compact, operands)
         with np.errstate(all="ignore"):
             wide = [widened(operand) for operand in operands]
             result = np.einsum(compact, *wide, optimize=len(wide) > 1)
         return np.asarray(result).astype(operands[0].dtype, copy=False)
 
     return apply
+
+
+def _spend_sum(equation: str, operands: Sequence[Array]) -> None:
+    """Ask for the multiplications of an einsum of one or two operands."""
+    if len(operands) > 2 or "." in equation:
+        return
+    sizes: dict[str, int] = {}
+    for letters, operand in zip(equation.partition("->")[0].split(","), operands, strict=False):
+        sizes.update(zip(letters, operand.shape, strict=False))
+    spend_products(math.prod(sizes.values()), operands[0].dtype, "an einsum")
 
 
 def inverse(*, adjoint: bool = False) -> Function:

@@ -1,0 +1,144 @@
+"""How many models that `validate` calls valid an engine refuses, measured on drawn mutants.
+
+    python -W ignore -m benchmarks.gate onnx --count 10000 --seconds 280 --folder OUT
+    python -W ignore -m benchmarks.gate ir   --count 10000 --seconds 280 --folder OUT
+
+Seeds are the models of the fuzz campaign that `validate` finds no fault in and the engine loads:
+OpenVINO for IR, ONNX Runtime for ONNX. Each mutant is a seed with one to six fields, elements or
+attributes changed (`fuzz/mutations.py`). Those without errors are given to the engine, which reads
+and compiles them in a child process. The rows are kept in the folder, so that a measurement can be
+made in portions. Prints the refusals by message, and the share of valid mutants that were refused
+without a reason in `EXPLAINED`; exit status 1 when that is 1 % or more.
+
+`EXPLAINED` lists what an engine lacks although the model is right; these are no refusals of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from benchmarks.verdicts import Verdicts
+from fuzz.campaign import gather_seeds
+from fuzz.mutations import Mutator
+from irloop.diagnostics import Severity
+from irloop.errors import IrloopError
+from irloop.validation.engine import validate
+
+GOAL = 0.01
+ENGINES = {"ir": ("openvino", ".xml", "compile"), "onnx": ("onnxruntime", ".onnx", "read")}
+
+#: Parts of messages about what the engine lacks, and why such a model is right.
+EXPLAINED: dict[str, dict[str, str]] = {
+    "onnx": {
+        "NOT_IMPLEMENTED": "no kernel for these element types, or for this operation",
+        "is under development": "an opset newer than this ONNX Runtime",
+        "only *guarantees* support for models stamped": "the same",
+    },
+    "ir": {
+        "Failed to allocate": "sizes that do not fit into memory",
+        "not supported": "a limit of the CPU plugin",
+        "doesn't support": "a limit of the CPU plugin",
+    },
+}
+
+
+def errors_of(path: Path) -> set[str]:
+    """The codes of the errors that `validate` finds."""
+    return {item.code for item in validate(path) if item.severity is Severity.ERROR}
+
+
+def sound_seeds(kind: str, folder: Path, engines: Verdicts) -> list[bytes]:
+    """The seeds that neither `validate` nor the engine objects to; found once."""
+    engine, suffix, last = ENGINES[kind]
+    known = folder / f"sound-{kind}.json"
+    seeds = sorted((folder / "seeds" / kind).iterdir())
+    if not known.exists():
+        path = folder / f"seed{suffix}"
+        path.with_suffix(".bin").write_bytes(bytes(range(256)) * 256)
+        names = []
+        for item in seeds:
+            path.write_bytes(item.read_bytes())
+            if not errors_of(path) and engines.of(engine, path, last=last).accepted:
+                names.append(item.name)
+        known.write_text(json.dumps(names))
+    names = set(json.loads(known.read_text()))
+    return [item.read_bytes() for item in seeds if item.name in names]
+
+
+def cause_of(line: str) -> str:
+    """A message without names, numbers and paths, so that equal causes are counted together."""
+    line = re.sub(r"(/[\w.-]+)+", "PATH", line)
+    line = re.sub(r"'[^']*'|\"[^\"]*\"|\([^()]*\)", "_", line)
+    return re.sub(r"-?\d+", "N", line)[:180]
+
+
+def main() -> int:
+    """Measure a portion, and print what is known so far."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kind", choices=ENGINES)
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, default=280)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "gate")
+    options: Any = parser.parse_args()
+    kind, folder = options.kind, options.folder
+    engine, suffix, last = ENGINES[kind]
+    end = time.monotonic() + options.seconds
+    gather_seeds(kind, folder / "seeds")
+    engines = Verdicts(seconds=30)
+    mutator = Mutator(kind, sound_seeds(kind, folder, engines), options.seed)
+    log = folder / f"gate-{kind}-{options.seed}.jsonl"
+    path = folder / f"mutant-{kind}{suffix}"
+    path.with_suffix(".bin").write_bytes(bytes(range(256)) * 256)
+    first = sum(1 for _ in log.open()) if log.exists() else 0
+    with log.open("a") as rows:
+        for number in range(first, options.count):
+            if time.monotonic() > end:
+                break
+            path.write_bytes(mutator.make(number))
+            try:
+                codes = sorted(errors_of(path))
+            except IrloopError as error:
+                codes = [error.diagnostics[0].code]
+            line = "" if codes else engines.of(engine, path, last=last).line
+            print(json.dumps([number, codes, line]), file=rows)
+    engines.close()
+    return _report(kind, [json.loads(row) for row in log.open()])
+
+
+def _report(kind: str, rows: list[tuple[int, list[str], str]]) -> int:
+    refused: Counter[str] = Counter()
+    explained: Counter[str] = Counter()
+    examples: dict[str, int] = {}
+    lines = [(number, line) for number, codes, line in rows if not codes]
+    for number, line in lines:
+        if line == "accepted":
+            continue
+        why = next((why for text, why in EXPLAINED[kind].items() if text in line), "")
+        if why:
+            explained[why] += 1
+            continue
+        cause = cause_of(line)
+        refused[cause] += 1
+        examples.setdefault(cause, number)
+    share = refused.total() / max(1, len(lines))
+    print(
+        f"{len(rows)} mutants, {len(lines)} without errors; refused {refused.total()}: {share:.2%}"
+    )
+    for cause, count in refused.most_common():
+        print(f"{count:6}  {cause}  (mutant {examples[cause]})")
+    for why, count in explained.most_common():
+        print(f"{count:6}  explained: {why}")
+    return 1 if share >= GOAL else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
