@@ -53,7 +53,7 @@ class Baseline:
             raise UsageError(f"{path} is no baseline: {error}") from error
         try:
             return cls(path, _counted(json.loads(text)))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise UsageError(f"{path} is no baseline", expected=SCHEMA) from error
 
     @classmethod
