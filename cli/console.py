@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -11,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from irloop.diagnostics import one_line
+from irloop.progress import listening
 
 from .limits import allowance_for, size
 
@@ -21,6 +23,12 @@ __all__ = ["Command", "Console", "common_options", "console_of", "say"]
 
 #: Seconds of work before progress is shown.
 _PATIENCE = 1.0
+
+#: Seconds after which the time that is left is known well enough.
+_KNOWN = 2.0
+
+#: Seconds between two drawings of the line.
+_REDRAWN = 0.2
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -34,7 +42,12 @@ class Console:
         self.max_memory: int | None = None
         self.max_seconds: float | None = None
         self._doing = ""
+        self._counted = ""
+        self._series = ""
+        self._since = 0.0
+        self._ticks = 0
         self._shown = False
+        self._drawn = 0.0
         self._timer: threading.Timer | None = None
 
     def note(self, text: str) -> None:
@@ -54,28 +67,72 @@ class Console:
         """
         if self.level < 0 or not sys.stderr.isatty():
             return
-        self._doing = text
+        self._doing, self._counted = text, ""
         if self._shown:
             self._show()
         elif self._timer is None:
-            from threading import Timer
+            self._wait()
 
-            self._timer = Timer(_PATIENCE, self._show)
-            self._timer.daemon = True
-            self._timer.start()
+    def counted(self, what: str, done: int, total: int | None) -> None:
+        """How far the work that `progress` named has come: pieces, and the time that is left.
+
+        Without `what` the name of the work has the count itself.
+        """
+        if self.level < 0 or not self._doing:
+            return
+        now = time.monotonic()
+        if what != self._series:
+            self._series, self._since = what, now
+        count = f"{done}" + ("" if total is None else f" of {total}")
+        self._counted = f": {what} {count}" if what else ""
+        elapsed = now - self._since
+        if total is not None and done and elapsed > _KNOWN:
+            self._counted += f", about {_span(elapsed / done * (total - done))} left"
+        if self._shown and now - self._drawn > _REDRAWN:
+            self._show()
+
+    def _wait(self) -> None:
+        from threading import Timer
+
+        self._timer = Timer(_PATIENCE, self._tick)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _tick(self) -> None:
+        """Show the line again each second, so that people see that work goes on."""
+        if not self._doing:
+            return
+        self._ticks += 1
+        self._show()
+        self._wait()
 
     def done(self) -> None:
         """Remove the progress line."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._doing, self._ticks = "", 0
         if self._shown:
             click.echo("\r\x1b[K", err=True, nl=False)
             self._shown = False
 
     def _show(self) -> None:
+        text = self._doing
+        if not text:
+            return
         self._shown = True
-        click.echo(f"\r\x1b[K{one_line(self._doing)}", err=True, nl=False)
+        self._drawn = time.monotonic()
+        text += self._counted
+        if not self._counted and self._ticks > 1:
+            text += f" ({_span(self._ticks * _PATIENCE)})"
+        click.echo(f"\r\x1b[K{one_line(text)}", err=True, nl=False)
+
+
+def _span(seconds: float) -> str:
+    """A time in words."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def console_of(context: click.Context) -> Console:
@@ -173,7 +230,7 @@ def _limited(command: Command) -> Command:
         name = "check" if options.get("check") else context.info_name
         runs = _RUNS.get(name or "", 1.0)
         allowance = allowance_for(files, console.max_memory, console.max_seconds, runs)
-        with allowance.held():
+        with allowance.held(), listening(console.counted):
             return command(*args, **options)
 
     return cast("Command", call)

@@ -71,7 +71,10 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     # A trace shows every node in its body, even if hoisting could run it once for all iterations.
     session = Session(loaded, hoist=tracer is None)
     inputs = _inputs(loaded, options["inputs"], options["seed"])
+    console = console_of(ctx)
+    console.progress(f"running {model}")
     results = session.run(inputs, limits=_limits(ctx, options), trace=tracer)
+    console.done()
     if session.notes:
         click.echo(report_text.render(item.in_file(model) for item in session.notes))
     if options["outputs"] is None:
@@ -81,7 +84,7 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     from irloop import write_arrays
 
     write_arrays(options["outputs"], results)
-    console_of(ctx).note(f"wrote {options['outputs']}")
+    console.note(f"wrote {options['outputs']}")
 
 
 def _inputs(model: Model, file: str | None, seed: int) -> Mapping[str, Any]:

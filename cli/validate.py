@@ -171,6 +171,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     with closing(outcomes(work, processes, isolate=isolate)) as done:
         for number, model in enumerate(readable, start=1):
             console.progress(f"{number} of {len(readable)}: {model}")
+            console.counted("", number - 1, len(readable))
             outcome = next(done)
             console.detail(f"validated {model}")
             findings += settings.judged(outcome.findings)

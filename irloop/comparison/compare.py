@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from irloop.comparison.cause import Cause, find_cause
 from irloop.comparison.divergence import Divergence, find_divergence
 from irloop.comparison.exercised import exercised, not_exercised
 from irloop.comparison.explain import Explainer
@@ -178,11 +179,13 @@ class _Work:
         )
         tally = Tally(judge, explainer, runs, trials, seconds=self._seconds, made=made)
         tally.count()
-        divergence = None
+        divergence, cause = None, None
         if tally.failed is not None:
-            divergence = self._divergence(
-                (trials[tally.failed].arrays, others[tally.failed].arrays)
-            )
+            arrays = trials[tally.failed].arrays, others[tally.failed].arrays
+            divergence = self._divergence(arrays)
+            cause = self._cause(arrays)
+        elif tally.stopped is not None:
+            cause = self._cause((trials[tally.stopped].arrays, others[tally.stopped].arrays))
         return Comparison(
             tally.outcome(),
             self._engines,
@@ -196,6 +199,7 @@ class _Work:
             tuple(tally.engines()),
             self._missing,
             tuple(tally.notes()),
+            cause,
         )
 
     def _others(self, trials: Sequence[Trial]) -> list[Trial]:
@@ -220,4 +224,14 @@ class _Work:
             )
         except IrloopError:
             # Only irloop's own executor can be traced; without it only outputs are compared.
+            return None
+
+    def _cause(self, arrays: tuple[Sequence[Any], Sequence[Any]]) -> Cause | None:
+        first, second = (side.model for side in self._sides)
+        try:
+            return find_cause(
+                first, second, arrays, self._tolerance, seconds=self._seconds, widen=self.widen
+            )
+        except IrloopError:
+            # As for the divergence: there is no trace.
             return None

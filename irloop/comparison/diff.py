@@ -10,14 +10,18 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
 from irloop.comparison import weights
+from irloop.comparison.wire_words import Wires
 from irloop.diagnostics import one_line
 from irloop.errors import UsageError
+from irloop.formats.openvino.wire_places import WirePlaces
 from irloop.graph.model import Body, Graph, Model, Node, Value
-from irloop.graph.op import Constant, UnknownOp
+from irloop.graph.op import Constant, Parameter, UnknownOp
+from irloop.graph.tensor import Tensor
 from irloop.graph.walk import node_path
 
 __all__ = ["Change", "ModelDiff", "diff"]
@@ -85,7 +89,9 @@ def diff(first: Model, second: Model, *, metadata: bool = False) -> ModelDiff:
     changes = [*_heads(first, second)]
     if metadata:
         changes += _said("", first.metadata, second.metadata)
-    changes += _Differ(first.graph, second.graph, metadata=metadata).changes()
+    files = [model.source if model.dialect == "openvino" else None for model in (first, second)]
+    differ = _Differ(first.graph, second.graph, _Files(files[0], files[1]), metadata=metadata)
+    changes += differ.changes()
     return ModelDiff(tuple(sorted(changes, key=lambda change: KINDS.index(change.kind))))
 
 
@@ -127,11 +133,23 @@ def _value_of(node: Node) -> Value:
     return value
 
 
+class _Files:
+    """Both files, parsed for the lines of port maps once a port map differs."""
+
+    def __init__(self, old: str | None, new: str | None) -> None:
+        self._files = (old, new)
+
+    @cached_property
+    def places(self) -> tuple[WirePlaces, WirePlaces]:
+        return WirePlaces.of(self._files[0]), WirePlaces.of(self._files[1])
+
+
 class _Differ:
     """Matches the nodes of two graphs and describes their differences."""
 
-    def __init__(self, old: Graph, new: Graph, *, metadata: bool) -> None:
+    def __init__(self, old: Graph, new: Graph, files: _Files, *, metadata: bool) -> None:
         self._old, self._new = old, new
+        self._files = files
         self._metadata = metadata
         self._partner: dict[Node, Node] = {}
         self._taken: set[Node] = set()
@@ -143,6 +161,7 @@ class _Differ:
         self._match_equal()
         self._match_named()
         self._match_read()
+        self._match_read(other_type=True)
 
     def changes(self) -> Iterator[Change]:
         """Every change, in the order of the newer graph; removed nodes come last."""
@@ -156,7 +175,9 @@ class _Differ:
         if self._metadata:
             for left, right in self._partner.items():
                 yield from _said(node_path(right), left.info, right.info)
-        for at, (left, right) in enumerate(zip(self._old.results, self._new.results, strict=False)):
+        # What the results of a body return is told of the wires that lead on from them.
+        results = () if self._new.owner else zip(self._old.results, self._new.results, strict=False)
+        for at, (left, right) in enumerate(results):
             if not self._same_source(left.inputs[0], right.inputs[0]):
                 message = f"comes from {_named(right.inputs[0])}, was {_named(left.inputs[0])}"
                 yield Change("changed", f"{node_path(right)} (result {at})", message)
@@ -195,8 +216,12 @@ class _Differ:
             if self._is_free(node) and once and other and other.op.type == node.op.type:
                 self._pair(node, other)
 
-    def _match_read(self) -> None:
-        """Match nodes of one type that matched nodes read at the same position."""
+    def _match_read(self, *, other_type: bool = False) -> None:
+        """Match nodes of one type that matched nodes read at the same position.
+
+        With `other_type` also nodes of two types that have as many inputs and outputs: a Tanh that
+        became a Sigmoid is one change.
+        """
         pending = [*zip(self._old.results, self._new.results, strict=False)]
         pending += self._partner.items()
         while pending:
@@ -205,8 +230,13 @@ class _Differ:
                 if left is None or right is None:
                     continue
                 pair = (left.producer, right.producer)
-                fits = pair[0].op.type == pair[1].op.type and left.index == right.index
-                if fits and self._is_free(pair[0]) and self._is_free(pair[1]):
+                fits = pair[0].op.type == pair[1].op.type or (other_type and _are_alike(*pair))
+                if (
+                    fits
+                    and left.index == right.index
+                    and self._is_free(pair[0])
+                    and self._is_free(pair[1])
+                ):
                     self._pair(*pair)
                     pending.append(pair)
 
@@ -247,10 +277,51 @@ class _Differ:
             if before is None:
                 yield Change("added", f"{path}/{body.label}", "a body")
                 continue
-            yield from _wires(before, body, f"{path}/{body.label}")
-            yield from _Differ(before.graph, body.graph, metadata=self._metadata).changes()
+            inner = _Differ(before.graph, body.graph, self._files, metadata=self._metadata)
+            yield from self._wires((old, before), (new, body), inner)
+            yield from inner.changes()
         for label in labels:
             yield Change("removed", f"{path}/{label}", "a body")
+
+    def _wires(
+        self, old: tuple[Node, Body], new: tuple[Node, Body], inner: _Differ
+    ) -> Iterator[Change]:
+        """The wires of two bodies that differ; `inner` knows which values correspond inside."""
+        ports = old[1].ports, new[1].ports
+        if ports[0] == ports[1] and all(
+            inner._same_source(left.inputs[0], right.inputs[0])
+            for left, right in zip(old[1].graph.results, new[1].graph.results, strict=False)
+        ):
+            return
+
+        def same(left: Value | None, right: Value | None) -> bool:
+            return self._same_source(left, right) or inner._same_source(left, right)
+
+        nodes, bodies = (old[0], new[0]), (old[1], new[1])
+        wires = Wires.between(nodes, bodies, self._files.places, same)
+        path = f"{node_path(new[0])}/{new[1].label}"
+        for found in wires.all():
+            message = f"`{found.name}` {found.second}; in the old model it {found.first}"
+            yield Change("changed", path, message)
+        for kind, left, right in zip(
+            ("inputs", "outputs"),
+            (ports[0].inputs, ports[0].outputs),
+            (ports[1].inputs, ports[1].outputs),
+            strict=True,
+        ):
+            if len(left) != len(right):
+                message = f"the port map has {len(right)} {kind}, had {len(left)}"
+                yield Change("changed", path, message)
+
+
+def _are_alike(old: Node, new: Node) -> bool:
+    """True when one operation may have taken the place of another."""
+    plain = not (old.bodies or new.bodies)
+    inner = not isinstance(old.op, Parameter | Constant) and not isinstance(
+        new.op, Parameter | Constant
+    )
+    counts = [(len(node.inputs), len(node.outputs)) for node in (old, new)]
+    return plain and inner and counts[0] == counts[1]
 
 
 def _parameters(old: Graph, new: Graph) -> list[tuple[Node, Node]]:
@@ -264,7 +335,7 @@ def _parameters(old: Graph, new: Graph) -> list[tuple[Node, Node]]:
 
 
 def _named(value: Value | None) -> str:
-    return "nothing" if value is None else repr(value.name)
+    return "nothing" if value is None else f"'{value.name}'"
 
 
 def _attributes(node: Node) -> dict[str, Any]:
@@ -282,23 +353,21 @@ def _operations(old: Node, new: Node) -> Iterator[str]:
     for name in sorted({*left, *right}):
         before, after = left.get(name, "absent"), right.get(name, "absent")
         if before != after:
-            yield f"{name} {before} -> {after}"
+            yield f"{name} {_shown(before, after)}"
 
 
-def _wires(old: Body, new: Body, path: str) -> Iterator[Change]:
-    left, right = old.ports, new.ports
-    for before, after in (
-        (set(left.inputs), set(right.inputs)),
-        (set(left.outputs), set(right.outputs)),
-    ):
-        for port in sorted(before - after, key=repr):
-            yield Change("changed", path, f"port map has no longer {port}")
-        for port in sorted(after - before, key=repr):
-            yield Change("changed", path, f"port map has now {port}")
-    for name in ("iteration", "condition"):
-        if getattr(left, name) != getattr(right, name):
-            message = f"{name} {getattr(left, name)} -> {getattr(right, name)}"
-            yield Change("changed", path, message)
+def _shown(before: Any, after: Any) -> str:
+    """A change of an attribute; of a tensor by how far the elements are apart."""
+    if isinstance(before, Tensor) and isinstance(after, Tensor):
+        return weights.distance(before, after)
+    words = [
+        item.type if isinstance(item, Tensor) else "none" if item is None else item
+        for item in (before, after)
+    ]
+    words = [
+        ", ".join(map(str, item)) if isinstance(item, tuple | list) else str(item) for item in words
+    ]
+    return f"{words[0]} -> {words[1]}"
 
 
 def _fingerprints(graph: Graph, places: Mapping[Node, int] | None = None) -> dict[Node, bytes]:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from irloop.comparison.matching import input_positions, output_positions
 from irloop.comparison.measure import Tolerance, measure
 from irloop.comparison.runs import ITERATIONS
 from irloop.errors import IrloopError
 from irloop.execution.limits import Limits
 from irloop.execution.session import Session
 from irloop.execution.trace import TraceEvent, Tracer
-from irloop.graph.model import Body, Model, Node, Value
+from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.walk import all_graphs, all_nodes
 
 __all__ = ["Pairs", "agree", "inputs_of", "traced"]
@@ -28,11 +29,23 @@ class Pairs:
         self.of_second: dict[Value, str] = {}
         self.first_by_name: dict[str, Value] = {}
         self._owners = (_owners(first), _owners(second))
+        inputs = second.graph.inputs
+        for at, place in enumerate(input_positions(first.graph, second.graph)):
+            if place is not None:
+                self._add(f"input {at}", first.graph.inputs[at], inputs[place])
         for name, value in left.items():
             if name in right:
                 self._add(name, value, right[name])
-        for loops in list(self.loops()):
+        self._pair_results(first, second)
+        entered: set[Node] = set()
+        pending = list(self.loops())
+        while pending:
+            loops = pending.pop()
+            if loops[1] in entered:
+                continue
+            entered.add(loops[1])
             self._enter(*loops)
+            pending += [found for found in self.loops() if found[1] not in entered]
 
     def _add(self, name: str, value: Value, other: Value) -> None:
         if value not in self.of_first and other not in self.of_second:
@@ -40,8 +53,21 @@ class Pairs:
             self.of_second[other] = name
             self.first_by_name[name] = value
 
+    def _pair_results(self, first: Model, second: Model) -> None:
+        """Pair the values that corresponding outputs return, whatever their names."""
+        results = second.graph.results
+        for at, place in enumerate(output_positions(first.graph, second.graph)):
+            if place is None:
+                continue
+            left, right = first.graph.results[at].inputs[0], results[place].inputs[0]
+            if left is not None and right is not None:
+                self._add(f"output {at}", left, right)
+
     def _enter(self, first: Node, second: Node) -> None:
-        """Pair the parameters of bodies that receive corresponding values."""
+        """Pair the outputs of two loops, and the values of their bodies."""
+        if type(first.op) is type(second.op) and len(first.outputs) == len(second.outputs):
+            for at, value in enumerate(first.outputs):
+                self._add(f"{first.name}.{at}", value, second.outputs[at])
         for body in first.bodies:
             other = next((item for item in second.bodies if item.label == body.label), None)
             if other is None:
@@ -52,6 +78,11 @@ class Pairs:
                 inner = mine.get(self.first_by_name[name]) if name else None
                 if inner is not None:
                     self._add(f"{first.name}/{body.label}/{name}", inner, parameter)
+            # A name that occurs in several bodies is clear within two that correspond.
+            left, right = _names_inside(body.graph), _names_inside(other.graph)
+            for name, value in left.items():
+                if name in right:
+                    self._add(f"{first.name}/{body.label}/{name}", value, right[name])
 
     def loops(self) -> Iterable[tuple[Node, Node]]:
         """Corresponding nodes with bodies: by their names, or by those of their outputs."""
@@ -83,11 +114,23 @@ def _owners(model: Model) -> dict[str, Node]:
 
 
 def _names(model: Model) -> dict[str, Value]:
+    """Values of a model and its bodies by unique names."""
+    values = [value for node in all_nodes(model.graph) for value in node.outputs]
+    values += [value for graph in all_graphs(model.graph) for value in graph.inputs]
+    return _unique_names(values)
+
+
+def _names_inside(graph: Graph) -> dict[str, Value]:
+    """Values of one body, without the bodies below it, by names that are unique there."""
+    return _unique_names(
+        [*graph.inputs, *(value for node in graph.nodes for value in node.outputs)]
+    )
+
+
+def _unique_names(values: Sequence[Value]) -> dict[str, Value]:
     """Values by unique names: those of tensors, then those of nodes."""
     by_tensor: dict[str, list[Value]] = {}
     by_node: dict[str, list[Value]] = {}
-    values = [value for node in all_nodes(model.graph) for value in node.outputs]
-    values += [value for graph in all_graphs(model.graph) for value in graph.inputs]
     for value in values:
         for name in value.names:
             by_tensor.setdefault(name, []).append(value)

@@ -1,8 +1,9 @@
 """Shrinks a pair of models that differ to the smallest pair that still differs.
 
 Everything before the first divergence is replaced by inputs that hold its values, everything after
-it is dropped; a divergence in a loop is taken out of the loop, with the values of that iteration.
-Remaining trip counts are lowered.
+it is dropped; a divergence in a loop is taken out of the loop, with the values of that iteration. A
+fault in the wires of a loop cannot be taken out of it: then the loop is. What is left is simplified
+in both models alike, sizes and trip counts become small.
 """
 
 from __future__ import annotations
@@ -18,19 +19,24 @@ from irloop.comparison.inputs import TRIPS, Trial, made_trials, with_arrays
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import Pairs, agree, inputs_of, traced
 from irloop.comparison.roles import roles
+from irloop.comparison.shrink import Pair, complexity, operations, shrunk
 from irloop.comparison.sizes import sizes_of
+from irloop.comparison.verdict import Verdict
 from irloop.diagnostics import one_line
 from irloop.errors import IrloopError, UsageError
 from irloop.execution.memory import type_of
 from irloop.execution.trace import TraceEvent
 from irloop.graph.clone import clone_graph
 from irloop.graph.inference import Inference
-from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.model import Graph, Model, Value
 from irloop.graph.op import Constant, Parameter
 from irloop.graph.rewriter import Rewriter
-from irloop.graph.walk import all_nodes, node_path
+from irloop.graph.walk import node_path
 
 __all__ = ["Reduced", "reduce"]
+
+#: The number of outputs, each alone, for which a smaller case is looked for.
+OUTPUTS = 3
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Key = tuple[Value, tuple[int, ...]]
@@ -71,10 +77,13 @@ def reduce(
         UsageError: when the models do not differ with any inputs.
         UnsupportedError: when irloop's own executor cannot run one of them.
     """
-    models = (read_side(first), read_side(second))
+    # What is left of a model is no longer at the lines of its file.
+    models = (replace(read_side(first), source=None), replace(read_side(second), source=None))
     work = _Reduction(tolerance or Tolerance(), seconds)
     pair = work.start(models, inputs)
-    for step in (work.cut_around_divergence, work.keep_one_output, work.lower_trip_counts):
+    for step in (work.cut_around_divergence, work.cut_around_loop):
+        pair = step(pair)
+    for step in (work.smallest, work.lower_trip_counts):
         pair = step(pair)
     for model in pair.models:
         # Inner values are outputs now, and a file must declare their types.
@@ -82,21 +91,14 @@ def reduce(
     return Reduced(*pair.models, pair.arrays, tuple(work.steps), work.judge(pair))
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """Two models and the inputs of each."""
-
-    models: tuple[Model, Model]
-    arrays: tuple[tuple[Any, ...], tuple[Any, ...]]
-
-
 class _Reduction:
     def __init__(self, tolerance: Tolerance, seconds: float) -> None:
         self._tolerance = tolerance
         self._seconds = seconds
+        self._kind: tuple[str, bool] | None = None
         self.steps: list[str] = []
 
-    def judge(self, pair: _Pair) -> Comparison:
+    def judge(self, pair: Pair) -> Comparison:
         """Compare a pair; the inputs of the second model follow from those of the first."""
         return compare(
             *pair.models,
@@ -106,7 +108,7 @@ class _Reduction:
             seconds=self._seconds,
         )
 
-    def start(self, models: tuple[Model, Model], inputs: Any) -> _Pair:
+    def start(self, models: tuple[Model, Model], inputs: Any) -> Pair:
         """The original pair with the first inputs that show the difference."""
         if inputs is None:
             found = next(sizes_of(models), {})
@@ -114,8 +116,9 @@ class _Reduction:
         else:
             trials = with_arrays(models[0], inputs)
         for trial in trials:
-            found_pair = _Pair(models, (trial.arrays, trial.arrays))
+            found_pair = Pair(models, (trial.arrays, trial.arrays))
             if self._differ(found_pair):
+                self._kind = _kind(self.judge(found_pair))
                 self.steps.append(f"with {trial.label}: {_size(found_pair)}")
                 return found_pair
         raise UsageError(
@@ -123,23 +126,33 @@ class _Reduction:
             fix="give the inputs with which they do",
         )
 
-    def _differ(self, pair: _Pair) -> bool:
+    def _differ(self, pair: Pair) -> bool:
         try:
             found = self.judge(pair)
         except IrloopError:
             return False
-        return found.compared and found.outcome == "different"
+        if not found.compared or found.outcome != "different":
+            return False
+        # Two models that differ for another reason are another case.
+        return self._kind is None or _kind(found) == self._kind
 
-    def _accept(self, old: _Pair, new: _Pair, how: str) -> _Pair:
+    def _accept(self, old: Pair, new: Pair, how: str) -> Pair:
         """Return the new pair if it still differs, else the old one."""
         if not self._differ(new):
             return old
         self.steps.append(f"{how}: {_size(new)}")
         return new
 
-    def cut_around_divergence(self, pair: _Pair) -> _Pair:
+    def cut_around_divergence(self, pair: Pair) -> Pair:
         """Keep only the path from values that agree to the first value that differs."""
-        found = _locate(pair, self._tolerance, self._seconds)
+        return self._cut_around(pair, loops=False)
+
+    def cut_around_loop(self, pair: Pair) -> Pair:
+        """Keep only the innermost loop of which the inputs agree and an output differs."""
+        return self._cut_around(pair, loops=True)
+
+    def _cut_around(self, pair: Pair, *, loops: bool) -> Pair:
+        found = _locate(pair, self._tolerance, self._seconds, loops=loops)
         if found is None:
             return pair
         values, agreed, records = found
@@ -148,31 +161,51 @@ class _Reduction:
             for model, value, ok, record in zip(pair.models, values, agreed, records, strict=True)
         ]
         (left, first), (right, second) = cuts
+        if _size(Pair((left, right), pair.arrays)) == _size(pair):
+            return pair
         order = _common_order(left.graph, right.graph)
         if order is None:
             return pair
         right.graph.parameters = [right.graph.parameters[at] for at in order]
         moved = tuple(second[at] for at in order)
-        new = _Pair((left, right), (first, moved))
+        new = Pair((left, right), (first, moved))
         return self._accept(pair, new, f"cut around {node_path(values[0].producer)}")
 
-    def keep_one_output(self, pair: _Pair) -> _Pair:
-        """Keep the first output that shows the difference."""
-        if len(pair.models[0].graph.results) == 1:
-            return pair
-        bad = [item.name for item in self.judge(pair).outputs if not item.equal]
-        names = [node.name for node in pair.models[0].graph.results]
-        for name in bad:
-            if name not in names:
-                continue
-            models = tuple(_with_result(model, names.index(name)) for model in pair.models)
-            new = _Pair((models[0], models[1]), pair.arrays)
-            kept = self._accept(pair, new, f"only output {name}")
-            if kept is new:
-                return new
-        return pair
+    def smallest(self, pair: Pair) -> Pair:
+        """Simplify both models alike for one output after the other; the smallest result counts."""
+        steps, found = self.steps, []
+        for number, one in enumerate([*self._single_outputs(pair)][:OUTPUTS] or [None]):
+            self.steps = []
+            start = pair if one is None else one[1]
+            made = self._shrink(start)
+            told = [] if one is None else [f"only output {one[0]}: {_size(start)}"]
+            found.append((complexity(made), number, made, told + self.steps))
+        _, _, best, made_by = min(found, key=lambda item: item[:2])
+        self.steps = steps + made_by
+        return best
 
-    def lower_trip_counts(self, pair: _Pair) -> _Pair:
+    def _single_outputs(self, pair: Pair) -> Iterator[tuple[str, Pair]]:
+        """The pair with each output alone that shows the difference."""
+        names = [node.name for node in pair.models[0].graph.results]
+        if len(names) == 1:
+            return
+        for item in self.judge(pair).outputs:
+            if item.equal or item.name not in names:
+                continue
+            models = tuple(_with_result(model, names.index(item.name)) for model in pair.models)
+            new = Pair((models[0], models[1]), pair.arrays)
+            if self._differ(new):
+                yield item.name, new
+
+    def _shrink(self, pair: Pair) -> Pair:
+        """Simplify both models alike; the steps in between are one line of the report."""
+        reads_others = self._kind is not None and self._kind[0].startswith("input ")
+        new = shrunk(pair, self._accept, self._seconds, free=reads_others)
+        if self.steps:
+            self.steps = [f"{len(self.steps)} simplifications: {_size(new)}"]
+        return new
+
+    def lower_trip_counts(self, pair: Pair) -> Pair:
         """Find the smallest trip counts among the inputs that still show the difference."""
         for at, role in enumerate(roles(pair.models[0])):
             if not role.trip or at >= len(pair.arrays[0]):
@@ -181,7 +214,7 @@ class _Reduction:
             for count in range(int(given.reshape(-1)[0])):
                 lower = np.full_like(given, count)
                 arrays = tuple((*items[:at], lower, *items[at + 1 :]) for items in pair.arrays)
-                new = _Pair(pair.models, (arrays[0], arrays[1]))
+                new = Pair(pair.models, (arrays[0], arrays[1]))
                 kept = self._accept(pair, new, f"trip count {count}")
                 if kept is new:
                     pair = new
@@ -211,8 +244,11 @@ _Found = tuple[
 ]
 
 
-def _locate(pair: _Pair, tolerance: Tolerance, seconds: float) -> _Found | None:
-    """The first values that differ, the values that agree, and their contents at that moment."""
+def _locate(pair: Pair, tolerance: Tolerance, seconds: float, *, loops: bool) -> _Found | None:
+    """The first values that differ, the values that agree, and their contents at that moment.
+
+    With `loops` only outputs of loops are looked at, of which all inputs that are known agree.
+    """
     pairs = Pairs(*pair.models)
     left, right = _Everything(), _Everything()
     traced(pair.models[0], pair.arrays[0], left, seconds, None)
@@ -223,6 +259,8 @@ def _locate(pair: _Pair, tolerance: Tolerance, seconds: float) -> _Found | None:
         before = None if mine is None else left.values.get((mine, at))
         if mine is None or before is None or agree(before, right.values[value, at], tolerance):
             continue
+        if loops and not (value.producer.bodies and mine.producer.bodies):
+            continue
         good = {
             other
             for other, own in twin.items()
@@ -230,6 +268,12 @@ def _locate(pair: _Pair, tolerance: Tolerance, seconds: float) -> _Found | None:
             and (other, at) in right.values
             and agree(left.values[own, at], right.values[other, at], tolerance)
         }
+        if loops and any(
+            item in twin and item not in good and (item, at) in right.values
+            for item in value.producer.inputs
+            if item is not None
+        ):
+            continue
         agreed = ({twin[other] for other in good}.__contains__, good.__contains__)
         held = (
             lambda v, at=at: left.values.get((v, at)),
@@ -315,10 +359,13 @@ def _with_result(model: Model, index: int) -> Model:
     return replace(model, graph=copy)
 
 
-def _size(pair: _Pair) -> str:
-    counts = [sum(_is_work(node) for node in all_nodes(model.graph)) for model in pair.models]
+def _kind(found: Comparison) -> tuple[str, bool]:
+    """The cause of a difference, and whether shapes or types differ: a smaller case keeps both."""
+    form = (Verdict.SHAPE, Verdict.STACKED, Verdict.TYPE, Verdict.ZERO_SHAPE)
+    cause = "" if found.cause is None else found.cause.signature
+    return cause, any(item.verdict in form for item in found.outputs if not item.equal)
+
+
+def _size(pair: Pair) -> str:
+    counts = [operations(model) for model in pair.models]
     return f"{counts[0]} and {counts[1]} operations"
-
-
-def _is_work(node: Node) -> bool:
-    return not isinstance(node.op, Constant)

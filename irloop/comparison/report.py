@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from irloop.comparison.cause import Cause
 from irloop.comparison.divergence import Divergence
 from irloop.comparison.measure import Difference
 from irloop.comparison.verdict import Verdict
@@ -93,8 +94,9 @@ class Comparison:
     """The result of `compare`. `equal` holds when every output agreed in every trial.
 
     `outcome` is "equal", "different", or "inconclusive": then nothing could be compared, and
-    `problems` tells why. `runs` tells about each model in each engine, `missing` names engines
-    that are not installed, `notes` tells what is known about differences that do not count,
+    `problems` tells why. `cause` names the wire, constant or operation that makes the difference,
+    where one is found. `runs` tells about each model in each engine, `missing` names engines that
+    are not installed, `notes` tells what is known about differences that do not count,
     `not_compared` and `not_exercised` what no trial has shown.
     """
 
@@ -110,6 +112,7 @@ class Comparison:
     runs: tuple[EngineReport, ...] = ()
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    cause: Cause | None = None
 
     @property
     def equal(self) -> bool:
@@ -125,6 +128,8 @@ class Comparison:
         ran = sum(trial.compared for trial in self.trials)
         words = {"different": "NOT equal"}.get(self.outcome, self.outcome)
         lines = [f"{words}: {ran} of {len(self.trials)} trials ran, {self._who()}"]
+        if self.cause is not None:
+            lines = [f"{words}: {self.cause}", lines[0].replace(f"{words}:", " ", 1)]
         # Two outputs without a number prove nothing.
         lines += [f"  {item}" for item in self.outputs if self.outcome != "inconclusive"]
         lines += [f"  {item}" for item in self.problems]
@@ -175,6 +180,7 @@ class Comparison:
             ],
             "divergence": None if self.divergence is None else str(self.divergence),
             "verdict": None if self.divergence is None else self.divergence.verdict.name.lower(),
+            "cause": None if self.cause is None else self.cause.to_dict(),
             "problems": list(self.problems),
             "notes": list(self.notes),
             "exercised": list(self.exercised),

@@ -22,6 +22,7 @@ from irloop.execution.session import Session
 from irloop.formats.onnx import writer as onnx_writer
 from irloop.formats.openvino import writer as ir_writer
 from irloop.graph.model import Model, Node
+from irloop.progress import told
 
 __all__ = ["ITERATIONS", "Run", "run_inside", "run_outside", "run_trial", "written"]
 
@@ -61,7 +62,11 @@ def run_inside(
         session = Session(model, widen=widen)
     except IrloopError as error:
         return [Run(reason=error.message) for _ in trials]
-    return [run_trial(session, trial, seconds) for trial in trials]
+    runs = []
+    for number, trial in enumerate(trials):
+        told("trials", number, len(trials))
+        runs.append(run_trial(session, trial, seconds))
+    return runs
 
 
 def run_trial(session: Session, trial: Trial, seconds: float) -> Run:

@@ -18,6 +18,7 @@ from irloop.comparison.lanes import NUMPY, Lane
 from irloop.comparison.report import EngineReport, OutputReport, TrialReport
 from irloop.comparison.runs import Run
 from irloop.comparison.settling import is_telling
+from irloop.progress import told
 
 __all__ = ["Tally"]
 
@@ -57,10 +58,13 @@ class Tally:
         self._skipped: dict[str, list[str]] = {}
         #: The number of the first trial in which an output differs.
         self.failed: int | None = None
+        #: The number of the first trial that the second model does not run.
+        self.stopped: int | None = None
 
     def count(self) -> None:
         """Look at every trial."""
         for number, trial in enumerate(self._trials):
+            told("comparing trials", number, len(self._trials))
             wanted = self._reference(number)
             if wanted is None:
                 self._without_reference(number, trial)
@@ -150,6 +154,8 @@ class Tally:
         for lane in others:
             if self._runs[lane][number].outputs is None:
                 problem = problem or self._failure(number, trial, lane)
+                if problem and self.stopped is None:
+                    self.stopped = number
                 continue
             self._ran[lane] += 1
             reports = self._outputs(number, trial, lane, wanted)

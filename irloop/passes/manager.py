@@ -16,6 +16,7 @@ from irloop.graph.walk import all_nodes
 from irloop.passes.base import Pass, PassConfig, failures_named
 from irloop.passes.graph_rewrite import GraphRewrite, MatcherPass
 from irloop.passes.profile import PassRecord, Profile
+from irloop.progress import told
 
 __all__ = ["Manager", "Observer"]
 
@@ -87,7 +88,9 @@ class Manager(Pass):
         """Run as part of `outer`, which decides about observers and checks."""
         self.records = []
         modified = False
-        for item in self.passes:
+        for number, item in enumerate(self.passes):
+            if not depth:
+                told("passes", number, len(self.passes))
             if not config.is_disabled(item):
                 modified |= self._run_one(item, model, config, outer, depth)
         return modified

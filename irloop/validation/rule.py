@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.formats.openvino.places import at_layer
 from irloop.formats.openvino.problems import Problem
+from irloop.validation.repair_plan import Repair
 
 if TYPE_CHECKING:
     from irloop.errors import InferenceError
     from irloop.formats.openvino.document import Layer
+    from irloop.formats.openvino.edits import Edit
 
 __all__ = ["FILE", "LAYER", "NET", "OWNER", "RULES", "SECTIONS", "OnnxRule", "Rule"]
 
@@ -75,6 +77,14 @@ class Rule:
         Rules for IR take a `Context`, rules for ONNX an `OnnxContext`.
         """
         raise NotImplementedError
+
+    def repairs(self, context: Any) -> Iterator[Repair]:
+        """What `irloop validate --fix` can do about findings of this rule, each at its place."""
+        yield from ()
+
+    def repair(self, place: Location, message: str, *edits: Edit, effect: str = "") -> Repair:
+        """A repair of a finding at `place`; `effect` where it may change results."""
+        return Repair(self.code, place, message, edits, effect)
 
     def found(
         self,

@@ -29,6 +29,7 @@ from irloop.graph.types import ElementType, TensorType, ValueType
 from irloop.graph.walk import node_path
 from irloop.graph.wellformed import misfit
 from irloop.passes.common.standardize import why_not
+from irloop.progress import told
 
 __all__ = [
     "Conversion",
@@ -225,7 +226,10 @@ class Conversion(Builder):
         """Like `convert_graph`; parameters and results may be sequences and optionals."""
         values: dict[Value, Converted] = dict(zip(source.inputs, parameters, strict=True))
         outer = (self._node, self.location, self.prefix)
-        for node in source.nodes:
+        count = len(source)
+        for number, node in enumerate(source.nodes):
+            if source.owner is None:
+                told("operations", number, count)
             self._node, self.location, self.prefix = node, node.location, node.name
             outputs = self._convert_node(
                 node, [None if v is None else values[v] for v in node.read_inputs]

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino import problems
+from irloop.formats.openvino.edits import SetAttribute
+from irloop.formats.openvino.places import at_layer
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -35,3 +38,11 @@ class ConstantMisspelt(
             problem = problems.misspelt_type(layer)
             if problem is not None:
                 yield self.from_problem(problem)
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Write Const."""
+        for _, layer in context.layers("const", "constant"):
+            if problems.misspelt_type(layer) is not None:
+                place = at_layer(layer)
+                edit = SetAttribute(place.element, "type", "Const")
+                yield self.repair(place, f'type="Const" instead of "{layer.type}"', edit)

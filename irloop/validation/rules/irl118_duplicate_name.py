@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.edits import SetAttribute
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.places import at_layer
 from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -50,6 +52,32 @@ class DuplicateName(
                     expected="a name of its own in this net",
                     found=f"{layer.name!r} in lines {other.line} and {layer.line}",
                     fix="rename one of the two",
+                )
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Rename the later layer; the names of inputs and outputs of the model stay."""
+        for index in context.nets:
+            layers = index.net.layers
+            taken = {layer.name for layer in layers}
+            first: dict[tuple[str, bool], Layer] = {}
+            for layer in layers:
+                if layer.name is None:
+                    continue
+                key = (layer.name, _gives_namesake(index, layer))
+                if first.setdefault(key, layer) is layer or layer.id is None:
+                    continue
+                number = 1
+                while f"{layer.name}_{number}" in taken:
+                    number += 1
+                name = f"{layer.name}_{number}"
+                taken.add(name)
+                is_border = index is context.root and layer.type in ("Parameter", "Result")
+                place = at_layer(layer)
+                yield self.repair(
+                    place,
+                    f"renamed to {name!r}",
+                    SetAttribute(place.element, "name", name),
+                    effect="renames an input or output of the model" if is_border else "",
                 )
 
 

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino import port_map_problems as problems
+from irloop.formats.openvino.edits import RemoveElement
+from irloop.formats.openvino.places import at_entry
 from irloop.formats.openvino.port_map_reader import mapped_again
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -40,3 +43,14 @@ class InputMappedTwice(
         for wiring in context.wirings_with_body:
             for entry, first in mapped_again(wiring.inputs):
                 yield self.from_problem(problems.mapped_twice(wiring, entry, first))
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Remove an entry that repeats an earlier one; one that maps something else stays."""
+        for wiring in context.wirings_with_body:
+            for entry, first in mapped_again(wiring.inputs):
+                if dict(entry.entry.attributes) != dict(first.entry.attributes):
+                    continue
+                assert wiring.section is not None
+                place = at_entry(wiring.owner, wiring.section, entry.entry)
+                edit = RemoveElement(place.element)
+                yield self.repair(place, "the entry is there twice; the second is removed", edit)

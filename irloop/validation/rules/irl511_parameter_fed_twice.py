@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino import port_map_problems as problems
+from irloop.formats.openvino.edits import SetAttribute
+from irloop.formats.openvino.places import at_entry
 from irloop.formats.openvino.port_map_reader import Entry
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -47,3 +50,28 @@ class ParameterFedTwice(
                 if other is entry or other.external == entry.external:
                     continue
                 yield self.from_problem(problems.parameter_fed_twice(wiring, entry, other))
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Name the one Parameter that is used and gets no value instead."""
+        for wiring in context.wirings_with_body:
+            body = wiring.body
+            if body is None or wiring.section is None:
+                continue
+            named = {item.entry.attributes.get("internal_layer_id") for item in wiring.inputs}
+            free = [item for item in body.parameters if item.id not in named]
+            first: dict[str, Entry] = {}
+            for entry in wiring.inputs:
+                inner = entry.inner
+                if inner is None or inner.id is None or entry.external == -1:
+                    continue
+                other = first.setdefault(inner.id, entry)
+                if other is entry or len(free) != 1 or free[0].id is None:
+                    continue
+                place = at_entry(wiring.owner, wiring.section, entry.entry)
+                edit = SetAttribute(place.element, "internal_layer_id", free[0].id)
+                yield self.repair(
+                    place,
+                    f"the entry feeds {free[0].name!r}, which nothing feeds",
+                    edit,
+                    effect="assumes that this Parameter is meant",
+                )

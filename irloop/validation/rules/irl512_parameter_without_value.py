@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_layer, describe
+from irloop.formats.openvino.edits import SetAttribute
+from irloop.formats.openvino.places import at_entry, at_layer, describe
 from irloop.formats.openvino.port_map_reader import Wiring
 from irloop.formats.openvino.xml import Layer
+from irloop.graph.types import ElementType
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import OWNER, Rule
 
 
@@ -57,6 +60,23 @@ class ParameterWithoutValue(
                     cause="the entry was lost; the Parameter would read uninitialised memory",
                     fix=f"map an input of {wiring.owner.name} to it",
                 )
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Name the iteration number: the only entry of no input, of an integer Parameter."""
+        for wiring in context.loops:
+            body, section = wiring.body, wiring.section
+            if body is None or section is None or not wiring.is_loop or wiring.iteration:
+                continue
+            for entry in wiring.inputs:
+                inner = entry.inner
+                if entry.external != -1 or entry.purpose or inner is None:
+                    continue
+                declared = context.parameter(inner)
+                if declared.element not in (ElementType.I64, ElementType.I32):
+                    continue
+                place = at_entry(wiring.owner, section, entry.entry)
+                edit = SetAttribute(place.element, "purpose", "current_iteration")
+                yield self.repair(place, 'purpose="current_iteration" added', edit)
 
     @staticmethod
     def _has_edge(wiring: Wiring, layer: Layer) -> bool:

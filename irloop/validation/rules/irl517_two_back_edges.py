@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.edits import RemoveElement
 from irloop.formats.openvino.places import at_back_edge, describe
 from irloop.formats.openvino.xml import BackEdge
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -51,3 +53,16 @@ class TwoBackEdges(
                     f"and {edge.from_layer}",
                     fix="remove one, or let it end in the Parameter that is meant",
                 )
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Remove the back edges that OpenVINO does not use."""
+        for wiring in context.loops:
+            first: dict[str, BackEdge] = {}
+            for edge, _, target in wiring.back_edges:
+                if edge.to_layer is None or target is None or target.type != "Parameter":
+                    continue
+                if first.setdefault(edge.to_layer, edge) is edge:
+                    continue
+                place = at_back_edge(wiring.owner, edge)
+                message = "only the first back edge to a Parameter counts; this one is removed"
+                yield self.repair(place, message, RemoveElement(place.element))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.edits import RemoveElement
 from irloop.formats.openvino.places import at_back_edge, describe
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -46,3 +48,14 @@ class BackEdgeToSliced(
                     found=f"both (the axis is in line {entry.entry.line})",
                     fix="remove the axis when it is a state, the back edge when it is sliced",
                 )
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Remove the back edge, which OpenVINO ignores."""
+        for wiring in context.loops:
+            for edge, _, target in wiring.back_edges:
+                entry = None if target is None else wiring.entry_of.get(target.id or "")
+                if entry is None or not entry.has_axis:
+                    continue
+                place = at_back_edge(wiring.owner, edge)
+                message = "a sliced input has no back edge; it is removed"
+                yield self.repair(place, message, RemoveElement(place.element))

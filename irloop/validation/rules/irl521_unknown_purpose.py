@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.edits import SetAttribute
 from irloop.formats.openvino.places import at_entry
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -50,3 +52,36 @@ class UnknownPurpose(
                     cause="" if wiring.is_loop else f"{wiring.owner.type} knows no purpose",
                     fix="correct or remove it",
                 )
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Correct a misspelt purpose; remove one where there is none."""
+        branches = (w for _, _, both in context.branches for w in both)
+        for wiring in (*context.loops, *branches):
+            for entry in (*wiring.inputs, *wiring.outputs):
+                is_input = entry.entry.kind == "input"
+                allowed = "current_iteration" if is_input else "execution_condition"
+                purpose = entry.purpose
+                if not purpose or (wiring.is_loop and purpose == allowed):
+                    continue
+                assert wiring.section is not None
+                place = at_entry(wiring.owner, wiring.section, entry.entry)
+                if not wiring.is_loop:
+                    edit = SetAttribute(place.element, "purpose", None)
+                    yield self.repair(place, "the purpose, which has no effect, is removed", edit)
+                    continue
+                taken = wiring.iteration if is_input else wiring.condition
+                if taken is None and _is_like(purpose, allowed):
+                    edit = SetAttribute(place.element, "purpose", allowed)
+                    yield self.repair(
+                        place,
+                        f'purpose="{allowed}" instead of "{purpose}"',
+                        edit,
+                        effect=f"assumes that {purpose!r} is a misspelling",
+                    )
+
+
+def _is_like(purpose: str, allowed: str) -> bool:
+    """True for a misspelling: mostly the same letters in the same order."""
+    from difflib import SequenceMatcher
+
+    return SequenceMatcher(None, purpose.lower(), allowed).ratio() > 0.6

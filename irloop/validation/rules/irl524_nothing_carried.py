@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.edits import AddElement
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.places import at_layer, describe
 from irloop.formats.openvino.port_map_reader import Wiring
 from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -61,6 +63,19 @@ class NothingCarried(
                     fix="restore the back edge",
                 )
                 break
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Add the back edge."""
+        for finding in self.check(context):
+            ids = [part for part in finding.expected.split('"') if part.isdigit()]
+            attributes = (("from-layer", ids[0]), ("to-layer", ids[1]))
+            edit = AddElement(finding.location.element, "edge", attributes)
+            yield self.repair(
+                finding.location,
+                f'<edge from-layer="{ids[0]}" to-layer="{ids[1]}"/> added to back_edges',
+                edit,
+                effect="the state is carried, so the outputs change",
+            )
 
     @staticmethod
     def _state(context: Context, wiring: Wiring, body: NetIndex, result: Layer) -> Layer | None:

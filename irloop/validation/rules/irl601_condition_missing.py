@@ -6,7 +6,11 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino import port_map_problems as problems
+from irloop.formats.openvino.edits import SetAttribute
+from irloop.formats.openvino.places import at_entry, at_section
+from irloop.graph.types import ElementType
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -42,3 +46,23 @@ class ConditionMissing(
             if any(entry.purpose == "execution_condition" for entry in wiring.outputs):
                 continue
             yield self.from_problem(problems.no_condition(wiring))
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Name the condition: the only entry of no output whose Result is boolean."""
+        for wiring in context.loops:
+            if not wiring.is_loop or wiring.body is None or wiring.section is None:
+                continue
+            inside = [entry for entry in wiring.outputs if (entry.external or 0) < 0]
+            boolean = [
+                entry
+                for entry in inside
+                if entry.inner is not None
+                and context.result(wiring, entry.inner).element in (ElementType.BOOLEAN, None)
+            ]
+            if len(inside) != 1 or len(boolean) != 1:
+                continue
+            place = at_section(wiring.owner, wiring.section)
+            entry_place = at_entry(wiring.owner, wiring.section, boolean[0].entry)
+            edit = SetAttribute(entry_place.element, "purpose", "execution_condition")
+            # Without a condition no runtime takes the file, and no other entry can be meant.
+            yield self.repair(place, 'purpose="execution_condition" added', edit)

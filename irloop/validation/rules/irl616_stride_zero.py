@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.edits import SetAttribute
 from irloop.formats.openvino.places import at_entry
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -40,4 +42,20 @@ class StrideZero(
                     expected=f"{entry.part_size} or {-entry.part_size}",
                     found="0",
                     fix="write part_size, with a minus sign to go backward",
+                )
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Let the slices follow each other."""
+        for wiring in context.loops:
+            for entry in (*wiring.sliced, *wiring.concatenated):
+                if entry.stride != 0 or entry.part_size < 1:
+                    continue
+                assert wiring.section is not None
+                place = at_entry(wiring.owner, wiring.section, entry.entry)
+                edit = SetAttribute(place.element, "stride", str(entry.part_size))
+                yield self.repair(
+                    place,
+                    f'stride="{entry.part_size}"',
+                    edit,
+                    effect="assumes that the slices follow each other, forwards",
                 )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.edits import SetAttribute
 from irloop.formats.openvino.places import at_entry
 from irloop.validation import loop_ranges
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -47,3 +49,18 @@ class ReversedStride(
                     found=f'start="{entry.start}" end="{entry.end}" stride="{entry.stride}"',
                     fix='write start="-1" end="0"',
                 )
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Let the range run backward as well."""
+        for wiring in context.loops:
+            for entry in (*wiring.sliced, *wiring.concatenated):
+                if not wiring.is_iterator or not loop_ranges.has_wrong_direction(entry):
+                    continue
+                assert wiring.section is not None
+                place = at_entry(wiring.owner, wiring.section, entry.entry)
+                edits = (
+                    SetAttribute(place.element, "start", "-1"),
+                    SetAttribute(place.element, "end", "0"),
+                )
+                effect = "assumes that the stride is right and the whole axis is meant"
+                yield self.repair(place, 'start="-1" end="0"', *edits, effect=effect)

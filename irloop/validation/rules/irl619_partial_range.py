@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.edits import SetAttribute
 from irloop.formats.openvino.places import at_entry
 from irloop.formats.openvino.port_map_reader import Entry
 from irloop.validation import loop_ranges
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -55,6 +57,21 @@ class PartialRange(
                     cause="OpenVINO counts with the range but reads from the end of the axis",
                     fix="slice outside and cover the whole axis",
                 )
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Write the whole range where a Loop ignores the one that is there."""
+        for wiring in context.loops:
+            if wiring.is_iterator:
+                continue  # its range counts: the tensor has to be sliced outside
+            for entry in wiring.sliced:
+                assert wiring.section is not None
+                place = at_entry(wiring.owner, wiring.section, entry.entry)
+                start, end = ("-1", "0") if entry.reverse else ("0", "-1")
+                edits = (
+                    SetAttribute(place.element, "start", start),
+                    SetAttribute(place.element, "end", end),
+                )
+                yield self.repair(place, f'start="{start}" end="{end}"', *edits)
 
 
 def _counts(entry: Entry, size: int | None) -> bool:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.edits import SetAttribute
 from irloop.formats.openvino.places import at_entry
 from irloop.validation.context import Context
+from irloop.validation.declared import UNKNOWN
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -47,3 +50,22 @@ class NegativeAxis(
                     found=f'axis="{entry.axis}"',
                     fix="add the rank of the tensor",
                 )
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Count the axis from the front, where the rank is known."""
+        for wiring in context.loops:
+            for entry in (*wiring.sliced, *wiring.concatenated):
+                if entry.axis is None or entry.axis >= 0:
+                    continue
+                declared = context.external(wiring, entry.position)
+                if entry.entry.kind == "output":
+                    inner = entry.inner
+                    declared = UNKNOWN if inner is None else context.result(wiring, inner)
+                rank = declared.rank
+                if not rank or entry.axis < -rank:
+                    continue
+                assert wiring.section is not None
+                place = at_entry(wiring.owner, wiring.section, entry.entry)
+                axis = str(entry.axis + rank)
+                edit = SetAttribute(place.element, "axis", axis)
+                yield self.repair(place, f'axis="{axis}" instead of "{entry.axis}"', edit)

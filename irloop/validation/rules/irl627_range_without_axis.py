@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.edits import SetAttribute
 from irloop.formats.openvino.places import at_entry
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -46,6 +48,19 @@ class RangeWithoutAxis(
                     found=", ".join(names),
                     fix="add the axis, or remove the others",
                 )
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Remove what has no effect without an axis."""
+        for wiring in context.loops:
+            for entry in (*wiring.inputs, *wiring.outputs):
+                names = [name for name in _RANGE if name in entry.entry.attributes]
+                if entry.has_axis or not names:
+                    continue
+                assert wiring.section is not None
+                place = at_entry(wiring.owner, wiring.section, entry.entry)
+                edits = [SetAttribute(place.element, name, None) for name in names]
+                message = f"{', '.join(names)}, which have no effect without axis, are removed"
+                yield self.repair(place, message, *edits)
 
 
 _RANGE = ("start", "end", "stride", "part_size")

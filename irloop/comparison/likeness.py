@@ -1,0 +1,112 @@
+"""Tells which values, constants and types of operations of two models correspond."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irloop.comparison import weights
+from irloop.comparison.measure import Tolerance
+from irloop.comparison.pairing import agree
+from irloop.graph.model import Value
+from irloop.graph.op import Constant
+
+__all__ = ["apart", "constants_agree", "content", "handed_on", "may_correspond", "origin"]
+
+#: Operations that hand on the elements of their first input, in another shape, order or type.
+_HANDED_ON = frozenset(
+    {
+        "Cast",
+        "Convert",
+        "Identity",
+        "Reshape",
+        "Squeeze",
+        "Unsqueeze",
+    }
+)
+
+
+#: Types of the two formats that compute the same under another name.
+_ALIASES = {
+    "add": "sum",
+    "mul": "multiply",
+    "sub": "subtract",
+    "div": "divide",
+    "pow": "power",
+    "max": "maximum",
+    "min": "minimum",
+    "cast": "convert",
+    "and": "logicaland",
+    "or": "logicalor",
+    "not": "logicalnot",
+    "xor": "logicalxor",
+    "greaterorequal": "greaterequal",
+    "lessorequal": "lessequal",
+    "neg": "negative",
+    "where": "select",
+}
+
+#: Types that both formats have under one name: a difference between two of them is telling.
+_SHARED = frozenset(
+    {
+        "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceiling", "cos", "cosh", "elu",
+        "equal", "erf", "exp", "floor", "greater", "hardsigmoid", "less", "log", "matmul", "mish",
+        "relu", "selu", "sigmoid", "sign", "sin", "sinh", "softmax", "softplus", "softsign",
+        "sqrt", "tan", "tanh", "reducemax", "reducemin", "reducesum", "reducemean", "reduceprod",
+    }
+)  # fmt: skip
+
+
+def may_correspond(first: str, second: str) -> bool:
+    """False where the types of two formats are known to compute different things."""
+    left, right = (_ALIASES.get(name.lower(), name.lower()) for name in (first, second))
+    known = _SHARED | set(_ALIASES.values())
+    return left == right or not (left in known and right in known)
+
+
+def origin(value: Value) -> Value:
+    """The value that operations of data movement hand on."""
+    while (source := handed_on(value)) is not None:
+        value = source
+    return value
+
+
+def handed_on(value: Value) -> Value | None:
+    """The operand whose elements an operation hands on; None if it computes others."""
+    inputs, kind = value.producer.inputs, value.producer.op.type
+    # The maximum of a value and itself keeps OpenVINO from a fault of its own (body_barriers).
+    is_barrier = kind in ("Maximum", "Max") and len(inputs) > 1 and inputs[0] is inputs[1]
+    return inputs[0] if inputs and (kind in _HANDED_ON or is_barrier) else None
+
+
+def constants_agree(first: Constant, second: Constant, tolerance: Tolerance) -> bool:
+    left, right = first.tensor, second.tensor
+    if left.type == right.type:
+        return weights.digest(left) == weights.digest(right) or agree(
+            left.numpy(), right.numpy(), tolerance
+        )
+    return agree(left.numpy(), right.numpy(), tolerance)
+
+
+def apart(first: Constant, second: Constant) -> str:
+    left, right = first.tensor.numpy(), second.tensor.numpy()
+    if left.size == right.size == 1:
+        return f"{right.reshape(-1)[0]}, not {left.reshape(-1)[0]}"
+    if left.dtype != right.dtype or left.size != right.size:
+        return f"{second.tensor.type}, not {first.tensor.type}"
+    left, right = left.reshape(-1), right.reshape(-1)
+    unequal = np.flatnonzero(left != right)
+    if not unequal.size:
+        return "in bits only"
+    worst = int(unequal[0])
+    return (
+        f"{unequal.size} of {left.size} elements differ, the first is {right[worst]}, "
+        f"not {left[worst]}"
+    )
+
+
+def content(value: Value | None) -> str:
+    if value is None:
+        return "absent"
+    if isinstance(value.producer.op, Constant) and value.producer.op.tensor.count == 1:
+        return str(value.producer.op.tensor.numpy().reshape(-1)[0])
+    return f"`{value.name}`"

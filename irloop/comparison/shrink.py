@@ -1,0 +1,350 @@
+"""Simplifies two models alike, operation by operation and axis by axis, while they still differ.
+
+Every change is made to corresponding places of both models, so that no new difference arises, and
+is kept only if the two still differ for the same cause: a value becomes an operand of its
+operation, a body parameter or a constant of ones; a size becomes smaller wherever it occurs; a
+constant trip count is lowered. What nothing reads any more goes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from irloop.comparison.likeness import handed_on
+from irloop.comparison.measure import Tolerance
+from irloop.comparison.pairing import Pairs, agree
+from irloop.comparison.runs import ITERATIONS
+from irloop.errors import IrloopError
+from irloop.execution.limits import Limits
+from irloop.execution.session import Session
+from irloop.graph.clone import clone_model
+from irloop.graph.inference import Inference
+from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.op import Constant, Parameter
+from irloop.graph.rewriter import Rewriter
+from irloop.graph.tensor import ArrayTensor
+from irloop.graph.types import Shape, TensorType, ValueType
+from irloop.graph.walk import all_graphs, all_nodes
+from irloop.passes.common import LIBRARY
+from irloop.passes.manager import Manager
+from irloop.progress import told
+
+__all__ = ["Pair", "complexity", "operations", "shrunk"]
+
+#: The time that one run of a model may take.
+SECONDS = 10.0
+
+#: The smallest sizes that are tried for an axis.
+SMALLEST = 4
+
+#: The name of a change, what makes it (None where it does not apply), the only model it changes.
+Change = tuple[str, Callable[["Pair"], "Pair | None"], int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two models and the inputs of each."""
+
+    models: tuple[Model, Model]
+    arrays: tuple[tuple[Any, ...], tuple[Any, ...]]
+
+
+def operations(model: Model) -> int:
+    """How many operations a model has, in bodies too; constants are none."""
+    return sum(not isinstance(node.op, Constant) for node in all_nodes(model.graph))
+
+
+def shrunk(
+    pair: Pair, accept: Callable[[Pair, Pair, str], Pair], seconds: float, *, free: bool = False
+) -> Pair:
+    """Shrink a pair; `accept` returns the new pair if it still differs, else the old one.
+
+    No other change is tried after `seconds`. With `free` a value that only one model has may become
+    another one: there the two read different values to begin with.
+    """
+    end = time.monotonic() + seconds
+    tries = 0
+    before = None
+    while before is not pair:
+        before = pair
+        for changes in (_simpler, _alone, _smaller):
+            place = 0
+            while time.monotonic() < end:
+                # A change that was kept renumbers everything: go on at the same place.
+                found = next((item for at, item in enumerate(changes(pair)) if at >= place), None)
+                if found is None:
+                    break
+                told("changes", tries)
+                tries += 1
+                changed = _made(pair, found[1])
+                if changed is not None and found[2] is not None and not free:
+                    # A change of one model alone must not be a difference of its own.
+                    changed = changed if _same_outputs(pair, changed, found[2]) else None
+                # Operands could be exchanged for ever, and what loses its counterpart would stay.
+                if changed is not None and (
+                    complexity(changed) >= complexity(pair) or _unpaired(changed) > _unpaired(pair)
+                ):
+                    changed = None
+                kept = pair if changed is None else accept(pair, changed, found[0])
+                place += kept is pair
+                pair = kept
+    return pair
+
+
+def _unpaired(pair: Pair) -> int:
+    """How many computed values of either model have no counterpart in the other."""
+    pairs = Pairs(*pair.models)
+    known = {*pairs.first_by_name.values(), *pairs.of_second}
+    return sum(value not in known for model in pair.models for value in _computed(model))
+
+
+def _same_outputs(old: Pair, new: Pair, side: int) -> bool:
+    """True when a model gives the same outputs before and after a change."""
+    found = []
+    for pair in (old, new):
+        try:
+            session = Session(pair.models[side])
+            limits = Limits(iterations=ITERATIONS, seconds=SECONDS)
+            found.append(list(session.run(pair.arrays[side], limits=limits).values()))
+        except IrloopError:
+            return False
+    return len(found[0]) == len(found[1]) and all(
+        np.shape(left) == np.shape(right) and agree(left, right, Tolerance())
+        for left, right in zip(*found, strict=True)
+    )
+
+
+def complexity(pair: Pair) -> tuple[int, int, int]:
+    """Operations, parameters, and the sizes of all axes and trip counts together."""
+    work = parameters = sizes = 0
+    for model in pair.models:
+        work += operations(model)
+        for graph in all_graphs(model.graph):
+            parameters += len(graph.parameters)
+        for node in all_nodes(model.graph):
+            sizes += _constant_count(node) or 0
+        for value in _values(model.graph):
+            dims = value.type.shape.dims if isinstance(value.type, TensorType) else None
+            sizes += sum(dim for dim in dims or () if isinstance(dim, int))
+    return work, parameters, sizes
+
+
+def _made(pair: Pair, change: Callable[[Pair], Pair | None]) -> Pair | None:
+    """The changed pair without what nothing reads; None where the change cannot be made."""
+    try:
+        copies = tuple(clone_model(model) for model in pair.models)
+        changed = change(Pair((copies[0], copies[1]), pair.arrays))
+        if changed is None:
+            return None
+        for model in changed.models:
+            Manager([LIBRARY["dead_code"]()], validate=False).run_passes(model)
+            Inference(tolerant=True).run(model.graph)
+        return _without_unread_inputs(changed)
+    except (IrloopError, ValueError, IndexError, KeyError):
+        return None
+
+
+def _without_unread_inputs(pair: Pair) -> Pair:
+    """The pair without inputs that neither model reads."""
+    graphs = [model.graph for model in pair.models]
+    if len(graphs[0].parameters) != len(graphs[1].parameters):
+        return pair
+    unread = [
+        at
+        for at, nodes in enumerate(zip(graphs[0].parameters, graphs[1].parameters, strict=True))
+        if not any(node.outputs[0].is_used for node in nodes)
+    ]
+    for graph in graphs:
+        rewriter = Rewriter(graph)
+        for node in [graph.parameters[at] for at in unread]:
+            rewriter.erase_parameter(node)
+    arrays = [
+        tuple(item for at, item in enumerate(items) if at not in unread) for items in pair.arrays
+    ]
+    return Pair(pair.models, (arrays[0], arrays[1]))
+
+
+def _simpler(pair: Pair) -> Iterator[Change]:
+    """Every way to replace a value of both models by a simpler one, the last values first."""
+    pairs = Pairs(*pair.models)
+    twin = {value: pairs.first_by_name[name] for value, name in pairs.of_second.items()}
+    numbers = [_numbered(model) for model in pair.models]
+    for value in _computed(pair.models[1]):
+        mine = twin.get(value)
+        if mine is None or mine.producer.bodies or isinstance(mine.producer.op, Parameter):
+            continue
+        graph, at = value.producer.graph, (numbers[0][mine], numbers[1][value])
+        name = value.producer.name
+        yield f"{name} became a constant", _changed({0: (at[0], None), 1: (at[1], None)}), None
+        parameters = () if graph is None else graph.inputs
+        for source in dict.fromkeys((*value.producer.inputs, *parameters)):
+            own = None if source is None else twin.get(source)
+            if source is None or own is None or own is mine:
+                continue
+            if source.type == value.type or all(node.op.type == "Result" for node, _ in value.uses):
+                new = {0: (at[0], numbers[0][own]), 1: (at[1], numbers[1][source])}
+                yield f"{name} became {source.name}", _changed(new), None
+
+
+def _alone(pair: Pair) -> Iterator[Change]:
+    """The same for values of one model without a counterpart, and for what only hands on."""
+    pairs = Pairs(*pair.models)
+    known = (set(pairs.first_by_name.values()), set(pairs.of_second))
+    for side, model in enumerate(pair.models):
+        numbers = _numbered(model)
+        for value in _computed(model):
+            at, handed = numbers[value], handed_on(value)
+            name = value.producer.name
+            while handed is not None:
+                yield f"{name} became {handed.name}", _changed({side: (at, numbers[handed])}), side
+                handed = handed_on(handed)
+            if value in known[side]:
+                continue
+            yield f"{name} became a constant", _changed({side: (at, None)}), side
+            for source in value.producer.inputs:
+                if source is not None and source.type == value.type:
+                    new = {side: (at, numbers[source])}
+                    yield f"{name} became {source.name}", _changed(new), side
+
+
+def _computed(model: Model) -> Iterator[Value]:
+    """The values of operations with one output, outer graphs first, the last values first."""
+    for graph in all_graphs(model.graph):
+        for node in reversed(graph):
+            if not node.bodies and len(node.outputs) == 1 and not isinstance(node.op, Constant):
+                yield node.outputs[0]
+
+
+def _values(graph: Graph) -> Iterator[Value]:
+    for inner in all_graphs(graph):
+        yield from inner.inputs
+        for node in inner.nodes:
+            yield from node.outputs
+
+
+def _numbered(model: Model) -> dict[Value, int]:
+    return {value: at for at, value in enumerate(_values(model.graph))}
+
+
+def _changed(values: Mapping[int, tuple[int, int | None]]) -> Callable[[Pair], Pair | None]:
+    """Replace a value of each side by another one of the same graph, or (None) by ones."""
+
+    def change(pair: Pair) -> Pair | None:
+        for side, (at, new) in values.items():
+            known = list(_values(pair.models[side].graph))
+            old, graph = known[at], known[at].producer.graph
+            if graph is None:
+                return None
+            if new is not None and known[new].producer.graph is not graph:
+                return None
+            rewriter = Rewriter(graph)
+            source = _ones(rewriter, old) if new is None else known[new]
+            if source is None:
+                return None
+            rewriter.replace_value(old, source, keep_names=new is None)
+        return pair
+
+    return change
+
+
+def _ones(rewriter: Rewriter, value: Value) -> Value | None:
+    """A constant of ones in the place of a value; None where its type is not known."""
+    type = value.type
+    dims = type.shape.static() if isinstance(type, TensorType) else None
+    if dims is None or not isinstance(type, TensorType):
+        return None
+    if not type.element.is_float or type.element.bits < 16:
+        return None
+    ones = ArrayTensor(np.ones(dims, type.element.numpy()), type.element)
+    name = f"{value.producer.name}_ones"
+    return rewriter.insert_constant(ones, before=value.producer, name=name)
+
+
+def _smaller(pair: Pair) -> Iterator[Change]:
+    """Every way to make a size smaller in both models, and to lower constant trip counts."""
+    for size in sorted(_sizes(pair.models), reverse=True):
+        for new in range(1, min(size, SMALLEST + 1)):
+            yield f"size {size} became {new}", _resized(size, new), None
+    pairs = Pairs(*pair.models)
+    for first, second in pairs.loops():
+        counts = [_constant_count(node) for node in (first, second)]
+        if counts[0] is None or counts[0] != counts[1]:
+            continue
+        names = first.name, second.name
+        for new in range(min(counts[0], SMALLEST)):
+            yield f"trip count {new}", _with_count(names, new), None
+
+
+def _sizes(models: tuple[Model, Model]) -> set[int]:
+    found: set[int] = set()
+    for model in models:
+        for value in _values(model.graph):
+            dims = value.type.shape.dims if isinstance(value.type, TensorType) else None
+            found |= {dim for dim in dims or () if isinstance(dim, int) and dim > 1}
+    return found
+
+
+def _resized(size: int, new: int) -> Callable[[Pair], Pair | None]:
+    """Cut every axis of one size to the first elements, in inputs, constants and declared types."""
+
+    def change(pair: Pair) -> Pair | None:
+        for model in pair.models:
+            for graph in all_graphs(model.graph):
+                rewriter = Rewriter(graph)
+                for node in graph.nodes:
+                    if isinstance(node.op, Constant) and size in node.op.tensor.shape:
+                        tensor = ArrayTensor(_cut(node.op.tensor.numpy(), size, new))
+                        rewriter.replace_op(node, Constant(tensor))
+            for value in _values(model.graph):
+                value.type = _smaller_type(value.type, size, new)
+        arrays = [tuple(_cut(item, size, new) for item in items) for items in pair.arrays]
+        return Pair(pair.models, (arrays[0], arrays[1]))
+
+    return change
+
+
+def _cut(array: Any, size: int, new: int) -> Any:
+    if not isinstance(array, np.ndarray) or size not in array.shape:
+        return array
+    return array[tuple(slice(new) if dim == size else slice(None) for dim in array.shape)]
+
+
+def _smaller_type(type: ValueType, size: int, new: int) -> ValueType:
+    if not isinstance(type, TensorType) or type.shape.dims is None:
+        return type
+    dims = tuple(new if dim == size else dim for dim in type.shape.dims)
+    return replace(type, shape=Shape(dims))
+
+
+def _constant_count(node: Node) -> int | None:
+    """The constant trip count of a Loop, where it is more than one."""
+    value = node.inputs[0] if node.op.type == "Loop" and node.inputs else None
+    if value is None or not isinstance(value.producer.op, Constant):
+        return None
+    array = value.producer.op.tensor.numpy()
+    count = int(array.reshape(-1)[0]) if array.size == 1 else 0
+    return count if count > 0 else None
+
+
+def _with_count(names: tuple[str, str], count: int) -> Callable[[Pair], Pair | None]:
+    def change(pair: Pair) -> Pair | None:
+        for model, name in zip(pair.models, names, strict=True):
+            node = next(
+                item for item in all_nodes(model.graph) if item.name == name and item.bodies
+            )
+            value = node.inputs[0]
+            if value is None or not isinstance(value.producer.op, Constant) or node.graph is None:
+                return None
+            old = value.producer.op.tensor
+            tensor = ArrayTensor(np.full(old.shape, count, old.element.numpy()), old.element)
+            rewriter = Rewriter(node.graph)
+            constant = rewriter.insert_constant(tensor, before=node, name=value.producer.name)
+            rewriter.set_input(node, 0, constant)
+        return pair
+
+    return change

@@ -1,0 +1,371 @@
+"""Compares the wires of two corresponding loops and words what differs, with ports and lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from irloop.dialects.loops import from_front
+from irloop.dialects.onnx.convert import Identity as OnnxIdentity
+from irloop.dialects.openvino.convert import Identity as OpenVinoIdentity
+from irloop.formats.openvino.wire_places import WirePlaces
+from irloop.graph.builder import shape_of
+from irloop.graph.loops import (
+    Carried,
+    Concatenated,
+    InputPort,
+    Invariant,
+    LastValue,
+    OutputPort,
+    ScanInput,
+    ScanOutput,
+    Sliced,
+)
+from irloop.graph.model import Body, Node, Value
+
+__all__ = ["WireDifference", "WireSide", "Wires"]
+
+#: What feeds a body parameter: a wire, the iteration number, or nothing.
+Feed = InputPort | str
+ITERATION, NOTHING = "iteration", "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class WireDifference:
+    """A wire that two loops do not share: its name, and what each model makes of it.
+
+    `first` and `second` are phrases after the name, as in ``is carried from `h_next```. The lines
+    are those of the port map or back edge in each file, where it is an IR.
+    """
+
+    name: str
+    loop: str
+    first: str
+    second: str
+    lines: tuple[int | None, int | None] = (None, None)
+
+
+class WireSide(NamedTuple):
+    """One of the two loops: its node and the body in question, and the places in its file."""
+
+    node: Node
+    body: Body
+    places: WirePlaces
+
+    def feed(self, parameter: int) -> Feed:
+        """What feeds a body parameter."""
+        if parameter == self.body.ports.iteration:
+            return ITERATION
+        return self.body.ports.by_parameter.get(parameter, NOTHING)
+
+    def source(self, wire: InputPort) -> Value | None:
+        """The outer value of a wire."""
+        inputs = self.node.inputs
+        return inputs[wire.external] if wire.external < len(inputs) else None
+
+    def result(self, number: int) -> Value | None:
+        """The body value that a result returns."""
+        return self.body.graph.results[number].inputs[0]
+
+    def input_place(self, parameter: int) -> tuple[str, int | None]:
+        """The port and line of a wire that enters, as in ``port 1, line 41``."""
+        found = self.places.input(self.node, self.body.label, parameter)
+        if found is not None:
+            return f"port {found.port}, line {found.line}", found.line
+        wire = self.feed(parameter)
+        return ("" if isinstance(wire, str) else f"input {wire.external}"), None
+
+    def back_edge(self, parameter: int, result: int) -> tuple[str, int | None]:
+        """The place of a back edge."""
+        found = self.places.input(self.node, self.body.label, parameter)
+        if found is not None and found.back_edge_line is not None:
+            words = (
+                "back edge" if found.back_edges == 1 else f"first of {found.back_edges} back edges"
+            )
+            words += f" of port {found.port}, line {found.back_edge_line}"
+            return words, found.back_edge_line
+        return f"body output {result}", None
+
+    def described(self, parameter: int) -> str:
+        """What feeds a parameter, in words."""
+        return Wires.fed(self, parameter, NOTHING)[0]
+
+    def output_place(self, external: int) -> tuple[str, int | None]:
+        """The port and line of a wire that leaves."""
+        found = self.places.output(self.node, self.body.label, external)
+        if found is not None:
+            return f"port {found.port}, line {found.line}", found.line
+        return f"output {external}", None
+
+    def condition_place(self) -> tuple[str, int | None]:
+        """The place of the entry that names the condition."""
+        found = self.places.condition(self.node, self.body.label)
+        if found is not None:
+            return f"purpose execution_condition, line {found.line}", found.line
+        return f"body output {self.body.ports.condition}", None
+
+
+class Wires:
+    """The wires of two loops; `same` tells whether two values correspond."""
+
+    def __init__(
+        self,
+        first: WireSide,
+        second: WireSide,
+        same: Callable[[Value | None, Value | None], bool],
+    ) -> None:
+        self._sides = (first, second)
+        self._same = same
+        self._loop = second.node.name
+
+    @classmethod
+    def between(
+        cls,
+        nodes: tuple[Node, Node],
+        bodies: tuple[Body, Body],
+        places: tuple[WirePlaces, WirePlaces],
+        same: Callable[[Value | None, Value | None], bool],
+    ) -> Wires:
+        """The wires of two nodes with their bodies and the places in their files."""
+        left, right = (WireSide(*item) for item in zip(nodes, bodies, places, strict=True))
+        return cls(left, right, same)
+
+    def input(self, first: int, second: int, *, start: bool | None = None) -> WireDifference | None:
+        """How two corresponding body parameters are fed differently; None if alike.
+
+        `start` limits the look at two states to what they start from, or to their back edges.
+        """
+        feeds = [side.feed(at) for side, at in zip(self._sides, (first, second), strict=True)]
+        numbers = (first, second)
+        if any(isinstance(item, str) for item in feeds) or _kind(feeds[0]) != _kind(feeds[1]):
+            alike = _kind(feeds[0]) == _kind(feeds[1])
+            return None if alike else self._differs(numbers, self.fed)
+        left, right = feeds
+        if isinstance(left, Carried) and isinstance(right, Carried):
+            if start is not True and not self._continues_alike(left, right, numbers):
+                return self._differs(numbers, self.fed)
+            if start is False:
+                return None
+        slices = isinstance(left, Sliced | ScanInput) and isinstance(right, Sliced | ScanInput)
+        if slices and _way(self._sides[0], left) != _way(self._sides[1], right):
+            return self._differs(numbers, self.fed)
+        assert not isinstance(left, str)
+        assert not isinstance(right, str)
+        if self._same(self._sides[0].source(left), self._sides[1].source(right)):
+            return None
+        return self._differs(numbers, self._begun)
+
+    def _continues_alike(self, left: Carried, right: Carried, numbers: tuple[int, int]) -> bool:
+        values = [
+            _behind_identities(side.result(port.result))
+            for side, port in zip(self._sides, (left, right), strict=True)
+        ]
+        kept = [
+            value is side.body.graph.inputs[at]
+            for value, side, at in zip(values, self._sides, numbers, strict=True)
+        ]
+        if any(kept):
+            return all(kept)
+        return self._same(*(values[0], values[1]))
+
+    def output(self, first: int, second: int, *, axes: bool = True) -> WireDifference | None:
+        """How two corresponding outputs of the loops are made differently; None if alike.
+
+        Without `axes` the axis may differ, as it may where the output is transposed afterwards.
+        """
+        numbers = (first, second)
+        ports = [
+            next((port for port in side.body.ports.outputs if port.external == at), None)
+            for side, at in zip(self._sides, numbers, strict=True)
+        ]
+        left, right = ports
+        if left is None or right is None:
+            return None
+        sources = [
+            side.result(port.result) for side, port in zip(self._sides, (left, right), strict=True)
+        ]
+        joined = [not isinstance(port, LastValue) for port in (left, right)]
+        ways = [_out_way(side, port) for side, port in zip(self._sides, (left, right), strict=True)]
+        if not axes:
+            ways = [way[1:] for way in ways]
+        if joined[0] == joined[1] and ways[0] == ways[1] and self._same(sources[0], sources[1]):
+            return None
+        name = self._sides[1].node.outputs[second].name
+        phrases, lines = [], []
+        for side, port, at in zip(self._sides, (left, right), numbers, strict=True):
+            place, line = side.output_place(at)
+            phrases.append(f"{_out_words(side, port)} ({place})")
+            lines.append(line)
+        return WireDifference(name, self._loop, phrases[0], phrases[1], (lines[0], lines[1]))
+
+    def condition(self) -> WireDifference | None:
+        """How the loops decide differently whether another iteration follows; None if alike."""
+        values = [
+            None if (at := side.body.ports.condition) is None else side.result(at)
+            for side in self._sides
+        ]
+        if values[0] is values[1] or self._same(*(values[0], values[1])):
+            return None
+        phrases, lines = [], []
+        for side, value in zip(self._sides, values, strict=True):
+            place, line = (None, None) if value is None else side.condition_place()
+            words = "is not there" if value is None else f"is `{value.name}` ({place})"
+            phrases.append(words)
+            lines.append(line)
+        both = lines[0], lines[1]
+        return WireDifference("condition", self._loop, phrases[0], phrases[1], both)
+
+    def iteration(self) -> WireDifference | None:
+        """The parameter that is the iteration number on one side only; None if alike."""
+        first, second = (side.body.ports.iteration for side in self._sides)
+        if (first is None) == (second is None):
+            return None
+        side = self._sides[0] if second is None else self._sides[1]
+        number = first if second is None else second
+        assert number is not None
+        parameter = side.body.graph.inputs[number]
+        if not parameter.is_used:
+            return None
+        has, lacks = "receives the iteration number", "receives no iteration number"
+        place, line = side.input_place(number)
+        has += f" ({place})" if place else ""
+        phrases = (has, lacks) if second is None else (lacks, has)
+        lines = (line, None) if second is None else (None, line)
+        return WireDifference(parameter.name, self._loop, *phrases, lines)
+
+    def inputs(self) -> Iterator[tuple[int, int]]:
+        """The positions of corresponding body parameters."""
+        places = {value: at for at, value in enumerate(self._sides[1].body.graph.inputs)}
+        for at, value in enumerate(self._sides[0].body.graph.inputs):
+            other = next((item for item in places if self._same(value, item)), None)
+            if other is not None:
+                yield at, places[other]
+
+    def slices(self) -> Iterator[WireDifference]:
+        """The differences of sliced inputs, which decide how often a loop runs."""
+        for pair in self.inputs():
+            kinds = [_kind(side.feed(at)) for side, at in zip(self._sides, pair, strict=True)]
+            found = self.input(*pair) if "slice" in kinds else None
+            if found is not None:
+                yield found
+
+    def unfed(self) -> Iterator[WireDifference]:
+        """The parameters that only one of the loops feeds."""
+        for pair in self.inputs():
+            feeds = [side.feed(at) for side, at in zip(self._sides, pair, strict=True)]
+            found = self.input(*pair) if NOTHING in feeds else None
+            if found is not None:
+                yield found
+
+    def all(self) -> Iterator[WireDifference]:
+        """Every difference, parameters first, then outputs, at last what counts iterations."""
+        found = [self.input(*pair) for pair in self.inputs()]
+        counts = [len(side.node.outputs) for side in self._sides]
+        found += [self.output(at, at) for at in range(min(counts))]
+        found += [self.iteration(), self.condition()]
+        told: set[str] = set()
+        for item in found:
+            if item is not None and item.name not in told:
+                told.add(item.name)
+                yield item
+
+    def _differs(
+        self,
+        numbers: tuple[int, int],
+        words: Callable[[WireSide, int, Feed], tuple[str, int | None]],
+    ) -> WireDifference:
+        name = self._sides[1].body.graph.inputs[numbers[1]].name
+        first, second = self._sides
+        left = words(first, numbers[0], second.feed(numbers[1]))
+        right = words(second, numbers[1], first.feed(numbers[0]))
+        return WireDifference(name, self._loop, left[0], right[0], (left[1], right[1]))
+
+    @staticmethod
+    def fed(side: WireSide, parameter: int, beside: Feed) -> tuple[str, int | None]:
+        """What feeds a parameter, in words; `beside` feeds that of the other loop."""
+        wire = side.feed(parameter)
+        place, line = side.input_place(parameter)
+        at = f" ({place})" if place else ""
+        if isinstance(wire, str):
+            words = {ITERATION: "is the iteration number", NOTHING: "is fed by nothing"}
+            return words[wire] + at, line
+        if isinstance(wire, Carried):
+            value = side.result(wire.result)
+            edge, edge_line = side.back_edge(parameter, wire.result)
+            if _behind_identities(value) is side.body.graph.inputs[parameter]:
+                return f"is not carried: its back edge returns it unchanged ({edge})", edge_line
+            name = "nothing" if value is None else f"`{value.name}`"
+            return f"is carried from {name} ({edge})", edge_line
+        if isinstance(wire, Invariant):
+            if isinstance(beside, Carried):
+                port, _, rest = place.partition(", ")
+                return f"is not carried: {port} has no back edge" + (rest and f", {rest}"), line
+            return f"is the same in every iteration{at}", line
+        return f"is sliced {_way_words(side, wire)}{at}", line
+
+    @staticmethod
+    def _begun(side: WireSide, parameter: int, _beside: Feed) -> tuple[str, int | None]:
+        """What a state starts from or an invariant is, in words."""
+        wire = side.feed(parameter)
+        assert not isinstance(wire, str)
+        place, line = side.input_place(parameter)
+        source = side.source(wire)
+        name = "nothing" if source is None else f"`{source.name}`"
+        verb = "starts from" if isinstance(wire, Carried) else "comes from"
+        return f"{verb} {name}" + (f" ({place})" if place else ""), line
+
+
+def _kind(feed: Feed) -> str:
+    if isinstance(feed, str):
+        return feed
+    if isinstance(feed, Sliced | ScanInput):
+        return "slice"
+    return "state" if isinstance(feed, Carried) else "invariant"
+
+
+def _behind_identities(value: Value | None) -> Value | None:
+    while value is not None and isinstance(value.producer.op, OnnxIdentity | OpenVinoIdentity):
+        value = value.producer.inputs[0]
+    return value
+
+
+def _way(side: WireSide, port: Feed) -> tuple[int, ...]:
+    """Axis, direction and range of slices, in numbers that both formats share."""
+    assert isinstance(port, Sliced | ScanInput)
+    source = side.source(port)
+    port = from_front(port, None if source is None else shape_of(source).rank)
+    if isinstance(port, ScanInput):
+        return port.axis, -1 if port.reverse else 1, 1, 1, 0, -1
+    step = -1 if port.stride < 0 else 1
+    ends = (port.start, port.end) if step > 0 else (port.end, port.start)
+    return port.axis, step, abs(port.stride), port.part_size, *ends
+
+
+def _way_words(side: WireSide, port: Sliced | ScanInput) -> str:
+    axis, step, stride, part, start, end = _way(side, port)
+    words = f"along axis {axis}, " + ("backwards" if step < 0 else "forwards")
+    words += f" in steps of {stride}" if stride != 1 else ""
+    words += f" in parts of {part}" if part != 1 else ""
+    whole = (0, -1)
+    return words + ("" if (start, end) == whole else f" from {start} to {end}")
+
+
+def _out_way(side: WireSide, port: OutputPort) -> tuple[int, ...]:
+    value = side.result(port.result)
+    port = from_front(port, None if value is None else shape_of(value).rank)
+    if isinstance(port, ScanOutput):
+        return port.axis, -1 if port.reverse else 1
+    if isinstance(port, Concatenated):
+        return port.axis, -1 if port.stride < 0 else 1
+    return ()
+
+
+def _out_words(side: WireSide, port: OutputPort) -> str:
+    value = side.result(port.result)
+    name = "nothing" if value is None else f"`{value.name}`"
+    if isinstance(port, LastValue):
+        return f"is {name}" if side.node.op.type == "If" else f"is the last {name}"
+    axis, step = _out_way(side, port)
+    verb = "stacks" if isinstance(port, ScanOutput) else "joins"
+    return f"{verb} {name} along axis {axis}, " + ("backwards" if step < 0 else "forwards")

@@ -1,0 +1,225 @@
+"""Edits the text of an IR at places; everything else, comments and white space too, stays as it is.
+
+An edit names an element as findings do (``net/layers/layer[@id=4]/port_map/output[2]``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from xml.parsers import expat
+from xml.sax.saxutils import escape
+
+from irloop.errors import UnsupportedError
+from irloop.formats.openvino.document import Document
+from irloop.formats.openvino.numbers import unsigned
+
+__all__ = ["AddElement", "Edit", "RemoveElement", "SetAttribute", "edited", "overlap"]
+
+
+@dataclass(frozen=True, slots=True)
+class SetAttribute:
+    """Give an attribute of an element a value, or (None) remove it."""
+
+    element: str
+    name: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveElement:
+    """Remove an element, and its line where nothing else is on it."""
+
+    element: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddElement:
+    """Add an element without content as the last child of `parent`."""
+
+    parent: str
+    tag: str
+    attributes: tuple[tuple[str, str], ...]
+
+
+Edit = SetAttribute | RemoveElement | AddElement
+
+
+class _Span(NamedTuple):
+    """The bytes of an element: its start tag, and where the whole of it ends."""
+
+    start: int
+    tag_end: int
+    end_tag: int
+    end: int
+
+
+def edited(document: Document, edits: Sequence[Edit]) -> bytes:
+    """The bytes of a document after the edits, which must not overlap.
+
+    Raises:
+        UnsupportedError: where the file is not UTF-8, or an edit names no element.
+    """
+    data = document.data
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UnsupportedError(
+            "only files in UTF-8 can be fixed", fix="save it as UTF-8"
+        ) from error
+    spans = _spans(document)
+    changes = sorted((_change(data, spans, edit) for edit in edits), reverse=True)
+    for start, end, text in changes:
+        data = data[:start] + text + data[end:]
+    return data
+
+
+def overlap(first: Edit, second: Edit) -> bool:
+    """True when two edits concern one attribute, or one of them an element inside the other's."""
+    if isinstance(first, SetAttribute) and isinstance(second, SetAttribute):
+        return (first.element, first.name) == (second.element, second.name)
+    places = [edit.parent if isinstance(edit, AddElement) else edit.element
+              for edit in (first, second)]  # fmt: skip
+    if isinstance(first, AddElement) and isinstance(second, AddElement):
+        return places[0] == places[1]
+    for removed, other in ((first, places[1]), (second, places[0])):
+        if isinstance(removed, RemoveElement) and f"{other}/".startswith(f"{removed.element}/"):
+            return True
+    # Numbers of siblings are those of the file as it is.
+    return False
+
+
+def _spans(document: Document) -> dict[str, _Span]:
+    """The bytes of each element by its path; the first of several with one path."""
+    data = document.data
+    found: dict[str, _Span] = {}
+    #: The open elements: path, first byte, and how many children there were of each tag.
+    stack: list[tuple[str, int, dict[str, int]]] = []
+
+    def begin(tag: str, attributes: dict[str, str]) -> None:
+        start, step = parser.CurrentByteIndex, tag
+        if stack:
+            counts = stack[-1][2]
+            counts[tag] = counts.get(tag, 0) + 1
+            number = unsigned(attributes.get("id"))
+            if tag in ("layer", "port") and number is not None:
+                step = f"{tag}[@id={number}]"
+            elif counts[tag] > 1:
+                step = f"{tag}[{counts[tag]}]"
+            step = f"{stack[-1][0]}/{step}"
+        stack.append((step, start, {}))
+
+    def end(_tag: str) -> None:
+        path, start, _ = stack.pop()
+        tag_end = _end_of_tag(data, start)
+        end_tag = parser.CurrentByteIndex
+        if data[tag_end - 2 : tag_end] == b"/>":
+            span = _Span(start, tag_end, tag_end, tag_end)
+        else:
+            span = _Span(start, tag_end, end_tag, data.index(b">", end_tag) + 1)
+        found.setdefault(path, span)
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = begin
+    parser.EndElementHandler = end
+    parser.Parse(data, True)
+    return found
+
+
+def _end_of_tag(data: bytes, start: int) -> int:
+    """The position behind the ``>`` of a start tag; one in quotes does not end it."""
+    quote = 0
+    for at in range(start, len(data)):
+        char = data[at]
+        if quote:
+            quote = 0 if char == quote else quote
+        elif char in b"\"'":
+            quote = char
+        elif char == ord(">"):
+            return at + 1
+    return len(data)
+
+
+def _change(data: bytes, spans: dict[str, _Span], edit: Edit) -> tuple[int, int, bytes]:
+    """The bytes that an edit replaces, and the new ones."""
+    path = edit.parent if isinstance(edit, AddElement) else edit.element
+    # Findings number an only child as well.
+    span = spans.get(path.replace("[1]", ""))
+    if span is None:
+        raise UnsupportedError(f"the file has no element {path}")
+    if isinstance(edit, SetAttribute):
+        return _attribute(data, span, edit)
+    if isinstance(edit, RemoveElement):
+        start, end = _line(data, span.start, span.end)
+        return start, end, b""
+    attributes = "".join(f' {name}="{_escaped(value)}"' for name, value in edit.attributes)
+    text = f"<{edit.tag}{attributes}/>".encode()
+    if data[span.tag_end - 2 : span.tag_end] == b"/>":
+        name = re.match(rb"<([^\s/>]+)", data[span.start : span.tag_end])
+        assert name is not None
+        indent = _indent(data, span.start)
+        inner = b"\n" + indent + b"\t" + text + b"\n" + indent
+        return span.tag_end - 2, span.tag_end, b">" + inner + b"</" + name[1] + b">"
+    # Like the last child, or one step further in than the parent.
+    before = data[span.tag_end : span.end_tag].rstrip()
+    at = span.tag_end + len(before)
+    last = data.rfind(b"\n", 0, at) + 1
+    indent = _indent(data, at) if before else _indent(data, span.start) + b"\t"
+    separator = b"\n" + indent if last > span.tag_end or not before else b""
+    tail = b"" if b"\n" in data[at : span.end_tag] or not separator else b"\n" + _indent(
+        data, span.start
+    )  # fmt: skip
+    return at, at, separator + text + tail
+
+
+def _escaped(value: str) -> str:
+    return escape(value, {'"': "&quot;"})
+
+
+def _attribute(data: bytes, span: _Span, edit: SetAttribute) -> tuple[int, int, bytes]:
+    tag = data[span.start : span.tag_end]
+    pattern = rb"(\s+)" + re.escape(edit.name.encode()) + rb"(\s*=\s*)(\"[^\"]*\"|'[^']*')"
+    match = next(
+        (item for item in re.finditer(pattern, tag) if _is_outside_quotes(tag, item.start())), None
+    )
+    if match is None:
+        if edit.value is None:
+            return span.start, span.start, b""
+        at = span.tag_end - (2 if tag.endswith(b"/>") else 1)
+        while data[at - 1 : at].isspace():
+            at -= 1
+        return at, at, f' {edit.name}="{_escaped(edit.value)}"'.encode()
+    if edit.value is None:
+        return span.start + match.start(), span.start + match.end(), b""
+    new = f'"{_escaped(edit.value)}"'.encode()
+    return span.start + match.start(3), span.start + match.end(3), new
+
+
+def _is_outside_quotes(tag: bytes, at: int) -> bool:
+    quote = 0
+    for char in tag[:at]:
+        if quote:
+            quote = 0 if char == quote else quote
+        elif char in b"\"'":
+            quote = char
+    return not quote
+
+
+def _line(data: bytes, start: int, end: int) -> tuple[int, int]:
+    """The range with its whole line where nothing else is on it."""
+    first = data.rfind(b"\n", 0, start) + 1
+    last = data.find(b"\n", end)
+    last = len(data) if last < 0 else last + 1
+    if data[first:start].strip() or data[end:last].strip():
+        return start, end
+    return first, last
+
+
+def _indent(data: bytes, at: int) -> bytes:
+    """The white space at the beginning of the line of a position."""
+    start = data.rfind(b"\n", 0, at) + 1
+    match = re.match(rb"[ \t]*", data[start:])
+    assert match is not None
+    return match[0]

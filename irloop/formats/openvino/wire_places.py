@@ -1,0 +1,92 @@
+"""Finds the lines of an IR where the wires of a loop are: port map entries and back edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from irloop.errors import IrloopError
+from irloop.formats.openvino.net_index import NetIndex
+from irloop.formats.openvino.port_map_reader import Entry, Wiring
+from irloop.formats.openvino.xml import Net, parse
+from irloop.graph.model import Node
+
+__all__ = ["WirePlace", "WirePlaces"]
+
+
+class WirePlace(NamedTuple):
+    """An entry of a port map: its external port and line, and the line of its back edge.
+
+    Of several back edges to one Parameter the first counts.
+    """
+
+    port: str
+    line: int
+    purpose: str = ""
+    back_edge_line: int | None = None
+    back_edges: int = 0
+
+
+class WirePlaces:
+    """The port maps of an IR file, looked up by the nodes that were read from it."""
+
+    def __init__(self, wirings: dict[tuple[int | None, str, str], Wiring]) -> None:
+        self._wirings = wirings
+
+    @classmethod
+    def of(cls, file: str | None) -> WirePlaces:
+        """Parse `file` again; without the file no place is known."""
+        if file is None:
+            return cls({})
+        try:
+            net = parse(file).net
+        except (IrloopError, OSError):
+            return cls({})
+        found: dict[tuple[int | None, str, str], Wiring] = {}
+        for wiring in _wirings(net, None):
+            found[wiring.owner.line, wiring.owner.path, wiring.label] = wiring
+        return cls(found)
+
+    def input(self, node: Node, label: str, parameter: int) -> WirePlace | None:
+        """The entry that feeds a body parameter, given by its position."""
+        wiring = self._wiring(node, label)
+        if wiring is None or wiring.body is None:
+            return None
+        layers = wiring.body.parameters
+        inner = layers[parameter] if parameter < len(layers) else None
+        entry = wiring.entry_of.get(inner.id or "") if inner is not None else None
+        if entry is None or inner is None:
+            return None
+        back = wiring.back_edge_of.get(inner.id or "")
+        edges = [edge for edge, _, layer in wiring.back_edges if layer is inner]
+        return _place(entry, None if back is None else back[0].line, len(edges))
+
+    def output(self, node: Node, label: str, external: int) -> WirePlace | None:
+        """The entry that gives an output of the node, counted from 0."""
+        wiring = self._wiring(node, label)
+        entries = () if wiring is None else wiring.outputs
+        entry = next((item for item in entries if item.position == external), None)
+        return None if entry is None else _place(entry)
+
+    def condition(self, node: Node, label: str) -> WirePlace | None:
+        """The entry whose purpose is execution_condition."""
+        wiring = self._wiring(node, label)
+        entry = None if wiring is None else wiring.condition
+        return None if entry is None else _place(entry)
+
+    def _wiring(self, node: Node, label: str) -> Wiring | None:
+        return self._wirings.get((node.location.line, node.location.path, label))
+
+
+def _wirings(net: Net, parent: NetIndex | None) -> Iterator[Wiring]:
+    index = NetIndex(net, parent)
+    for layer in net.layers:
+        for label, inner in layer.bodies.items():
+            body = NetIndex(inner, index)
+            yield Wiring(layer, label, index, body, layer.port_maps.get(label))
+            yield from _wirings(inner, index)
+
+
+def _place(entry: Entry, back_edge_line: int | None = None, back_edges: int = 0) -> WirePlace:
+    port = entry.entry.attributes.get("external_port_id", "")
+    return WirePlace(port, entry.entry.line, entry.purpose or "", back_edge_line, back_edges)

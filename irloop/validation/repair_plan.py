@@ -1,0 +1,39 @@
+"""What a rule can do about a finding: edits of the file, and whether they change results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from irloop.diagnostics import Location
+
+if TYPE_CHECKING:
+    from irloop.formats.openvino.edits import Edit
+
+__all__ = ["Repair"]
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Edits that remove the finding of a rule at a place.
+
+    A `safe` one leaves what the file computes as it is, in every runtime that takes it; `effect`
+    tells what any other one changes or assumes.
+    """
+
+    code: str
+    place: Location
+    message: str
+    edits: tuple[Edit, ...]
+    effect: str = ""
+
+    @property
+    def safe(self) -> bool:
+        """True when the repair changes no result."""
+        return not self.effect
+
+    def __str__(self) -> str:
+        kind = "fixed" if self.safe else "fixed, and changed"
+        return f"{self.place}: {kind} {self.code}: {self.message}" + (
+            f" ({self.effect})" if self.effect else ""
+        )

@@ -1,0 +1,136 @@
+"""IRL525: input that looks like a state, without a back edge beside others that have one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.edits import AddElement
+from irloop.formats.openvino.net_index import NetIndex
+from irloop.formats.openvino.places import at_entry, describe
+from irloop.formats.openvino.port_map_reader import Entry, Wiring
+from irloop.formats.openvino.xml import Layer
+from irloop.validation.context import Context
+from irloop.validation.declared import constant_of
+from irloop.validation.repair_plan import Repair
+from irloop.validation.rule import Rule
+
+#: Of longer constants only the beginning is read.
+READ_BYTES = 2**16
+
+
+class OneStateNotCarried(
+    Rule,
+    code="IRL525",
+    severity=Severity.WARNING,
+    title="input that looks like a state, without a back edge beside others that have one",
+    requires=("IRL502", "IRL509", "IRL510", "IRL515", "IRL516", "IRL518", "IRL519"),
+):
+    """One of several states of a loop has lost its back edge.
+
+    What it does:
+        Looks at TensorIterators and Loops that carry some states. An input is reported when it is
+        the same in every iteration, looks like an initial state (no weights: it is an input of the
+        model, computed, or a constant of equal elements), and is the only such input from which a
+        Result of the same element type and shape is computed that no back edge starts from. The
+        Result is an output without an axis, or mapped to nothing at all.
+    Why is this bad:
+        The state starts from the same value in every iteration. OpenVINO accepts such a file
+        without a word, and the result is wrong.
+    Bad example:
+        an LSTM cell whose hidden state has a back edge and whose cell state has none
+    Good example:
+        a back edge for each of the two
+    Fix:
+        Restore the back edge from the Result to the Parameter.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding an input."""
+        for wiring in context.loops:
+            body = wiring.body
+            if body is None or wiring.section is None or not wiring.carried:
+                continue
+            results = list(_free_results(wiring, body))
+            states = [entry for entry in wiring.inputs if _may_be_state(context, wiring, entry)]
+            for result in results:
+                fitting = [item for item in states if _leads_to(context, wiring, item, result)]
+                if len(fitting) != 1:
+                    continue
+                (entry,) = fitting
+                states.remove(entry)
+                assert entry.inner is not None
+                yield self.found(
+                    at_entry(wiring.owner, wiring.section, entry.entry),
+                    f"{entry.inner.name!r} of {describe(wiring.owner)} looks like a state and "
+                    "has no back edge",
+                    expected=f'an edge from-layer="{result.id}" to-layer="{entry.inner.id}" '
+                    "in back_edges",
+                    found=f"{len(wiring.carried)} other states with a back edge",
+                    cause=f"{result.name!r} is computed from it and has its type and shape",
+                    fix="restore the back edge",
+                )
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Add the back edge."""
+        for finding in self.check(context):
+            ids = [part for part in finding.expected.split('"') if part.isdigit()]
+            attributes = (("from-layer", ids[0]), ("to-layer", ids[1]))
+            owner = finding.location.element.rpartition("/port_map")[0]
+            yield self.repair(
+                finding.location,
+                f'<edge from-layer="{ids[0]}" to-layer="{ids[1]}"/> added to back_edges',
+                AddElement(f"{owner}/back_edges", "edge", attributes),
+                effect="the state is carried, so the outputs change",
+            )
+
+
+def _free_results(wiring: Wiring, body: NetIndex) -> Iterator[Layer]:
+    """Results that may continue a state: no back edge, no axis, no condition."""
+    taken = {edge.from_layer for edge, _, _ in wiring.back_edges}
+    for entry in wiring.outputs:
+        if entry.inner is not None and (entry.has_axis or entry.purpose):
+            taken.add(entry.inner.id)
+    carried = {body.source(result) for _, result, _ in wiring.carried}
+    for layer in body.results:
+        # A second Result of a value that is carried already is an output of that state.
+        if layer.id not in taken and body.source(layer) not in carried:
+            yield layer
+
+
+def _may_be_state(context: Context, wiring: Wiring, entry: Entry) -> bool:
+    """True for an input that is the same in every iteration and holds no weights."""
+    inner = entry.inner
+    if inner is None or inner.type != "Parameter" or entry.has_axis or entry.position is None:
+        return False
+    if inner.id in wiring.back_edge_of or entry.purpose:
+        return False
+    if wiring.is_loop and entry.position < 2:
+        return False
+    source = wiring.outer.source(wiring.owner, entry.position)
+    return source is not None and (source[0].type != "Const" or _is_uniform(context, source[0]))
+
+
+def _is_uniform(context: Context, layer: Layer) -> bool:
+    """True for a constant whose elements are all equal, as initial states are."""
+    constant = constant_of(layer)
+    needed, count = constant.needed, constant.elements
+    if constant.offset is None or not needed or not count or needed % count:
+        return False
+    size = needed // count
+    data = context.weights.read(constant.offset, min(needed, READ_BYTES // size * size))
+    return bool(data) and data == data[:size] * (len(data) // size)
+
+
+def _leads_to(context: Context, wiring: Wiring, entry: Entry, result: Layer) -> bool:
+    """True when a Result is computed from an input and has its element type and shape."""
+    body, inner = wiring.body, entry.inner
+    assert body is not None
+    assert inner is not None
+    after = context.result(wiring, result)
+    if after.element is None or after.dims is None or context.parameter(inner) != after:
+        return False
+    direct = body.source(result)
+    if direct is None or direct[0] is inner:
+        return False
+    return any(layer is inner for layer in body.upstream(result))

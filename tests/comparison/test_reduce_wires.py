@@ -1,0 +1,84 @@
+"""Faults in the wires of a loop are made small: few operations, axes and trips, the same cause."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import irloop
+from irloop.comparison.shrink import operations
+
+RECURRENT = Path(__file__).resolve().parents[1] / "fixtures" / "models" / "recurrent" / "model.xml"
+HALVING = RECURRENT.parents[1] / "halving" / "model.xml"
+
+FORWARDS = 'axis="1" start="0" end="-1" stride="1" part_size="1"'
+BACKWARDS = 'axis="1" start="-1" end="0" stride="-1" part_size="1"'
+
+FAULTS = {
+    "lost": ('<edge from-layer="15" to-layer="1"/>', ""),
+    "redirected": (
+        '<edge from-layer="11" from-port="1" to-layer="15" to-port="0"/>',
+        '<edge from-layer="8" from-port="2" to-layer="15" to-port="0"/>',
+    ),
+    "slice reversed": (f'internal_layer_id="0" {FORWARDS}', f'internal_layer_id="0" {BACKWARDS}'),
+    "joined reversed": (
+        f'internal_layer_id="14" {FORWARDS}',
+        f'internal_layer_id="14" {BACKWARDS}',
+    ),
+    "axis": ('internal_layer_id="14" axis="1"', 'internal_layer_id="14" axis="0"'),
+    "operation": ('type="Tanh"', 'type="Sigmoid"'),
+}
+
+
+@pytest.mark.parametrize("other", ["IR", "ONNX"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_few_operations_are_left(tmp_path: Path, fault: str, other: str) -> None:
+    text = RECURRENT.read_text(encoding="utf-8")
+    old, new = FAULTS[fault]
+    assert text.count(old) == 1
+    wrong = tmp_path / "wrong.xml"
+    wrong.write_text(text.replace(old, new), encoding="utf-8")
+    wrong.with_suffix(".bin").write_bytes(RECURRENT.with_suffix(".bin").read_bytes())
+    right = irloop.read_model(RECURRENT)
+    if other == "ONNX":
+        right, _ = irloop.convert(right)
+    found = irloop.reduce(right, wrong)
+    assert found.comparison.outcome == "different"
+    for model in (found.first, found.second):
+        # Slices of an IR keep their axis, so that next to ONNX an operation more may be needed.
+        assert operations(model) <= (3 if other == "IR" else 4)
+    original = [replace(model, source=None) for model in (right, irloop.read_model(wrong))]
+    before = irloop.compare(*original, engines="numpy").cause
+    after = found.comparison.cause
+    assert before is not None
+    assert after is not None
+    assert (after.kind, after.signature) == (before.kind, before.signature)
+    # No axis is longer than the two iterations that a wrong order or a lost state needs.
+    for array in found.inputs[0]:
+        assert max(np.shape(array), default=0) <= 2
+    # What is written is still the difference that was found.
+    for name, model in (("first", found.first), ("second", found.second)):
+        suffix = ".onnx" if model.dialect == "onnx" else ".xml"
+        irloop.save_model(model, tmp_path / f"{name}{suffix}")
+    first = tmp_path / ("first.xml" if other == "IR" else "first.onnx")
+    again = irloop.compare(
+        first, tmp_path / "second.xml", inputs=list(found.inputs[0]), engines="numpy"
+    )
+    assert again.outcome == "different"
+
+
+def test_a_constant_trip_count_is_lowered(tmp_path: Path) -> None:
+    """The loop may run 50 times; one iteration shows that it halves by another number."""
+    text = HALVING.read_text(encoding="utf-8")
+    assert text.count('type="Multiply"') == 1
+    wrong = tmp_path / "wrong.xml"
+    wrong.write_text(text.replace('type="Multiply"', 'type="Add"'), encoding="utf-8")
+    wrong.with_suffix(".bin").write_bytes(HALVING.with_suffix(".bin").read_bytes())
+    found = irloop.reduce(HALVING, wrong)
+    assert [node.op.type for node in found.first.graph.nodes if node.op.type != "Const"] == [
+        "Multiply"
+    ]
+    assert operations(found.second) == 1
