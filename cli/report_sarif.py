@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Iterable
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from irloop.diagnostics import Diagnostic, Severity
 
 from . import report_json
+from .places import fingerprint, uri
 from .source_lines import Excerpt, Excerpts
 
 __all__ = ["render"]
@@ -76,7 +73,7 @@ def _result(
     place = item.location
     location: dict[str, Any] = {}
     if place.file is not None:
-        physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(place.file)}}
+        physical: dict[str, Any] = {"artifactLocation": {"uri": uri(place.file)}}
         if place.line is not None:
             physical["region"] = _region(max(place.line, 1), excerpt)
         location["physicalLocation"] = physical
@@ -91,7 +88,7 @@ def _result(
         "level": LEVELS[item.severity],
         "message": {"text": text},
         "locations": [location] if location else [],
-        "partialFingerprints": {"irloop/v1": _fingerprint(item)},
+        "partialFingerprints": {"irloop/v1": fingerprint(item)},
     }
     if suppressed:
         result["suppressions"] = [{"kind": "inSource"}]
@@ -107,19 +104,3 @@ def _region(line: int, excerpt: Excerpt | None) -> dict[str, Any]:
         "endColumn": excerpt.end + 1,
         "snippet": {"text": excerpt.text[excerpt.start : excerpt.end]},
     }
-
-
-def _uri(file: str) -> str:
-    """The path with forward slashes, relative to the current folder if it is inside."""
-    path = Path(os.path.abspath(file))
-    here = Path.cwd()
-    if path.is_relative_to(here):
-        return quote(os.fsencode(path.relative_to(here).as_posix()))
-    return path.as_uri()
-
-
-def _fingerprint(item: Diagnostic) -> str:
-    """An identifier of a finding that does not change when lines move."""
-    place = item.location
-    parts = (item.code, _uri(place.file or ""), place.path, place.element, item.message)
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]

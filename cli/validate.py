@@ -29,7 +29,17 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-STYLES = ("text", "json", "sarif", "junit", "github", "summary")
+STYLES = (
+    "text",
+    "json",
+    "sarif",
+    "junit",
+    "github",
+    "gitlab",
+    "azure",
+    "rdjson",
+    "summary",
+)
 
 EPILOG = """\
 \b
@@ -41,6 +51,8 @@ Examples:
   irloop validate models/ --format sarif > irloop.sarif
   irloop validate models/ --baseline known.json --write-baseline
   irloop validate models/ --baseline known.json
+  irloop validate model.xml --diff
+  irloop validate models/ --fix
   irloop validate models/ --format github --output sarif=irloop.sarif --output junit=irloop.xml
 
 \b
@@ -85,6 +97,21 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 )
 @click.option(
     "--write-baseline", is_flag=True, help="Write what is found to the baseline, and do not fail."
+)
+@click.option(
+    "--fix",
+    "fixes",
+    is_flag=True,
+    help="Fix what can be fixed in IRs without changing results, then report what is left.",
+)
+@click.option(
+    "--diff", "shows_diff", is_flag=True, help="Show what --fix would change, and write nothing."
+)
+@click.option(
+    "--unsafe-fixes",
+    "unsafe",
+    is_flag=True,
+    help="With --fix or --diff: also fixes that change results or assume something.",
 )
 @click.option(
     "--config",
@@ -150,6 +177,22 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     _require_no_model([file for _, file in reports], models)
     baseline = _baseline(settings, writing=options["write_baseline"])
     readable = [model for model in models if _can_open(model)]
+    if options["unsafe"] and not (options["fixes"] or options["shows_diff"]):
+        raise UsageError("--unsafe-fixes does nothing by itself", fix="add --fix or --diff")
+    if options["fixes"] or options["shows_diff"]:
+        from .fixing import fix_models
+
+        changes = fix_models(
+            readable,
+            weights,
+            settings,
+            console,
+            unsafe=options["unsafe"],
+            write=not options["shows_diff"],
+        )
+        if options["shows_diff"]:
+            click.echo(changes, nl=False)
+            ctx.exit(Exit.FINDINGS if changes else Exit.FINE)
     findings: list[Diagnostic] = []
     suppressed: list[Diagnostic] = []
     processes = processes_for(readable, options["jobs"])
@@ -263,6 +306,14 @@ class _Found(NamedTuple):
             from . import report_junit
 
             return report_junit.render(findings, files, self.worst)
+        if style == "gitlab":
+            from . import report_gitlab
+
+            return report_gitlab.render(findings)
+        if style == "rdjson":
+            from . import report_rdjson
+
+            return report_rdjson.render(findings)
         if style == "summary":
             from . import report_summary
 
@@ -270,6 +321,10 @@ class _Found(NamedTuple):
         summary = report_text.summary(findings, len(files), len(self.suppressed))
         if not findings:
             return summary
+        if style == "azure":
+            from . import report_azure
+
+            return f"{report_azure.render(findings)}\n{summary}"
         if style == "github":
             from . import report_github
 

@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from irloop.passes.manager import Observer
     from irloop.passes.profile import PassRecord as PassRecord
     from irloop.passes.profile import Profile as Profile
+    from irloop.validation.fixing import Fixed as Fixed
+    from irloop.validation.repair_plan import Repair as Repair
     from irloop.validation.rule import Rule
 
     Path = str | os.PathLike[str]
@@ -74,6 +76,7 @@ _CLASSES = {
     "Coverage": "irloop.conversion.coverage",
     "Diagnostic": "irloop.diagnostics",
     "ExecutionError": "irloop.errors",
+    "Fixed": "irloop.validation.fixing",
     "Graph": "irloop.graph.model",
     "InferenceError": "irloop.errors",
     "InternalError": "irloop.errors",
@@ -91,6 +94,7 @@ _CLASSES = {
     "Profile": "irloop.passes.profile",
     "ReadError": "irloop.errors",
     "Reduced": "irloop.comparison.reduce",
+    "Repair": "irloop.validation.repair_plan",
     "Report": "irloop.diagnostics",
     "Session": "irloop.execution.session",
     "Severity": "irloop.diagnostics",
@@ -110,6 +114,7 @@ __all__ = [
     "Coverage",
     "Diagnostic",
     "ExecutionError",
+    "Fixed",
     "Graph",
     "InferenceError",
     "InternalError",
@@ -127,6 +132,7 @@ __all__ = [
     "Profile",
     "ReadError",
     "Reduced",
+    "Repair",
     "Report",
     "Session",
     "Severity",
@@ -144,6 +150,7 @@ __all__ = [
     "diff",
     "draw",
     "explain",
+    "fix",
     "infer",
     "operations",
     "random_inputs",
@@ -295,6 +302,36 @@ def validate(
         ignore=several("ignore", ignore),
         engines=several("engines", engines),
     )
+
+
+@guarded("fixing a model")
+def fix(
+    path: Path,
+    weights: Path | None = None,
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    unsafe: bool = False,
+) -> Fixed:
+    """Fix what rules find in an IR and can repair; the result is returned, nothing is written.
+
+    Everything else in the text stays as it is: comments, white space, the order of attributes.
+
+    Args:
+        path: an IR (.xml) of version 10 or 11.
+        weights: its weights; by default the .bin of the same name beside it.
+        select: codes or groups ("IRL623", "IRL6") to fix; empty means all.
+        ignore: codes or groups not to fix.
+        unsafe: also make fixes that may change results; their `effect` tells how.
+
+    Raises:
+        UsageError: for a code that does not exist, or a model of another format.
+        ReadError: when the file is not XML at all.
+        UnsupportedError: when it is not in UTF-8.
+    """
+    from irloop.validation import fixing
+
+    return fixing.fixed(path, weights=weights, select=select, ignore=ignore, unsafe=unsafe)
 
 
 @guarded("converting a model")

@@ -239,7 +239,10 @@ def _ir_findings(
     try:
         document = parse(path)
     except ReadError as error:
-        yield from error.diagnostics
+        if error.message == "the root element is <layer>":
+            yield from _fragment_findings(file, error, selection)
+        else:
+            yield from error.diagnostics
         return
     finally:
         is_valid = envelope()
@@ -256,6 +259,26 @@ def _ir_findings(
         yield from error.diagnostics
     finally:
         context.close(keep_document=isinstance(path, ParsedOnce))
+
+
+def _fragment_findings(file: str, error: ReadError, selection: _Selection) -> Iterator[Diagnostic]:
+    """The findings of a file that is one layer, as specifications show them."""
+    from irloop.validation import fragment
+
+    try:
+        document = fragment.document_of(file)
+    except ReadError as found:
+        yield from found.diagnostics
+        return
+    if document is None:
+        yield from error.diagnostics
+        return
+    selection.suppressed = of_document(document)
+    context = Context(document, "")
+    try:
+        yield from filter(fragment.concerns, _run(context, "IRL", selection))
+    finally:
+        context.close()
 
 
 def _envelope(file: str) -> Callable[[], bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from irloop.diagnostics import Location
@@ -31,6 +31,10 @@ class Repair:
     def safe(self) -> bool:
         """True when the repair changes no result."""
         return not self.effect
+
+    def in_file(self, file: str) -> str:
+        """The repair in one line, with its place in `file`."""
+        return str(replace(self, place=replace(self.place, file=file)))
 
     def __str__(self) -> str:
         kind = "fixed" if self.safe else "fixed, and changed"

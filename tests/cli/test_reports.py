@@ -130,3 +130,45 @@ def test_file_names_that_are_no_utf8_are_reported(irloop: Irloop, folder: Path) 
     for style in ("text", "json", "sarif", "junit", "github"):
         result = irloop("validate", name, "--format", style)
         assert result.exit_code == 1, style
+
+
+def test_gitlab(irloop: Irloop, folder: Path) -> None:
+    """The keys that GitLab's Code Quality asks for."""
+    entries = json.loads(irloop("validate", "my models", "--format", "gitlab").stdout)
+    assert len(entries) > 2
+    assert len({item["fingerprint"] for item in entries}) == len(entries)
+    assert {item["severity"] for item in entries} == {"major", "minor", "info"}
+    for item in entries:
+        assert set(item) == {"description", "check_name", "fingerprint", "severity", "location"}
+        assert item["location"]["path"] == "my models/halving.xml"
+        assert item["location"]["lines"]["begin"] >= 1
+    assert (
+        json.loads(irloop("validate", "my models/recurrent.xml", "--format", "gitlab").stdout) == []
+    )
+
+
+def test_azure(irloop: Irloop, folder: Path) -> None:
+    """Commands as the documentation of Azure Pipelines writes them."""
+    result = irloop("validate", "my models", "--format", "azure")
+    commands = [line for line in result.stdout.splitlines() if line.startswith("##vso[")]
+    assert commands
+    for line in commands:
+        assert re.fullmatch(
+            r"##vso\[task\.logissue type=(error|warning);sourcepath=my models/halving\.xml;"
+            r"linenumber=\d+;code=IRL\d{3};\][^;\]]+",
+            line,
+        )
+
+
+def test_rdjson(irloop: Irloop, folder: Path) -> None:
+    """The fields of reviewdog's DiagnosticResult."""
+    report = json.loads(irloop("validate", "my models", "--format", "rdjson").stdout)
+    assert report["source"]["name"] == "irloop"
+    lines = (folder / "halving.xml").read_text(encoding="utf-8").splitlines()
+    for item in report["diagnostics"]:
+        assert item["severity"] in ("ERROR", "WARNING", "INFO")
+        assert item["code"]["value"].startswith("IRL")
+        assert item["location"]["path"] == "my models/halving.xml"
+        start, end = (item["location"]["range"][side] for side in ("start", "end"))
+        assert 1 <= start["line"] == end["line"] <= len(lines)
+        assert 1 <= start["column"] < end["column"] <= len(lines[start["line"] - 1].encode()) + 1

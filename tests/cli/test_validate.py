@@ -303,3 +303,43 @@ def test_links_that_lead_out_of_the_folder_are_not_followed(
     assert irloop("validate", folder, "--follow-links").exit_code == (inside == "m.onnx")
     # Named, it is meant.
     assert irloop("validate", folder / "m.xml").exit_code == 0
+
+
+def test_fix_writes_and_proves_and_diff_writes_nothing(
+    irloop: Irloop, recurrent: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.xml"
+    right = recurrent.read_bytes()
+    wrong = right.replace(b'internal_layer_id="0" axis="1"', b'internal_layer_id="0" axis="-2"')
+    path.write_bytes(wrong)
+    path.with_suffix(".bin").write_bytes(recurrent.with_suffix(".bin").read_bytes())
+    shown = irloop("validate", path, "--diff")
+    assert shown.exit_code == 1
+    assert [line for line in shown.stdout.splitlines() if line.startswith("+\t")]
+    assert path.read_bytes() == wrong
+    done = irloop("validate", path, "--fix")
+    assert (done.exit_code, done.stdout) == (0, "no findings in 1 file\n")
+    assert 'fixed IRL623: axis="1" instead of "-2"' in done.stderr
+    assert "proved: the same results in" in done.stderr
+    assert path.read_bytes() == right
+    again = irloop("validate", path, "--diff")
+    assert (again.exit_code, again.stdout) == (0, "")
+
+
+def test_unsafe_fixes_are_announced_and_asked_for(
+    irloop: Irloop, recurrent: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.xml"
+    right = recurrent.read_text(encoding="utf-8")
+    wrong = right.replace('<edge from-layer="15" to-layer="1"/>', "")
+    path.write_text(wrong, encoding="utf-8")
+    path.with_suffix(".bin").write_bytes(recurrent.with_suffix(".bin").read_bytes())
+    kept = irloop("validate", path, "--fix")
+    assert "1 fix would change results or assume something: --unsafe-fixes" in kept.stderr
+    assert path.read_text(encoding="utf-8") == wrong
+    done = irloop("validate", path, "--fix", "--unsafe-fixes")
+    assert "(the state is carried, so the outputs change)" in done.stderr
+    assert irloop("check", recurrent, path, "--engines", "numpy").exit_code == 0
+    alone = irloop("validate", path, "--unsafe-fixes")
+    assert alone.exit_code == 2
+    assert "add --fix or --diff" in alone.stderr

@@ -146,16 +146,27 @@ def _change(data: bytes, spans: dict[str, _Span], edit: Edit) -> tuple[int, int,
     """The bytes that an edit replaces, and the new ones."""
     path = edit.parent if isinstance(edit, AddElement) else edit.element
     # Findings number an only child as well.
-    span = spans.get(path.replace("[1]", ""))
-    if span is None:
+    path = path.replace("[1]", "")
+    span = spans.get(path)
+    if isinstance(edit, AddElement):
+        attributes = "".join(f' {name}="{_escaped(value)}"' for name, value in edit.attributes)
+        text = f"<{edit.tag}{attributes}/>"
+        outer, _, tag = path.rpartition("/")
+        if span is None and outer in spans:
+            # The section comes with its first element.
+            return _child(data, spans[outer], f"<{tag}>{text}</{tag}>".encode())
+        if span is not None:
+            return _child(data, span, text.encode())
+    if span is None or isinstance(edit, AddElement):
         raise UnsupportedError(f"the file has no element {path}")
     if isinstance(edit, SetAttribute):
         return _attribute(data, span, edit)
-    if isinstance(edit, RemoveElement):
-        start, end = _line(data, span.start, span.end)
-        return start, end, b""
-    attributes = "".join(f' {name}="{_escaped(value)}"' for name, value in edit.attributes)
-    text = f"<{edit.tag}{attributes}/>".encode()
+    start, end = _line(data, span.start, span.end)
+    return start, end, b""
+
+
+def _child(data: bytes, span: _Span, text: bytes) -> tuple[int, int, bytes]:
+    """The insertion of the last child of an element."""
     if data[span.tag_end - 2 : span.tag_end] == b"/>":
         name = re.match(rb"<([^\s/>]+)", data[span.start : span.tag_end])
         assert name is not None

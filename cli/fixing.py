@@ -1,0 +1,118 @@
+"""``irloop validate --fix`` and ``--diff``: fixes of IRs, proved or announced."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irloop.diagnostics import one_line
+from irloop.errors import IrloopError, WriteError
+from irloop.files import reason_of, replacing, scratch
+
+if TYPE_CHECKING:
+    from irloop import Fixed
+
+    from .console import Console
+    from .settings import Settings
+
+__all__ = ["fix_models"]
+
+
+def fix_models(
+    models: Sequence[str],
+    weights: str | None,
+    settings: Settings,
+    console: Console,
+    *,
+    unsafe: bool,
+    write: bool,
+) -> str:
+    """Fix IRs one by one; returns what would change, as a unified diff, where nothing is written.
+
+    Raises:
+        WriteError: when a file cannot be written; it is left as it was.
+    """
+    from irloop import fix
+
+    diffs = []
+    for number, model in enumerate(models, start=1):
+        if model.lower().endswith(".onnx"):
+            continue
+        console.progress(f"fixing {number} of {len(models)}: {model}")
+        options = {"select": settings.select, "ignore": settings.ignore}
+        try:
+            safe = fix(model, weights, **options)
+            fixed = fix(model, weights, unsafe=True, **options) if unsafe else safe
+        except IrloopError as error:
+            console.note(f"{model}: not fixed: {error.message}")
+            continue
+        if not fixed.repairs:
+            _tell_left(model, fixed, console)
+            continue
+        proof = _proof(model, weights, safe) if safe.repairs else ""
+        if proof.startswith("changed"):
+            # A fix that calls itself safe and is not must not be written.
+            console.note(f"{model}: not fixed: the fixes change results ({proof})")
+            continue
+        if not write:
+            diffs.append(_diff(model, fixed))
+            continue
+        _write(model, fixed.after)
+        for repair in fixed.repairs:
+            console.note(f"{repair.in_file(model)}")
+        if proof:
+            console.note(f"{model}: {proof}")
+        _tell_left(model, fixed, console)
+    console.done()
+    return "".join(diffs)
+
+
+def _tell_left(model: str, fixed: Fixed, console: Console) -> None:
+    if fixed.left:
+        count = f"{len(fixed.left)} fixes" if len(fixed.left) > 1 else "1 fix"
+        console.note(f"{model}: {count} would change results or assume something: --unsafe-fixes")
+
+
+def _proof(model: str, weights: str | None, fixed: Fixed) -> str:
+    """What running the model before and after the safe fixes shows."""
+    from irloop import compare, read_model
+
+    bin_file = weights or str(Path(model).with_suffix(".bin"))
+    try:
+        before = read_model(model, bin_file)
+    except IrloopError:
+        return "it could not be read before, so there are no results that could have changed"
+    with scratch() as folder:
+        file = os.path.join(folder, os.path.basename(model))
+        Path(file).write_bytes(fixed.after)
+        try:
+            found = compare(before, read_model(file, bin_file), engines="numpy", seeds=range(1))
+        except IrloopError as error:
+            return f"not proved: {error.message}"
+    if found.outcome == "different":
+        return f"changed: {str(found).splitlines()[0]}"
+    if found.outcome == "inconclusive":
+        why = next(iter((*found.problems, *found.not_exercised)), "nothing could be compared")
+        return f"not proved: {why}"
+    return f"proved: the same results in {len(found.trials)} trials"
+
+
+def _diff(model: str, fixed: Fixed) -> str:
+    lines = [
+        data.decode("utf-8", "replace").splitlines(keepends=True)
+        for data in (fixed.before, fixed.after)
+    ]
+    text = [line.rstrip("\r\n") for line in difflib.unified_diff(*lines, model, model)]
+    # A tab is the white space of most files; what else a terminal might obey is escaped.
+    return "".join("\t".join(map(one_line, line.split("\t"))) + "\n" for line in text)
+
+
+def _write(path: str, data: bytes) -> None:
+    try:
+        with replacing(path) as (file,):
+            file.write(data)
+    except OSError as error:
+        raise WriteError(f"cannot write {path}: {reason_of(error, path)}") from error

@@ -1,0 +1,37 @@
+"""Files and findings as CI services know them: by relative path, and by a mark that stays."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from urllib.parse import quote
+
+from irloop.diagnostics import Diagnostic
+
+__all__ = ["fingerprint", "relative", "uri"]
+
+
+def relative(file: str) -> str:
+    """The path relative to the current folder where it lies inside, with forward slashes."""
+    path = Path(os.path.abspath(file))
+    here = Path.cwd()
+    found = path.relative_to(here) if path.is_relative_to(here) else path
+    # Names of files need not be Unicode, reports are.
+    return os.fsencode(found.as_posix()).decode("utf-8", "backslashreplace")
+
+
+def uri(file: str) -> str:
+    """The same as a part of an address."""
+    path = Path(os.path.abspath(file))
+    here = Path.cwd()
+    if path.is_relative_to(here):
+        return quote(os.fsencode(path.relative_to(here).as_posix()))
+    return path.as_uri()
+
+
+def fingerprint(item: Diagnostic) -> str:
+    """The same for the same finding when lines move: no line number goes in."""
+    place = item.location
+    parts = (item.code, uri(place.file or ""), place.path, place.element, item.message)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]

@@ -1,0 +1,43 @@
+"""Findings as logging commands of Azure Pipelines, which lists them in the summary of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from irloop.diagnostics import Diagnostic, Severity, one_line
+
+from .places import relative
+
+__all__ = ["render"]
+
+#: Azure knows errors and warnings only.
+KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning"}
+
+
+def render(findings: Iterable[Diagnostic]) -> str:
+    """One command an error or warning; information is plain text."""
+    return "\n".join(map(_line, findings))
+
+
+def _line(item: Diagnostic) -> str:
+    kind = KINDS.get(item.severity)
+    place = item.location
+    if kind is None:
+        return one_line(f"{place}: {item.severity.value} {item.code}: {item.message}")
+    properties = {
+        "type": kind,
+        "sourcepath": relative(place.file) if place.file else "",
+        "linenumber": "" if place.line is None else str(place.line),
+        "code": item.code,
+    }
+    listed = "".join(
+        f"{key}={_escaped(one_line(text))};" for key, text in properties.items() if text
+    )
+    return f"##vso[task.logissue {listed}]{_escaped(one_line(item.message))}"
+
+
+def _escaped(text: str) -> str:
+    """As the documentation of logging commands asks for."""
+    for char, code in (("%", "%AZP25"), (";", "%3B"), ("\r", "%0D"), ("\n", "%0A"), ("]", "%5D")):
+        text = text.replace(char, code)
+    return text

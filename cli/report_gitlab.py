@@ -1,0 +1,37 @@
+"""Findings as GitLab's Code Quality report: the widget of a merge request shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from irloop.diagnostics import Diagnostic, Severity
+
+from . import report_json
+from .places import fingerprint, relative
+
+__all__ = ["render"]
+
+SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO: "info"}
+
+
+def render(findings: Iterable[Diagnostic]) -> str:
+    """A list with one entry a finding; GitLab knows it again by its fingerprint."""
+    taken: dict[str, int] = {}
+    entries = []
+    for item in findings:
+        mark = fingerprint(item)
+        taken[mark] = number = taken.get(mark, 0) + 1
+        entries.append(
+            {
+                "description": item.message,
+                "check_name": item.code,
+                # GitLab drops entries that share a fingerprint.
+                "fingerprint": mark if number == 1 else f"{mark}-{number}",
+                "severity": SEVERITIES[item.severity],
+                "location": {
+                    "path": relative(item.location.file or ""),
+                    "lines": {"begin": item.location.line or 1},
+                },
+            }
+        )
+    return report_json.dump(entries)

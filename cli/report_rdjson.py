@@ -1,0 +1,51 @@
+"""Findings in the Reviewdog Diagnostic Format, which reviewdog turns into comments of a review."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from irloop.diagnostics import Diagnostic
+
+from . import report_json
+from .places import relative
+from .source_lines import Excerpt, Excerpts
+
+__all__ = ["render"]
+
+
+def render(findings: Iterable[Diagnostic]) -> str:
+    """One result with a diagnostic for each finding."""
+    items = list(findings)
+    excerpts = Excerpts(items)
+    return report_json.dump(
+        {
+            "source": {"name": "irloop"},
+            "diagnostics": [_diagnostic(item, excerpts.of(item)) for item in items],
+        }
+    )
+
+
+def _diagnostic(item: Diagnostic, excerpt: Excerpt | None) -> dict[str, Any]:
+    location: dict[str, Any] = {"path": relative(item.location.file or "")}
+    if item.location.line is not None:
+        location["range"] = _range(item.location.line, excerpt)
+    details = ((label, getattr(item, label)) for label in ("expected", "found", "cause", "fix"))
+    text = "\n".join([item.message, *(f"{label}: {text}" for label, text in details if text)])
+    return {
+        "message": text,
+        "location": location,
+        "severity": item.severity.name,
+        "code": {"value": item.code},
+    }
+
+
+def _range(line: int, excerpt: Excerpt | None) -> dict[str, Any]:
+    """Lines and columns count from 1; columns are those of bytes in UTF-8."""
+    if excerpt is None:
+        return {"start": {"line": line}}
+    columns = [len(excerpt.text[:at].encode()) + 1 for at in (excerpt.start, excerpt.end)]
+    return {
+        "start": {"line": line, "column": columns[0]},
+        "end": {"line": line, "column": columns[1]},
+    }

@@ -1,0 +1,125 @@
+"""A fragment of an IR, one ``<layer>`` as specifications show them, as a model of its own.
+
+The layer gets a Parameter for each input port, of the size that the port declares and of an element
+type that is not known, and a Result for each output port. Lines stay what they are in the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from xml.sax.saxutils import quoteattr
+
+from irloop.diagnostics import Diagnostic
+from irloop.dialects.openvino import OPENVINO
+from irloop.files import read_regular
+from irloop.formats.openvino.edits import SetAttribute, edited
+from irloop.formats.openvino.xml import Document, Layer, Net, parse
+
+__all__ = ["concerns", "document_of"]
+
+#: The ids of Parameters and Results begin here, far from those that people write.
+FIRST_ID = 900_000_000
+
+#: A fragment is written by hand: nobody has megabytes of it.
+MOST_BYTES = 2**20
+
+#: What a fragment need not have: weights, and what only a whole model can lack.
+_ELSEWHERE = ("IRL108", "IRL3")
+
+
+def document_of(file: str) -> Document | None:
+    """The document of a file whose root is a layer; None where it is none.
+
+    Raises:
+        ReadError: where the layer itself cannot be read.
+    """
+    try:
+        data = read_regular(file, MOST_BYTES)
+        text = data.decode("utf-8-sig")
+    except (OSError, ValueError):
+        return None
+    declaration = re.match(r"\s*<\?xml.*?\?>", text, re.DOTALL)
+    if declaration is not None:
+        # Blanks keep lines and columns where they are.
+        text = re.sub(r"[^\n]", " ", declaration[0]) + text[declaration.end() :]
+    start = re.search(r"<layer\b", text)
+    if start is None or re.search(r"<(?![!?])", text[: start.start()]):
+        return None
+    layer = _layer(text, file)
+    if layer is None:
+        return None
+    text = text[: start.end()] + _missing(layer) + text[start.end() :]
+    layer = _layer(text, file)
+    if layer is None:
+        return None
+    document = parse(_model(text, layer).encode(), file=file)
+    edits = [*_precisions(document.net)]
+    return parse(edited(document, edits), file=file) if edits else document
+
+
+def _precisions(net: Net) -> Iterator[SetAttribute]:
+    """The element types of output ports, which specifications leave out."""
+    for layer in net.layers:
+        for port in layer.outputs:
+            if port.precision is None:
+                element = f"{layer.element_path}/output/port[@id={port.id}]"
+                yield SetAttribute(element, "precision", "dynamic")
+        for body in layer.bodies.values():
+            yield from _precisions(body)
+
+
+def concerns(finding: Diagnostic) -> bool:
+    """True for a finding about what the fragment says, not about what was added or is elsewhere."""
+    if finding.code.startswith(_ELSEWHERE):
+        return False
+    number = finding.location.layer_id or ""
+    return not (number.isdecimal() and int(number) >= FIRST_ID)
+
+
+def _layer(text: str, file: str) -> Layer | None:
+    net = parse(f'<net version="11"><layers>{text}</layers><edges/></net>'.encode(), file=file).net
+    return net.layers[0] if len(net.layers) == 1 else None
+
+
+def _missing(layer: Layer) -> str:
+    """The attributes that every layer has and specifications leave out."""
+    kind = layer.type or ""
+    classes = OPENVINO.versions(kind)
+    newest = classes[-1].since if classes else 1
+    given = {"id": layer.id, "name": layer.name, "version": layer.version}
+    values = {"id": "0", "name": kind.lower() or "layer", "version": f"opset{newest}"}
+    return "".join(f' {name}="{values[name]}"' for name in given if given[name] is None)
+
+
+def _model(text: str, layer: Layer) -> str:
+    before, behind, edges = [], [], []
+    number = FIRST_ID
+    for port in layer.inputs:
+        shape = ",".join(dim if dim.isdecimal() else "?" for dim in port.dims)
+        # Without sizes a port says nothing about its shape.
+        shape = shape if port.dims else "..."
+        before.append(
+            f'<layer id="{number}" name="in{number}" type="Parameter" version="opset1">'
+            f'<data shape="{shape}" element_type="dynamic"/>'
+            f'<output><port id="0" precision="dynamic">{_dims(port.dims)}</port></output></layer>'
+        )
+        ends = f"to-layer={quoteattr(layer.id or '')} to-port={quoteattr(port.id or '')}"
+        edges.append(f'<edge from-layer="{number}" from-port="0" {ends}/>')
+        number += 1
+    for port in layer.outputs if layer.type != "Result" else ():
+        behind.append(
+            f'<layer id="{number}" name="out{number}" type="Result" version="opset1">'
+            f'<input><port id="0">{_dims(port.dims)}</port></input></layer>'
+        )
+        ends = f"from-layer={quoteattr(layer.id or '')} from-port={quoteattr(port.id or '')}"
+        edges.append(f'<edge {ends} to-layer="{number}" to-port="0"/>')
+        number += 1
+    return (
+        f'<net name="fragment" version="11"><layers>{"".join(before)}{text}{"".join(behind)}'
+        f"</layers><edges>{''.join(edges)}</edges></net>"
+    )
+
+
+def _dims(dims: tuple[str, ...]) -> str:
+    return "".join(f"<dim>{dim if dim.isdecimal() else -1}</dim>" for dim in dims)

@@ -1,0 +1,203 @@
+"""Fixes of IRs: what is repaired, what stays as it is, and that safe fixes change no number."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import pytest
+
+import irloop
+from irloop.errors import UnsupportedError, UsageError
+from irloop.validation.engine import rule_classes
+from irloop.validation.rule import Rule
+from tests.rule_fixtures import Fixture, fixtures
+
+RECURRENT = Path(__file__).resolve().parents[1] / "fixtures" / "models" / "recurrent" / "model.xml"
+
+FIXABLE = [code for code, rule in rule_classes("IRL").items() if rule.repairs is not Rule.repairs]
+BAD = [item for item in fixtures() if item.is_bad and item.code in FIXABLE]
+
+
+def codes(path: Path) -> list[str]:
+    return [item.code for item in irloop.validate(path)]
+
+
+@pytest.mark.parametrize("fixture", BAD, ids=lambda item: item.name)
+def test_what_is_fixed_is_gone_and_nothing_else_comes(fixture: Fixture, tmp_path: Path) -> None:
+    path = fixture.model(tmp_path)
+    before = codes(path)
+    fixed = irloop.fix(path, unsafe=True)
+    path.write_bytes(fixed.after)
+    after = codes(path)
+    for repair in fixed.repairs:
+        assert repair.code in before
+        assert repair.code not in after
+    assert set(after) <= set(before)
+    # Lines without a repair are the same, byte by byte.
+    old, new = (data.decode().splitlines() for data in (fixed.before, fixed.after))
+    changed = sum(line[:2] in ("- ", "+ ") for line in difflib.ndiff(old, new))
+    edits = sum(len(repair.edits) for repair in fixed.repairs)
+    assert changed <= 2 * edits
+
+
+def test_most_codes_that_can_be_fixed_are_fixed_in_a_fixture(tmp_path: Path) -> None:
+    seen = set()
+    for fixture in BAD:
+        folder = tmp_path / fixture.name.replace("/", "_")
+        folder.mkdir()
+        seen |= {repair.code for repair in irloop.fix(fixture.model(folder), unsafe=True).repairs}
+    # These need files of their own, below.
+    assert set(FIXABLE) - seen == {"IRL505", "IRL506", "IRL512", "IRL601", "IRL619"}
+
+
+@pytest.mark.parametrize("fixture", BAD, ids=lambda item: item.name)
+def test_a_safe_fix_changes_no_number(fixture: Fixture, tmp_path: Path) -> None:
+    path = fixture.model(tmp_path)
+    fixed = irloop.fix(path)
+    if not fixed.repairs:
+        return
+    assert all(repair.safe and not repair.effect for repair in fixed.repairs)
+    try:
+        before = irloop.read_model(path)
+    except irloop.ReadError:
+        # There are no numbers before; the file can be read now.
+        path.write_bytes(fixed.after)
+        assert irloop.read_model(path)
+        return
+    other = tmp_path / "fixed.xml"
+    other.write_bytes(fixed.after)
+    after = irloop.read_model(other, path.with_suffix(".bin"))
+    assert irloop.compare(before, after, engines="numpy", seeds=range(1)).outcome != "different"
+
+
+def edited(folder: Path, *edits: tuple[str, str]) -> Path:
+    """The recurrent model after edits of its text."""
+    text = RECURRENT.read_text(encoding="utf-8")
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    path = folder / "model.xml"
+    path.write_bytes(text.encode())
+    path.with_suffix(".bin").write_bytes(RECURRENT.with_suffix(".bin").read_bytes())
+    return path
+
+
+def test_negative_axes_count_from_the_front_and_the_numbers_stay(tmp_path: Path) -> None:
+    path = edited(
+        tmp_path,
+        ('internal_layer_id="0" axis="1"', 'internal_layer_id="0" axis="-2"'),
+        ('internal_layer_id="14" axis="1"', 'internal_layer_id="14" axis="-2"'),
+    )
+    fixed = irloop.fix(path)
+    assert [repair.code for repair in fixed.repairs] == ["IRL623", "IRL623"]
+    # The rank of both tensors is 3, so that this is the file before the edits.
+    assert fixed.after == RECURRENT.read_bytes()
+
+
+def test_comments_quotes_and_line_ends_stay(tmp_path: Path) -> None:
+    path = edited(
+        tmp_path,
+        (
+            'internal_layer_id="0" axis="1" start',
+            "internal_layer_id='0'\n  axis = '-2' start",
+        ),
+        ("<back_edges>", "<!-- axis='-2' --><back_edges>"),
+    )
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    fixed = irloop.fix(path)
+    wanted = path.read_bytes().replace(b"axis = '-2'", b'axis = "1"')
+    assert fixed.after == wanted
+
+
+def test_an_entry_that_is_there_twice_is_removed_with_its_line(tmp_path: Path) -> None:
+    entry = '<input external_port_id="1" internal_layer_id="1"/>'
+    path = edited(tmp_path, (entry, f"{entry}\n\t\t\t\t{entry}"))
+    fixed = irloop.fix(path)
+    assert [repair.code for repair in fixed.repairs] == ["IRL505"]
+    assert fixed.after == RECURRENT.read_bytes()
+
+
+def test_two_back_edges_and_the_first_one_counts(tmp_path: Path) -> None:
+    edge = '<edge from-layer="15" to-layer="1"/>'
+    path = edited(tmp_path, (edge, f'{edge}\n\t\t\t\t<edge from-layer="14" to-layer="1"/>'))
+    assert irloop.fix(path).after == RECURRENT.read_bytes()
+
+
+def test_a_lost_back_edge_is_announced_and_restored_only_when_asked_for(tmp_path: Path) -> None:
+    path = edited(tmp_path, ('<edge from-layer="15" to-layer="1"/>', ""))
+    safe = irloop.fix(path)
+    assert (safe.repairs, safe.after) == ((), safe.before)
+    (left,) = safe.left
+    assert (left.code, left.safe) == ("IRL524", False)
+    assert "outputs change" in left.effect
+    unsafe = irloop.fix(path, unsafe=True)
+    path.write_bytes(unsafe.after)
+    assert irloop.compare(RECURRENT, path, engines="numpy").equal
+
+
+def test_only_what_is_selected_is_fixed(tmp_path: Path) -> None:
+    path = edited(tmp_path, ('internal_layer_id="0" axis="1"', 'internal_layer_id="0" axis="-2"'))
+    assert not irloop.fix(path, select=["IRL5"]).repairs
+    assert not irloop.fix(path, ignore=["IRL623"]).repairs
+    assert irloop.fix(path, select=["IRL6"]).repairs
+
+
+def test_a_finding_that_the_model_suppresses_is_not_fixed(tmp_path: Path) -> None:
+    path = edited(
+        tmp_path,
+        ('internal_layer_id="0" axis="1"', 'internal_layer_id="0" axis="-2"'),
+        ("<back_edges>", "<!-- irloop: ignore-file IRL623 --><back_edges>"),
+    )
+    assert not irloop.fix(path).repairs
+
+
+def test_what_cannot_be_fixed_as_a_file(tmp_path: Path) -> None:
+    path = edited(tmp_path, ('internal_layer_id="0" axis="1"', 'internal_layer_id="0" axis="-2"'))
+    path.write_bytes(path.read_text().replace("<?xml version", "<?xml version").encode("utf-16"))
+    with pytest.raises(UnsupportedError, match="UTF-8"):
+        irloop.fix(path)
+    converted, _ = irloop.convert(irloop.read_model(RECURRENT))
+    irloop.save_model(converted, tmp_path / "m.onnx")
+    with pytest.raises(UsageError, match="only an IR"):
+        irloop.fix(tmp_path / "m.onnx")
+
+
+LAYER = """<layer id="7" name="concat" type="Concat" version="opset1">
+    <data axis="{axis}"/>
+    <input>
+        <port id="0"><dim>1</dim><dim>8</dim></port>
+        <port id="1"><dim>1</dim><dim>16</dim></port>
+    </input>
+    <output>
+        <port id="2"><dim>1</dim><dim>24</dim></port>
+    </output>
+</layer>
+"""
+
+
+def test_a_layer_of_a_specification_is_validated_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "concat.xml"
+    path.write_text(LAYER.format(axis=1))
+    assert codes(path) == []
+    path.write_text(LAYER.format(axis=5))
+    (found,) = irloop.validate(path)
+    assert (found.code, found.location.line) == ("IRL405", 1)
+    path.write_text('<?xml version="1.0"?>\n<!-- Concat-1 -->\n' + LAYER.format(axis="one"))
+    (found,) = irloop.validate(path)
+    assert (found.code, found.location.line) == ("IRL115", 4)
+
+
+def test_what_specifications_leave_out_of_a_layer_is_no_finding(tmp_path: Path) -> None:
+    path = tmp_path / "concat.xml"
+    path.write_text(LAYER.format(axis=1).replace('id="7" name="concat" ', "").replace(
+        ' version="opset1"', ""))  # fmt: skip
+    assert codes(path) == []
+
+
+def test_another_root_is_still_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "page.xml"
+    for text in ("<layers/>", "<layer", "<layer/><layer/>"):
+        path.write_text(text)
+        assert set(codes(path)) <= {"IRL101", "IRL102", "IRL103", "IRL104"}
+        assert codes(path)
