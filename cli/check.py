@@ -12,6 +12,7 @@ from irloop.errors import UsageError
 from . import report_json
 from .console import common_options, console_of, say
 from .exits import Exit
+from .names import ModelPath
 from .options import comparison_options, engines_option
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ def dims_of(
 
 
 @click.command("check", epilog=EPILOG, short_help="Run two models and compare every output.")
-@click.argument("first", metavar="A", type=click.Path(exists=True, dir_okay=False))
-@click.argument("second", metavar="B", type=click.Path(exists=True, dir_okay=False))
+@click.argument("first", metavar="A", type=ModelPath())
+@click.argument("second", metavar="B", type=ModelPath())
 @click.option(
     "--bin-a", metavar="FILE", type=click.Path(exists=True, dir_okay=False), help="Weights of A."
 )

@@ -18,6 +18,7 @@ from .check import comparison_text, exit_of
 from .console import Console, common_options, console_of, say
 from .exits import Exit
 from .files import require_free, weight_files
+from .names import ModelPath
 from .options import engines_option, weights_option
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def lengths_of(
 
 
 @click.command("convert", epilog=EPILOG, short_help="OpenVINO IR to ONNX and back.")
-@click.argument("source", metavar="INPUT", type=click.Path(exists=True, dir_okay=False))
+@click.argument("source", metavar="INPUT", type=ModelPath())
 @click.option(
     "-o",
     "--output",

@@ -7,6 +7,7 @@ import click
 from . import report_json
 from .console import common_options, say
 from .exits import Exit
+from .names import ModelPath
 
 __all__ = ["command"]
 
@@ -19,8 +20,8 @@ Examples:
 
 
 @click.command("diff", epilog=EPILOG, short_help="What has changed between two models.")
-@click.argument("old", type=click.Path(exists=True, dir_okay=False))
-@click.argument("new", type=click.Path(exists=True, dir_okay=False))
+@click.argument("old", type=ModelPath())
+@click.argument("new", type=ModelPath())
 @click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
 )

@@ -7,6 +7,7 @@ import sys
 import click
 
 from .console import common_options, say
+from .names import codes
 
 __all__ = ["command"]
 
@@ -24,7 +25,7 @@ Examples:
 
 
 @click.command("explain", epilog=EPILOG, short_help="What a code or a pasted message means.")
-@click.argument("text", nargs=-1, required=True, metavar="CODE|MESSAGE...")
+@click.argument("text", nargs=-1, required=True, metavar="CODE|MESSAGE...", shell_complete=codes)
 @common_options
 def command(text: tuple[str, ...]) -> None:
     """Print what a finding CODE means, a bad and a good example, and the fix.

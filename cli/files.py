@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from irloop.errors import UsageError, WriteError
 from irloop.files import reason_of, replacing
 
@@ -17,7 +19,7 @@ __all__ = ["require_free", "weight_files", "write_whole"]
 
 
 def write_whole(path: str, text: str) -> None:
-    """Write `text` and a line end, completely or not at all.
+    """Write `text` and a line end, completely or not at all; `-` is the standard output.
 
     A device, a pipe or a link is opened and written to, because renaming would replace it by a
     file.
@@ -25,6 +27,9 @@ def write_whole(path: str, text: str) -> None:
     Raises:
         WriteError: when the file cannot be written; an old one is unchanged.
     """
+    if path == "-":
+        click.echo(text)
+        return
     in_place = os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path))
     # File names need not be valid Unicode.
     data = f"{text}\n".encode("utf-8", "backslashreplace")

@@ -14,6 +14,7 @@ from irloop.errors import UsageError
 from . import report_json
 from .console import common_options, console_of
 from .files import write_whole
+from .names import ModelPath
 from .options import weights_option
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ EPILOG = """\
 Examples:
   irloop inspect model.xml
   irloop inspect model.onnx --depth 0
-  irloop inspect model.xml --json | jq .inputs
+  irloop inspect model.xml --format json | jq .inputs
   irloop inspect model.xml --draw model.svg
 """
 
@@ -35,10 +36,13 @@ _PICTURES: dict[str, Literal["svg", "dot"]] = {".svg": "svg", ".dot": "dot"}
 
 
 @click.command("inspect", epilog=EPILOG, short_help="A model as a tree, loops in words.")
-@click.argument("model", type=click.Path(exists=True, dir_okay=False))
+@click.argument("model", type=ModelPath())
 @weights_option()
 @click.option("--depth", type=click.IntRange(min=0), help="Show bodies only down to this depth.")
-@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option(
+    "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
 @click.option(
     "--draw",
     "picture",
@@ -67,7 +71,7 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     if options["picture"] is not None:
         _draw(loaded, options["picture"], depth, options["draw_limit"])
         console_of(ctx).note(f"wrote {options['picture']}")
-    elif options["as_json"]:
+    elif options["as_json"] or options["style"] == "json":
         click.echo(report_json.dump(_tree(loaded, depth)))
     else:
         for line in _lines(loaded, depth):

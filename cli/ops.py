@@ -10,6 +10,7 @@ import click
 
 from . import report_json
 from .console import common_options
+from .names import operation_names
 
 if TYPE_CHECKING:
     from irloop import Coverage
@@ -30,7 +31,7 @@ HEADERS = ("dialect", "operation", "opsets", "infer", "run", "export", "import",
 
 
 @click.command("ops", epilog=EPILOG, short_help="What can be done with each operation.")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=operation_names)
 @click.option(
     "--dialect", type=click.Choice(["openvino", "onnx"]), help="Only this side (default: both)."
 )

@@ -10,6 +10,7 @@ from irloop.errors import UsageError
 
 from . import report_json
 from .console import common_options, say
+from .names import pass_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +29,7 @@ Examples:
 
 
 @click.command("passes", epilog=EPILOG, short_help="Every transformation, and what it does.")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=pass_names)
 @click.option("--dialect", type=click.Choice(["openvino", "onnx"]), help="Only passes for it.")
 @click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True

@@ -10,6 +10,7 @@ import click
 from . import report_json
 from .console import common_options, console_of, say
 from .exits import Exit
+from .names import ModelPath
 from .options import comparison_options
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ Examples:
 
 
 @click.command("reduce", epilog=EPILOG, short_help="Two models that differ, made small.")
-@click.argument("first", metavar="A", type=click.Path(exists=True, dir_okay=False))
-@click.argument("second", metavar="B", type=click.Path(exists=True, dir_okay=False))
+@click.argument("first", metavar="A", type=ModelPath())
+@click.argument("second", metavar="B", type=ModelPath())
 @click.option(
     "-o",
     "--output",

@@ -14,6 +14,7 @@ from . import report_text
 from .arrays import describe, matched
 from .console import common_options, console_of
 from .files import require_free, weight_files
+from .names import ModelPath
 from .options import weights_option
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ Examples:
 
 
 @click.command("run", epilog=EPILOG, short_help="Run a model with the built-in executor.")
-@click.argument("model", type=click.Path(exists=True, dir_okay=False))
+@click.argument("model", type=ModelPath())
 @weights_option()
 @click.option(
     "-i",

@@ -14,6 +14,7 @@ from . import report_json
 from .check import comparison_text, exit_of
 from .console import Console, common_options, console_of, say
 from .files import require_free, weight_files, write_whole
+from .names import ModelPath, pass_names
 from .options import engines_option, weights_option
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _moments(
 
 
 @click.command("transform", epilog=EPILOG, short_help="Run passes on a model, and watch them.")
-@click.argument("source", metavar="INPUT", type=click.Path(exists=True, dir_okay=False))
+@click.argument("source", metavar="INPUT", type=ModelPath())
 @click.option(
     "-o",
     "--output",
@@ -72,10 +73,15 @@ def _moments(
     metavar="NAME|FILE.py:CLASS[=VALUE][:OPTION=VALUE...]",
     multiple=True,
     required=True,
+    shell_complete=pass_names,
     help="A pass; several run in the order given.",
 )
 @click.option(
-    "--disable", metavar="NAME", multiple=True, help="A pass that others must not run either."
+    "--disable",
+    metavar="NAME",
+    multiple=True,
+    shell_complete=pass_names,
+    help="A pass that others must not run either.",
 )
 @weights_option()
 @click.option(

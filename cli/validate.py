@@ -19,6 +19,7 @@ from . import report_text
 from .console import Console, common_options, console_of
 from .exits import Exit
 from .files import write_whole
+from .names import codes, from_stdin
 from .parallel import outcomes, processes_for
 from .search import changed_models, find_models
 from .settings import FAIL_ON, Settings, find_settings, read_settings
@@ -78,8 +79,20 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 @click.option(
     "--bin", "weights", metavar="FILE", help="The weights of the IRs given (default: beside each)."
 )
-@click.option("--select", metavar="CODES", multiple=True, help="Only these codes or groups (IRL5).")
-@click.option("--ignore", metavar="CODES", multiple=True, help="Not these codes or groups.")
+@click.option(
+    "--select",
+    metavar="CODES",
+    multiple=True,
+    shell_complete=codes,
+    help="Only these codes or groups (IRL5).",
+)
+@click.option(
+    "--ignore",
+    metavar="CODES",
+    multiple=True,
+    shell_complete=codes,
+    help="Not these codes or groups.",
+)
 @click.option(
     "--engine",
     "engines",
@@ -159,16 +172,18 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> None:
     """Check models without running them.
 
-    PATH is a model (.xml, .onnx), a folder that is searched for models, or a pattern such as
-    'models/**/*.xml'. All findings are reported, not only the first. The exit status is 2 if
-    nothing matches. An option overrides the setting with the same name.
+    PATH is a model (.xml, .onnx), a folder that is searched for models, a pattern such as
+    'models/**/*.xml', or - for a model on the standard input. All findings are reported, not only
+    the first. The exit status is 2 if nothing matches. An option overrides the setting with the
+    same name.
     """
     console = console_of(ctx)
     settings = _settings(options)
     weights: str | None = options["weights"]
     reports = [_report(text) for text in options["reports"]]
     search = changed_models if options["changed"] else find_models
-    models, leaving = search(paths, follow=options["follow_links"])
+    named = tuple(from_stdin(ctx) if path == "-" else path for path in paths)
+    models, leaving = search(named, follow=options["follow_links"])
     for link in leaving:
         message = f"{link}: this link leads out of the folder that is searched; --follow-links"
         click.echo(one_line(f"irloop: error: {message} reads it all the same"), err=True)
@@ -222,6 +237,9 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     console.done()
     if baseline is not None and options["write_baseline"]:
         baseline.write(findings, readable)
+        total = sum(baseline.known.values())
+        known = f"{total} known finding{'' if total == 1 else 's'}"
+        console.note(f"wrote {baseline.path}: {known}, {len(findings)} of them in these models")
     if baseline is not None:
         findings = _new(baseline, findings, readable, console)
     found = _Found(findings, suppressed, readable, Severity(settings.fail_on))

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from irloop.diagnostics import Severity as Severity
     from irloop.dialects.attributes import Attribute as Attribute
     from irloop.dialects.attributes import Operand as Operand
+    from irloop.engines.doctor import Environment as Environment
     from irloop.errors import ExecutionError as ExecutionError
     from irloop.errors import InferenceError as InferenceError
     from irloop.errors import InternalError as InternalError
@@ -75,6 +76,7 @@ _CLASSES = {
     "Conformance": "irloop.conformance.table",
     "Coverage": "irloop.conversion.coverage",
     "Diagnostic": "irloop.diagnostics",
+    "Environment": "irloop.engines.doctor",
     "ExecutionError": "irloop.errors",
     "Fixed": "irloop.validation.fixing",
     "Graph": "irloop.graph.model",
@@ -113,6 +115,7 @@ __all__ = [
     "Conformance",
     "Coverage",
     "Diagnostic",
+    "Environment",
     "ExecutionError",
     "Fixed",
     "Graph",
@@ -149,6 +152,7 @@ __all__ = [
     "convert",
     "diff",
     "draw",
+    "environment",
     "explain",
     "fix",
     "infer",
@@ -876,3 +880,14 @@ def operations() -> tuple[Coverage, ...]:
     from irloop.conversion import coverage
 
     return coverage.operations()
+
+
+@guarded("looking at the environment")
+def environment() -> Environment:
+    """Versions of irloop, Python, packages and engines, and the known hazards of those engines.
+
+    No engine is imported. `str()` gives the text of `irloop doctor`.
+    """
+    from irloop.engines import doctor
+
+    return doctor.environment()

@@ -17,11 +17,12 @@ from irloop.comparison.matching import converted, input_positions, output_positi
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.report import Comparison, EngineReport, OutputReport, TrialReport
 from irloop.comparison.runs import Run, run_inside
+from irloop.comparison.sizes import dimension_names
 from irloop.comparison.tally import Tally
 from irloop.comparison.trials import tried
 from irloop.engines.catalogue import Engine
 from irloop.engines.watch import MEMORY
-from irloop.errors import IrloopError
+from irloop.errors import IrloopError, UsageError
 from irloop.execution.session import output_names
 from irloop.formats.detect import detect
 from irloop.formats.onnx import reader as onnx_reader
@@ -74,6 +75,7 @@ def compare(
     with Lanes(lanes, max_memory) as processes:
         sides = (_side(first), _side(second))
         work = _Work(sides, lanes, missing, processes, tolerance or Tolerance(), seconds)
+        _require_known(sizes, sides)
         problems = list(_structure(sides))
         if problems:
             return work.refused(problems)
@@ -93,6 +95,18 @@ def compare(
             trials = with_arrays(sides[0].model, inputs)
             own = run_inside(sides[0].model, trials, seconds, widen=work.widen)
         return work.compared(trials, own, made=inputs is None)
+
+
+def _require_known(sizes: Mapping[str, int] | None, sides: tuple[Side, Side]) -> None:
+    """Raise for the size of a dimension that no input has."""
+    known = set().union(*(dimension_names(side.model) for side in sides))
+    for name in sizes or {}:
+        if name != "?" and name not in known:
+            raise UsageError(
+                f"no input has a dimension called {name!r}",
+                expected=", ".join([*sorted(known), "? for those without a name"]),
+                found=name,
+            )
 
 
 def read_side(given: Model | Path) -> Model:

@@ -15,6 +15,7 @@ __all__ = [
     "Place",
     "Sizes",
     "Variable",
+    "dimension_names",
     "groups_of",
     "image_axes",
     "key_of",
@@ -58,6 +59,12 @@ def image_axes(type: TensorType) -> range:
 def key_of(dim: DynamicDim, image: bool) -> DynamicDim | int:
     """The key of a dimension: unnamed, unbounded sizes of images have a key of their own."""
     return IMAGE if image and dim == DynamicDim() else dim
+
+
+def dimension_names(model: Model) -> set[str]:
+    """The names of unknown dimensions of the inputs of a model."""
+    keys = (key for key, _ in _unknown(model))
+    return {key.symbol for key in keys if isinstance(key, DynamicDim) and key.symbol}
 
 
 def sizes_of(

@@ -53,6 +53,8 @@ class Context:
         self.weights = Weights(weights)
         #: Where errors were found so far; the engine fills it while the rules run.
         self.errors = Errors()
+        #: Whether somebody asked what OpenVINO 2021.4 makes of the model.
+        self.concerns_2021 = False
         self._wirings: dict[int, list[Wiring]] = {}
         self._arities: dict[tuple[str | None, str | None], tuple[int, int | None]] = {}
 

@@ -249,6 +249,8 @@ def _ir_findings(
     bin_file = os.path.splitext(file)[0] + ".bin" if weights is None else os.fspath(weights)
     selection.suppressed = of_document(document)
     context = Context(document, bin_file, envelope_is_valid=is_valid)
+    asked = any(engine.startswith("openvino-2021") for engine in engines)
+    context.concerns_2021 = asked or "IRL901" in selection.select
     try:
         yield from _run(context, "IRL", selection)
         if engines:

@@ -20,8 +20,11 @@ IR_FIXTURES = fixtures(".xml")
 
 @pytest.mark.parametrize("fixture", IR_FIXTURES, ids=lambda fixture: fixture.name)
 def test_fixture(fixture: Fixture, tmp_path: Path) -> None:
-    report = validate(fixture.path, weights=fixture.weights(tmp_path))
-    found = [(item.location.line, item.code) for item in report]
+    # What an old runtime cannot read is told where somebody asks about it.
+    asked = any(code == "IRL901" for _, code in fixture.expected())
+    engines = ["openvino-2021.4"] if asked else []
+    report = validate(fixture.path, weights=fixture.weights(tmp_path), engines=engines)
+    found = [(item.location.line, item.code) for item in report if item.code[:3] != "OVN"]
     if not fixture.is_bad:
         assert fixture.code not in [code for _, code in found], str(report.diagnostics)
         assert not report.has_errors, str(report.diagnostics)

@@ -11,6 +11,7 @@ import contextlib
 import gc
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -96,7 +97,11 @@ def from_proto(proto: onnx.ModelProto, *, expand: Expand | None = None) -> Model
 
 
 def _placed(error: IrloopError, location: Location) -> IrloopError:
-    found = tuple(item.in_file(location.file or "") for item in error.diagnostics)
+    placed = (item.in_file(location.file or "") for item in error.diagnostics)
+    # What validation calls a model that cannot be read, every command does.
+    found = tuple(
+        replace(item, code="ONX101") if item.code == ReadError.code else item for item in placed
+    )
     return type(error)(error.message, diagnostics=found)
 
 

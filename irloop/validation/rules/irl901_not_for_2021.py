@@ -21,7 +21,8 @@ class NotFor2021(
     """A file of version 10 uses a feature that OpenVINO 2021.4 does not support.
 
     What it does:
-        Looks in version 10 files for operations of opset8 and later, for If, and for dynamic
+        Looks, where that runtime is asked about (`--engine openvino-2021.4`, `--select IRL901`),
+        in version 10 files for operations of opset8 and later, for If, and for dynamic
         dimensions; each kind is reported once, with a count. (Mapped but unused body Parameters
         are IRL513.)
     Why is this bad:
@@ -38,7 +39,7 @@ class NotFor2021(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding per kind."""
-        if context.version != 10:
+        if context.version != 10 or not context.concerns_2021:
             return
         newer: dict[tuple[str | None, str | None], list[Layer]] = {}
         dynamic: list[tuple[Layer, Port]] = []

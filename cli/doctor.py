@@ -1,0 +1,36 @@
+"""``irloop doctor``: versions, engines, and what these are known to get wrong."""
+
+from __future__ import annotations
+
+import click
+
+from . import report_json
+from .console import common_options, say
+
+__all__ = ["command"]
+
+EPILOG = """\
+\b
+Examples:
+  irloop doctor
+  irloop doctor --format json
+"""
+
+
+@click.command("doctor", epilog=EPILOG, short_help="Versions, engines, and their known hazards.")
+@click.option(
+    "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+@common_options
+def command(style: str) -> None:
+    """List versions and engines, and the known hazards of those versions: what a bug report needs.
+
+    Nothing is imported or run to find out.
+    """
+    from irloop import environment
+
+    found = environment()
+    if style == "json":
+        click.echo(report_json.report("doctor", (), environment=found.to_dict()))
+    else:
+        say(str(found))

@@ -1,0 +1,79 @@
+"""Arguments that commands share: models, `-` for the standard input, and completion of names."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from irloop.files import scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["ModelPath", "codes", "from_stdin", "operation_names", "pass_names"]
+
+
+class ModelPath(click.Path):
+    """The path of a model that exists; `-` is the standard input."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, or that of a file with what the standard input gives."""
+        if value == "-" and ctx is not None:
+            return from_stdin(ctx)
+        return super().convert(value, param, ctx)
+
+
+def from_stdin(ctx: click.Context) -> str:
+    """Keep the standard input in a file until the command ends; its first byte tells the format."""
+    folder = ctx.with_resource(scratch())
+    data = sys.stdin.buffer.read()
+    marks = (b"<", b"\xff\xfe", b"\xfe\xff")
+    is_xml = data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(marks)
+    path = os.path.join(folder, "stdin.xml" if is_xml else "stdin.onnx")
+    Path(path).write_bytes(data)
+    return path
+
+
+def _items(
+    names: Iterable[tuple[str, str]], incomplete: str, *, ignore_case: bool = False
+) -> list[CompletionItem]:
+    start = incomplete.lower() if ignore_case else incomplete
+    return [
+        CompletionItem(name, help=help)
+        for name, help in names
+        if (name.lower() if ignore_case else name).startswith(start)
+    ]
+
+
+def pass_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Passes whose names begin as what was typed."""
+    from irloop import transformations
+
+    return _items(((item.name, item.summary) for item in transformations()), incomplete)
+
+
+def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Codes of rules that begin as what was typed; the last of several after commas."""
+    from irloop import rules
+
+    done, comma, last = incomplete.rpartition(",")
+    found = _items(((rule.code, rule.title) for rule in rules()), last, ignore_case=True)
+    return [CompletionItem(f"{done}{comma}{item.value}", help=item.help) for item in found]
+
+
+def operation_names(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Types of operations that begin as what was typed."""
+    from irloop import operations
+
+    types = sorted({item.type for item in operations()})
+    return _items(((name, "") for name in types), incomplete, ignore_case=True)

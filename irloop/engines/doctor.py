@@ -1,0 +1,122 @@
+"""What is installed here, and what these versions are known to get wrong."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+from irloop.engines.catalogue import ENGINES
+from irloop.errors import UsageError
+from irloop.hazards.catalogue import ENGINES as MEASURED
+from irloop.hazards.catalogue import hazards_of
+
+__all__ = ["EngineState", "Environment", "environment"]
+
+#: What irloop needs, and what it uses where it is there.
+PACKAGES = ("numpy", "onnx", "lxml", "click", "protobuf")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineState:
+    """An engine: its version ("" where it is not installed) and the hazards of that version.
+
+    `measured` is False where irloop does not know this version; then `hazards` are those of the
+    newest version that was measured.
+    """
+
+    name: str
+    version: str
+    installed: bool
+    measured: bool
+    hazards: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Versions of irloop, Python and packages ("" where missing), and the engines."""
+
+    irloop: str
+    python: str
+    platform: str
+    packages: dict[str, str]
+    engines: tuple[EngineState, ...]
+
+    def __str__(self) -> str:
+        lines = [f"irloop {self.irloop}, Python {self.python}, {self.platform}"]
+        found = [f"{name} {version or 'missing'}" for name, version in self.packages.items()]
+        lines.append(f"packages: {', '.join(found)}")
+        for engine in self.engines:
+            lines.append(f"engine {engine.name}: {_state(engine)}")
+            lines += [f"  {code}  {title}" for code, title in engine.hazards]
+        if any(engine.hazards for engine in self.engines):
+            lines.append("irloop explain CODE tells more; irloop validate --engine NAME finds them")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, for JSON."""
+        return {
+            "irloop": self.irloop,
+            "python": self.python,
+            "platform": self.platform,
+            "packages": {name: version or None for name, version in self.packages.items()},
+            "engines": [
+                {
+                    "name": item.name,
+                    "version": item.version or None,
+                    "installed": item.installed,
+                    "measured": item.measured,
+                    "hazards": [{"code": code, "title": title} for code, title in item.hazards],
+                }
+                for item in self.engines
+            ],
+        }
+
+
+def _state(engine: EngineState) -> str:
+    if not engine.installed:
+        return "not installed"
+    words = engine.version or "installed"
+    if not engine.hazards:
+        return words
+    count = f"{len(engine.hazards)} known hazards"
+    if engine.measured:
+        return f"{words}, {count}"
+    return f"{words}, not measured; {MEASURED[engine.name]} has {count}"
+
+
+def environment() -> Environment:
+    """Look at the packages that are installed; no engine is imported."""
+    return Environment(
+        _version("irloop"),
+        platform.python_version(),
+        f"{platform.system()} {platform.machine()}".strip() or sys.platform,
+        {name: _version(name) for name in PACKAGES},
+        tuple(_engine(name) for name in ENGINES),
+    )
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _engine(name: str) -> EngineState:
+    engine = ENGINES[name]
+    if not engine.installed:
+        return EngineState(name, "", installed=False, measured=False)
+    version = engine.version
+    if name not in MEASURED:
+        return EngineState(name, version, installed=True, measured=False)
+    try:
+        # A build number may follow: 2026.4.1-123.
+        found = hazards_of(f"{name}-{version.split('-')[0].split('+')[0]}")
+        measured = True
+    except UsageError:
+        found, measured = hazards_of(name), False
+    listed = tuple((item.code, f"{item.title} ({item.effect.value})") for item in found)
+    return EngineState(name, version, installed=True, measured=measured, hazards=listed)

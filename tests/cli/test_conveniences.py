@@ -1,0 +1,170 @@
+"""Standard input, completion, one code for one fault, and other details that commands share."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import onnxruntime
+import pytest
+from click.testing import Result
+
+import irloop as api
+
+Irloop = Callable[..., Result]
+
+
+def piped(data: bytes, *arguments: object) -> subprocess.CompletedProcess[bytes]:
+    """The command with these bytes on its standard input."""
+    return subprocess.run(
+        [sys.executable, "-m", "irloop", *map(str, arguments)],
+        input=data,
+        capture_output=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def test_a_model_on_the_standard_input(recurrent: Path, tmp_path: Path) -> None:
+    data = recurrent.read_bytes()
+    bin_file = recurrent.with_suffix(".bin")
+    shown = piped(data, "inspect", "-", "--bin", bin_file, "--format", "json")
+    assert shown.returncode == 0
+    assert [item["name"] for item in json.loads(shown.stdout)["inputs"]] == ["x"]
+    out = tmp_path / "out.onnx"
+    assert piped(data, "convert", "-", "--bin", bin_file, "-o", out).returncode == 0
+    assert [item.name for item in onnx.load(out).graph.input] == ["x"]
+    assert piped(data, "validate", "-", "--bin", bin_file).stdout == b"no findings in 1 file\n"
+    again = piped(out.read_bytes(), "check", "-", out, "--engines", "numpy")
+    assert again.stdout.startswith(b"equal: ")
+
+
+def test_a_report_on_the_standard_output(irloop: Irloop, recurrent: Path) -> None:
+    result = irloop("validate", recurrent, "--format", "summary", "--output", "json=-")
+    text, _, _ = result.stdout.partition("\n}\n")
+    assert json.loads(f"{text}\n}}")["command"] == "validate"
+    assert not Path("-").exists()
+
+
+def test_json_under_both_names(irloop: Irloop, recurrent: Path) -> None:
+    first, second = (
+        irloop("inspect", recurrent, *arguments).stdout
+        for arguments in (["--json"], ["--format", "json"])
+    )
+    assert first == second
+    assert json.loads(first)["inputs"]
+
+
+def test_a_broken_model_has_one_code_in_every_command(irloop: Irloop, tmp_path: Path) -> None:
+    path = tmp_path / "bad.onnx"
+    path.write_bytes(b"no model at all")
+    out = tmp_path / "out.xml"
+    for arguments in (
+        ["validate", path],
+        ["inspect", path],
+        ["run", path],
+        ["convert", path, "-o", out, "--no-validate"],
+        ["check", path, path, "--engines", "numpy"],
+        ["transform", path, "--pass", "dead_code"],
+    ):
+        result = irloop(*arguments)
+        assert result.exit_code == 1, arguments
+        assert "error ONX101: " in result.stdout, arguments
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        (["inspect", "MODEL", "--draw", "OUT.svg"], "OUT.svg"),
+        (["run", "MODEL", "-o", "OUT.npz"], "OUT.npz"),
+        (["convert", "MODEL", "-o", "OUT.onnx"], "OUT"),
+        (["transform", "MODEL", "--pass", "dead_code", "-o", "OUT.xml"], "OUT"),
+        (["validate", "MODEL", "--output", "json=OUT.json"], "OUT.json"),
+        (["validate", "MODEL", "--baseline", "OUT.json", "--write-baseline"], "OUT.json"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_status_2(
+    irloop: Irloop, recurrent: Path, tmp_path: Path, command: list[str], what: str
+) -> None:
+    missing = str(tmp_path / "missing" / "out")
+    arguments = [part.replace("MODEL", str(recurrent)).replace("OUT", missing) for part in command]
+    result = irloop(*arguments)
+    assert result.exit_code == 2
+    assert str(tmp_path / "missing") in result.stderr
+
+
+def test_the_size_of_an_unknown_dimension_has_to_be_of_one(irloop: Irloop, tmp_path: Path) -> None:
+    text = '<ir_version: 8, opset_import: ["" : 17]> m (float[batch,2] x) => (float[batch,2] y) '
+    path = tmp_path / "named.onnx"
+    onnx.save(onnx.parser.parse_model(text + "{ y = Abs (x) }"), path)
+    wrong = irloop("check", path, path, "--engines", "numpy", "--dim", "bacth=4")
+    assert wrong.exit_code == 2
+    assert "'bacth'" in wrong.stderr
+    assert "batch" in wrong.stderr.replace("bacth", "")
+    right = irloop("check", path, path, "--engines", "numpy", "--dim", "batch=4")
+    assert right.exit_code == 0
+    assert "[4, 2]" in right.stdout
+
+
+def test_what_an_old_runtime_cannot_read_is_told_when_asked(tmp_path: Path, irloop: Irloop) -> None:
+    source = (
+        Path(__file__).resolve().parents[1] / "fixtures" / "rules" / "irl901" / "bad_dynamic.xml"
+    )
+    path = tmp_path / "model.xml"
+    path.write_bytes(source.read_bytes())
+    assert irloop("validate", path).stdout == "no findings in 1 file\n"
+    for options in (["--engine", "openvino-2021.4"], ["--select", "IRL901"]):
+        assert "info IRL901: " in irloop("validate", path, *options).stdout
+
+
+def test_writing_a_baseline_tells_what_was_written(irloop: Irloop, tmp_path: Path) -> None:
+    path = tmp_path / "bad.onnx"
+    path.write_bytes(b"no model at all")
+    known = tmp_path / "known.json"
+    result = irloop("validate", path, "--baseline", known, "--write-baseline")
+    assert f"wrote {known}: 1 known finding, 1 of them in these models" in result.stderr
+    assert len(json.loads(known.read_text())["findings"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "some"),
+    [
+        (["transform", "m.xml", "--pass", "unr"], "unroll"),
+        (["passes", "dead"], "dead_code"),
+        (["explain", "irl62"], "IRL623"),
+        (["validate", "m.xml", "--select", "IRL1,IRL52"], "IRL1,IRL525"),
+        (["ops", "tens"], "TensorIterator"),
+    ],
+)
+def test_names_are_completed(words: list[str], some: str) -> None:
+    environment = {
+        **os.environ,
+        "_IRLOOP_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(["irloop", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+    code = "from irloop_cli.main import main; main(prog_name='irloop')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, check=False, text=True
+    )
+    found = [line.partition(",")[2] for line in done.stdout.splitlines()]
+    assert some in found
+    start = words[-1].lower()
+    assert all(item.lower().startswith(start) for item in found)
+
+
+def test_the_doctor_knows_versions_and_their_hazards(irloop: Irloop) -> None:
+    text = irloop("doctor").stdout
+    assert f"engine onnxruntime: {onnxruntime.__version__}" in text
+    report = json.loads(irloop("doctor", "--format", "json").stdout)["environment"]
+    found = {item["name"]: item for item in report["engines"]}
+    assert report["packages"]["onnx"] == onnx.__version__
+    assert found["numpy"]["installed"]
+    codes = [item["code"] for item in found["onnxruntime"]["hazards"]]
+    assert codes
+    assert all(code.startswith("ORT") and api.explain(code) for code in codes)
