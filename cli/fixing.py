@@ -89,7 +89,7 @@ def _proof(model: str, weights: str | None, fixed: Fixed) -> str:
         file = os.path.join(folder, os.path.basename(model))
         Path(file).write_bytes(fixed.after)
         try:
-            found = compare(before, read_model(file, bin_file), engines="numpy", seeds=range(1))
+            found = compare(before, read_model(file, bin_file), engines="numpy", seeds=1)
         except IrloopError as error:
             return f"not proved: {error.message}"
     if found.outcome == "different":
