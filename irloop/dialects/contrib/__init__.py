@@ -34,11 +34,33 @@ To add an operation:
 
 from __future__ import annotations
 
-from irloop.dialects.contrib import activation, attention, matmul, normalization
+from irloop.dialects.contrib import (
+    activation,
+    attention,
+    convolution,
+    group_query,
+    matmul,
+    normalization,
+    quantize,
+    rotary,
+    tensors,
+)
 from irloop.dialects.contrib.base import DOMAIN, ContribOp
 from irloop.dialects.onnx.base import ONNX
 
-__all__ = ["DOMAIN", "ContribOp", "activation", "attention", "matmul", "normalization"]
+__all__ = [
+    "DOMAIN",
+    "ContribOp",
+    "activation",
+    "attention",
+    "convolution",
+    "group_query",
+    "matmul",
+    "normalization",
+    "quantize",
+    "rotary",
+    "tensors",
+]
 
 
 def __getattr__(name: str) -> type[ContribOp]:

@@ -1,0 +1,149 @@
+"""Convolutions of ONNX Runtime: with an activation, an addend, or channels last; group norms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.dialects import inference
+from irloop.dialects.contrib.base import ContribOp
+from irloop.dialects.contrib.matmul import activated
+from irloop.dialects.contrib.normalization import LARGER_EPSILON, inverse_root, widened
+from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.graph.arguments import Arguments
+from irloop.graph.types import ValueType
+
+__all__ = ["FusedConv", "GroupNorm", "NhwcConv", "NhwcFusedConv", "SkipGroupNorm"]
+
+
+def channels_first(s: Steps, x: Term) -> Term:
+    """[batch, ..., channels] as [batch, channels, ...]."""
+    return s.transpose(x, (0, x.rank - 1, *range(1, x.rank - 1)))
+
+
+def channels_last(s: Steps, x: Term) -> Term:
+    """[batch, channels, ...] as [batch, ..., channels]."""
+    return s.transpose(x, (0, *range(2, x.rank), 1))
+
+
+class _Convolution(ContribOp):
+    auto_pad: str = "NOTSET"
+    dilations: tuple[int, ...] = ()
+    group: int = 1
+    kernel_shape: tuple[int, ...] = ()
+    pads: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+    def convolved(self, s: Steps, x: Term, w: Term, b: Term | None) -> Term:
+        """The convolution of channels that come first."""
+        return s.op(
+            "Conv",
+            *(x, w, b),
+            auto_pad=self.auto_pad,
+            dilations=self.dilations,
+            group=self.group,
+            kernel_shape=self.kernel_shape,
+            pads=self.pads,
+            strides=self.strides,
+        )
+
+
+class _ActivatedConvolution(_Convolution):
+    activation: str = ""
+    activation_params: tuple[float, ...] = ()
+
+    def activated(self, s: Steps, x: Term) -> Term:
+        """The activation of a convolution."""
+        first, second, third, *_ = (*self.activation_params, 0.0, 0.0, 0.0)
+        return activated(s, x, self.activation, first, second, third)
+
+
+class FusedConv(_ActivatedConvolution, type="FusedConv", inputs=(2, 4)):
+    """``activation(Conv(x, w, b) + z)``."""
+
+    operands = "x: float, w: float, b?: float, z?: float -> float"
+
+    def decompose(self, s: Steps, x: Term, w: Term, b: Term | None, z: Term | None) -> Term:
+        found = self.convolved(s, x, w, b)
+        return self.activated(s, found if z is None else found + z)
+
+
+class NhwcConv(_Convolution, type="NhwcConv", inputs=(2, 3)):
+    """Conv of x [batch, ..., channels] with filters as Conv has them, channels last."""
+
+    operands = "x: float, w: float, b?: float -> float"
+
+    def decompose(self, s: Steps, x: Term, w: Term, b: Term | None) -> Term:
+        return channels_last(s, self.convolved(s, channels_first(s, x), w, b))
+
+
+class NhwcFusedConv(_ActivatedConvolution, type="NhwcFusedConv", inputs=(2, 4)):
+    """``activation(Conv(x, w, b) + z)`` with the channels of x, z and the result last."""
+
+    operands = "x: float, w: float, b?: float, z?: float -> float"
+
+    def decompose(self, s: Steps, x: Term, w: Term, b: Term | None, z: Term | None) -> Term:
+        found = channels_last(s, self.convolved(s, channels_first(s, x), w, b))
+        return self.activated(s, found if z is None else found + z)
+
+
+class _GroupNorm(ContribOp):
+    activation: int
+    groups: int
+    channels_last: int = 1
+    epsilon: float = LARGER_EPSILON
+
+    def normed(self, s: Steps, x: Term, gamma: Term, beta: Term) -> Term:
+        """Each group of channels normalised, then SiLU where it is asked for; x is f32."""
+        if self.activation not in (0, 1):
+            raise CannotDecomposeError(f"its activation {self.activation} is not known")
+        first = channels_first(s, x) if self.channels_last else x
+        rows = s.reshape(first, [0, self.groups, -1])
+        centred = rows - s.reduce("ReduceMean", rows, [2])
+        inverse = inverse_root(s, s.reduce("ReduceMean", s.square(centred), [2]), self.epsilon)
+        shape = [-1, *[1] * (x.rank - 2)]
+        found = s.reshape(centred * inverse, s.op("Shape", first))
+        found = found * s.reshape(widened(s, gamma), shape) + s.reshape(widened(s, beta), shape)
+        if self.activation:
+            found = found * s.op("Sigmoid", found)
+        return channels_last(s, found) if self.channels_last else found
+
+
+class GroupNorm(_GroupNorm, type="GroupNorm", inputs=3):
+    """Groups of channels normalised, scaled for each channel; SiLU of it with `activation` 1."""
+
+    operands = "x: float, gamma: float, beta: float -> float"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args)
+        return inference.same_as_first(args)
+
+    def decompose(self, s: Steps, x: Term, gamma: Term, beta: Term) -> Term:
+        return s.cast(self.normed(s, widened(s, x), gamma, beta), x.element)
+
+
+class SkipGroupNorm(_GroupNorm, type="SkipGroupNorm", inputs=(4, 5), outputs=None):
+    """GroupNorm of x + skip + bias; output 1 is that sum.
+
+    `skip` has the shape of x, or is one vector for each item: [batch, channels] or [batch, 1, 1,
+    channels].
+    """
+
+    operands = (
+        "x: float, gamma: float, beta: float, skip: float, bias?: float -> float, sum?: float"
+    )
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args)
+        return [args.tensor(0)] * args.n_outputs
+
+    def decompose(
+        self, s: Steps, x: Term, gamma: Term, beta: Term, skip: Term, bias: Term | None
+    ) -> Sequence[Term]:
+        added = widened(s, skip)
+        if skip.rank == 2:
+            added = s.unsqueeze(added, *((1, 2) if self.channels_last else (2, 3)))
+        total = widened(s, x) + added
+        if bias is not None:
+            total = total + s.reshape(widened(s, bias), [-1] if self.channels_last else [-1, 1, 1])
+        result = self.normed(s, total, gamma, beta)
+        return s.cast(result, x.element), s.cast(total, x.element)

@@ -1,0 +1,231 @@
+"""GroupQueryAttention: several heads of queries share one of keys and values, kept in a cache."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+from irloop.dialects import inference
+from irloop.dialects.contrib.attention import heads_of, joined
+from irloop.dialects.contrib.base import ContribOp
+from irloop.dialects.contrib.normalization import divided_by_rms, widened
+from irloop.dialects.contrib.rotary import rotated
+from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.graph.arguments import Arguments
+from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
+
+__all__ = ["GroupQueryAttention"]
+
+#: The score of a place that must not be seen.
+HIDDEN = -3.4028234663852886e38
+
+
+class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16), outputs=None):
+    """Attention of queries to a cache of keys and values, which it appends its own to.
+
+    Inputs: query [batch, places, heads * size], or query, keys and values side by side; key and
+    value; the cache of both [batch, key heads, length, size]; the number of the last place of each
+    item; the largest number of places; tables of cosines and sines; the numbers of the places; an
+    addend of the scores; a score for each head that is only in the denominator of the softmax.
+    Outputs 1 and 2 are the cache with the new keys and values.
+    """
+
+    operands = (
+        "query: float, key?: float, value?: float, past_key?: float, past_value?: float,"
+        " seqlens_k: i32, total_sequence_length: i32, cos_cache?: float, sin_cache?: float,"
+        " position_ids?: i64, attention_bias?: float, head_sink?: float, k_scale?: f32,"
+        " v_scale?: f32, q_norm_weight?: float, k_norm_weight?: float"
+        " -> float, present_key: float, present_value: float, output_qk?: float"
+    )
+
+    num_heads: int
+    kv_num_heads: int
+    causal: int = 1
+    do_rotary: int = 0
+    k_quant_type: str = "NONE"
+    v_quant_type: str = "NONE"
+    kv_cache_bit_width: int = 0
+    local_window_size: int = -1
+    qk_norm_epsilon: float = 9.999999974752427e-07
+    qk_output: int = 0
+    rotary_interleaved: int = 0
+    scale: float = 0.0
+    sliding_window_cache: int = 0
+    smooth_softmax: int = -1
+    softcap: float = 0.0
+
+    omissible: ClassVar[frozenset[int]] = frozenset({1, 2, 3, 4})
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args, 0, 1, 2)
+        query = args.shape(0).dims
+        element = args.element(0)
+        if query is None or len(query) != 3:
+            return [TensorType(element, Shape.of_rank(3 if at == 0 else 4)) for at in range(3)][
+                : args.n_outputs
+            ]
+        width = query[2]
+        size: Dim = UNKNOWN_DIM
+        if isinstance(width, int):
+            packed = 0 if args.has(1) else 2 * self.kv_num_heads
+            size = width // (self.num_heads + packed)
+        whole = self.num_heads * size if isinstance(size, int) else UNKNOWN_DIM
+        result: ValueType = TensorType(element, Shape((*query[:2], whole)))
+        cache: ValueType = TensorType(
+            element, Shape((query[0], self.kv_num_heads, UNKNOWN_DIM, size))
+        )
+        return [result, cache, cache, TensorType(element, Shape.of_rank(4))][: args.n_outputs]
+
+    def _require_plain(self, s: Steps, norms: Sequence[Term | None]) -> None:
+        """Refuse what ONNX Runtime's CPU does not fix, or keeps in another form."""
+        if self.k_quant_type != "NONE" or self.v_quant_type != "NONE":
+            raise CannotDecomposeError("its cache is quantized")
+        if self.sliding_window_cache:
+            raise CannotDecomposeError("its cache is a window that drops places")
+        if self.qk_output or s.n_outputs > 3:
+            raise CannotDecomposeError("it gives its scores (qk_output)")
+        if (norms[0] is None) != (norms[1] is None):
+            raise CannotDecomposeError("it has the norm of queries or of keys alone")
+
+    def decompose(
+        self,
+        s: Steps,
+        query: Term,
+        key: Term | None,
+        value: Term | None,
+        past_key: Term | None,
+        past_value: Term | None,
+        last_places: Term,
+        total: Term,
+        cos: Term | None,
+        sin: Term | None,
+        position_ids: Term | None,
+        addend: Term | None,
+        sink: Term | None,
+        k_scale: Term | None,
+        v_scale: Term | None,
+        q_norm: Term | None,
+        k_norm: Term | None,
+    ) -> Sequence[Term]:
+        self._require_plain(s, (q_norm, k_norm))
+        q, k, v = self._heads(s, query, key, value)
+        if q_norm is not None and k_norm is not None:
+            q, k = (self._normed(s, x, w) for x, w in ((q, q_norm), (k, k_norm)))
+        places = s.size(query, 1)
+        length = s.reshape(s.cast(total, ElementType.I64), [1])
+        used = s.unsqueeze(s.cast(s.reshape(last_places, [-1]), ElementType.I64), 1) + 1
+        # A first prompt fills the cache from its start, whatever its items are padded to.
+        is_first = s.op("Equal", places, length)
+        before = s.where(is_first, s.i64([[0]]), used - places)
+        rows = s.unsqueeze(s.range(0, places), 0) + before
+        if self.do_rotary:
+            if cos is None or sin is None:
+                raise CannotDecomposeError("it rotates, and has no tables of cosines and sines")
+            q, k = self._rotated(s, q, k, cos, sin, rows if position_ids is None else position_ids)
+        keys, values = k, v
+        if past_key is not None and past_value is not None:
+            index, empty = self._cache_index(s, past_key, places, length, before)
+            keys = self._appended(s, past_key, k, index, empty)
+            values = self._appended(s, past_value, v, index, empty)
+        size = q.dim(3, "the size of a head")
+        scores = self._scores(s, q, keys, s.op("Min", rows, used - 1), addend, size)
+        result = s.cast(self._weights(s, scores, sink) @ self._shared(s, values), query.element)
+        return [joined(s, result, self.num_heads * size), keys, values][: s.n_outputs]
+
+    def _heads(
+        self, s: Steps, query: Term, key: Term | None, value: Term | None
+    ) -> tuple[Term, Term, Term]:
+        """Query, key and value as [batch, heads, places, size]."""
+        if key is None or value is None:
+            width = query.dim(2, "the size of the query")
+            size = width // (self.num_heads + 2 * self.kv_num_heads)
+            sizes = [size * self.num_heads, *[size * self.kv_num_heads] * 2]
+            query, key, value = s.split(query, 2, sizes)
+        return (
+            heads_of(s, query, self.num_heads),
+            heads_of(s, key, self.kv_num_heads),
+            heads_of(s, value, self.kv_num_heads),
+        )
+
+    def _normed(self, s: Steps, x: Term, weight: Term) -> Term:
+        wide = widened(s, x)
+        found = divided_by_rms(s, wide, widened(s, weight), -1, self.qk_norm_epsilon)[0]
+        return s.cast(found, x.element)
+
+    def _rotated(
+        self, s: Steps, q: Term, k: Term, cos: Term, sin: Term, places: Term
+    ) -> tuple[Term, Term]:
+        # Places of padding may lie before the first row.
+        rows = s.op("Max", s.cast(places, ElementType.I64), s.i64(0))
+        angles = [s.unsqueeze(s.gather(table, rows, 0), 1) for table in (cos, sin)]
+        turn = bool(self.rotary_interleaved)
+        return (
+            rotated(s, q, *angles, interleaved=turn),
+            rotated(s, k, *angles, interleaved=turn),
+        )
+
+    def _cache_index(
+        self, s: Steps, past: Term, places: Term, length: Term, before: Term
+    ) -> tuple[Term, Term]:
+        """For each place of the new cache its index in the old one with the new places behind it.
+
+        The second result is true for places that neither gives. Both are [batch, place].
+        """
+        room = s.size(past, 2)
+        at = s.unsqueeze(s.range(0, s.op("Max", room, length)), 0)
+        fresh = at - before
+        is_old = fresh < 0
+        index = s.where(is_old, s.op("Min", at, room), fresh + room)
+        last = room + places - 1
+        return s.op("Min", index, last), s.op("Not", s.op("Or", is_old, fresh < places))
+
+    def _appended(self, s: Steps, past: Term, new: Term, index: Term, empty: Term) -> Term:
+        """The old cache and the new places, chosen by the index of each place; zeros behind."""
+        both = s.concat(2, past, new)
+        size = new.dim(3, "the size of a head")
+        wanted = [s.size(index, 0), self.kv_num_heads, s.size(index, 1), size]
+        found = s.op("GatherElements", both, s.expand(s.unsqueeze(index, 1, 3), wanted), axis=2)
+        return s.where(s.unsqueeze(empty, 1, 3), 0, found)
+
+    def _shared(self, s: Steps, x: Term) -> Term:
+        """[batch, key heads, ...] repeated for the heads of queries, f16 as f32."""
+        times = self.num_heads // self.kv_num_heads
+        wide = widened(s, x)
+        if times == 1:
+            return wide
+        size = x.dim(3, "the size of a head")
+        wanted = [1, 1, times, 1, 1]
+        repeated = s.expand(s.unsqueeze(wide, 2), wanted)
+        return s.reshape(repeated, [0, self.num_heads, -1, size])
+
+    def _scores(
+        self, s: Steps, q: Term, keys: Term, rows: Term, addend: Term | None, size: int
+    ) -> Term:
+        scale = self.scale or 1 / math.sqrt(size)
+        found = widened(s, q) @ s.swap_last(self._shared(s, keys)) * scale
+        if self.softcap:
+            found = s.op("Tanh", found / self.softcap) * self.softcap
+        if addend is not None:
+            found = found + widened(s, addend)
+        if not self.causal:
+            return found
+        own = s.unsqueeze(rows, 1, 3)
+        columns = s.reshape(s.range(0, s.size(keys, 2)), [1, 1, 1, -1])
+        hidden = columns > own
+        if self.local_window_size > 0:
+            out = s.op("Not", columns > own - self.local_window_size)
+            hidden = s.op("Or", hidden, out)
+        return s.where(hidden, s.like(HIDDEN, found), found)
+
+    def _weights(self, s: Steps, scores: Term, sink: Term | None) -> Term:
+        if sink is None and self.smooth_softmax != 1:
+            return s.softmax(scores)
+        extra = (
+            s.like(0.0, scores)
+            if sink is None
+            else s.reshape(widened(s, sink), [1, self.num_heads, 1, 1])
+        )
+        most = s.op("Max", s.reduce("ReduceMax", scores, [-1]), extra)
+        powers = s.op("Exp", scores - most)
+        return powers / (s.reduce("ReduceSum", powers, [-1]) + s.op("Exp", extra - most))

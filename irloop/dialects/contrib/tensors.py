@@ -1,0 +1,220 @@
+"""Operations of ONNX Runtime on tensors; most are older forms of those of the standard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from irloop.dialects import inference
+from irloop.dialects.contrib.base import ContribOp
+from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.graph.arguments import Arguments
+from irloop.graph.types import ElementType, ValueType
+
+__all__ = [
+    "CDist",
+    "CropAndResize",
+    "ExpandDims",
+    "GridSample",
+    "Inverse",
+    "Pad",
+    "Range",
+    "Trilu",
+    "Unique",
+]
+
+#: The largest matrix whose inverse is written as its adjugate, whose minors have n^4 elements.
+LARGEST_INVERSE = 8
+
+
+class ExpandDims(ContribOp, type="ExpandDims", inputs=2):
+    """A new axis of size 1 at the number in input 1."""
+
+    operands = "x: any, axis: i32 -> any"
+
+    def decompose(self, s: Steps, x: Term, axis: Term) -> Term:
+        known = axis.constant()
+        if known is not None and known.size == 1:
+            at = int(known.reshape(-1)[0])
+            return s.unsqueeze(x, at if at >= 0 else at + x.rank + 1)
+        if s.opset < 13:
+            raise CannotDecomposeError("its axis is computed, which needs opset 13")
+        return s.op("Unsqueeze", x, s.reshape(s.cast(axis, ElementType.I64), [1]))
+
+
+class Pad(ContribOp, type="Pad", inputs=(2, 3)):
+    """Like Pad of the standard; the pads may be a row [1, 2 * rank], the value a vector [1]."""
+
+    operands = "data: float, pads: i64, value?: float -> float"
+    expands: ClassVar[bool] = True
+
+    mode: str = "constant"
+
+    def decompose(self, s: Steps, x: Term, pads: Term, value: Term | None) -> Term:
+        fill = None if value is None else s.reshape(value, [])
+        return s.op("Pad", x, s.reshape(pads, [-1]), fill, mode=self.mode)
+
+
+class Range(ContribOp, type="Range", inputs=(2, 3)):
+    """The numbers from `start` up to `limit` in steps of `delta`; each a scalar or a vector [1]."""
+
+    operands = "start: any, limit: any, delta?: any -> any"
+    expands: ClassVar[bool] = True
+
+    def decompose(self, s: Steps, start: Term, limit: Term, delta: Term | None) -> Term:
+        step = s.like(1, start) if delta is None else s.scalar(delta)
+        return s.op("Range", s.scalar(start), s.scalar(limit), step)
+
+
+class Trilu(ContribOp, type="Trilu", inputs=(1, 2)):
+    """The upper or lower triangles of matrices; input 1 shifts the diagonal."""
+
+    operands = "x: any, k?: i64 -> any"
+
+    upper: int = 1
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return inference.same_as_first(args)
+
+    def decompose(self, s: Steps, x: Term, k: Term | None) -> Term:
+        if s.opset >= 14:
+            return s.op("Trilu", x, k, upper=bool(self.upper))
+        rows = s.unsqueeze(s.range(0, s.size(x, -2)), 1)
+        columns = s.unsqueeze(s.range(0, s.size(x, -1)), 0)
+        diagonal = rows if k is None else rows + k
+        hidden = columns < diagonal if self.upper else columns > diagonal
+        return s.where(hidden, 0, x)
+
+
+class Unique(ContribOp, type="Unique", inputs=1, outputs=3):
+    """The distinct elements of a vector as they first occur, indices into them, and counts."""
+
+    operands = "x: any -> any, idx: i64, counts: i64"
+
+    def decompose(self, s: Steps, x: Term) -> Sequence[Term]:
+        found = s.ops("Unique", x, n_outputs=4, in_order=False)
+        return found[0], found[2], found[3]
+
+
+class GridSample(ContribOp, type="GridSample", inputs=2):
+    """Samples [N, C, H, W] at a grid [N, h, w, 2] of (x, y) in -1..1."""
+
+    operands = "x: any, grid: float -> any"
+
+    align_corners: int = 0
+    mode: str = "bilinear"
+    padding_mode: str = "zeros"
+
+    def decompose(self, s: Steps, x: Term, grid: Term) -> Term:
+        newer = {"bilinear": "linear", "bicubic": "cubic"}
+        mode = newer.get(self.mode, self.mode) if s.opset >= 20 else self.mode
+        return s.op(
+            "GridSample",
+            *(x, grid),
+            align_corners=self.align_corners,
+            mode=mode,
+            padding_mode=self.padding_mode,
+        )
+
+
+class CDist(ContribOp, type="CDist", inputs=2):
+    """The distance of each row of A to each row of B: euclidean, or its square."""
+
+    operands = "a: f32 | f64, b: f32 | f64 -> f32 | f64"
+
+    metric: str = "sqeuclidean"
+
+    def decompose(self, s: Steps, a: Term, b: Term) -> Term:
+        if self.metric not in ("sqeuclidean", "euclidean"):
+            raise CannotDecomposeError(f"its metric {self.metric!r} is not known")
+        apart = s.unsqueeze(a, 1) - s.unsqueeze(b, 0)
+        found = s.reduce("ReduceSum", s.square(apart), [2], keep=False)
+        return found if self.metric == "sqeuclidean" else s.op("Sqrt", found)
+
+
+class Inverse(ContribOp, type="Inverse", inputs=1):
+    """The inverse of each matrix; written as its adjugate, so of small matrices only."""
+
+    operands = "x: float -> float"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args)
+        return inference.same_as_first(args)
+
+    def decompose(self, s: Steps, x: Term) -> Term:
+        size = x.dim(-1, "the size of the matrices")
+        if size > LARGEST_INVERSE:
+            reason = f"the standard has no inverse, and {size} rows are too many for the adjugate"
+            raise CannotDecomposeError(f"{reason} ({LARGEST_INVERSE} at most)")
+        determinant = s.unsqueeze(s.op("Det", x), x.rank - 2, x.rank - 1)
+        if size == 1:
+            return s.op("Reciprocal", x)
+        others = [[at for at in range(size) if at != left] for left in range(size)]
+        # Element (i, j) of the adjugate is the minor without row j and column i.
+        index = s.i64([at for row in others for at in row])
+        rank = x.rank
+        rows = s.gather(x, index, rank - 2)
+        both = s.gather(rows, index, rank - 1)
+        lead: list[int | Term] = [0] * (rank - 2)
+        split = s.reshape(both, [*lead, size, size - 1, size, size - 1])
+        perm = (*range(rank - 2), rank, rank - 2, rank - 1, rank + 1)
+        minors = s.op("Det", s.transpose(split, perm))
+        signs = s.like([[(-1) ** (i + j) for j in range(size)] for i in range(size)], x)
+        return minors * signs / determinant
+
+
+class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
+    """Boxes [y1, x1, y2, x2] in 0..1 cut out of images and resized, corners aligned.
+
+    Inputs: images [N, C, H, W], boxes, the number of the image of each, the size [h, w] of the
+    results. Outside of the image it is `extrapolation_value`.
+    """
+
+    operands = "x: float, rois: float, batch_indices: i32, crop_size: i32 -> float"
+    expands: ClassVar[bool] = True
+
+    extrapolation_value: float = 0.0
+    mode: str = "bilinear"
+
+    def decompose(self, s: Steps, x: Term, boxes: Term, batch: Term, size: Term) -> Term:
+        known = size.constant()
+        if known is None or known.size != 2:
+            raise CannotDecomposeError("the size of its results is computed")
+        if self.mode not in ("bilinear", "nearest"):
+            raise CannotDecomposeError(f"its mode {self.mode!r} is not known")
+        height, width = (int(number) for number in known.reshape(-1))
+        y1, x1, y2, x2 = s.split(boxes, 1, [1, 1, 1, 1])
+        down, across = self._places(s, y1, y2, height), self._places(s, x1, x2, width)
+        if self.mode == "nearest":
+            down, across = self._rounded(s, x, 2, down), self._rounded(s, x, 3, across)
+        wanted: list[int | Term] = [s.size(boxes, 0), height, width, 1]
+        parts = [
+            s.expand(s.unsqueeze(across, 1, 3), wanted),
+            s.expand(s.unsqueeze(down, 2, 3), wanted),
+        ]
+        grid = s.concat(3, *parts)
+        images = s.gather(x, batch, 0)
+        linear = "linear" if s.opset >= 20 else "bilinear"
+        found = s.op(
+            "GridSample",
+            *(images, grid),
+            align_corners=1,
+            mode=linear if self.mode == "bilinear" else "nearest",
+            padding_mode="border",
+        )
+        far = s.op("Not", s.op("Abs", grid) > 1)
+        inside = s.reduce("ReduceMin", s.cast(far, ElementType.I32), [3], keep=False) > 0
+        return s.where(s.unsqueeze(inside, 1), found, self.extrapolation_value)
+
+    def _places(self, s: Steps, first: Term, last: Term, count: int) -> Term:
+        """The places [boxes, count] from the first to the last in -1..1; one is in the middle."""
+        if count == 1:
+            return first + last - 1
+        steps = s.like([[at / (count - 1) for at in range(count)]], first)
+        return (first + (last - first) * steps) * 2 - 1
+
+    def _rounded(self, s: Steps, x: Term, axis: int, places: Term) -> Term:
+        """The places of the nearest elements, the later one of two; GridSample takes the even."""
+        last = s.op("Max", s.size(x, axis) - 1, s.i64([1]))
+        scale = s.cast(last, places.element) * 0.5
+        return s.op("Floor", (places + 1) * scale + 0.5) / scale - 1

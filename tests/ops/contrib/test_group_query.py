@@ -1,0 +1,100 @@
+"""GroupQueryAttention of ONNX Runtime, against ONNX Runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.engines import Engines
+from tests.ops.contrib.against_runtime import Case, agree, drawn
+
+HEADS = {"num_heads": 4, "kv_num_heads": 2}
+QUERY, KEY, VALUE = drawn(1, 2, 3, 64), drawn(2, 2, 3, 32), drawn(3, 2, 3, 32)
+ANGLES = drawn(4, 20, 8)
+COS, SIN = np.cos(ANGLES), np.sin(ANGLES)
+PAST = [drawn(5, 2, 2, 4, 16), drawn(6, 2, 2, 4, 16)]
+EMPTY = [item[:, :, :0] for item in PAST]
+PLACES = np.array([[0, 1, 2], [0, 1, 2]], np.int64)
+STEP = [QUERY[:, :1], KEY[:, :1], VALUE[:, :1]]
+
+
+def lengths(*numbers: int) -> list[np.ndarray[Any, Any]]:
+    """The last place of each item, and the largest number of places."""
+    return [np.array(numbers, np.int32) - 1, np.array(max(numbers), np.int32)]
+
+
+CASES = [
+    Case("GroupQueryAttention", [QUERY, KEY, VALUE, *EMPTY, *lengths(3, 3)], outputs=3, **HEADS),
+    Case("GroupQueryAttention", [*STEP, *PAST, *lengths(5, 5)], outputs=3, **HEADS),
+    Case(
+        "GroupQueryAttention",
+        [*STEP, *PAST, *lengths(5, 5), COS, SIN],
+        outputs=3,
+        do_rotary=1,
+        **HEADS,
+    ),
+    Case(
+        "GroupQueryAttention",
+        [QUERY, KEY, VALUE, *EMPTY, *lengths(3, 3), COS, SIN],
+        outputs=3,
+        do_rotary=1,
+        rotary_interleaved=1,
+        scale=0.2,
+        **HEADS,
+    ),
+    Case(
+        "GroupQueryAttention",
+        [np.concatenate([QUERY, KEY, VALUE], 2), None, None, *EMPTY, *lengths(3, 3), COS, SIN],
+        outputs=3,
+        do_rotary=1,
+        local_window_size=2,
+        **HEADS,
+    ),
+    Case(
+        "GroupQueryAttention",
+        [QUERY[:1], KEY[:1], VALUE[:1], *(item[:1] for item in PAST), *lengths(7)],
+        outputs=3,
+        softcap=2.0,
+        **HEADS,
+    ),
+    # Items of a batch that are padded: a prompt, and a step in a cache that is longer than needed.
+    Case("GroupQueryAttention", [QUERY, KEY, VALUE, *EMPTY, *lengths(3, 2)], outputs=3, **HEADS),
+    Case(
+        "GroupQueryAttention",
+        [*STEP, *PAST, *lengths(3, 2), COS, SIN],
+        outputs=3,
+        do_rotary=1,
+        **HEADS,
+    ),
+    Case("GroupQueryAttention", [*STEP, *PAST, *lengths(4, 2)], outputs=3, **HEADS),
+    Case(
+        "GroupQueryAttention",
+        [QUERY, KEY, VALUE, *EMPTY, *lengths(3, 3), COS, SIN, PLACES],
+        do_rotary=1,
+        **HEADS,
+    ),
+    Case(
+        "GroupQueryAttention",
+        [*STEP, *PAST, *lengths(5, 5), None, None, None, drawn(7, 1, 4, 1, 5), drawn(8, 4)],
+        outputs=3,
+        **HEADS,
+    ),
+    Case("GroupQueryAttention", [QUERY, KEY, VALUE, *EMPTY, *lengths(3, 3)], causal=0, **HEADS),
+    Case(
+        "GroupQueryAttention",
+        [*STEP, *PAST, *lengths(5, 5)],
+        outputs=3,
+        local_window_size=3,
+        smooth_softmax=1,
+        opset=21,
+        **HEADS,
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_it_is_what_onnx_runtime_computes(case: Case, engines: Engines, tmp_path: Path) -> None:
+    agree(case, engines, tmp_path)
