@@ -38,6 +38,7 @@ COMMANDS = (
     "explain",
     "rules",
     "ops",
+    "schema",
     "doctor",
 )
 

@@ -152,6 +152,7 @@ __all__ = [
     "convert",
     "diff",
     "draw",
+    "editor_schema",
     "environment",
     "explain",
     "fix",
@@ -891,3 +892,15 @@ def environment() -> Environment:
     from irloop.engines import doctor
 
     return doctor.environment()
+
+
+@guarded("making a schema")
+def editor_schema(version: int = 11) -> str:
+    """The XML schema of IR files of version 10 or 11, for editors.
+
+    Raises:
+        UsageError: for another version.
+    """
+    from irloop.validation import editor_schema as module
+
+    return module.editor_schema(version)

@@ -19,6 +19,7 @@ FUNCTIONS = {
     "convert",
     "diff",
     "draw",
+    "editor_schema",
     "environment",
     "explain",
     "fix",

@@ -1,0 +1,36 @@
+"""``irloop schema``: the schema of IR files for editors."""
+
+from __future__ import annotations
+
+import click
+
+from .console import common_options, console_of
+from .files import write_whole
+
+__all__ = ["command"]
+
+EPILOG = """\
+\b
+Examples:
+  irloop schema -o ir-v11.xsd
+  irloop schema --ir-version 10 -o ir-v10.xsd
+"""
+
+
+@click.command("schema", epilog=EPILOG, short_help="The schema of IR files, for editors.")
+@click.option("-o", "--output", metavar="FILE", default="-", help="Default: the standard output.")
+@click.option("--ir-version", type=click.Choice(["10", "11"]), default="11", show_default=True)
+@common_options
+@click.pass_context
+def command(ctx: click.Context, /, output: str, ir_version: str) -> None:
+    """Write an XML schema with which editors complete and check IR files, and explain them.
+
+    Operations, opsets, attributes, element types, purposes: typed, with a text for each element and
+    attribute. It is stricter than the format where a file is usually wrong; 'irloop validate'
+    decides what a runtime reads.
+    """
+    from irloop import editor_schema
+
+    write_whole(output, editor_schema(int(ir_version)).rstrip("\n"))
+    if output != "-":
+        console_of(ctx).note(f"wrote {output}")
