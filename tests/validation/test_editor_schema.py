@@ -102,8 +102,10 @@ def test_another_version_is_refused() -> None:
     "head",
     [
         '<?xml-model href="ir-v10.xsd"?>\n<net ',
-        '<net xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
-        'xsi:noNamespaceSchemaLocation="ir-v10.xsd" ',
+        (
+            '<net xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
+            'xsi:noNamespaceSchemaLocation="ir-v10.xsd" '
+        ),
     ],
     ids=["instruction", "attribute"],
 )
