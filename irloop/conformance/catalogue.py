@@ -11,6 +11,7 @@ from irloop.conformance.cases import (
     openvino_faults,
     openvino_if,
     openvino_loop,
+    openvino_plugin,
     outside,
     scan,
     scan8,
@@ -33,5 +34,6 @@ CASES: tuple[Case, ...] = (
     *openvino_loop.CASES,
     *openvino_if.CASES,
     *openvino_faults.CASES,
+    *openvino_plugin.CASES,
     *outside.CASES,
 )

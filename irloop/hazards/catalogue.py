@@ -24,7 +24,7 @@ ENGINES = {"onnxruntime": "1.31.1", "openvino": "2026.4.1"}
 #: A note for hazards whose case an engine may pass nevertheless.
 NOT_MINIMAL = (
     "The minimal model alone does not show the fault in every version: it was seen in larger "
-    "models, or where the file is read in another way."
+    "models, where the file is read in another way, or with a request for each inference."
 )
 
 _TARGET = re.compile(r"(?P<engine>[a-z]+)(?:-(?P<version>[0-9]+(?:\.[0-9]+)*))?")

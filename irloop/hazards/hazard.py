@@ -26,6 +26,7 @@ class Effect(Enum):
     WRONG = "wrong numbers"
     STALE = "a result of an earlier inference"
     CRASH = "the process dies"
+    HANG = "the compilation never ends"
     REFUSAL = "the engine refuses the model"
 
 

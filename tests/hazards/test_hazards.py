@@ -213,7 +213,7 @@ def test_the_engine_has_the_fault(hazard: type[Hazard]) -> None:
     installed = version(hazard.engine)
     if not any(installed.startswith(known.rsplit(".", 1)[0]) for known in hazard.versions):
         pytest.skip(f"measured in {hazard.engine} {hazard.versions}, not in {installed}")
-    (outcome,) = irloop.conform(hazard.engine, cases=[hazard.case]).outcomes
+    (outcome,) = irloop.conform(hazard.engine, cases=[hazard.case], seconds=10).outcomes
     refused = outcome.verdict is Verdict.RIGHT and bool(outcome.detail)
     fault = refused if outcome.case.may_be_refused else outcome.verdict is not Verdict.RIGHT
     fault = fault or outcome.verdict is Verdict.CRASHED

@@ -80,6 +80,8 @@ def _backwards() -> Model:
     loop = m.loop(m.constant(3, I64))
     part = loop.slice(m.input("x", 3, 1), 0, -1, 0, -1)
     state = loop.state(m.input("s", 1, 1))
+    # Nothing reads it: OpenVINO rewrites such a Loop.
+    loop.invariant(m.input("u", 1))
     total = loop(Add(), state, part)
     loop.carry(state, total)
     loop.joined(total, 0, -1, 0, -1)
@@ -219,7 +221,7 @@ CASES = (
         STRIDE,
         _backwards,
         # 3, 3 + 2, 3 + 2 + 1, and the first of them comes last
-        (run([[[1], [2], [3]], [[0]]], [[[6], [5], [3]]]),),
+        (run([[[1], [2], [3]], [[0]], [9]], [[[6], [5], [3]]]),),
     ),
     Case(
         "openvino_loop_count_enters_the_body",

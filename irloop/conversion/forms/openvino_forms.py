@@ -41,6 +41,7 @@ from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
+from irloop.hazards.plugin import one_of_several
 
 __all__ = [
     "add",
@@ -104,10 +105,10 @@ def convert(c: Conversion, value: Value, element: ElementType) -> Value:
         raise c.refuse(f"OpenVINO IR has no element type {element}")
     source = element_of(value)
     if element is ElementType.BOOLEAN:
-        # OpenVINO lets a Convert to boolean read output 0 of the producer, or fails.
+        # Hazard OVN120: such a Convert reads output 0 of its producer.
         if source is ElementType.BOOLEAN:
             return c(comparison.LogicalOr(), value, value)
-        if len(value.producer.outputs) > 1 and source.bits >= 8:
+        if one_of_several(value) and source.bits >= 8:
             return c(comparison.NotEqual(), value, c.constant(0, source))
     return c(conversions.Convert(element), representable(c, value))
 

@@ -16,6 +16,7 @@ from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Result
 from irloop.graph.types import UNKNOWN_TYPE, ElementType, Shape, TensorType, ValueType
 from irloop.graph.walk import all_graphs, node_path
+from irloop.hazards.plugin import taken_over
 
 __all__ = [
     "BorderNames",
@@ -32,11 +33,6 @@ __all__ = [
     "set_input_shapes",
     "set_input_types",
 ]
-
-#: Inputs of these types OpenVINO 2026.4 takes over without a copy. Where such an input leaves the
-#: model through a Convert without effect, the next inference writes its output into that memory,
-#: which the caller may have freed.
-GIVEN_AS_THEY_ARE = frozenset({ElementType.F32, ElementType.I32, ElementType.I8, ElementType.U8})
 
 #: The suffix that Model Optimizer adds to the name of a Result.
 SINK_SUFFIX = "/sink_port_0"
@@ -272,11 +268,11 @@ def own_producer(c: Conversion, name: str, value: Value) -> Value:
     """Return a value with the name `name` and its own layer.
 
     The v10 reader of OpenVINO refuses an input that is directly an output, one value that is two
-    outputs, and one tensor name on two of them.
+    outputs, and one tensor name on two of them. Hazard OVN128 is why some inputs are copied.
     """
     producer = value.producer
     is_input = producer in c.graph.parameters
-    if is_input and element_of(value) in GIVEN_AS_THEY_ARE:
+    if is_input and taken_over(value):
         value = ov_forms.maximum(c, value, value)
         producer = value.producer
     elif is_input or value.is_output:

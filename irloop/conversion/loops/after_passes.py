@@ -26,6 +26,7 @@ from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.types import ElementType
 from irloop.graph.walk import all_nodes
+from irloop.hazards.catalogue import hazards
 from irloop.hazards.patterns import number_of, scanned_across
 from irloop.passes.base import Pass
 from irloop.passes.common.unroll import Unroll
@@ -58,21 +59,18 @@ def repairs_after(model: Model) -> list[Pass]:
     return [
         FoldConstantLoops(constant_loops(model.graph)),
         _RemoveIdleLoops(_names(loops, lambda node: trip_count(node, inference) == 0)),
-        _CountUnread(_names(iterators, _reads_no_slice)),
+        _CountUnread(_names(iterators, lambda node: _has_hazard(node, "OVN121"))),
         _RunnablePorts(),
         _CutJoined(_names(loops, _has_static_count)),
     ]
 
 
+def _has_hazard(node: Node, code: str) -> bool:
+    return any(True for _ in hazards()[code]().find(node))
+
+
 def _names(nodes: list[Node], test: Callable[[Node], bool]) -> frozenset[str]:
     return frozenset(node.name for node in nodes if test(node))
-
-
-def _reads_no_slice(node: Node) -> bool:
-    body = node.body()
-    slices = [port for port in body.ports.inputs if isinstance(port, Sliced)]
-    read = [port for port in slices if body.graph.inputs[port.parameter].is_used]
-    return bool(slices) and not read
 
 
 def _has_static_count(node: Node, inference: Inference | None = None) -> bool:
@@ -135,9 +133,8 @@ class _RunnablePorts(LoopPass):
 
         Loop(n, true, n, y):  p: n                     a: y, a' = a + p   -> joined a, backwards
 
-    OpenVINO drops inputs that the body does not read and outputs that nothing reads, and then
-    supports only ports that go forward in steps of one. It fails if input 0, the trip count, is
-    mapped to a body parameter; here the parameter gets a separate input.
+    Hazards OVN117 (ports that go backwards beside unread ones) and OVN118 (the trip count mapped
+    into the body) are the reason.
     """
 
     name = "runnable_ports"
@@ -150,7 +147,7 @@ class _RunnablePorts(LoopPass):
             and (port.start, port.end, port.stride, port.part_size) != (0, -1, 1, 1)
             for port in (*ports.inputs, *ports.outputs)
         )
-        changed = any(port.external == 0 for port in ports.inputs)
+        changed = _has_hazard(node, "OVN118")
         if special or any(not item.parameter.is_used for item in wires.slices):
             changed |= wires.drop_unread(node.op)
         read = [item for item in wires.outputs if item.output.is_used]

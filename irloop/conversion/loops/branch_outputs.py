@@ -5,11 +5,12 @@ from __future__ import annotations
 from irloop.dialects.openvino.control_flow import If
 from irloop.dialects.openvino.shape import ShapeOf3
 from irloop.dialects.openvino.slicing import Slice
-from irloop.graph.builder import element_of, shape_of
+from irloop.graph.builder import shape_of
 from irloop.graph.model import Graph, Model, Value
 from irloop.graph.op import Result
 from irloop.graph.types import ElementType
 from irloop.graph.walk import all_nodes
+from irloop.hazards.plugin import loses_its_memory
 from irloop.passes.base import ModelPass
 from irloop.passes.forms import Emitter
 from irloop.passes.match_rewriter import MatchRewriter
@@ -29,12 +30,8 @@ class ReadBranchesBySlices(ModelPass):
 
         y [?, 4] = If(c, ...)    s = Slice(y, [0, 0], ShapeOf(y))    z = s + w
 
-    OpenVINO 2026.4 infers the shapes of the following operations, and allocates their memory,
-    before it computes them, up to an operation whose shape depends on values, such as this Slice.
-    It does not consider that the output of the If is still needed then, and gives its memory to
-    another value: the output is lost if that value is larger than in any inference or iteration
-    before. An output of the model counts as a following operation, too, if the plugin does not
-    compute in its element type, because it is converted.
+    Hazard OVN123 is the reason: the shape of this Slice depends on numbers, so that what follows
+    gets its memory after the If ran.
     """
 
     name = "read_branches_by_slices"
@@ -59,11 +56,9 @@ class ReadBranchesBySlices(ModelPass):
 def _read_by_slice(value: Value, rewriter: MatchRewriter) -> None:
     """Put a Slice between an output of an If and the operations that compute with it."""
     rank = shape_of(value).rank
-    if not rank or shape_of(value).is_static or element_of(value) is ElementType.STRING:
+    if rank is None or not loses_its_memory(value):
         return
     uses = [use for use in value.uses if not isinstance(use[0].op, ShapeOf3)]
-    if not uses:
-        return
     node = value.producer
     emitter = Emitter(rewriter, node.following, node.name)
     part = emitter.emit(

@@ -1,4 +1,4 @@
-"""Folds loops that depend on constants only: OpenVINO's constant folding cannot run all of them."""
+"""Folds loops that depend on constants only (hazard OVN115)."""
 
 from __future__ import annotations
 

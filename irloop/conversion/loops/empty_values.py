@@ -11,6 +11,7 @@ from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType
 from irloop.graph.walk import all_graphs
+from irloop.hazards.plugin import has_no_element
 from irloop.passes.base import ModelPass
 
 __all__ = ["FoldEmptyValues"]
@@ -27,8 +28,7 @@ class FoldEmptyValues(ModelPass):
 
         n = Const [0]    y = Const [2, 0]
 
-    OpenVINO 2026.4 crashes (division by zero) when it broadcasts a tensor whose shape is known to
-    be empty, and has no ShapeOf of a scalar in the body of a TensorIterator.
+    Among them are the results of Broadcast that hazard OVN122 describes.
     """
 
     name = "fold_empty_values"
@@ -48,7 +48,7 @@ class FoldEmptyValues(ModelPass):
 
 def _fold(value: Value, rewriter: Rewriter) -> None:
     dims, element = shape_of(value).static(), element_of(value)
-    if dims is None or 0 not in dims or not value.is_used:
+    if dims is None or not has_no_element(value) or not value.is_used:
         return
     if element in (ElementType.DYNAMIC, ElementType.STRING) or element.bits < 8:
         return

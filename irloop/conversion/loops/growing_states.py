@@ -32,9 +32,7 @@ class OpenGrowingStates(LoopPass):
         g = Tile(h, 1 + (trip - trip))
         Loop(trip, true, g [?], x):   s: g, s' = Concat(s, 1)    y' = y + ReduceSum(s)   -> last y
 
-    OpenVINO lets the size of a state change if an output returns its last value; otherwise it
-    assumes the size of the initial value in all iterations. A Loop whose inputs are all constant is
-    left alone.
+    Hazard OVN114 is the reason. A Loop stays whose inputs are all constant.
     """
 
     name = "open_growing_states"

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from irloop.dialects.openvino.control_flow import Loop, TensorIterator
-from irloop.dialects.openvino.shape import ShapeOf3
-from irloop.dialects.openvino.slicing import Slice
-from irloop.graph.builder import element_of, shape_of
-from irloop.graph.model import Model, Node, Value
-from irloop.graph.op import Result
-from irloop.graph.types import ElementType
+from irloop.graph.model import Model, Value
 from irloop.graph.walk import all_nodes
+from irloop.hazards.plugin import keeps_its_memory, looks_up_memory
 from irloop.passes.base import ModelPass
 from irloop.passes.common.body_barriers import copy_of
 from irloop.passes.forms import Emitter
@@ -17,11 +12,6 @@ from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.session import Session
 
 __all__ = ["ReadLoopsByCopies"]
-
-LOOPS = (Loop, TensorIterator)
-
-#: Operations that look up the memory of their inputs in each inference.
-CAREFUL = (ShapeOf3, Slice, Result)
 
 
 class ReadLoopsByCopies(ModelPass):
@@ -35,8 +25,7 @@ class ReadLoopsByCopies(ModelPass):
 
         y [?, 4] = Loop(n, ...)    output y    c = Maximum(y, y)    z = SoftMax(c)
 
-    In each inference OpenVINO 2026.4 places an output of unknown size in other memory, but SoftMax
-    and MatMul keep reading the memory of the first inference. Elementwise operations do not.
+    Hazard OVN124 is the reason. Elementwise operations do not have it.
     """
 
     name = "read_loops_by_copies"
@@ -46,9 +35,8 @@ class ReadLoopsByCopies(ModelPass):
         found = [
             value
             for node in all_nodes(model.graph)
-            if isinstance(node.op, LOOPS)
             for value in node.outputs
-            if _is_shown(value) and any(not _is_careful(user) for user, _ in value.uses)
+            if keeps_its_memory(value) and not all(looks_up_memory(user) for user, _ in value.uses)
         ]
         if not found:
             return False
@@ -60,19 +48,8 @@ class ReadLoopsByCopies(ModelPass):
         return True
 
 
-def _is_shown(value: Value) -> bool:
-    """True for a value of unknown size, other than strings, that is a result of its graph."""
-    if shape_of(value).is_static or element_of(value) is ElementType.STRING:
-        return False
-    return any(isinstance(user.op, Result) for user, _ in value.uses)
-
-
-def _is_careful(user: Node) -> bool:
-    return isinstance(user.op, CAREFUL)
-
-
 def _read_by_copy(value: Value, rewriter: MatchRewriter) -> None:
-    uses = [use for use in value.uses if not _is_careful(use[0])]
+    uses = [use for use in value.uses if not looks_up_memory(use[0])]
     node = value.producer
     copy = copy_of(value, Emitter(rewriter, node.following, node.name).emit)
     for user, position in uses:

@@ -41,7 +41,8 @@ from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType, ValueType
 from irloop.hazards.memory import needs_barrier, shows_parameter
-from irloop.passes.common.body_barriers import EIGHT_BIT_FLOATS, copy_of
+from irloop.hazards.plugin import EIGHT_BIT_FLOATS
+from irloop.passes.common.body_barriers import copy_of
 
 __all__ = ["OpenVinoLoopBuilder", "Scanned", "copied"]
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from irloop.dialects.openvino.elementwise import Add, Subtract
-from irloop.graph.builder import element_of
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import Tensor
-from irloop.graph.types import ElementType
 from irloop.graph.walk import all_graphs
+from irloop.hazards.plugin import sums_double_constants
 from irloop.passes.base import ModelPass
 from irloop.passes.folding import folded_outputs
 
@@ -27,7 +25,7 @@ class FoldDoubleSums(ModelPass):
 
         t = Const f64
 
-    OpenVINO 2026.4 rewrites such an Add of an Add again and again, and its compilation never ends.
+    Hazard OVN127 is the reason.
     """
 
     name = "fold_double_sums"
@@ -53,10 +51,7 @@ def _fold_graph(graph: Graph) -> bool:
 
 def _constants(node: Node) -> list[Tensor | None] | None:
     """The operands of a sum of f64 constants; None for any other node."""
-    if not isinstance(node.op, Add | Subtract):
-        return None
-    if element_of(node.outputs[0]) is not ElementType.F64:
+    if not sums_double_constants(node):
         return None
     ops = [None if value is None else value.producer.op for value in node.inputs]
-    found: list[Tensor | None] = [op.tensor for op in ops if isinstance(op, Constant)]
-    return found if len(found) == len(ops) else None
+    return [op.tensor for op in ops if isinstance(op, Constant)]

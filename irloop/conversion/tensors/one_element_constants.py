@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from irloop.dialects.openvino.elementwise import Arithmetic
 from irloop.dialects.openvino.shape import Unsqueeze
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.walk import all_nodes
+from irloop.hazards.plugin import brings_dimensions
 from irloop.passes.base import ModelPass
 from irloop.passes.forms import Emitter
 from irloop.passes.match_rewriter import MatchRewriter
@@ -26,15 +26,14 @@ class NarrowOneElementConstants(ModelPass):
 
         p [] = Gather(x [3], 0)    q [] = Add(p, Const [])    y [1] = Unsqueeze(q, 0)
 
-    OpenVINO 2026.4 computes such an Add before the Gather, Squeeze, Reshape or Roll whose result it
-    reads, and the dimensions of the constant are lost.
+    Hazard OVN126 is the reason.
     """
 
     name = "narrow_one_element_constants"
     dialects = frozenset({"openvino"})
 
     def run_on_model(self, model: Model) -> bool:
-        if not any(_brings_dimensions(node) for node in all_nodes(model.graph)):
+        if not any(brings_dimensions(node) for node in all_nodes(model.graph)):
             return False
         return self._visit(model.graph, Session(model))
 
@@ -43,20 +42,10 @@ class NarrowOneElementConstants(ModelPass):
         for node in graph.nodes:
             for body in node.bodies:
                 rewriter.modified |= self._visit(body.graph, session)
-            if _brings_dimensions(node):
+            if brings_dimensions(node):
                 _narrow(node, rewriter)
         rewriter.erase_unread(list(graph.nodes) if rewriter.modified else ())
         return rewriter.modified
-
-
-def _brings_dimensions(node: Node) -> bool:
-    """True for arithmetic whose second operand has more dimensions and at most one element."""
-    if not isinstance(node.op, Arithmetic):
-        return False
-    left, right = (None if value is None else shape_of(value) for value in node.inputs)
-    if left is None or right is None or left.rank is None or right.rank is None:
-        return False
-    return right.rank > left.rank and right.count() == 1
 
 
 def _narrow(node: Node, rewriter: MatchRewriter) -> None:

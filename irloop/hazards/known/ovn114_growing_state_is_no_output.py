@@ -31,7 +31,8 @@ class GrowingStateIsNoOutput(
         The size of a state changes from iteration to iteration, and no output of the Loop returns
         its last value.
     What irloop does:
-        Conversion to IR makes the state an output of the Loop.
+        Conversion to IR gives the initial value a size that the plugin does not know: it takes the
+        sizes of the initial value for all iterations.
     """
 
     def find(self, node: Node) -> Iterator[str]:

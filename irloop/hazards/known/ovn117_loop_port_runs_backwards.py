@@ -19,14 +19,14 @@ class LoopPortRunsBackwards(
     versions=("2026.4.1",),
     title="A Loop with an input or output that runs backwards",
     effect=Effect.REFUSAL,
-    minimal=False,
     case="openvino_loop_runs_backwards",
     fix="Reverse the value outside of the Loop.",
 ):
     """A Loop with an input or output that runs backwards.
 
     What happens:
-        A transformation in OpenVINO throws while the model is compiled.
+        The model is not compiled (Check 'start == 0 && stride == 1'): OpenVINO drops inputs that
+        the body does not read, and supports only outputs that go forward then.
     Where:
         A sliced input or a concatenated output of a Loop has a negative stride.
     What irloop does:

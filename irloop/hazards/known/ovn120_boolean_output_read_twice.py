@@ -8,6 +8,7 @@ from irloop.dialects.openvino.convert import Convert
 from irloop.graph.model import Node
 from irloop.graph.types import ElementType
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.plugin import one_of_several
 
 __all__ = ["BooleanOutputReadTwice"]
 
@@ -37,5 +38,5 @@ class BooleanOutputReadTwice(
         if not isinstance(node.op, Convert) or node.op.destination_type is not ElementType.BOOLEAN:
             return
         given = node.inputs[0]
-        if given is not None and len(given.producer.outputs) > 1:
+        if given is not None and one_of_several(given):
             yield f"Convert {node.name!r} reads output {given.index} of several"

@@ -13,15 +13,13 @@ from irloop.graph.model import Node, Value
 from irloop.graph.op import Result
 from irloop.graph.types import ElementType
 from irloop.hazards.memory import is_overwritten, needs_barrier, shows_parameter
+from irloop.hazards.plugin import EIGHT_BIT_FLOATS
 from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
-__all__ = ["EIGHT_BIT_FLOATS", "BodyBarriers", "copy_of"]
-
-#: Element types that OpenVINO's CPU plugin can only move and convert.
-EIGHT_BIT_FLOATS = frozenset({ElementType.F8E4M3, ElementType.F8E5M2, ElementType.F8E8M0})
+__all__ = ["BodyBarriers", "copy_of"]
 
 
 class BodyBarriers(LoopPass):
@@ -97,7 +95,7 @@ def _read_a_copy(parameter: Value, inner: MatchRewriter, stem: str) -> None:
 def copy_of(value: Value, emit: Callable[..., Value]) -> Value:
     """A copy of `value` in its own memory; `emit` appends an operation and returns its output.
 
-    OpenVINO's CPU plugin computes nothing on 8-bit floats, so they are copied as f32.
+    8-bit floats are copied as f32 (hazard OVN125).
     """
     element = element_of(value)
     if element is ElementType.BOOLEAN:

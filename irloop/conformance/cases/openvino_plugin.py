@@ -1,0 +1,160 @@
+"""Allowed IR that OpenVINO's CPU plugin computes wrongly, refuses, or dies of."""
+
+from __future__ import annotations
+
+from irloop.conformance.case import Case, empty, run
+from irloop.conformance.ir import IrModel
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.comparison import LogicalNot, LogicalOr
+from irloop.dialects.openvino.convert import Convert
+from irloop.dialects.openvino.elementwise import Abs, Add, Maximum, Negative
+from irloop.dialects.openvino.gather import Gather8
+from irloop.dialects.openvino.matmul import MatMul
+from irloop.dialects.openvino.shape import Broadcast3, ShapeOf3, Unsqueeze
+from irloop.graph.builder import Builder
+from irloop.graph.loops import Invariant, LastValue, PortMap
+from irloop.graph.model import Body, Model, Value
+from irloop.graph.op import Op
+from irloop.graph.types import ElementType
+
+__all__ = ["CASES"]
+
+FEATURE = "IR: rare forms"
+
+I64, BOOLEAN, F32 = ElementType.I64, ElementType.BOOLEAN, ElementType.F32
+F64, F8 = ElementType.F64, ElementType.F8E4M3
+
+
+def _broadcast_of_nothing() -> Model:
+    m = IrModel()
+    sizes = m(ShapeOf3(I64), m.input("x", element=I64))
+    return m.done(m(Broadcast3(mode="bidirectional"), sizes, m.constant([2, 1], I64)))
+
+
+def _branch(label: str, outer: Builder, x: Value, op: Op, operands: int) -> Body:
+    body = outer.nested(label)
+    given = body.parameter("given", x.type)
+    body.result(body(op, *[given] * operands), body.names.fresh("result"))
+    return Body(label, body.graph, PortMap((Invariant(1, 0),), (LastValue(0, 0),)))
+
+
+def _branch_is_an_output() -> Model:
+    m = IrModel()
+    c, x = m.input("c", element=BOOLEAN), m.input("x", None, element=BOOLEAN)
+    k = m.input("k", 1, None, element=I64)
+    bodies = (
+        _branch("then", m.builder, x, LogicalOr(), 2),
+        _branch("else", m.builder, x, LogicalNot(), 1),
+    )
+    node = m.builder.emit(ov.If(), c, x, n_outputs=1, bodies=bodies)
+    return m.done(node.output, m(Add(), k, m.constant(1, I64)))
+
+
+def _loop_is_an_output() -> Model:
+    m = IrModel()
+    v, n = m.input("v", 2), m.input("n", element=I64)
+    loop = m.loop(n)
+    state = loop.state(v)
+    loop.carry(state, loop(Add(), state, loop.invariant(v)))
+    row = loop(Unsqueeze(), loop(Negative(), state), loop.constant([0], I64))
+    loop.joined(row, 0)
+    (rows,) = loop.done()
+    return m.done(rows, m(MatMul(transpose_a=True), rows, rows))
+
+
+def _eight_bits() -> Model:
+    m = IrModel()
+    small = m(Convert(F8), m.input("x", 2))
+    return m.done(m(Convert(F32), m(Maximum(), small, small)))
+
+
+def _one_element() -> Model:
+    m = IrModel()
+    part = m(Gather8(), m.input("x", 3), m.constant(1, I64), m.constant(0, I64))
+    return m.done(m(Add(), part, m.constant([2])))
+
+
+def _double_sums() -> Model:
+    m = IrModel()
+    first = m(Add(), m.constant([1], F64), m.constant([2], F64))
+    second = m(Add(), first, m.constant([3], F64))
+    return m.done(m(Add(), m.input("x", 1), m(Convert(F32), second)))
+
+
+def _convert_without_effect() -> Model:
+    m = IrModel()
+    x, y = m.input("x", None), m.input("y", None)
+    return m.done(m(Convert(F32), x), m(Abs(), y))
+
+
+CASES = (
+    Case(
+        "broadcast_of_nothing",
+        FEATURE,
+        "OpenVINO Broadcast-3",
+        "bidirectional: the output has the sizes that both shapes broadcast to; 0 and 1 give 0.",
+        _broadcast_of_nothing,
+        (run([1], [empty(2, 0)]),),
+    ),
+    Case(
+        "openvino_if_is_an_output",
+        FEATURE,
+        "OpenVINO If-8",
+        "The outputs of If are the results of the branch that ran.",
+        _branch_is_an_output,
+        (
+            run(
+                [True, [True, True, True, False], [[1, 2, 3, 4]]],
+                [[True, True, True, False], [[2, 3, 4, 5]]],
+            ),
+            run([False, [True], [[1, 2]]], [[False], [[2, 3]]]),
+        ),
+    ),
+    Case(
+        "openvino_loop_is_an_output",
+        FEATURE,
+        "OpenVINO Loop-5",
+        "Values of all iterations are concatenated; what follows the Loop reads the result.",
+        _loop_is_an_output,
+        # Rows -v and -2 v; the product of the rows with themselves is 5 v v'.
+        tuple(
+            run(
+                [[a, b], 2],
+                [[[-a, -b], [-2 * a, -2 * b]], [[5 * a * a, 5 * a * b], [5 * a * b, 5 * b * b]]],
+            )
+            for a, b in ((1, 2), (2, 5), (3, -1), (4, 7))
+        ),
+    ),
+    Case(
+        "eight_bit_maximum",
+        FEATURE,
+        "OpenVINO Maximum-1",
+        "T: any numeric type; an 8-bit float is one.",
+        _eight_bits,
+        (run([[1, -2]], [[1, -2]]),),
+    ),
+    Case(
+        "one_element_constant",
+        FEATURE,
+        "OpenVINO Add-1",
+        "numpy broadcasting: the output has the larger of both ranks.",
+        _one_element,
+        (run([[1, 2, 3]], [[4]]),),
+    ),
+    Case(
+        "sums_of_double_constants",
+        FEATURE,
+        "OpenVINO Add-1",
+        "The sum of the operands, whatever they are computed from.",
+        _double_sums,
+        (run([[1]], [[7]]),),
+    ),
+    Case(
+        "convert_without_effect",
+        FEATURE,
+        "OpenVINO Convert-1",
+        "An input in the type that it has already is the output as it is.",
+        _convert_without_effect,
+        (run([[1, 2], [-3]], [[1, 2], [3]]), run([[4], [-5]], [[4], [5]])),
+    ),
+)

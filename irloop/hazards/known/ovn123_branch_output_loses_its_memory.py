@@ -1,0 +1,41 @@
+"""OVN123: an output of an If whose size is known only at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.graph.model import Node
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.plugin import loses_its_memory
+
+__all__ = ["BranchOutputLosesItsMemory"]
+
+
+class BranchOutputLosesItsMemory(
+    Hazard,
+    code="OVN123",
+    engine="openvino",
+    versions=("2026.4.1",),
+    title="An output of an If whose size is known only at run time",
+    effect=Effect.WRONG,
+    case="openvino_if_is_an_output",
+    fix="Read the output through a Slice from 0 to its ShapeOf.",
+):
+    """An output of an If whose size is known only at run time.
+
+    What happens:
+        The plugin infers the shapes of the following operations, and allocates their memory, before
+        it computes them, up to an operation whose shape depends on values. It does not consider
+        that the output of the If is still needed then, and gives its memory to another value: the
+        output is lost if that value is larger than in any inference or iteration before. An output
+        of the model counts as a following operation if the plugin converts its element type.
+    Where:
+        An operation other than ShapeOf or Slice reads an output of an If of unknown size.
+    What irloop does:
+        Conversion to IR lets such an output be read through a Slice of all of it.
+    """
+
+    def find(self, node: Node) -> Iterator[str]:
+        for value in node.outputs:
+            if loses_its_memory(value):
+                yield f"output {value.index} of the If has a size that is known only at run time"

@@ -1,0 +1,41 @@
+"""OVN124: a loop output that is a model output and read by other operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.graph.model import Node
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.plugin import keeps_its_memory, looks_up_memory
+
+__all__ = ["LoopOutputIsAnOutput"]
+
+
+class LoopOutputIsAnOutput(
+    Hazard,
+    code="OVN124",
+    engine="openvino",
+    versions=("2026.4.1",),
+    title="A loop output that is a model output and read by other operations",
+    effect=Effect.STALE,
+    minimal=False,
+    case="openvino_loop_is_an_output",
+    fix="Let the other operations read Maximum(y, y), or use one inference request.",
+):
+    """A loop output that is a model output and read by other operations.
+
+    What happens:
+        The output has other memory in each inference request, while SoftMax and MatMul go on
+        reading what they found first: they compute with the numbers of an earlier inference. With
+        one request for all inferences, as in the conformance suite, the results are right.
+    Where:
+        An output of a Loop or TensorIterator of unknown size is an output of the model, and
+        another operation than ShapeOf, Slice or the maximum of it with itself reads it.
+    What irloop does:
+        Conversion to IR lets the other operations read a copy.
+    """
+
+    def find(self, node: Node) -> Iterator[str]:
+        for value in filter(keeps_its_memory, node.outputs):
+            if not all(looks_up_memory(user) for user, _ in value.uses):
+                yield f"output {value.index} is an output of the model and read by others"

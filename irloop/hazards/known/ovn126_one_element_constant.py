@@ -1,0 +1,48 @@
+"""OVN126: a constant of one element that brings dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.graph.model import Node
+from irloop.graph.op import Constant
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.plugin import brings_dimensions
+
+__all__ = ["OneElementConstant"]
+
+#: Operations that the plugin computes after the arithmetic that reads their result.
+MOVED = frozenset({"Gather", "Squeeze", "Reshape", "Roll"})
+
+
+class OneElementConstant(
+    Hazard,
+    code="OVN126",
+    engine="openvino",
+    versions=("2026.4.1",),
+    title="A constant of one element that brings dimensions",
+    effect=Effect.WRONG,
+    case="one_element_constant",
+    fix="Make the constant a scalar, and add the dimensions by an Unsqueeze.",
+):
+    """A constant of one element that brings dimensions.
+
+    What happens:
+        The plugin computes the arithmetic before the Gather, Squeeze, Reshape or Roll whose result
+        it reads, and the dimensions that the constant brings are lost.
+    Where:
+        The second operand of an elementwise operation is a constant of one element with more
+        dimensions than the first, which is a Gather, Squeeze, Reshape, Roll or reduction.
+    What irloop does:
+        Conversion to IR computes with a scalar and adds the dimensions by an Unsqueeze.
+    """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not brings_dimensions(node):
+            return
+        left, right = node.inputs[0], node.inputs[1]
+        if left is None or right is None or not isinstance(right.producer.op, Constant):
+            return
+        kind = left.producer.op.type
+        if kind in MOVED or kind.startswith("Reduce"):
+            yield f"only the constant gives the result of {node.name!r} all its dimensions"

@@ -1,0 +1,39 @@
+"""OVN128: a Convert without effect from an input to an output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.graph.model import Node
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.plugin import passes_an_input_on
+
+__all__ = ["ConvertWithoutEffect"]
+
+
+class ConvertWithoutEffect(
+    Hazard,
+    code="OVN128",
+    engine="openvino",
+    versions=("2026.4.1",),
+    title="A Convert without effect from an input to an output",
+    effect=Effect.WRONG,
+    case="convert_without_effect",
+    fix="Replace the Convert by Maximum(x, x).",
+):
+    """A Convert without effect from an input to an output.
+
+    What happens:
+        The plugin leaves the Convert out and takes the memory of the input for that of the output.
+        The next inference writes its output into the memory of the earlier input, which the caller
+        may have freed: the output holds other numbers.
+    Where:
+        A Convert to the element type that the value has leads from an input of the model of
+        unknown size, of type f32, i32, i8 or u8, to an output.
+    What irloop does:
+        Conversion to IR writes the maximum of the input with itself.
+    """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if passes_an_input_on(node):
+            yield f"Convert {node.name!r} gives an input of the model out as it is"

@@ -1,0 +1,121 @@
+"""Patterns outside of loops' wires that OpenVINO's CPU plugin computes wrongly or refuses.
+
+The hazards find their patterns with this, and the conversion to IR writes around them.
+"""
+
+from __future__ import annotations
+
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.convert import Convert
+from irloop.dialects.openvino.elementwise import Add, Arithmetic, Subtract
+from irloop.dialects.openvino.shape import ShapeOf3
+from irloop.dialects.openvino.slicing import Slice
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Constant, Parameter, Result
+from irloop.graph.types import ElementType
+from irloop.hazards.memory import is_copy
+from irloop.hazards.patterns import is_loop
+
+__all__ = [
+    "EIGHT_BIT_FLOATS",
+    "brings_dimensions",
+    "has_no_element",
+    "keeps_its_memory",
+    "looks_up_memory",
+    "loses_its_memory",
+    "one_of_several",
+    "passes_an_input_on",
+    "sums_double_constants",
+    "taken_over",
+]
+
+#: Element types that the plugin only moves and converts.
+EIGHT_BIT_FLOATS = frozenset({ElementType.F8E4M3, ElementType.F8E5M2, ElementType.F8E8M0})
+
+#: Inputs of these types the plugin takes over without a copy.
+_GIVEN_AS_THEY_ARE = frozenset({ElementType.F32, ElementType.I32, ElementType.I8, ElementType.U8})
+
+
+def has_no_element(value: Value) -> bool:
+    """True for a value whose shape is known and has a dimension of 0."""
+    dims = shape_of(value).static()
+    return dims is not None and 0 in dims
+
+
+def one_of_several(value: Value) -> bool:
+    """True for an output of a node that has several."""
+    return len(value.producer.outputs) > 1
+
+
+def brings_dimensions(node: Node) -> bool:
+    """True for arithmetic whose second operand has more dimensions and at most one element."""
+    if not isinstance(node.op, Arithmetic) or len(node.inputs) < 2:
+        return False
+    left, right = (None if value is None else shape_of(value) for value in node.inputs[:2])
+    if left is None or right is None or left.rank is None or right.rank is None:
+        return False
+    return right.rank > left.rank and right.count() == 1
+
+
+def sums_double_constants(node: Node) -> bool:
+    """True for a sum or a difference of two f64 constants."""
+    if not isinstance(node.op, Add | Subtract):
+        return False
+    if element_of(node.outputs[0]) is not ElementType.F64:
+        return False
+    return all(
+        value is not None and isinstance(value.producer.op, Constant) for value in node.inputs
+    )
+
+
+def loses_its_memory(value: Value) -> bool:
+    """True for an output of an If whose memory another value may get before it is read.
+
+    Its size is known only at run time. A ShapeOf and a Slice read it in time.
+    """
+    if not isinstance(value.producer.op, ov.If) or not shape_of(value).rank:
+        return False
+    if shape_of(value).is_static or element_of(value) is ElementType.STRING:
+        return False
+    return any(not isinstance(user.op, ShapeOf3 | Slice) for user, _ in value.uses)
+
+
+def keeps_its_memory(value: Value) -> bool:
+    """True for an output of a loop that has other memory in each inference.
+
+    It is of unknown size and a result of its graph. Strings are left out.
+    """
+    if not is_loop(value.producer) or shape_of(value).is_static:
+        return False
+    if element_of(value) is ElementType.STRING:
+        return False
+    return any(isinstance(user.op, Result) for user, _ in value.uses)
+
+
+def looks_up_memory(user: Node) -> bool:
+    """True for operations that look up the memory of their inputs in each inference."""
+    if isinstance(user.op, ShapeOf3 | Slice | Result):
+        return True
+    if isinstance(user.op, Convert) and user.inputs[0] is not None:
+        # 8-bit floats are copied as f32.
+        return element_of(user.inputs[0]) in EIGHT_BIT_FLOATS
+    return any(is_copy(value) for value in user.outputs)
+
+
+def taken_over(value: Value) -> bool:
+    """True for an input of the model whose memory the plugin uses without a copy."""
+    return isinstance(value.producer.op, Parameter) and element_of(value) in _GIVEN_AS_THEY_ARE
+
+
+def passes_an_input_on(node: Node) -> bool:
+    """True for a Convert without effect between an input and an output of the model.
+
+    The size of the input is known only at run time.
+    """
+    given = node.inputs[0] if isinstance(node.op, Convert) else None
+    if given is None or node.graph is None or node.graph.owner is not None:
+        return False
+    if element_of(given) is not element_of(node.output) or shape_of(given).is_static:
+        return False
+    return taken_over(given) and any(isinstance(user.op, Result) for user, _ in node.output.uses)

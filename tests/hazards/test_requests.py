@@ -1,0 +1,42 @@
+"""A fault of OpenVINO that shows where each inference has a request of its own."""
+
+from __future__ import annotations
+
+import contextlib
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import irloop
+from benchmarks.engines import Engines
+from irloop.conformance.catalogue import CASES
+from irloop.conformance.suite import arrays_of, write_case
+from irloop.hazards.catalogue import hazards
+from tests.conversion.both_engines import needs_engines
+
+HAZARD = hazards()["OVN124"]
+
+
+@needs_engines
+def test_a_matmul_reads_the_loop_output_of_an_earlier_inference(tmp_path: Path) -> None:
+    if version("openvino") not in HAZARD.versions:
+        pytest.skip(f"measured in {HAZARD.versions}")
+    (case,) = (item for item in CASES if item.name == HAZARD.case)
+    model, path = write_case(case, tmp_path)
+    sets = [arrays_of(run.inputs, model.graph.inputs) for run in case.runs]
+    copied = tmp_path / "copied.xml"
+    there = irloop.convert(path)[0]
+    irloop.save_model(irloop.convert(there)[0], copied)
+    with contextlib.closing(Engines()) as engines:
+        faulty = engines.run_all("openvino", path, sets, tmp_path)
+        right = engines.run_all("openvino", copied, sets, tmp_path)
+    wanted = [[np.array(item, np.float32) for item in run.outputs] for run in case.runs]
+    for found, expected in zip(right, wanted, strict=True):
+        for left, value in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(left, value)
+    assert not all(
+        np.array_equal(found[1], expected[1])
+        for found, expected in zip(faulty, wanted, strict=True)
+    )
