@@ -13,7 +13,15 @@ from irloop.dialects.contrib.normalization import divided_by_rms, widened
 from irloop.dialects.contrib.rotary import rotated
 from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
 from irloop.graph.arguments import Arguments
-from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
+from irloop.graph.types import (
+    UNKNOWN_DIM,
+    UNKNOWN_TYPE,
+    Dim,
+    ElementType,
+    Shape,
+    TensorType,
+    ValueType,
+)
 
 __all__ = ["GroupQueryAttention"]
 
@@ -62,9 +70,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
         query = args.shape(0).dims
         element = args.element(0)
         if query is None or len(query) != 3:
-            return [TensorType(element, Shape.of_rank(3 if at == 0 else 4)) for at in range(3)][
-                : args.n_outputs
-            ]
+            return [UNKNOWN_TYPE] * args.n_outputs
         width = query[2]
         size: Dim = UNKNOWN_DIM
         if isinstance(width, int):
@@ -117,7 +123,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
         used = s.unsqueeze(s.cast(s.reshape(last_places, [-1]), ElementType.I64), 1) + 1
         # A first prompt fills the cache from its start, whatever its items are padded to.
         is_first = s.op("Equal", places, length)
-        before = s.where(is_first, s.i64([[0]]), used - places)
+        before = s.where(is_first, 0, used - places)
         rows = s.unsqueeze(s.range(0, places), 0) + before
         if self.do_rotary:
             if cos is None or sin is None:
@@ -184,7 +190,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
         """The old cache and the new places, chosen by the index of each place; zeros behind."""
         both = s.concat(2, past, new)
         size = new.dim(3, "the size of a head")
-        wanted = [s.size(index, 0), self.kv_num_heads, s.size(index, 1), size]
+        wanted: list[int | Term] = [s.size(index, 0), self.kv_num_heads, s.size(index, 1), size]
         found = s.op("GatherElements", both, s.expand(s.unsqueeze(index, 1, 3), wanted), axis=2)
         return s.where(s.unsqueeze(empty, 1, 3), 0, found)
 

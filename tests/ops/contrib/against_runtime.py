@@ -14,7 +14,7 @@ import irloop
 from benchmarks.engines import Engines
 from irloop.execution.session import Session
 
-__all__ = ["DOMAIN", "Case", "agree", "drawn", "model_of"]
+__all__ = ["DOMAIN", "Case", "agree", "drawn", "half", "model_of"]
 
 DOMAIN = "com.microsoft"
 
@@ -24,6 +24,11 @@ F32 = np.float32
 def drawn(seed: int, *shape: int, scale: float = 1.0) -> np.ndarray[Any, np.dtype[np.float32]]:
     """Normally distributed f32 numbers."""
     return (np.random.default_rng(seed).standard_normal(shape) * scale).astype(F32)
+
+
+def half(*arrays: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+    """Arrays as f16."""
+    return [array.astype(np.float16) for array in arrays]
 
 
 class Case:
@@ -68,7 +73,9 @@ class Case:
         ]
 
     def __repr__(self) -> str:
-        shapes = ["-" if item is None else str(list(item.shape)) for item in self.inputs]
+        shapes = [
+            "-" if item is None else f"{item.dtype}{list(item.shape)}" for item in self.inputs
+        ]
         words = [f"{name}={value}" for name, value in self.attributes.items()]
         return " ".join([self.type, *shapes, *words, f"opset{self.opset}"])
 

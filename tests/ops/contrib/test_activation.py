@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.engines import Engines
-from tests.ops.contrib.against_runtime import Case, agree, drawn
+from tests.ops.contrib.against_runtime import Case, agree, drawn, half
 
 X, BIAS = drawn(1, 2, 5, 8, scale=3), drawn(2, 8)
 
@@ -20,6 +20,8 @@ CASES = [
     Case("FastGelu", [X, BIAS], opset=20),
     Case("QuickGelu", [X]),
     Case("QuickGelu", [X], alpha=0.5),
+    Case("FastGelu", half(X, BIAS), tolerance=2e-3),
+    Case("QuickGelu", half(X), tolerance=5e-3),
 ]
 
 

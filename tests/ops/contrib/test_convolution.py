@@ -61,7 +61,7 @@ def test_group_norms_are_what_their_definition_says(silu: int, last: int, tmp_pa
     x, skip, gamma, beta = drawn(1, 2, 3, 5, 8), drawn(2, 2, 8), drawn(3, 8), drawn(4, 8)
     total = x + skip[:, None, None, :]
     given = x if last else x.transpose(0, 3, 1, 2)
-    words = {"groups": 4, "activation": silu, "channels_last": last}
+    words: dict[str, Any] = {"groups": 4, "activation": silu, "channels_last": last}
     cases = [
         (Case("GroupNorm", [given, gamma, beta], **words), x),
         (Case("SkipGroupNorm", [given, gamma, beta, skip], outputs=2, **words), total),
@@ -80,7 +80,7 @@ def test_group_norms_are_what_their_definition_says(silu: int, last: int, tmp_pa
 
 def test_channels_last_is_conv_with_channels_moved(engines: Engines, tmp_path: Path) -> None:
     """ONNX Runtime's CPU has these convolutions for no f32, so Conv tells the numbers."""
-    words = {"group": 2, "pads": [1, 1, 1, 1], "strides": [2, 1]}
+    words: dict[str, Any] = {"group": 2, "pads": [1, 1, 1, 1], "strides": [2, 1]}
     path = tmp_path / "model.onnx"
     path.write_bytes(model_of(Case("Conv", [X, W, B], domain="", **words)).SerializeToString())
     (expected,) = engines.run("onnxruntime", path, [X, W, B], tmp_path)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from benchmarks.engines import Engines
-from tests.ops.contrib.against_runtime import Case, agree, drawn
+from tests.ops.contrib.against_runtime import Case, agree, drawn, half
 
-HEADS = {"num_heads": 4, "kv_num_heads": 2}
+HEADS: dict[str, Any] = {"num_heads": 4, "kv_num_heads": 2}
 QUERY, KEY, VALUE = drawn(1, 2, 3, 64), drawn(2, 2, 3, 32), drawn(3, 2, 3, 32)
 ANGLES = drawn(4, 20, 8)
 COS, SIN = np.cos(ANGLES), np.sin(ANGLES)
@@ -90,6 +90,13 @@ CASES = [
         local_window_size=3,
         smooth_softmax=1,
         opset=21,
+        **HEADS,
+    ),
+    Case(
+        "GroupQueryAttention",
+        [*half(*STEP, *PAST), *lengths(5, 5)],
+        outputs=3,
+        tolerance=3e-3,
         **HEADS,
     ),
 ]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.engines import Engines
-from tests.ops.contrib.against_runtime import Case, agree, drawn
+from tests.ops.contrib.against_runtime import Case, agree, drawn, half
 
 X, SKIP = drawn(1, 2, 5, 8), drawn(2, 2, 5, 8)
 GAMMA, BETA, BIAS = drawn(3, 8), drawn(4, 8), drawn(5, 8)
@@ -42,6 +42,14 @@ CASES = [
         epsilon=0.5,
     ),
     Case("EmbedLayerNormalization", [IDS, None, WORDS, PLACES, None, GAMMA, BETA], outputs=2),
+    Case("SkipLayerNormalization", half(X, SKIP, GAMMA, BETA), tolerance=2e-3),
+    Case("SkipSimplifiedLayerNormalization", half(X, SKIP, GAMMA), tolerance=2e-3),
+    Case(
+        "EmbedLayerNormalization",
+        [IDS, None, *half(WORDS, PLACES), None, *half(GAMMA, BETA)],
+        outputs=2,
+        tolerance=2e-3,
+    ),
 ]
 
 

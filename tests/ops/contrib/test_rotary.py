@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.engines import Engines
-from tests.ops.contrib.against_runtime import Case, agree, drawn
+from tests.ops.contrib.against_runtime import Case, agree, drawn, half
 
 ANGLES = drawn(1, 9, 3)
 COS, SIN = np.cos(ANGLES), np.sin(ANGLES)
@@ -26,6 +26,7 @@ CASES = [
         num_heads=2,
         rotary_embedding_dim=6,
     ),
+    Case("RotaryEmbedding", [*half(drawn(2, 2, 4, 12)), PLACES, *half(COS, SIN)], tolerance=2e-3),
 ]
 
 
