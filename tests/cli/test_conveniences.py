@@ -15,6 +15,7 @@ import pytest
 from click.testing import Result
 
 import irloop as api
+from tests.rule_fixtures import fixtures
 
 Irloop = Callable[..., Result]
 
@@ -70,7 +71,7 @@ def test_a_broken_model_has_one_code_in_every_command(irloop: Irloop, tmp_path: 
         ["run", path],
         ["convert", path, "-o", out, "--no-validate"],
         ["check", path, path, "--engines", "numpy"],
-        ["transform", path, "--pass", "dead_code"],
+        ["transform", path, "--pass", "dead_code", "-o", tmp_path / "other.onnx"],
     ):
         result = irloop(*arguments)
         assert result.exit_code == 1, arguments
@@ -112,11 +113,9 @@ def test_the_size_of_an_unknown_dimension_has_to_be_of_one(irloop: Irloop, tmp_p
 
 
 def test_what_an_old_runtime_cannot_read_is_told_when_asked(tmp_path: Path, irloop: Irloop) -> None:
-    source = (
-        Path(__file__).resolve().parents[1] / "fixtures" / "rules" / "irl901" / "bad_dynamic.xml"
-    )
-    path = tmp_path / "model.xml"
-    path.write_bytes(source.read_bytes())
+    (fixture,) = [item for item in fixtures() if item.name == "irl901/bad_dynamic.xml"]
+    path = fixture.model(tmp_path)
+    path.with_suffix(".bin").write_bytes(bytes(8))
     assert irloop("validate", path).stdout == "no findings in 1 file\n"
     for options in (["--engine", "openvino-2021.4"], ["--select", "IRL901"]):
         assert "info IRL901: " in irloop("validate", path, *options).stdout

@@ -10,7 +10,9 @@ from irloop.formats.openvino.xml import Layer
 from irloop.graph.types import ElementType
 from irloop.validation.context import Context
 from irloop.validation.declared import Declared
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
+from irloop.validation.scalars import as_scalar
 
 
 class ConditionType(
@@ -49,6 +51,15 @@ class ConditionType(
                 continue
             inner = context.result(wiring, entry.inner)
             yield from self._condition(at_layer(entry.inner), owner, inner)
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Make a constant of one element a scalar."""
+        for wiring in context.loops:
+            owner = wiring.owner
+            edits = as_scalar(wiring.outer, owner, 1) if len(owner.inputs) > 1 else ()
+            if wiring.is_loop and edits:
+                place = at_port(owner, owner.inputs[1])
+                yield self.repair(place, "the condition is a scalar", *edits)
 
     def _condition(self, place: Location, owner: Layer, declared: Declared) -> Iterator[Diagnostic]:
         wrong_type = declared.element not in (None, ElementType.BOOLEAN)

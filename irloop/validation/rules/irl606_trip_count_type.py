@@ -8,7 +8,9 @@ from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino.places import at_port, describe
 from irloop.graph.types import ElementType
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
+from irloop.validation.scalars import as_scalar
 
 
 class TripCountType(
@@ -49,3 +51,12 @@ class TripCountType(
                 found=str(declared),
                 fix="convert it to i64 and reshape it to a scalar",
             )
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Make a constant of one element a scalar."""
+        for wiring in context.loops:
+            owner = wiring.owner
+            edits = as_scalar(wiring.outer, owner, 0) if len(owner.inputs) > 0 else ()
+            if wiring.is_loop and edits:
+                place = at_port(owner, owner.inputs[0])
+                yield self.repair(place, "the trip count is a scalar", *edits)

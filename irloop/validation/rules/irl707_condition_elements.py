@@ -8,7 +8,9 @@ from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino import texts
 from irloop.formats.openvino.places import at_port, describe
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
+from irloop.validation.scalars import as_scalar
 
 
 class ConditionElements(
@@ -46,3 +48,11 @@ class ConditionElements(
                 found=texts.show_dims(declared.dims),
                 fix="reduce it to one element",
             )
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Make a constant of one element a scalar."""
+        for index, layer, _ in context.branches:
+            edits = as_scalar(index, layer, 0) if layer.inputs else ()
+            if edits:
+                place = at_port(layer, layer.inputs[0])
+                yield self.repair(place, "the condition is a scalar", *edits)
