@@ -40,6 +40,7 @@ from irloop.conversion.elements import (  # noqa: F401
     random,
     text,
 )
+from irloop.conversion.forms.onnx_forms import ELEMENT_SINCE
 from irloop.conversion.framework.borders import (
     BorderNames,
     as_it_is,
@@ -116,7 +117,9 @@ from irloop.dialects.onnx import ONNX
 from irloop.errors import UnsupportedError, UsageError
 from irloop.formats.onnx.signature import NEWEST
 from irloop.graph.model import Model
-from irloop.graph.types import Shape
+from irloop.graph.op import Constant
+from irloop.graph.types import ElementType, Shape
+from irloop.graph.walk import all_nodes
 from irloop.passes.base import Pass
 from irloop.passes.common.body_barriers import BodyBarriers
 from irloop.passes.common.dead_code import DeadCode
@@ -136,6 +139,9 @@ __all__ = [
 #: The current ONNX Runtime, TensorRT and DirectML read this opset.
 DEFAULT_ONNX_OPSET = 17
 
+#: The element types of 4-bit weights.
+_FOUR_BITS = frozenset({ElementType.I4, ElementType.U4, ElementType.NF4})
+
 #: The first opset whose binary operations broadcast as those of OpenVINO do.
 OLDEST_ONNX_OPSET = 7
 
@@ -149,7 +155,8 @@ def to_onnx(
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model to ONNX; return it with notes for the user.
 
-    Without `opset` it is `DEFAULT_ONNX_OPSET`, or the first newer one in which everything converts.
+    Without `opset` it is `DEFAULT_ONNX_OPSET`, or the first newer one in which everything converts
+    and 4-bit weights remain 4-bit.
     `prefer` "scan" writes a Scan for each Loop that only its slices end. `shapes` fixes the shapes
     of inputs by name.
 
@@ -168,7 +175,11 @@ def to_onnx(
         )
     set_input_shapes(model, shapes or {})
     options = {"prefer": prefer}
-    converter = Converter(EXPORTS, opset or DEFAULT_ONNX_OPSET, options=options)
+    first, reason = (opset or DEFAULT_ONNX_OPSET), ""
+    if opset is None and _has_4_bit_weights(model):
+        first = ELEMENT_SINCE[ElementType.U4]
+        reason = f"opset {first} is written: older ones would store 4-bit weights in 8 bits"
+    converter = Converter(EXPORTS, first, options=options)
     try:
         result = _run(model, _onnx_passes(model, converter))
     except UnsupportedError:
@@ -177,11 +188,20 @@ def to_onnx(
             raise
         converter = Converter(EXPORTS, newer, options=options)
         result = _run(model, _onnx_passes(model, converter))
-        message = f"opset {newer} is written: {DEFAULT_ONNX_OPSET} has no form for everything here"
-        converter.notes.append(Diagnostic("CNV105", Severity.INFO, message))
+        reason = f"opset {newer} is written: {first} has no form for everything here"
+    if reason:
+        converter.notes.append(Diagnostic("CNV105", Severity.INFO, reason))
     result.version = 0
     result.metadata = {"openvino": copy.deepcopy(model.metadata)}
     return result, converter.notes
+
+
+def _has_4_bit_weights(model: Model) -> bool:
+    """True when a constant has 4 bits an element, in the model or in a body."""
+    return any(
+        isinstance(node.op, Constant) and node.op.tensor.element in _FOUR_BITS
+        for node in all_nodes(model.graph)
+    )
 
 
 def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:

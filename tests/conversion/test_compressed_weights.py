@@ -112,7 +112,7 @@ def grouped_ir(weights: Weights) -> Model:
     return Model(b.graph, "openvino", 11)
 
 
-@pytest.mark.parametrize("opset", [None, 21])
+@pytest.mark.parametrize("opset", [None, 17, 21])
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_groups_of_an_ir_run_in_onnx_runtime(name: str, opset: int | None, tmp_path: Path) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
@@ -139,6 +139,16 @@ def stored(model: Model) -> set[str]:
 @pytest.mark.parametrize("name", ["u4", "i4", "f8e4m3", "f8e5m2"])
 def test_types_that_the_opset_has_stay_as_small_as_they_are(name: str) -> None:
     assert name in stored(pipelines.to_onnx(grouped_ir(WEIGHTS[name]), opset=21)[0])
+
+
+@pytest.mark.parametrize("name", ["u4", "i4"])
+def test_4_bits_stay_4_bits_unless_an_older_opset_is_asked_for(name: str) -> None:
+    model, notes = pipelines.to_onnx(grouped_ir(WEIGHTS[name]))
+    assert model.opsets[""] == 21
+    assert name in stored(model)
+    assert [note.code for note in notes] == ["CNV105"]
+    older, _ = pipelines.to_onnx(grouped_ir(WEIGHTS[name]), opset=17)
+    assert name not in stored(older)
 
 
 @pytest.mark.parametrize(("opset", "codes"), [(17, "u8"), (21, "u4")])
