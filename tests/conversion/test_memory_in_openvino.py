@@ -233,3 +233,20 @@ def test_what_a_loop_joins_is_computed_with_and_an_output(
         for start, trips in ((1, 3), (2, 3), (3, 3), (4, 3), (1, 2), (2, 3), (5, 3))
     ]
     agree(SHOWN.replace("READ", READERS[reader_]), sets, engines, tmp_path)
+
+
+def test_a_concat_of_one_value(engines: Engines, tmp_path: Path) -> None:
+    """OpenVINO computes Abs in the memory that `c` and the loop read."""
+    text = """
+g (float[k] x) => (float[k] last, float[k] y, float[k] c) {
+  n = Constant <value_int = 2> ()  one = Constant <value_float = 1.0> ()
+  c = Concat <axis = 0> (x)  y = Abs (c)
+  last = Loop (n, "", c) <body = b (int64 i, bool ci, float[m] a) => (bool co, float[p] r) {
+    co = Identity (ci)  r = Add (a, one) }>
+}"""
+    agree(
+        text,
+        [[np.array(row, F32)] for row in ([1, -2, 3], [-4, 5], [0, -1, -2])],
+        engines,
+        tmp_path,
+    )

@@ -60,6 +60,18 @@ def test_a_state_that_the_body_does_not_read(
     agree(text.replace("SIZE", "m"), other, engines, tmp_path)
 
 
+def test_an_unread_boolean_state_that_becomes_a_constant(engines: Engines, tmp_path: Path) -> None:
+    """OpenVINO refuses a Select of booleans by a constant condition."""
+    text = """
+g (bool c, bool y) => (bool last) {
+  n = Constant <value_int = 3> ()
+  last = Loop (n, c, y) <body = b (int64 i, bool ci, bool s) => (bool co, bool t) {
+    co = Identity (ci)  t = Constant <value = bool {1}> ()
+  }>
+}"""
+    agree(text, [[a, b] for a in (YES, NO) for b in (YES, NO)], engines, tmp_path)
+
+
 def test_an_unread_state_of_known_size(engines: Engines, tmp_path: Path) -> None:
     text = UNREAD.replace("NEXT", "t = Neg (x)").replace("TYPE", "float")
     text = text.replace("[k]", "[3]").replace("[SIZE]", "[3]")

@@ -195,8 +195,16 @@ def logical_not(c: Conversion, value: Value) -> Value:
 
 
 def select(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
-    """Select: the second operand where the first is true, else the third."""
-    return c(comparison.Select(), condition, then, otherwise)
+    """Select: the second operand where the first is true, else the third.
+
+    Booleans are chosen by logic. OpenVINO 2026.4 computes booleans as u8, but leaves a constant
+    condition boolean, and refuses a Select that such a constant is a choice of, too.
+    """
+    if element_of(then) is not ElementType.BOOLEAN:
+        return c(comparison.Select(), condition, then, otherwise)
+    first = c(comparison.LogicalAnd(), condition, then)
+    second = c(comparison.LogicalAnd(), logical_not(c, condition), otherwise)
+    return c(comparison.LogicalOr(), first, second)
 
 
 _REDUCTIONS = {

@@ -101,7 +101,13 @@ def transpose(c: Conversion, value: Value, order: Sequence[int]) -> Value:
 
 
 def concat(c: Conversion, values: Sequence[Value], axis: int) -> Value:
-    """Concatenate values."""
+    """Concatenate values; a single one is returned unchanged.
+
+    OpenVINO 2026.4 gives the result of a Concat of one value the memory of that value, and lets a
+    reader compute in place there although others read it, too.
+    """
+    if len(values) == 1:
+        return values[0]
     return c(slicing.Concat(axis), *values)
 
 

@@ -25,6 +25,7 @@ from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
 from irloop.conversion.loops.loop_bounds import runs_at_all
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.comparison import LogicalAnd, LogicalOr
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
     Carried,
@@ -274,6 +275,10 @@ class OpenVinoLoopBuilder:
         initial value to return if there is no iteration.
         """
         inner = self.inner
+        if element_of(value) is ElementType.BOOLEAN:
+            some = self._one_of(state)
+            never = inner(LogicalAnd(), some, forms.logical_not(inner, some))
+            return inner(LogicalOr(), value, never)
         # The condition is true whenever the body runs, but the plugin cannot know that.
         truth = TensorType(ElementType.BOOLEAN, Shape(()))
         one = self.c.constant(True, ElementType.BOOLEAN)

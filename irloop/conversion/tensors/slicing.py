@@ -37,7 +37,7 @@ def export_concat(c: Conversion, op: ov.Concat, *inputs: Value) -> Value:
 
 @imports(onnx.Concat1, onnx.Concat)
 def import_concat(c: Conversion, op: onnx.Concat1 | onnx.Concat, *inputs: Value) -> Value:
-    return c(ov.Concat(op.axis), *inputs)
+    return openvino_forms.concat(c, inputs, op.axis)
 
 
 @exports(ov.Split)
