@@ -6,7 +6,7 @@ from irloop.dialects.openvino import comparison, shape
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
-from irloop.passes.forms import Emitter, selected
+from irloop.passes.forms import Emitter, Forms, selected
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import Entering, Leaving, LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
@@ -28,6 +28,8 @@ class ChooseInitialStates(LoopPass):
         Loop(n, c, x):     state a: x, a' = a + 1       -> last a,  last b' = 0
         a = Select(runs, last a, x)     b = Select(runs, last b', y)
 
+    The outputs of a Loop that certainly does not run become the initial values.
+
     With a trip count of zero OpenVINO 2021.4 returns zeros; besides, it cannot read a loop with a
     state that the body does not read. A loop that certainly runs is left alone, and so is a state
     whose shape changes or is not static.
@@ -46,7 +48,12 @@ class ChooseInitialStates(LoopPass):
         unread = [
             item for item in wires.states if not item.parameter.is_used and item not in unsafe
         ]
-        if chosen:
+        if chosen and _never_runs(wires, rewriter):
+            forms = Forms(self.model, rewriter, _behind(node), node.name)
+            for leaving, item in chosen:
+                initial = forms.named_apart(item.outer, leaving.output)
+                rewriter.replace_value(leaving.output, initial)
+        elif chosen:
             c = Emitter(rewriter, _behind(node), node.name)
             runs = _runs(c, wires, doubtful)
             for leaving, item in chosen:
@@ -75,6 +82,13 @@ def _may_be_zero(wires: LoopWires, rewriter: MatchRewriter) -> list[Value]:
         if value is not None and (known is None or not known.reshape(-1)[0]):
             doubtful.append(value)
     return doubtful
+
+
+def _never_runs(wires: LoopWires, rewriter: MatchRewriter) -> bool:
+    """True where the trip count or the condition before the loop is a constant 0."""
+    inputs = [value for value in (wires.trip, wires.starts) if value is not None]
+    known = [rewriter.inference.constant(value) for value in inputs]
+    return any(array is not None and not array.reshape(-1)[0] for array in known)
 
 
 def _can_choose(leaving: Leaving, item: Entering) -> bool:
