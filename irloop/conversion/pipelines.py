@@ -72,6 +72,7 @@ from irloop.conversion.loops import (  # noqa: F401
     sequence,
 )
 from irloop.conversion.loops.branch_outputs import ReadBranchesBySlices
+from irloop.conversion.loops.captured_counts import LimitCapturedCounts
 from irloop.conversion.loops.constant_loops import FoldConstantLoops, FoldLoopShapes
 from irloop.conversion.loops.empty_values import FoldEmptyValues
 from irloop.conversion.loops.growing_states import OpenGrowingStates
@@ -285,6 +286,8 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         DeadCode(),
         CountIterations(),
         DeadCode(),
+        # OpenVINO counts in 32 bits, and passes no more of an input to a body.
+        LimitCapturedCounts(),
         # The readers of states after their loop are known now.
         OpenGrowingStates(),
         # OpenVINO's compilation does not end at sums of f64 constants.

@@ -170,6 +170,28 @@ def test_a_limit_that_openvino_cannot_count_to_is_none(
     agree(given, sets, engines, tmp_path)
 
 
+@pytest.mark.parametrize("limit", [2**31 - 1, 2**31, 2**32 + 2, 2**63 - 1])
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_captured_limit_that_openvino_cannot_count_to_is_none(
+    limit: int, deep: bool, engines: Engines, tmp_path: Path
+) -> None:
+    """OpenVINO gives bodies the low 32 bits of an input."""
+    inner = """a, r = Loop (M, "", s) <body = b (int64 i, bool ci, float[2] p)
+          => (bool co, float[2] q, float[2] u) { co = Less (i, k)  q = Neg (p)  u = Identity (q) }>
+        t = ReduceSum <keepdims = 0> (r, zero)"""
+    branch = f"""t = If (c) <then_branch = tb () => (float[2] v) {{
+      {inner.replace("t = ", "v = ")} }}, else_branch = eb () => (float[2] w) {{ w = Neg (s) }}>"""
+    text = f"""
+g (int64 M, int64 k, bool c, float[2] x) => (float[2] last) {{
+  n = Constant <value_int = 2> ()  zero = Constant <value_ints = [0]> ()
+  last = Loop (n, "", x) <body = o (int64 I, bool C, float[2] s) => (bool D, float[2] t) {{
+    D = Identity (C)
+    {branch if deep else inner} }}>
+}}"""
+    numbers = ((limit, 2, YES), (2, 5, YES), (limit, 1, NO), (0, 1, YES), (-3, 4, YES))
+    agree(text, [[i64(m), i64(k), c, X] for m, k, c in numbers], engines, tmp_path)
+
+
 DTYPES = ["int8", "uint8", "int32", "int64", "float16", "double", "bool"]
 
 

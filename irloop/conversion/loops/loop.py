@@ -16,6 +16,7 @@ from irloop.conversion.framework.translation import (
     imports,
     takes_virtual,
 )
+from irloop.conversion.loops.captured_counts import COUNTABLE
 from irloop.conversion.loops.loop_export import export_as_loop
 from irloop.conversion.loops.loop_parts import LoopPlan, given, scalar
 from irloop.conversion.loops.loop_states import LoopStates, enter
@@ -36,9 +37,6 @@ __all__ = ["export_loop", "import_loop", "part_of", "without_iterations"]
 
 #: The ONNX trip count for "no limit" where M cannot be omitted.
 NO_LIMIT = 2**63 - 1
-
-#: OpenVINO counts in 32 bits: trip counts from here on mean no limit.
-COUNTABLE = 2**31 - 1
 
 
 @exports(ov.Loop)
