@@ -125,6 +125,26 @@ def test_a_condition_that_becomes_constant(tmp_path: Path) -> None:
     assert "cut_joined" in transformed(model, "constant_folding", runs, tmp_path)
 
 
+def test_a_choice_of_booleans_that_become_constants(tmp_path: Path) -> None:
+    """OpenVINO refuses Select(true, true, s) in a body: it computes `s` as u8, but no constants."""
+
+    def build(b: Builder, y: Value) -> Value:
+        inner = b.nested("body")
+        state = inner.parameter("s", y.type)
+        no = inner.constant(False, BOOL)
+        yes = [inner(comparison.LogicalNot(), no) for _ in range(2)]
+        inner.result(inner.constant(True, BOOL), "go")
+        inner.result(inner(comparison.Select(), *yes, state), "next")
+        ports = PortMap((Carried(2, 0, 1),), (LastValue(1, 0),), None, 0)
+        given = (b.i64(2), b.constant(True, BOOL), y)
+        bodies = (Body("body", inner.graph, ports),)
+        return b.emit(control_flow.Loop(), *given, n_outputs=1, bodies=bodies).output
+
+    model = model_of(build, (BOOL, ()))
+    runs: Runs = [([False], [True]), ([True], [True])]
+    assert "choose_by_logic" in transformed(model, "constant_folding", runs, tmp_path)
+
+
 def test_a_loop_that_becomes_constant(tmp_path: Path) -> None:
     """OpenVINO cannot fold a Loop that does not start."""
 
@@ -171,6 +191,28 @@ def test_a_trip_count_in_the_body(tmp_path: Path) -> None:
     model = model_of(build, (I64, ()), (F32, (2,)))
     runs: Runs = [([3, [1, 2]], [[3, 3, 3]]), ([1, [1, 2]], [[1]])]
     assert "runnable_ports" in transformed(model, "dead_code", runs, tmp_path)
+
+
+def test_an_unchanged_state_that_two_outputs_return(tmp_path: Path) -> None:
+    """OpenVINO dies of a TensorIterator or Loop with two outputs of such a state."""
+
+    def build(b: Builder, x: Value, h: Value) -> list[Value]:
+        inner = b.nested("body")
+        part = inner.parameter("p", TensorType(F32, Shape.of(1)))
+        state = inner.parameter("s", h.type)
+        inner.result(state, "same")
+        inner.result(inner(elementwise.Add(), part, part), "twice")
+        ports = PortMap(
+            (Sliced(0, 0, 0), Carried(1, 1, 0)),
+            (LastValue(0, 0), LastValue(0, 1), Concatenated(1, 2, 0, 0, -1, 1, 1)),
+        )
+        bodies = (Body("body", inner.graph, ports),)
+        made = b.emit(control_flow.TensorIterator(), x, h, n_outputs=3, bodies=bodies)
+        return list(made.outputs)
+
+    runs: Runs = [([[1, 2], [5, 6]], [[5, 6], [5, 6], [2, 4]])]
+    model = model_of(build, (F32, (2,)), (F32, (2,)))
+    assert "copy_unchanged" in transformed(model, "tensor_iterator_to_loop", runs, tmp_path)
 
 
 def test_loops_that_have_such_a_form_already_stay() -> None:

@@ -9,7 +9,7 @@ other changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from functools import partial
 
@@ -18,23 +18,27 @@ from irloop.conversion.loops.constant_loops import FoldConstantLoops, constant_l
 from irloop.conversion.loops.scan_axes import ScanAlongFront
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.comparison import Select
 from irloop.dialects.openvino.shape import ShapeOf3
 from irloop.dialects.openvino.slicing import Slice
-from irloop.graph.builder import shape_of
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
-from irloop.graph.loops import Concatenated, Sliced
+from irloop.graph.loops import Concatenated, LastValue, Sliced
 from irloop.graph.model import Model, Node, Value
+from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 from irloop.graph.walk import all_nodes
 from irloop.hazards.catalogue import hazards
 from irloop.hazards.patterns import number_of, scanned_across
-from irloop.passes.base import Pass
+from irloop.passes.base import ModelPass, Pass
+from irloop.passes.common.body_barriers import copy_of
 from irloop.passes.common.unroll import Unroll
 from irloop.passes.folding import folded
-from irloop.passes.forms import Forms
+from irloop.passes.forms import Emitter, Forms, selected
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Leaving, LoopWires
+from irloop.passes.loop_wires import Leaving, LoopWires, is_passed_on
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.session import Session
 from irloop.passes.trips import condition_after, trip_count
 
 __all__ = ["repairs_after"]
@@ -61,7 +65,9 @@ def repairs_after(model: Model) -> list[Pass]:
         _RemoveIdleLoops(_names(loops, lambda node: trip_count(node, inference) == 0)),
         _CountUnread(_names(iterators, lambda node: _has_hazard(node, "OVN121"))),
         _RunnablePorts(),
+        _CopyUnchanged(),
         _CutJoined(_names(loops, _has_static_count)),
+        _ChooseByLogic(_names(all_nodes(model.graph), _chooses_constants)),
     ]
 
 
@@ -69,7 +75,7 @@ def _has_hazard(node: Node, code: str) -> bool:
     return any(True for _ in hazards()[code]().find(node))
 
 
-def _names(nodes: list[Node], test: Callable[[Node], bool]) -> frozenset[str]:
+def _names(nodes: Iterable[Node], test: Callable[[Node], bool]) -> frozenset[str]:
     return frozenset(node.name for node in nodes if test(node))
 
 
@@ -157,6 +163,42 @@ class _RunnablePorts(LoopPass):
             wires.replace(node.op, rewriter)
 
 
+class _CopyUnchanged(LoopPass):
+    """Copies a state that the body returns unchanged and that two outputs return.
+
+    Given::
+
+        y, z = Loop(n, true, x):  s: x, s' = s                 -> last s, last s
+
+    Result::
+
+        y, z = Loop(n, true, x):  s: x, s' = Maximum(s, s)     -> last s, last s
+
+    OpenVINO removes an unchanged state from the loop, and dies if two outputs return its result.
+    """
+
+    name = "copy_unchanged"
+    loops = (ov.Loop, ov.TensorIterator)
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        found = False
+        for state in wires.states:
+            shown = [
+                item
+                for item in wires.outputs
+                if isinstance(item.port, LastValue) and item.value is state.result
+            ]
+            if not is_passed_on(state) or len(shown) < 2:
+                continue
+            inner = self.session.rewriter(wires.graph)
+            copy = copy_of(state.parameter, Emitter(inner, None, node.name).emit)
+            found, state.result = True, copy
+            for item in shown:
+                item.value = copy
+        if found:
+            wires.replace(node.op, rewriter)
+
+
 class _CutJoined(LoopPass):
     """Makes the concatenated outputs of a Loop empty if the Loop does not start.
 
@@ -208,3 +250,55 @@ def _cut(forms: Forms, started: Value, leaving: Leaving, value: Value) -> Value:
     size = forms.gathered(forms.shape_of(value), forms.constant([axis]), 0)
     end = forms.multiplied(size, started)
     return forms.emit(Slice(), value, zero, end, one, forms.constant([axis]))
+
+
+class _ChooseByLogic(ModelPass):
+    """Replaces a Select of booleans by logic where a constant is an operand.
+
+    Given, in the body of a loop::
+
+        y = Select(c, Const true, s)
+
+    Result::
+
+        y = (c and true) or (not c and s)
+
+    If `c` is the same constant, OpenVINO merges both, keeps them boolean, computes other booleans
+    as u8, and refuses a Select between the two types.
+    """
+
+    name = "choose_by_logic"
+    dialects = frozenset({"openvino"})
+
+    def __init__(self, leave: AbstractSet[str]) -> None:
+        self._leave = leave
+
+    def run_on_model(self, model: Model) -> bool:
+        found = [
+            node
+            for node in all_nodes(model.graph)
+            if node.name not in self._leave and _chooses_constants(node)
+        ]
+        if not found:
+            return False
+        session = Session(model)
+        for node in found:
+            assert node.graph is not None
+            rewriter = session.rewriter(node.graph)
+            condition, then, otherwise = node.inputs
+            assert condition is not None
+            assert then is not None
+            assert otherwise is not None
+            made = selected(Emitter(rewriter, node, node.name), condition, then, otherwise)
+            rewriter.replace_node(node, [made])
+        return True
+
+
+def _chooses_constants(node: Node) -> bool:
+    """True for a Select of booleans in a loop, one of them a constant."""
+    if not isinstance(node.op, Select) or node.graph is None or node.graph.owner is None:
+        return False
+    choices = [value for value in node.inputs[1:] if value is not None]
+    return element_of(node.outputs[0]) is ElementType.BOOLEAN and any(
+        isinstance(value.producer.op, Constant) for value in choices
+    )
