@@ -31,9 +31,9 @@ from typing import Any
 FUZZ = Path(__file__).resolve().parent
 KINDS = {"ir": ".xml", "onnx": ".onnx", "npz": ".npz", "settings": ".toml"}
 
-#: The limit of one input in processor seconds, and in wall-clock seconds before it counts as
-#: hanging.
-SLOW, HANGING = 10.0, 60.0
+#: The limit of one input in processor seconds. A process that does not heed it is ended after
+#: HANGING processor seconds, or after BLOCKED seconds of the clock.
+SLOW, HANGING, BLOCKED = 10.0, 30.0, 600.0
 
 #: The memory limit of the process; its address space may be three times as large.
 MEMORY = 1 << 30
@@ -104,6 +104,15 @@ def _named(error: BaseException) -> str:
     return f"{type(cause).__name__}@{where}"
 
 
+def _processor_seconds(pid: int) -> float:
+    """The processor time of a process, which does not depend on other processes."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Campaign:
     """The counts of a campaign, and its worker."""
 
@@ -153,12 +162,16 @@ class Campaign:
 
     def _watched(self, child: subprocess.Popen[bytes], end: float) -> str:
         """Wait for a worker; return "" if it finished, "over" at the time limit, or its error."""
+        seen, used = -1, 0.0
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 code = child.wait(0.5)
                 return f"status {code}" if code else ""
-            begun = STATE.unpack(self._state.read_bytes())[1]
-            late = time.time() - begun > HANGING
+            number, begun = STATE.unpack(self._state.read_bytes())
+            if number != seen:
+                seen, used = number, _processor_seconds(child.pid)
+            late = _processor_seconds(child.pid) - used > HANGING
+            late = late or time.time() - begun > BLOCKED
             if late or time.monotonic() > end:
                 child.kill()
                 child.wait()

@@ -29,6 +29,7 @@ __all__ = [
     "numeric",
     "product_of_dims",
     "reduced",
+    "require_rank",
     "same_as_first",
     "same_element",
     "strings",
@@ -187,6 +188,17 @@ def axis_in(args: Arguments, axis: int, rank: int | None) -> int | None:
     if not -rank <= axis < rank:
         raise args.error("axis is out of range", f"{-rank} to {rank - 1}", str(axis), kind="range")
     return axis % rank
+
+
+def require_rank(args: Arguments, position: int, rank: int) -> None:
+    """Check the rank of an input, if there is one and its rank is known.
+
+    Raises:
+        InferenceError: when it has another rank.
+    """
+    if args.has(position) and args.rank(position) not in (None, rank):
+        found = str(args.shape(position))
+        raise args.error(f"input {position} has another rank", f"rank {rank}", found)
 
 
 def reduced(

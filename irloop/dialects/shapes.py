@@ -77,6 +77,8 @@ def length_of(args: Arguments, position: int) -> int | None:
 
 def shape_from(args: Arguments, position: int) -> Shape:
     """The shape given by an integer list input, as far as it is known."""
+    if (args.rank(position) or 0) > 1:
+        raise args.error("the shape is no list", "rank 1", str(args.shape(position)))
     dims = args.dims(position)
     if dims is not None:
         return Shape(dims)

@@ -102,6 +102,7 @@ def test_settings_by_name(irloop: Irloop, project: Path) -> None:
         ("severity = {XYZ1 = 'error'}", "begins with 'XYZ1'"),
         ("select = ['XYZ1']", "begins with 'XYZ1'"),
         ("select = [", "is no TOML"),
+        (f"select = {'[' * 5000}", "is no TOML"),
     ],
 )
 def test_wrong_settings_are_refused(irloop: Irloop, project: Path, text: str, said: str) -> None:
@@ -164,7 +165,16 @@ def test_repaired_findings_are_told_and_forgotten(
     assert [row["file"] for row in rows] == ["others/m.xml"]
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "other", "findings": []}', "\0"])
+#: A count without end.
+ENDLESS = (
+    '{"schema": "irloop-baseline/1", "findings": '
+    '[{"code": "A", "file": "m", "path": "p", "message": "m", "count": 1e999}]}'
+)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"schema": "other", "findings": []}', "\0", "[" * 100_000, ENDLESS]
+)
 def test_what_is_no_baseline_is_refused(irloop: Irloop, project: Path, text: str) -> None:
     (project / "known.json").write_text(text, encoding="utf-8")
     result = irloop("validate", "models", "--baseline", "known.json")

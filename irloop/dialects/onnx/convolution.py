@@ -105,6 +105,9 @@ class ConvTranspose(Windowed, type="ConvTranspose", since=1, inputs=(2, 3)):
         element = inference.same_element(args)
         data, filters = args.shape(0), args.shape(1)
         windows.ranks_agree(args, data, filters)
+        if min(self.output_shape, default=0) < 0:
+            found = str(list(self.output_shape))
+            raise args.error("output_shape is negative", "0 or more", found, kind="range")
         if data.dims is None or filters.dims is None:
             rank = data.rank if data.rank is not None else filters.rank
             shape = UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank)

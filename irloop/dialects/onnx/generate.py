@@ -65,7 +65,10 @@ class ConstantOfShape(OnnxOp, type="ConstantOfShape", since=9, inputs=1):
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.value is not None and self.value.count != 1:
             raise args.error("the value is not one number", "1 element", str(self.value.count))
-        return [TensorType(self.element, shapes.shape_from(args, 0))]
+        shape = shapes.shape_from(args, 0)
+        if any(isinstance(dim, int) and dim < 0 for dim in shape.dims or ()):
+            raise args.error("a size is negative", "0 or more", str(shape))
+        return [TensorType(self.element, shape)]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
         shape = args.dims(0)

@@ -22,6 +22,7 @@ class Loss(OnnxOp):
 
     def _types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0)
+        inference.require_rank(args, 2, 1)
         if self.reduction not in ("none", "sum", "mean"):
             raise args.error(
                 "reduction is not known", "none, sum or mean", self.reduction, kind="range"

@@ -296,6 +296,8 @@ class Dropout12(OnnxOp, type="Dropout", since=12, inputs=(1, 3), outputs=None):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0)
+        for position in (1, 2):
+            inference.require_rank(args, position, 0)
         mask: ValueType = TensorType(ElementType.BOOLEAN, args.shape(0))
         return [args.tensor(0), mask][: args.n_outputs]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from irloop import kernels
-from irloop.dialects import blocks, shapes
+from irloop.dialects import blocks, inference, shapes
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
@@ -83,8 +83,13 @@ class Col2Im(OnnxOp, type="Col2Im", since=18, inputs=3):
     strides: tuple[int, ...] | None = None
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        image = shapes.shape_from(args, 1).dims
+        for position in (1, 2):
+            inference.require_rank(args, position, 1)
+        image, block = shapes.shape_from(args, 1).dims, shapes.shape_from(args, 2).dims
         rank = None if image is None else len(image)
+        if image is not None and block is not None and len(image) != len(block):
+            expected, found = f"{len(image)} sizes, as of the image", str(len(block))
+            raise args.error("the block has another rank than the image", expected, found)
         for name, times in (("strides", 1), ("dilations", 1), ("pads", 2)):
             given = getattr(self, name)
             if given is not None and rank is not None and len(given) != times * rank:

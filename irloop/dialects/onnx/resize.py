@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from irloop import kernels
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
@@ -21,6 +22,19 @@ def _asymmetric(mode: str) -> Resampling:
     return kernels.resize.Resampling(
         "nearest" if mode == "nearest" else "linear", "asymmetric", "simple"
     )
+
+
+#: Words of Resize in any of its versions.
+_COORDINATES = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)
+_ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
 class Upsample1(OnnxOp, type="Upsample", since=1, inputs=1):
@@ -159,10 +173,24 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
         element, dims = args.element(0), args.shape(0).dims
         if self.mode not in ("nearest", "linear", "cubic"):
             raise args.error("mode is unknown", "nearest, linear or cubic", self.mode, kind="range")
+        if self.coordinate_transformation_mode not in _COORDINATES:
+            raise args.error(
+                "coordinate_transformation_mode is unknown",
+                ", ".join(_COORDINATES),
+                self.coordinate_transformation_mode,
+                kind="range",
+            )
+        if self.nearest_mode not in _ROUNDINGS:
+            expected = ", ".join(_ROUNDINGS)
+            raise args.error("nearest_mode is unknown", expected, self.nearest_mode, kind="range")
+        for position in (2, 3):
+            inference.require_rank(args, position, 1)
         if not args.has(2) and not args.has(3):
             raise args.error("neither scales nor sizes are given", "input 2 or input 3", "none")
         if dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)]
+        for axis in self.chosen_axes():
+            inference.axis_in(args, axis, len(dims))
         axes = [axis % len(dims) for axis in self.chosen_axes()] or list(range(len(dims)))
         result = list(Shape.of_rank(len(dims)).dims or ())
         for axis in range(len(dims)):
@@ -178,6 +206,9 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
         wanted = args.dims(3) if args.has(3) else None
         scales = args.constant(2) if args.has(2) else None
         given = len(wanted) if wanted else int(scales.size) if scales is not None else len(axes)
+        for position in (2, 3):
+            length = args.shape(position).count() if args.has(position) else None
+            given = given if length is None or length in (0, len(axes)) else length
         if given not in (0, len(axes)):
             raise args.error("there is not one size or scale an axis", str(len(axes)), str(given))
         if wanted and self.policy() == "stretch":

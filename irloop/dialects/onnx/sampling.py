@@ -59,6 +59,7 @@ class AffineGrid(OnnxOp, type="AffineGrid", since=20, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0)
+        inference.require_rank(args, 1, 1)
         element, rank = args.element(0), self._axes(args)
         if rank is None:
             return [TensorType(element, UNKNOWN_SHAPE)]

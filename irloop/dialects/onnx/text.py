@@ -50,7 +50,7 @@ class RegexFullMatch(OnnxOp, type="RegexFullMatch", since=20, inputs=1):
     def kernel(self, n_outputs: int = 1) -> Kernel:
         if not kernels.text.can_match():
             raise NotImplementedError(
-                f"{self.label}: google-re2 is not installed; install irloop[regex]"
+                f"{self.label}: google-re2 is not installed: pip install google-re2"
             )
         return kernels.text.full_match(self.pattern)
 

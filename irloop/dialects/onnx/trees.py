@@ -111,7 +111,24 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
             raise args.error(
                 "post_transform is not known", "0 to 4", str(self.post_transform), kind="range"
             )
+        self._require_equal_lengths(args)
         return [TensorType(args.element(0), Shape((rows_of(args), self._targets())))]
+
+    def _require_equal_lengths(self, args: Arguments) -> None:
+        """Check that all lists of nodes have the same length, and all lists of leaves.
+
+        Raises:
+            InferenceError: when a list has another length.
+        """
+        nodes = len(self.nodes_featureids)
+        for name in ("falseleafs", "falsenodeids", "trueleafs", "truenodeids"):
+            count = len(getattr(self, f"nodes_{name}"))
+            if count != nodes:
+                raise args.error(f"nodes_{name} has another length", str(nodes), str(count))
+        leaves = len(self.leaf_targetids)
+        if self.leaf_weights.count != leaves:
+            found = str(self.leaf_weights.count)
+            raise args.error("leaf_weights has another length", str(leaves), found)
 
     def _targets(self) -> int:
         if self.n_targets is not None:

@@ -187,9 +187,6 @@ def _graph(
     )
     for item in named:
         _misdeclared(graph, item)
-    for item in () if path else proto.input:
-        if item.type.HasField("tensor_type") and not item.type.tensor_type.elem_type:
-            graph.unknown_types[item.name] = 0
     for tensor in proto.initializer:
         _constant(graph, tensor.name, tensor, files)
     for node in proto.node:
@@ -222,10 +219,17 @@ def _node(graph: OutlineGraph, proto: onnx.NodeProto, files: ExternalFiles) -> O
 
 
 def _misdeclared(graph: OutlineGraph, proto: onnx.ValueInfoProto) -> None:
-    if proto.type.WhichOneof("value") != "tensor_type":
+    inner = proto.type
+    while (kind := inner.WhichOneof("value")) in ("sequence_type", "optional_type"):
+        inner = getattr(inner, kind).elem_type
+    if kind is None and proto.type.WhichOneof("value"):
+        graph.unknown_types[proto.name] = 0
+    if kind != "tensor_type":
         return
-    tensor = proto.type.tensor_type
-    if tensor.elem_type not in ELEMENT_TYPES:
+    tensor = inner.tensor_type
+    # Exporters leave the types in bodies to inference; OpenVINO reads such files.
+    is_missing = not tensor.elem_type and not (graph.path and inner is proto.type)
+    if is_missing or tensor.elem_type not in ELEMENT_TYPES:
         graph.unknown_types[proto.name] = tensor.elem_type
     for dim in tensor.shape.dim:
         if dim.HasField("dim_value") and dim.dim_value < 0:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.dialects.attributes import attributes_of
+from irloop.dialects.onnx import ONNX
 from irloop.formats.onnx.outline import OutlineNode
 from irloop.formats.onnx.signature import Signature
+from irloop.graph.op import Op
 from irloop.validation.onnx_context import OnnxContext, at_node
 from irloop.validation.rule import OnnxRule
 
@@ -20,7 +24,8 @@ class Attributes(
     """A node lacks a mandatory attribute, or has one that is unknown, of a wrong kind or repeated.
 
     What it does:
-        Compares the attributes of each standard node with those of its operation.
+        Compares the attributes of each standard node with those of its operation. An attribute that
+        is true or false is 1 or 0: runtimes do not agree on what other numbers mean.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model ("Unrecognized attribute", "Required
         attribute is missing"); OpenVINO ignores unknown attributes and those of a wrong kind.
@@ -52,6 +57,11 @@ class Attributes(
                     wanted = signature.attributes[name][0]
                     told = kind or "no kind (the field type is empty)"
                     yield self._of(node, signature, f"has {name!r} of a wrong kind", wanted, told)
+                elif name in node.numbers and name in _flags(node, context):
+                    number = node.number(name)
+                    if number not in (0, 1):
+                        what = f"has {name!r} that is neither 0 nor 1"
+                        yield self._of(node, signature, what, "0 or 1", str(number))
                 seen.add(name)
 
     def _of(
@@ -64,3 +74,14 @@ class Attributes(
             found=found,
             fix="correct the attributes of the node",
         )
+
+
+def _flags(node: OutlineNode, context: OnnxContext) -> frozenset[str]:
+    """The attributes of a node that are true or false, which ONNX stores as integers."""
+    cls = ONNX.find(node.type, context.outline.opsets.get(node.domain, 0), node.domain)
+    return frozenset() if cls is None else _flags_of(cls)
+
+
+@cache
+def _flags_of(cls: type[Op]) -> frozenset[str]:
+    return frozenset(item.name for item in attributes_of(cls).values() if item.kind == "bool")

@@ -18,8 +18,8 @@ class DeclaredTypes(
     """A model input has no type, or a declaration names an element type that does not exist.
 
     What it does:
-        Checks the types of inputs, outputs and `value_info`, bodies included. A model input must
-        not have element type 0 (UNDEFINED).
+        Checks the types of inputs, outputs and `value_info`, bodies included. Where the main graph
+        declares a type, its element type must not be 0 (UNDEFINED).
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model, OpenVINO cannot compile it.
     Bad example:
