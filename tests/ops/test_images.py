@@ -48,7 +48,7 @@ def test_pillow_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     builder = Builder(Graph("g"))
     stream = builder.parameter("x", TensorType(ElementType.U8, Shape.of(None)))
     builder.result(builder(ImageDecoder(), stream), "y")
-    with pytest.raises(UnsupportedError, match=r"needs Pillow: pip install irloop\[images\]"):
+    with pytest.raises(UnsupportedError, match=r"needs Pillow: pip install pillow"):
         compile_graph(builder.graph)
 
 

@@ -35,5 +35,5 @@ class ImageDecoder(OnnxOp, type="ImageDecoder", since=20, inputs=1):
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         if not kernels.images.available():
-            raise NotImplementedError("decoding images needs Pillow, which is not installed: pip install pillow")
+            raise NotImplementedError("decoding images needs Pillow: pip install pillow")
         return kernels.images.decoder(self.pixel_format)
