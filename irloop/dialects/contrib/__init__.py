@@ -43,6 +43,8 @@ from irloop.dialects.contrib import (
     matmul,
     normalization,
     quantize,
+    quantized_elements,
+    quantized_matmul,
     rotary,
     tensors,
 )
@@ -60,6 +62,8 @@ __all__ = [
     "matmul",
     "normalization",
     "quantize",
+    "quantized_elements",
+    "quantized_matmul",
     "rotary",
     "tensors",
 ]

@@ -106,6 +106,38 @@ def seen_by_lengths(s: Steps, mask: Term, key: Term) -> Term:
     return s.op("And", seen, s.op("Not", places < first))
 
 
+def self_attention(
+    s: Steps,
+    projected: Term,
+    sizes: tuple[int, int, int],
+    heads: int,
+    scale: float,
+    masks: tuple[Term | None, float, bool],
+    past: Term | None,
+    addend: Term | None,
+) -> list[Term]:
+    """Attention to itself of a projection: query, key and value side by side.
+
+    `masks` are the mask, what it adds where it is 0, and whether later places are hidden; `past`
+    are earlier keys and values, [2, batch, heads, places, size]. Returns the result and, where it
+    is asked for, the keys and values in the form of `past`.
+    """
+    parts = s.split(projected, -1, sizes)
+    query, key, value = (heads_of(s, part, heads) for part in parts)
+    mask, filter, causal = masks
+    found = Scores(scale or 1 / math.sqrt(sizes[0] // heads), mask, filter, causal, bias=addend)
+    if past is not None:
+        old_key, old_value = s.split(past, 0, [1, 1])
+        found.past = s.size(past, 3)
+        key = s.concat(2, s.squeeze(old_key, 0), key)
+        value = s.concat(2, s.squeeze(old_value, 0), value)
+    result, _ = attended(s, query, key, value, found)
+    outputs = [joined(s, result, sizes[2])]
+    if s.n_outputs > 1:
+        outputs.append(s.concat(0, s.unsqueeze(key, 0), s.unsqueeze(value, 0)))
+    return outputs
+
+
 def _plus(left: Dim, right: Dim) -> Dim:
     return left + right if isinstance(left, int) and isinstance(right, int) else UNKNOWN_DIM
 
@@ -177,25 +209,16 @@ class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
         if sum(sizes) != width or any(size % self.num_heads for size in sizes):
             raise CannotDecomposeError(f"{width} columns are not those of {sizes}")
         projected = x @ weights
-        parts = s.split(projected if bias is None else projected + bias, -1, sizes)
-        query, key, value = (heads_of(s, part, self.num_heads) for part in parts)
-        found = Scores(
-            self.scale or 1 / math.sqrt(sizes[0] // self.num_heads),
-            mask,
-            self.mask_filter_value,
-            bool(self.unidirectional),
-            bias=addend,
+        return self_attention(
+            s,
+            projected if bias is None else projected + bias,
+            sizes,
+            self.num_heads,
+            self.scale,
+            (mask, self.mask_filter_value, bool(self.unidirectional)),
+            past,
+            addend,
         )
-        if past is not None:
-            old_key, old_value = s.split(past, 0, [1, 1])
-            found.past = s.size(past, 3)
-            key = s.concat(2, s.squeeze(old_key, 0), key)
-            value = s.concat(2, s.squeeze(old_value, 0), value)
-        result, _ = attended(s, query, key, value, found)
-        outputs = [joined(s, result, sizes[2])]
-        if s.n_outputs > 1:
-            outputs.append(s.concat(0, s.unsqueeze(key, 0), s.unsqueeze(value, 0)))
-        return outputs
 
 
 class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), outputs=None):

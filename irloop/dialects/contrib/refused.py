@@ -14,6 +14,13 @@ _SEARCH = (
 _RANDOM = "it draws random numbers by ONNX Runtime's own generator"
 _EXPERTS = "it chooses experts for each row, and ONNX Runtime's CPU does not fix the rounding of it"
 _PAGES = "it keeps its cache in pages that only ONNX Runtime's CUDA provider lays out"
+_STEPS = (
+    "it quantizes its input and its state anew in each step, by ONNX Runtime's own kernel; export"
+    " the model without dynamic quantisation of its LSTM"
+)
+_ORDER = (
+    "it reads data in the tile order of a CUDA device, which its attributes name but do not fix"
+)
 _BINARY = "it holds a model compiled for one device"
 
 #: The reason for each type; types that are missing here are not known at all.
@@ -21,11 +28,19 @@ REASONS: dict[str, str] = {
     "BeamSearch": _SEARCH,
     "BitmaskBiasDropout": _RANDOM,
     "BitmaskDropout": _RANDOM,
+    "DynamicQuantizeLSTM": _STEPS,
     "EPContext": _BINARY,
     "GreedySearch": _SEARCH,
     "MoE": _EXPERTS,
     "PagedAttention": _PAGES,
     "QMoE": _EXPERTS,
+    "DequantizeWithOrder": _ORDER,
+    "QOrderedAttention": _ORDER,
+    "QOrderedGelu": _ORDER,
+    "QOrderedLayerNormalization": _ORDER,
+    "QOrderedLongformerAttention": _ORDER,
+    "QOrderedMatMul": _ORDER,
+    "QuantizeWithOrder": _ORDER,
     "Sampling": f"{_RANDOM}; {_SEARCH}",
     "Snpe": _BINARY,
     "SparsePagedAttention": _PAGES,

@@ -1,0 +1,209 @@
+"""8-bit operations of ONNX Runtime that compute on what their operands stand for."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from irloop.dialects.contrib.base import ContribOp
+from irloop.dialects.contrib.convolution import channels_first, channels_last
+from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.onnx.shape import Flatten
+
+__all__ = [
+    "QLinearAdd",
+    "QLinearAveragePool",
+    "QLinearConcat",
+    "QLinearGlobalAveragePool",
+    "QLinearLeakyRelu",
+    "QLinearMul",
+    "QLinearReduceMean",
+    "QLinearSigmoid",
+    "QLinearSoftmax",
+    "QLinearWhere",
+]
+
+
+def dequantized(s: Steps, x: Term, scale: Term, zero: Term | None) -> Term:
+    """(x - zero point) * scale, one scale for all elements."""
+    shift = None if zero is None else s.reshape(zero, [])
+    return s.op("DequantizeLinear", x, s.reshape(scale, []), shift)
+
+
+def quantized(s: Steps, x: Term, scale: Term, zero: Term | None, like: Term) -> Term:
+    """round(x / scale) + zero point, saturated, in the element type of `like`."""
+    shift = s.like(0, like) if zero is None else s.reshape(zero, [])
+    return s.op("QuantizeLinear", x, s.reshape(scale, []), shift)
+
+
+class _Binary(ContribOp):
+    operands = (
+        "a: i8 | u8, a_scale: f32, a_zero_point?: i8 | u8, b: i8 | u8, b_scale: f32,"
+        " b_zero_point?: i8 | u8, c_scale: f32, c_zero_point?: i8 | u8 -> i8 | u8"
+    )
+    omissible: ClassVar[frozenset[int]] = frozenset({2, 5})
+
+    def combined(self, a: Term, b: Term) -> Term:
+        """The result of the operands as numbers."""
+        raise NotImplementedError
+
+    def decompose(
+        self,
+        s: Steps,
+        a: Term,
+        a_scale: Term,
+        a_zero: Term | None,
+        b: Term,
+        b_scale: Term,
+        b_zero: Term | None,
+        scale: Term,
+        zero: Term | None,
+    ) -> Term:
+        left, right = dequantized(s, a, a_scale, a_zero), dequantized(s, b, b_scale, b_zero)
+        return quantized(s, self.combined(left, right), scale, zero, a)
+
+
+class QLinearAdd(_Binary, type="QLinearAdd", inputs=(7, 8)):
+    """The sum of two quantized tensors, quantized."""
+
+    def combined(self, a: Term, b: Term) -> Term:
+        return a + b
+
+
+class QLinearMul(_Binary, type="QLinearMul", inputs=(7, 8)):
+    """The product of two quantized tensors, quantized."""
+
+    def combined(self, a: Term, b: Term) -> Term:
+        return a * b
+
+
+class _Unary(ContribOp):
+    operands = (
+        "x: i8 | u8, x_scale: f32, x_zero_point?: i8 | u8, y_scale: f32,"
+        " y_zero_point?: i8 | u8 -> i8 | u8"
+    )
+    omissible: ClassVar[frozenset[int]] = frozenset({2})
+
+    def applied(self, s: Steps, x: Term) -> Term:
+        """The result of the operand as numbers."""
+        raise NotImplementedError
+
+    def decompose(
+        self,
+        s: Steps,
+        x: Term,
+        x_scale: Term,
+        x_zero: Term | None,
+        scale: Term,
+        zero: Term | None,
+    ) -> Term:
+        found = self.applied(s, dequantized(s, x, x_scale, x_zero))
+        return quantized(s, found, scale, zero, x)
+
+
+class QLinearLeakyRelu(_Unary, type="QLinearLeakyRelu", inputs=(4, 5)):
+    """LeakyRelu of a quantized tensor, quantized."""
+
+    alpha: float = 0.009999999776482582
+
+    def applied(self, s: Steps, x: Term) -> Term:
+        return s.op("LeakyRelu", x, alpha=self.alpha)
+
+
+class QLinearSigmoid(_Unary, type="QLinearSigmoid", inputs=(4, 5)):
+    """Sigmoid of a quantized tensor, quantized."""
+
+    def applied(self, s: Steps, x: Term) -> Term:
+        return s.op("Sigmoid", x)
+
+
+class QLinearSoftmax(_Unary, type="QLinearSoftmax", inputs=5):
+    """Softmax of a quantized tensor, quantized: along `axis`, before opset 13 from it on."""
+
+    axis: int = -1
+    opset: int = 13
+
+    def applied(self, s: Steps, x: Term) -> Term:
+        axis = self.axis % x.rank
+        if self.opset >= 13 and axis != x.rank - 1 and s.opset < 13:
+            raise CannotDecomposeError("its softmax along one axis needs opset 13")
+        if self.opset >= 13 or axis == x.rank - 1:
+            return s.op("Softmax", x, axis=axis)
+        (rows,) = s.apply(Flatten(axis), (x,), 1)
+        return s.reshape(s.softmax(rows), s.op("Shape", x))
+
+
+class QLinearReduceMean(_Unary, type="QLinearReduceMean", inputs=(4, 5)):
+    """The mean of a quantized tensor over axes, quantized."""
+
+    axes: tuple[int, ...] = ()
+    keepdims: int = 1
+
+    def applied(self, s: Steps, x: Term) -> Term:
+        axes = self.axes or tuple(range(x.rank))
+        return s.reduce("ReduceMean", x, axes, keep=bool(self.keepdims))
+
+
+class QLinearGlobalAveragePool(_Unary, type="QLinearGlobalAveragePool", inputs=5):
+    """The mean of each channel of a quantized tensor, quantized."""
+
+    channels_last: int = 0
+
+    def applied(self, s: Steps, x: Term) -> Term:
+        axes = range(1, x.rank - 1) if self.channels_last else range(2, x.rank)
+        return s.reduce("ReduceMean", x, tuple(axes))
+
+
+class QLinearAveragePool(_Unary, type="QLinearAveragePool", inputs=(4, 5)):
+    """AveragePool of a quantized tensor, quantized."""
+
+    kernel_shape: tuple[int, ...]
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+    channels_last: int = 0
+    count_include_pad: int = 0
+    pads: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+    def applied(self, s: Steps, x: Term) -> Term:
+        found = s.op(
+            "AveragePool",
+            channels_first(s, x) if self.channels_last else x,
+            kernel_shape=self.kernel_shape,
+            auto_pad=self.auto_pad,
+            ceil_mode=bool(self.ceil_mode),
+            count_include_pad=bool(self.count_include_pad),
+            pads=self.pads,
+            strides=self.strides,
+        )
+        return channels_last(s, found) if self.channels_last else found
+
+
+class QLinearConcat(ContribOp, type="QLinearConcat", inputs=(3, None)):
+    """Quantized tensors in a row along `axis`, quantized; each has a scale and a zero point."""
+
+    operands = "y_scale: f32, y_zero_point: i8 | u8, inputs...: any -> i8 | u8"
+
+    axis: int
+
+    def decompose(self, s: Steps, scale: Term, zero: Term, *inputs: Term | None) -> Term:
+        parts: list[Term] = []
+        for at in range(0, len(inputs), 3):
+            x, x_scale, *rest = inputs[at : at + 3]
+            if x is None or x_scale is None:
+                raise CannotDecomposeError("one of its tensors lacks its scale")
+            parts.append(dequantized(s, x, x_scale, rest[0] if rest else None))
+        return quantized(s, s.concat(self.axis, *parts), scale, zero, zero)
+
+
+class QLinearWhere(ContribOp, type="QLinearWhere", inputs=9):
+    """Elements of one quantized tensor where a condition holds, else of another, quantized."""
+
+    operands = (
+        "condition: boolean, x: i8 | u8, x_scale: f32, x_zero_point: i8 | u8, y: i8 | u8,"
+        " y_scale: f32, y_zero_point: i8 | u8, z_scale: f32, z_zero_point: i8 | u8 -> i8 | u8"
+    )
+
+    def decompose(self, s: Steps, condition: Term, *inputs: Term) -> Term:
+        x, x_scale, x_zero, y, y_scale, y_zero, scale, zero = inputs
+        first, second = dequantized(s, x, x_scale, x_zero), dequantized(s, y, y_scale, y_zero)
+        return quantized(s, s.where(condition, first, second), scale, zero, x)

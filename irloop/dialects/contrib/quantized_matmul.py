@@ -1,0 +1,315 @@
+"""Products of ONNX Runtime with quantized weights: 8-bit, and of 2, 4 and 8 bits in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from irloop.dialects import inference
+from irloop.dialects.contrib.attention import FILTER, self_attention
+from irloop.dialects.contrib.base import ContribOp
+from irloop.dialects.contrib.normalization import widened
+from irloop.dialects.contrib.quantized_elements import quantized
+from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.graph.arguments import Arguments
+from irloop.graph.op import attribute
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+
+__all__ = [
+    "DynamicQuantizeMatMul",
+    "GatherBlockQuantized",
+    "MatMulBnb4",
+    "MatMulIntegerToFloat",
+    "MatMulNBits",
+    "QAttention",
+    "QGemm",
+]
+
+#: What a 4-bit code of MatMulBnb4 stands for; FP4 and NF4 as bitsandbytes publishes them.
+FP4 = (0.0, 0.0052083333, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
+NF4 = (
+    *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
+    *(-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0),
+    *(0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224),
+    *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
+)
+
+
+def unpacked(s: Steps, codes: Term, bits: int, *, high_first: bool = False) -> Term:
+    """Bytes of several codes as one code an element along the last axis, u8.
+
+    Raises:
+        CannotDecomposeError: for a number of bits that is not 2, 4 or 8.
+    """
+    if bits not in (2, 4, 8):
+        raise CannotDecomposeError(f"its weights have {bits} bits")
+    if bits == 8:
+        return codes
+    parts = []
+    for at in range(8 // bits):
+        # Shifting left first drops the codes above.
+        raised = codes if bits * (at + 1) == 8 else shifted(s, codes, 8 - bits * (at + 1), "LEFT")
+        parts.append(shifted(s, raised, 8 - bits, "RIGHT"))
+    columns = [s.unsqueeze(part, codes.rank) for part in parts]
+    stacked = s.concat(codes.rank, *(reversed(columns) if high_first else columns))
+    return s.reshape(stacked, [*[0] * (codes.rank - 1), -1])
+
+
+def shifted(s: Steps, x: Term, bits: int, direction: str) -> Term:
+    """Bits of u8 moved."""
+    return s.op("BitShift", x, s.like(bits, x), direction=direction)
+
+
+def integer_product(s: Steps, a: Term, b: Term, a_zero: Term | None, b_zero: Term | None) -> Term:
+    """The product of integers without their zero points, i32."""
+    left = None if a_zero is None or a_zero.rank == 0 else s.reshape(a_zero, [])
+    return s.op("MatMulInteger", a, b, a_zero if left is None else left, b_zero)
+
+
+class DynamicQuantizeMatMul(ContribOp, type="DynamicQuantizeMatMul", inputs=(3, 5)):
+    """A, quantized to u8 by its own range, times quantized weights, plus a bias."""
+
+    operands = "a: f32, b: i8 | u8, b_scale: f32, b_zero_point?: i8 | u8, bias?: f32 -> f32"
+
+    def decompose(
+        self, s: Steps, a: Term, b: Term, scale: Term, zero: Term | None, bias: Term | None
+    ) -> Term:
+        codes, a_scale, a_zero = s.ops("DynamicQuantizeLinear", a, n_outputs=3)
+        product = s.op("MatMulInteger", codes, b, a_zero, zero)
+        found = s.cast(product, ElementType.F32) * (scale * a_scale)
+        return found if bias is None else found + bias
+
+
+class MatMulIntegerToFloat(ContribOp, type="MatMulIntegerToFloat", inputs=(4, 7)):
+    """The product of quantized A and B as f32, plus a bias."""
+
+    operands = (
+        "a: i8 | u8, b: i8 | u8, a_scale: float, b_scale: float, a_zero_point?: i8 | u8,"
+        " b_zero_point?: i8 | u8, bias?: float -> float"
+    )
+
+    def decompose(
+        self,
+        s: Steps,
+        a: Term,
+        b: Term,
+        a_scale: Term,
+        b_scale: Term,
+        a_zero: Term | None,
+        b_zero: Term | None,
+        bias: Term | None,
+    ) -> Term:
+        product = s.cast(integer_product(s, a, b, a_zero, b_zero), a_scale.element)
+        found = product * (b_scale * a_scale)
+        return found if bias is None else found + bias
+
+
+class QGemm(ContribOp, type="QGemm", inputs=(6, 9)):
+    """``alpha * A' @ B' + C`` of quantized matrices, as f32 or quantized; C is i32."""
+
+    operands = (
+        "a: i8 | u8, a_scale: f32, a_zero_point: i8 | u8, b: i8 | u8, b_scale: f32,"
+        " b_zero_point: i8 | u8, c?: i32, y_scale?: f32, y_zero_point?: i8 | u8 -> f32 | i8 | u8"
+    )
+
+    alpha: float = 1.0
+    trans_a: int = attribute(default=0, name="transA")
+    trans_b: int = attribute(default=0, name="transB")
+
+    def decompose(
+        self,
+        s: Steps,
+        a: Term,
+        a_scale: Term,
+        a_zero: Term,
+        b: Term,
+        b_scale: Term,
+        b_zero: Term,
+        c: Term | None,
+        scale: Term | None,
+        zero: Term | None,
+    ) -> Term:
+        left = s.swap_last(a) if self.trans_a else a
+        right = s.swap_last(b) if self.trans_b else b
+        total = integer_product(s, left, right, a_zero, b_zero)
+        if c is not None:
+            total = total + c
+        found = s.cast(total, ElementType.F32) * (b_scale * a_scale * self.alpha)
+        return found if scale is None else quantized(s, found, scale, zero, a)
+
+
+class MatMulNBits(ContribOp, type="MatMulNBits", inputs=(3, 6)):
+    """x @ W', W [N, K] quantized in blocks along K, each with a scale and a zero point.
+
+    Codes are packed into bytes, the lower bits first: [N, blocks, bytes of a block]; scales are
+    [N, blocks]; zero points are packed in the same way, or not packed and of the type of x.
+    """
+
+    operands = (
+        "x: float, b: u8, scales: float, zero_points?: u8 | float, g_idx?: i32, bias?: float"
+        " -> float"
+    )
+
+    columns: int = attribute(name="K")
+    rows: int = attribute(name="N")
+    block_size: int = attribute()
+    accuracy_level: int = 0
+    bits: int = 4
+    weight_prepacked: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        inference.floating(args, 0, 2)
+        dims = args.shape(0).dims
+        shape = Shape(None) if not dims else Shape((*dims[:-1], self.rows))
+        return [TensorType(args.element(0), shape)]
+
+    def decompose(
+        self,
+        s: Steps,
+        x: Term,
+        b: Term,
+        scales: Term,
+        zeros: Term | None,
+        groups: Term | None,
+        bias: Term | None,
+    ) -> Term:
+        if groups is not None:
+            raise CannotDecomposeError("it reorders its columns (g_idx)")
+        if self.weight_prepacked:
+            raise CannotDecomposeError("its weights are packed for one CUDA device")
+        if self.block_size < 1 or self.columns < 1:
+            raise CannotDecomposeError("it has blocks without elements")
+        blocks = -(-self.columns // self.block_size)
+        codes = unpacked(s, s.reshape(b, [self.rows, blocks, -1]), self.bits)
+        numbers = s.cast(codes, ElementType.F32) - self._zeros(s, zeros, blocks)
+        factors = s.reshape(widened(s, scales), [self.rows, blocks, 1])
+        weights = s.reshape(numbers * factors, [self.rows, blocks * self.block_size])
+        if blocks * self.block_size > self.columns:
+            weights = s.slice(weights, 1, 0, self.columns)
+        found = widened(s, x) @ s.swap_last(weights)
+        if bias is not None:
+            found = found + widened(s, bias)
+        return s.cast(found, x.element)
+
+    def _zeros(self, s: Steps, zeros: Term | None, blocks: int) -> Term | float:
+        if zeros is None:
+            return float(1 << (self.bits - 1))
+        if zeros.element is not ElementType.U8:
+            return s.reshape(widened(s, zeros), [self.rows, blocks, 1])
+        codes = unpacked(s, s.reshape(zeros, [self.rows, -1]), self.bits)
+        own = s.cast(s.slice(codes, 1, 0, blocks), ElementType.F32)
+        return s.reshape(own, [self.rows, blocks, 1])
+
+
+class MatMulBnb4(ContribOp, type="MatMulBnb4", inputs=3):
+    """x @ W' (or x @ W), W [N, K] of 4-bit codes of FP4 or NF4 in blocks, each with its largest."""
+
+    operands = "x: float, b: u8, absmax: float -> float"
+
+    columns: int = attribute(name="K")
+    rows: int = attribute(name="N")
+    block_size: int = attribute()
+    quant_type: int = attribute()
+    trans_b: int = attribute(default=1, name="transB")
+    training_mode: int = 0
+
+    def decompose(self, s: Steps, x: Term, b: Term, absmax: Term) -> Term:
+        if self.quant_type not in (0, 1):
+            raise CannotDecomposeError(f"its codes are of type {self.quant_type}, 0 or 1 are known")
+        count = self.columns * self.rows
+        blocks = -(-count // max(self.block_size, 1))
+        codes = unpacked(s, s.reshape(b, [-1]), 4, high_first=True)
+        table = NF4 if self.quant_type else (*FP4, *(-number for number in FP4))
+        numbers = s.gather(s.constant(table, ElementType.F32), s.cast(codes, ElementType.I64), 0)
+        wide = s.expand(s.unsqueeze(widened(s, absmax), 1), [blocks, self.block_size])
+        factors = s.slice(s.reshape(wide, [-1]), 0, 0, count)
+        weights = s.reshape(s.slice(numbers, 0, 0, count) * factors, [self.rows, self.columns])
+        found = widened(s, x) @ (s.swap_last(weights) if self.trans_b else weights)
+        return s.cast(found, x.element)
+
+
+class GatherBlockQuantized(ContribOp, type="GatherBlockQuantized", inputs=(3, 4)):
+    """Rows of a table that is quantized in blocks along its last axis, dequantized."""
+
+    operands = "data: u8 | u4 | i4, indices: i32 | i64, scales: float, zero_points?: any -> float"
+
+    bits: int = 4
+    block_size: int = 128
+    gather_axis: int = 0
+    quantize_axis: int = 1
+
+    def decompose(
+        self, s: Steps, data: Term, indices: Term, scales: Term, zeros: Term | None
+    ) -> Term:
+        rank = data.rank
+        if self.gather_axis % rank or self.quantize_axis % rank != rank - 1 or rank < 2:
+            raise CannotDecomposeError("it gathers along another axis than the first")
+        packed = data.element is ElementType.U8
+        if not packed and data.element not in (ElementType.U4, ElementType.I4):
+            raise CannotDecomposeError(f"its table is {data.element}")
+        rows = self._rows(s, data, indices)
+        factors = s.gather(scales, indices, 0)
+        blocks = scales.dim(-1, "the number of blocks")
+        lead: list[int | Term] = [0] * (rows.rank - 1)
+        if zeros is not None:
+            shift = s.cast(self._rows(s, zeros, indices), ElementType.F32)
+            shift = s.unsqueeze(s.slice(shift, shift.rank - 1, 0, blocks), shift.rank)
+        else:
+            middle = float(1 << (self.bits - 1)) if packed else 0.0
+            shift = s.constant(middle, ElementType.F32)
+        numbers = s.reshape(s.cast(rows, ElementType.F32), [*lead, blocks, -1]) - shift
+        found = numbers * s.unsqueeze(widened(s, factors), factors.rank)
+        return s.cast(s.reshape(found, [*lead, -1]), scales.element)
+
+    def _rows(self, s: Steps, table: Term, indices: Term) -> Term:
+        if table.element is ElementType.U8:
+            return unpacked(s, s.gather(table, indices, 0), self.bits)
+        stored = ElementType.U8 if table.element is ElementType.U4 else ElementType.I8
+        return s.gather(s.cast(table, stored), indices, 0)
+
+
+class QAttention(ContribOp, type="QAttention", inputs=(5, 9), outputs=None):
+    """Attention whose projections are a product of quantized matrices."""
+
+    operands = (
+        "x: i8 | u8, weight: i8 | u8, bias: f32, input_scale: f32, weight_scale: f32, mask?: i32,"
+        " input_zero_point?: i8 | u8, weight_zero_point?: i8 | u8, past?: f32"
+        " -> f32, present?: f32"
+    )
+    omissible: ClassVar[frozenset[int]] = frozenset()
+
+    num_heads: int
+    do_rotary: int = 0
+    mask_filter_value: float = FILTER
+    past_present_share_buffer: int = 0
+    scale: float = 0.0
+    unidirectional: int = 0
+
+    def decompose(
+        self,
+        s: Steps,
+        x: Term,
+        weight: Term,
+        bias: Term,
+        x_scale: Term,
+        scale: Term,
+        mask: Term | None,
+        x_zero: Term | None,
+        zero: Term | None,
+        past: Term | None,
+    ) -> Sequence[Term]:
+        if self.do_rotary or self.past_present_share_buffer:
+            raise CannotDecomposeError("ONNX Runtime rotates and shares buffers on CUDA only")
+        product = s.cast(integer_product(s, x, weight, x_zero, zero), ElementType.F32)
+        projected = product * (scale * x_scale) + bias
+        width = weight.dim(1, "the size of the weights")
+        return self_attention(
+            s,
+            projected,
+            (width // 3,) * 3,
+            self.num_heads,
+            self.scale,
+            (mask, self.mask_filter_value, bool(self.unidirectional)),
+            past,
+            None,
+        )
