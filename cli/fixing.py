@@ -42,10 +42,11 @@ def fix_models(
         if model.lower().endswith(".onnx"):
             continue
         console.progress(f"fixing {number} of {len(models)}: {model}")
-        options = {"select": settings.select, "ignore": settings.ignore}
+        select, ignore = settings.select, settings.ignore
         try:
-            safe = fix(model, weights, **options)
-            fixed = fix(model, weights, unsafe=True, **options) if unsafe else safe
+            safe = fixed = fix(model, weights, select=select, ignore=ignore)
+            if unsafe:
+                fixed = fix(model, weights, select=select, ignore=ignore, unsafe=True)
         except IrloopError as error:
             console.note(f"{model}: not fixed: {error.message}")
             continue
@@ -101,11 +102,11 @@ def _proof(model: str, weights: str | None, fixed: Fixed) -> str:
 
 
 def _diff(model: str, fixed: Fixed) -> str:
-    lines = [
+    old, new = (
         data.decode("utf-8", "replace").splitlines(keepends=True)
         for data in (fixed.before, fixed.after)
-    ]
-    text = [line.rstrip("\r\n") for line in difflib.unified_diff(*lines, model, model)]
+    )
+    text = [line.rstrip("\r\n") for line in difflib.unified_diff(old, new, model, model)]
     # A tab is the white space of most files; what else a terminal might obey is escaped.
     return "".join("\t".join(map(one_line, line.split("\t"))) + "\n" for line in text)
 

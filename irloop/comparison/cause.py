@@ -11,17 +11,25 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from irloop.comparison.likeness import apart, constants_agree, content, may_correspond, origin
+from irloop.comparison.likeness import (
+    apart,
+    attribute_changes,
+    constants_agree,
+    content,
+    may_correspond,
+    origin,
+)
 from irloop.comparison.matching import output_positions
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import Pairs, agree, traced
 from irloop.comparison.recording import Recording
+from irloop.comparison.verdict import Verdict, verdict_of
 from irloop.comparison.wire_words import WireDifference, Wires, WireSide
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
@@ -29,7 +37,7 @@ from irloop.errors import IrloopError
 from irloop.formats.openvino.wire_places import WirePlaces
 from irloop.graph.loops import Carried
 from irloop.graph.model import Body, Model, Node, Value
-from irloop.graph.op import Constant, Parameter, UnknownOp
+from irloop.graph.op import Constant, Parameter
 
 __all__ = ["Cause", "find_cause"]
 
@@ -42,8 +50,9 @@ _CHANGING = re.compile(r"`[^`]*`|\([^)]*\)|, line \d+|; so it runs.*|: .* elemen
 class Cause:
     """The cause of a difference.
 
-    `kind` is one of state, wire, output, constant, operation, input, trip count, condition and
-    iteration. `path` is the place in the second model, `lines` are those of an IR, where known.
+    `kind` is one of state, wire, output, constant, operation, input, trip count, condition,
+    initial condition and drift. `path` is the place in the second model, `lines` are those of an
+    IR, where known.
     """
 
     kind: str
@@ -339,6 +348,8 @@ class _Search:
             if held[0] is None or held[1] is None or shapes[0] == shapes[1]:
                 continue
             found = self._of_loop_output(left, right)
+            if found is None and self._models[0].dialect == self._models[1].dialect:
+                found = self._of_wires()
             if found is not None:
                 return found
             name = results[1][place].name
@@ -371,16 +382,36 @@ class _Search:
                 return found
         changed = "; ".join(
             f"{name} {after} instead of {before}"
-            for name, before, after in _attribute_changes(first, second)
+            for name, before, after in attribute_changes(first, second)
         )
         if changed:
             message = f"{second.op.type} {place} has {changed} {other}"
             return self._cause("operation", message, first, second)
+        if self._drifts(first, second, at):
+            message = (
+                f"numeric drift: {place} is the first value to be further from that "
+                f"{other} than the tolerance"
+            )
+            return self._cause("drift", message, first, second)
         message = (
             f"{second.op.label} {place} gives other values than {first.op.label} "
             f"`{first.name}` {other}"
         )
         return self._cause("operation", message, first, second)
+
+    def _drifts(self, first: Node, second: Node, at: tuple[int, ...]) -> bool:
+        """True when the outputs of two nodes are near each other, as rounding makes them."""
+        for value in second.outputs:
+            mine = self._twin.get(value)
+            if mine is None or mine.producer is not first or not self._differ(mine, value, at):
+                continue
+            left, right = (
+                np.asarray(recording.values[item, at])
+                for recording, item in zip(self.recordings, (mine, value), strict=True)
+            )
+            if verdict_of(left, right, self._tolerance)[0] is not Verdict.DRIFT:
+                return False
+        return True
 
     def _of_starts(self, first: Node, second: Node, at: tuple[int, ...]) -> Cause | None:
         """The cause where loops that may not have run at all start from other values."""
@@ -445,13 +476,35 @@ class _Search:
         for second, first in self._loops.items():
             if not isinstance(first.op, _LOOPS) or not isinstance(second.op, _LOOPS):
                 continue
-            wires = self._wires((first, second), _bodies(first, second))
-            # Between two formats only a parameter without a value is no matter of translation.
+            bodies = _bodies(first, second)
+            places = self._places()
+            # Within one format a value in another shape is another value.
+            wires = Wires.between((first, second), bodies, places, self._paired)
             alike = type(first.op) is type(second.op)
             found = next(wires.all() if alike else wires.unfed(), None)
+            if found is None and not alike:
+                # Between two formats other wires are a matter of translation, but not another
+                # value where the one that is meant is there, too.
+                known = Wires.between((first, second), bodies, places, self._may_be_paired)
+                found = next(known.carried(wires.inputs()), None) or known.condition()
             if found is not None:
                 return self._worded("wire", found)
         return None
+
+    def _paired(self, first: Value | None, second: Value | None) -> bool:
+        """True when two values are paired, or constants of equal elements."""
+        if first is None or second is None:
+            return first is second
+        if isinstance(first.producer.op, Constant) and isinstance(second.producer.op, Constant):
+            return self._same(first, second)
+        return self._twin.get(second) is first
+
+    def _may_be_paired(self, first: Value | None, second: Value | None) -> bool:
+        """True unless the first value is known to correspond to another one."""
+        if first is None or second is None:
+            return True
+        twin = self._other.get(first)
+        return twin is None or twin is second
 
     def _wires(self, nodes: tuple[Node, Node], bodies: tuple[Body, Body]) -> Wires:
         return Wires.between(nodes, bodies, self._places(), self._same)
@@ -497,13 +550,3 @@ def _input(node: Node, place: int) -> Value | None:
 
 def _number(counts: set[int]) -> str:
     return "/".join(map(str, sorted(counts)[:4]))
-
-
-def _attribute_changes(first: Node, second: Node) -> Iterator[tuple[str, Any, Any]]:
-    if isinstance(first.op, UnknownOp) or type(first.op) is not type(second.op):
-        return
-    op: Any = first.op
-    for item in fields(op):
-        before, after = getattr(first.op, item.name), getattr(second.op, item.name)
-        if before != after:
-            yield item.metadata.get("name") or item.name, before, after

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
 import numpy as np
 
 from irloop.comparison import weights
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import agree
-from irloop.graph.model import Value
-from irloop.graph.op import Constant
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Constant, UnknownOp
 
-__all__ = ["apart", "constants_agree", "content", "handed_on", "may_correspond", "origin"]
+__all__ = [
+    "apart",
+    "attribute_changes",
+    "constants_agree",
+    "content",
+    "handed_on",
+    "may_correspond",
+    "origin",
+]
 
 #: Operations that hand on the elements of their first input, in another shape, order or type.
 _HANDED_ON = frozenset(
@@ -110,3 +122,14 @@ def content(value: Value | None) -> str:
     if isinstance(value.producer.op, Constant) and value.producer.op.tensor.count == 1:
         return str(value.producer.op.tensor.numpy().reshape(-1)[0])
     return f"`{value.name}`"
+
+
+def attribute_changes(first: Node, second: Node) -> Iterator[tuple[str, Any, Any]]:
+    """The attributes in which two operations of one class differ, with both values."""
+    if isinstance(first.op, UnknownOp) or type(first.op) is not type(second.op):
+        return
+    op: Any = first.op
+    for item in fields(op):
+        before, after = getattr(first.op, item.name), getattr(second.op, item.name)
+        if before != after:
+            yield item.metadata.get("name") or item.name, before, after

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -236,11 +236,22 @@ class Wires:
 
     def inputs(self) -> Iterator[tuple[int, int]]:
         """The positions of corresponding body parameters."""
-        places = {value: at for at, value in enumerate(self._sides[1].body.graph.inputs)}
-        for at, value in enumerate(self._sides[0].body.graph.inputs):
-            other = next((item for item in places if self._same(value, item)), None)
-            if other is not None:
-                yield at, places[other]
+        left, right = (side.body.graph.inputs for side in self._sides)
+        for at, value in enumerate(left):
+            # Mostly they are in the same order.
+            likely = [at] if at < len(right) else []
+            places = (place for place in (*likely, *range(len(right))))
+            found = next((place for place in places if self._same(value, right[place])), None)
+            if found is not None:
+                yield at, found
+
+    def carried(self, pairs: Iterable[tuple[int, int]]) -> Iterator[WireDifference]:
+        """The states, given by their parameters, that continue with different values."""
+        for pair in pairs:
+            kinds = {_kind(side.feed(at)) for side, at in zip(self._sides, pair, strict=True)}
+            found = self.input(*pair, start=False) if kinds == {"state"} else None
+            if found is not None:
+                yield found
 
     def slices(self) -> Iterator[WireDifference]:
         """The differences of sliced inputs, which decide how often a loop runs."""
@@ -289,6 +300,10 @@ class Wires:
         at = f" ({place})" if place else ""
         if isinstance(wire, str):
             words = {ITERATION: "is the iteration number", NOTHING: "is fed by nothing"}
+            found = side.places.input(side.node, side.body.label, parameter)
+            if found is not None:
+                purpose = f"purpose {found.purpose}" if found.purpose else "no purpose"
+                at = f" ({purpose}, line {found.line})"
             return words[wire] + at, line
         if isinstance(wire, Carried):
             value = side.result(wire.result)

@@ -10,6 +10,7 @@ import re
 import struct
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
@@ -371,3 +372,76 @@ def test_a_fault_in_the_onnx_model() -> None:
 
 def test_models_that_are_equal_have_no_cause() -> None:
     assert irloop.compare(RECURRENT, RECURRENT, engines="numpy").cause is None
+
+
+@PAIRS
+@pytest.mark.parametrize("axis", [0, 2])
+def test_a_wrong_axis_of_slices(tmp_path: Path, other: str, axis: int) -> None:
+    """With axis 2 the body cannot be computed at all."""
+    place = 'internal_layer_id="0" axis='
+    wrong = tampered(RECURRENT, tmp_path, (f'{place}"1"', f'{place}"{axis}"'))
+    line = first_line(original(RECURRENT, other, tmp_path), wrong)
+    assert f"`x_t` of loop `rnn` is sliced along axis {axis}, forwards (port 0, line " in line
+    assert "it is sliced along axis 1, forwards" in line
+
+
+@PAIRS
+def test_a_back_edge_from_a_result_of_another_shape(tmp_path: Path, other: str) -> None:
+    """The second iteration cannot be computed."""
+    edge = '<edge from-layer="14" to-layer="1"/>'
+    wrong = tampered(RECURRENT, tmp_path, ('<edge from-layer="15" to-layer="1"/>', edge))
+    line = first_line(original(RECURRENT, other, tmp_path), wrong)
+    place = f"(back edge of port 1, line {line_of(wrong, edge)})"
+    assert f"`h` of loop `rnn` is carried from `with_time` {place}" in line
+
+
+def test_an_output_of_another_result(tmp_path: Path) -> None:
+    entry = '<output external_port_id="3" internal_layer_id="{}"/>'
+    wrong = tampered(RECURRENT, tmp_path, (entry.format(15), entry.format(14)))
+    line = first_line(RECURRENT, wrong)
+    place = f"(port 3, line {line_of(wrong, entry.format(14))})"
+    assert f"of loop `rnn` is the last `with_time` {place}" in line
+    assert "it is the last `h_next`" in line
+
+
+@PAIRS
+def test_a_purpose_of_another_entry(loop: Path, tmp_path: Path, other: str) -> None:
+    """The condition is a state, which is no boolean."""
+    _, _, result, _ = states(loop)
+    purpose = ' purpose="execution_condition"'
+    wrong = tampered(
+        loop,
+        tmp_path,
+        (purpose, ""),
+        (f'internal_layer_id="{result}"/>', f'internal_layer_id="{result}"{purpose}/>'),
+    )
+    line = first_line(original(loop, other, tmp_path), wrong)
+    place = f"(purpose execution_condition, line {line_of(wrong, purpose)})"
+    assert "`condition` of loop `loop` is " in line
+    assert place in line
+    assert "it is `more`" in line
+
+
+def test_rounding_is_called_drift() -> None:
+    """A quotient and a product differ in the last place; a difference makes that visible."""
+    text = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    m (float[50] x) => (float[50] b) {
+       three = Constant <value = float {3.0}> ()
+       third = Constant <value = float {0.333333333333}> ()
+       near = Constant <value = float {0.3333}> ()
+       LINE
+       c = Mul (x, near)
+       b = Sub (a, c)
+    }
+    """
+    first, second = (
+        reader.from_proto(onnx.parser.parse_model(text.replace("LINE", line)))
+        for line in ("a = Div (x, three)", "a = Mul (x, third)")
+    )
+    x = np.arange(1, 51, dtype=np.float32)
+    found = irloop.compare(first, second, inputs={"x": x}, engines="numpy", rtol=1e-5, atol=0.0)
+    assert found.outcome == "different"
+    assert found.cause is not None
+    assert found.cause.kind == "drift"
+    assert "numeric drift: `b` of the second model is the first value" in found.cause.message

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import openvino
 import pytest
@@ -23,7 +25,12 @@ def problems(data: bytes) -> list[str]:
     root = etree.fromstring(data)
     schema = SCHEMAS[int(root.get("version", "11"))]
     schema.validate(root)
-    return [str(entry.message) for entry in schema.error_log]
+    return _messages(schema)
+
+
+def _messages(schema: etree.XMLSchema) -> list[str]:
+    entries: Iterable[Any] = schema.error_log  # type: ignore[assignment]
+    return [str(entry.message) for entry in entries]
 
 
 def good() -> list[Path]:
@@ -68,7 +75,7 @@ def test_mistakes_are_marked(old: str, new: str, word: str) -> None:
     root = etree.fromstring(wrong.encode())
     schema = SCHEMAS[10]
     assert not schema.validate(root)
-    assert any(word in entry.message for entry in schema.error_log)
+    assert any(word in message for message in _messages(schema))
 
 
 @pytest.mark.parametrize("version", [10, 11])
