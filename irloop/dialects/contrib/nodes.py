@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term, WriteOut
 from irloop.graph.builder import Builder, element_of, shape_of
@@ -29,6 +29,8 @@ Known = Callable[[int], "Array | None"]
 
 class NodeSteps(Steps):
     """Appends each operation to a graph."""
+
+    is_graph: ClassVar[bool] = True
 
     def __init__(self, builder: Builder, opset: int, n_outputs: int, known: Known) -> None:
         super().__init__(opset, n_outputs)
@@ -64,7 +66,11 @@ class NodeSteps(Steps):
 
     def constant_of(self, term: Term) -> Array | None:
         if term.value in self._position:
-            return self._known(self._position[term.value])
+            import numpy as np
+
+            known = self._known(self._position[term.value])
+            # Validation gives small constants as tuples.
+            return None if known is None else np.asarray(known)
         op = term.value.producer.op
         if isinstance(op, Constant):
             array: Array = op.tensor.numpy()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from irloop.dialects import inference
 from irloop.dialects.contrib.attention import FILTER, self_attention
@@ -15,6 +16,11 @@ from irloop.graph.arguments import Arguments
 from irloop.graph.op import attribute
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
 __all__ = [
     "DynamicQuantizeMatMul",
     "GatherBlockQuantized",
@@ -24,6 +30,9 @@ __all__ = [
     "QAttention",
     "QGemm",
 ]
+
+#: The first opset of ai.onnx that has u4.
+U4_SINCE = 21
 
 #: What a 4-bit code of MatMulBnb4 stands for; FP4 and NF4 as bitsandbytes publishes them.
 FP4 = (0.0, 0.0052083333, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
@@ -35,14 +44,33 @@ NF4 = (
 )
 
 
-def unpacked(s: Steps, codes: Term, bits: int, *, high_first: bool = False) -> Term:
-    """Bytes of several codes as one code an element along the last axis, u8.
+def unpacked(
+    s: Steps, codes: Term, bits: int, shape: Sequence[int], *, high_first: bool = False
+) -> Term:
+    """Bytes of several codes as f32 numbers of the codes, in a shape.
+
+    The last bytes of a row may hold codes that are no more of it: rows are `shape[0]`. Constants of
+    4 bits are stored as u4 where the opset has it, so that weights stay as small as they are.
 
     Raises:
         CannotDecomposeError: for a number of bits that is not 2, 4 or 8.
     """
     if bits not in (2, 4, 8):
         raise CannotDecomposeError(f"its weights have {bits} bits")
+    rows, count = shape[0], math.prod(shape[1:])
+    known = codes.constant() if s.is_graph and codes.element is ElementType.U8 else None
+    if known is not None and known.size * 8 // bits >= rows * count:
+        array = unpacked_array(known.reshape(rows, -1), bits, high_first=high_first)
+        element = ElementType.U4 if bits == 4 and s.opset >= U4_SINCE else ElementType.U8
+        stored = s.constant(array[:, :count].reshape(shape), element)
+        return s.cast(stored, ElementType.F32)
+    whole = separated(s, s.reshape(codes, [rows, -1]), bits, high_first=high_first)
+    kept = s.slice(s.cast(whole, ElementType.F32), 1, 0, count)
+    return s.reshape(kept, list(shape))
+
+
+def separated(s: Steps, codes: Term, bits: int, *, high_first: bool = False) -> Term:
+    """Bytes of several codes as one code an element along the last axis, u8."""
     if bits == 8:
         return codes
     parts = []
@@ -53,6 +81,15 @@ def unpacked(s: Steps, codes: Term, bits: int, *, high_first: bool = False) -> T
     columns = [s.unsqueeze(part, codes.rank) for part in parts]
     stacked = s.concat(codes.rank, *(reversed(columns) if high_first else columns))
     return s.reshape(stacked, [*[0] * (codes.rank - 1), -1])
+
+
+def unpacked_array(codes: Array, bits: int, *, high_first: bool) -> Array:
+    """As `unpacked`, of an array."""
+    import numpy as np
+
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    parts = codes[..., None] >> (shifts[::-1] if high_first else shifts)
+    return (parts & ((1 << bits) - 1)).reshape(*codes.shape[:-1], -1)
 
 
 def shifted(s: Steps, x: Term, bits: int, direction: str) -> Term:
@@ -180,8 +217,8 @@ class MatMulNBits(ContribOp, type="MatMulNBits", inputs=(3, 6)):
         if self.block_size < 1 or self.columns < 1:
             raise CannotDecomposeError("it has blocks without elements")
         blocks = -(-self.columns // self.block_size)
-        codes = unpacked(s, s.reshape(b, [self.rows, blocks, -1]), self.bits)
-        numbers = s.cast(codes, ElementType.F32) - self._zeros(s, zeros, blocks)
+        codes = unpacked(s, b, self.bits, [self.rows, blocks, self.block_size])
+        numbers = codes - self._zeros(s, zeros, blocks)
         factors = s.reshape(widened(s, scales), [self.rows, blocks, 1])
         weights = s.reshape(numbers * factors, [self.rows, blocks * self.block_size])
         if blocks * self.block_size > self.columns:
@@ -196,9 +233,7 @@ class MatMulNBits(ContribOp, type="MatMulNBits", inputs=(3, 6)):
             return float(1 << (self.bits - 1))
         if zeros.element is not ElementType.U8:
             return s.reshape(widened(s, zeros), [self.rows, blocks, 1])
-        codes = unpacked(s, s.reshape(zeros, [self.rows, -1]), self.bits)
-        own = s.cast(s.slice(codes, 1, 0, blocks), ElementType.F32)
-        return s.reshape(own, [self.rows, blocks, 1])
+        return unpacked(s, zeros, self.bits, [self.rows, blocks, 1])
 
 
 class MatMulBnb4(ContribOp, type="MatMulBnb4", inputs=3):
@@ -218,12 +253,12 @@ class MatMulBnb4(ContribOp, type="MatMulBnb4", inputs=3):
             raise CannotDecomposeError(f"its codes are of type {self.quant_type}, 0 or 1 are known")
         count = self.columns * self.rows
         blocks = -(-count // max(self.block_size, 1))
-        codes = unpacked(s, s.reshape(b, [-1]), 4, high_first=True)
+        codes = s.reshape(unpacked(s, b, 4, [1, count], high_first=True), [-1])
         table = NF4 if self.quant_type else (*FP4, *(-number for number in FP4))
-        numbers = s.gather(s.constant(table, ElementType.F32), s.cast(codes, ElementType.I64), 0)
+        numbers = s.gather(s.constant(table, ElementType.F32), s.cast(codes, ElementType.I32), 0)
         wide = s.expand(s.unsqueeze(widened(s, absmax), 1), [blocks, self.block_size])
         factors = s.slice(s.reshape(wide, [-1]), 0, 0, count)
-        weights = s.reshape(s.slice(numbers, 0, 0, count) * factors, [self.rows, self.columns])
+        weights = s.reshape(numbers * factors, [self.rows, self.columns])
         found = widened(s, x) @ (s.swap_last(weights) if self.trans_b else weights)
         return s.cast(found, x.element)
 
@@ -247,6 +282,8 @@ class GatherBlockQuantized(ContribOp, type="GatherBlockQuantized", inputs=(3, 4)
         packed = data.element is ElementType.U8
         if not packed and data.element not in (ElementType.U4, ElementType.I4):
             raise CannotDecomposeError(f"its table is {data.element}")
+        if packed and self.bits not in (2, 4, 8):
+            raise CannotDecomposeError(f"its weights have {self.bits} bits")
         rows = self._rows(s, data, indices)
         factors = s.gather(scales, indices, 0)
         blocks = scales.dim(-1, "the number of blocks")
@@ -263,7 +300,8 @@ class GatherBlockQuantized(ContribOp, type="GatherBlockQuantized", inputs=(3, 4)
 
     def _rows(self, s: Steps, table: Term, indices: Term) -> Term:
         if table.element is ElementType.U8:
-            return unpacked(s, s.gather(table, indices, 0), self.bits)
+            # Rows are unpacked after they are gathered: few of them are read.
+            return separated(s, s.gather(table, indices, 0), self.bits)
         stored = ElementType.U8 if table.element is ElementType.U4 else ElementType.I8
         return s.gather(s.cast(table, stored), indices, 0)
 

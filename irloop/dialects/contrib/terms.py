@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from irloop.dialects.onnx.base import ONNX
 from irloop.graph.op import Op
@@ -119,8 +119,10 @@ class Steps(ABC):
     """Applies standard operations to terms.
 
     `opset` is the ai.onnx opset to use, `n_outputs` the number of outputs that the operation being
-    written out has.
+    written out has. `is_graph` is true where the operations become nodes, and constants are stored.
     """
+
+    is_graph: ClassVar[bool] = False
 
     def __init__(self, opset: int, n_outputs: int) -> None:
         self.opset = opset
