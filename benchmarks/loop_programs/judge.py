@@ -46,6 +46,7 @@ LIMITS = {
     "non-string numpy arrays": "ONNX Runtime's Python interface takes no strings beside odd types",
     "dynamic rank": "OpenVINO's CPU plugin runs no loop over values of unknown rank",
     "Could not find an implementation": "ONNX Runtime has no kernel for the element type",
+    "Can't slice a tensor with a subbyte": "ONNX Runtime slices no 4-bit tensors in a Scan",
     "Subgraph must have the shape set": "ONNX Runtime stacks no results of unknown rank",
 }
 

@@ -77,6 +77,7 @@ from irloop.conversion.loops.constant_loops import FoldConstantLoops, FoldLoopSh
 from irloop.conversion.loops.empty_values import FoldEmptyValues
 from irloop.conversion.loops.growing_states import OpenGrowingStates
 from irloop.conversion.loops.loop_outputs import ReadLoopsByCopies
+from irloop.conversion.loops.narrow_wires import CarryNarrowWires
 from irloop.conversion.loops.scan_axes import ScanAlongFront
 from irloop.conversion.neural import (  # noqa: F401
     adaptive_pooling,
@@ -216,6 +217,8 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
         KeepDeclaredDims(converter),
         # ONNX Runtime dies where a Scan has to transpose a tensor without elements.
         ScanAlongFront(),
+        # ONNX Runtime has no Loop or Scan of 4-bit integers.
+        CarryNarrowWires(),
         # ONNX Runtime computes results of branches and Scans wrong that share a value.
         SeparateResults(),
         # The last change, so that no other pass needs to know which types an operation cannot move.

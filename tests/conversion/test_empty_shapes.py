@@ -75,3 +75,20 @@ def test_an_empty_tensor_in_a_computed_shape(opset: int, tmp_path: Path) -> None
     feeds: list[list[Array]] = [[np.zeros((0, 6), np.float32), np.array(item)] for item in patterns]
     found = _runs(Model(b.graph, "openvino", 11), opset, tmp_path / "model.onnx", feeds)
     assert [list(item.shape) for item in found] == list(patterns)
+
+
+@pytest.mark.parametrize("opset", [11, 17])
+@pytest.mark.parametrize(
+    ("pattern", "expected"), [((0, -1), (12,)), ((0, 2, -1), (2, 6)), ((0, -1, 4), (3, 4))]
+)
+def test_an_inferred_size_beside_a_copied_one(
+    pattern: tuple[int, ...], expected: tuple[int, ...], opset: int, tmp_path: Path
+) -> None:
+    """The rows of x [n,3,4] keep their number, which may be 0; ONNX infers no -1 then."""
+    b = Builder(Graph("rows"))
+    x = b.parameter("x", TensorType(ElementType.F32, Shape.of(UNKNOWN_DIM, 3, 4)))
+    b.result(b(Reshape(special_zero=True), x, b.constant(list(pattern), I64)), "y")
+    rows = [np.arange(count * 12, dtype=np.float32).reshape(count, 3, 4) for count in (2, 0, 1)]
+    found = _runs(Model(b.graph, "openvino"), opset, tmp_path / "m.onnx", [[x] for x in rows])
+    for data, result in zip(rows, found, strict=True):
+        np.testing.assert_array_equal(result, data.reshape(len(data), *expected))

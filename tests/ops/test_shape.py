@@ -63,6 +63,18 @@ def test_zero_copies_a_dimension_or_is_one() -> None:
     assert onnx.Reshape14(allowzero=True).kernel()(empty, np.array([5, 0], I64)).shape == (5, 0)
 
 
+@pytest.mark.parametrize(
+    ("shape", "pattern", "expected"),
+    [((0, 3), [0, -1], (0, 0)), ((2, 0), [-1, 0], (0, 0)), ((0, 3), [0, -1, 5], (0, 0, 5))],
+)
+def test_reshape_infers_0_beside_a_0_that_does_not_copy(
+    shape: tuple[int, ...], pattern: list[int], expected: tuple[int, ...]
+) -> None:
+    """Measured in OpenVINO 2026.4 with patterns that are inputs of the model."""
+    found = ov.Reshape().kernel()(np.zeros(shape, np.float32), np.array(pattern))
+    assert found.shape == expected
+
+
 def test_squeeze_of_an_axis_of_another_size() -> None:
     x = np.zeros((1, 3, 1), np.float32)
     assert ov.Squeeze().kernel()(x, np.array([0, 1], I64)).shape == (3, 1)

@@ -16,7 +16,7 @@ from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import all_graphs
 
-__all__ = ["carry_narrow_elements"]
+__all__ = ["CARRIERS", "carry_narrow_elements"]
 
 _BF16 = frozenset({ElementType.BF16})
 _TINY = TINY_INTEGERS | TINY_FLOATS - _BF16
@@ -31,7 +31,7 @@ _NOT_MOVED = {
     "GatherND": _TINY,
     "Identity": TINY_INTEGERS,
     "Pad": _TINY | _BF16 | SHORTS,
-    "Reshape": TINY_INTEGERS,
+    "Reshape": _TINY,
     "ReverseSequence": _TINY | _BF16,
     "ScatterElements": _TINY,
     "ScatterND": _TINY,
@@ -46,7 +46,7 @@ _NOT_MOVED = {
 }
 
 #: u4 needs u8 and i4 needs i8: neither fits the other.
-_CARRIERS = {
+CARRIERS = {
     ElementType.U2: ElementType.U8,
     ElementType.U4: ElementType.U8,
     ElementType.I2: ElementType.I8,
@@ -87,7 +87,7 @@ def _carry(rewriter: Rewriter, node: Node, elements: frozenset[ElementType]) -> 
 
 
 def _carrier(value: Value) -> ElementType:
-    return _CARRIERS.get(element_of(value), ElementType.F32)
+    return CARRIERS.get(element_of(value), ElementType.F32)
 
 
 def _cast(

@@ -1,0 +1,95 @@
+"""Carries 4-bit integers into and out of ONNX loops as bytes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from irloop.conversion.forms.onnx_forms import TINY_INTEGERS
+from irloop.conversion.framework.carriers import CARRIERS
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.onnx.convert import Cast6
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import Invariant
+from irloop.graph.model import Node, Value
+from irloop.graph.types import ElementType, TensorType
+from irloop.passes.forms import Forms
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.loop_wires import Entering, LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
+
+__all__ = ["CarryNarrowWires"]
+
+
+class CarryNarrowWires(LoopPass):
+    """Carries 4-bit integers into and out of ONNX loops as bytes.
+
+    Given::
+
+        y = Scan(x):                 p: x[axis 0], i4   q = f(p)   -> joined q, i4
+
+    Result::
+
+        w = Scan(Cast to i8 (x)):    c: ...[axis 0]     p = Cast to i4 (c)
+                                     q = f(p)                      -> joined Cast to i8 (q)
+        y = Cast to i4 (w)
+
+    ONNX allows Loops and Scans of these types; ONNX Runtime 1.31 has no kernel for them: it cannot
+    slice tensors whose elements share bytes. Values of the enclosing scope stay as they are.
+    """
+
+    name = "carry_narrow_wires"
+    dialects = frozenset({"onnx"})
+    loops = (onnx.Loop, onnx.Scan)
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        entering = [
+            item
+            for item in wires.inputs
+            if _is_narrow(item.outer) and not isinstance(item.port, Invariant)
+        ]
+        leaving = [item for item in wires.outputs if _is_narrow(item.value)]
+        if not entering and not leaving:
+            return
+        outside = Forms(self.model, rewriter, node, node.name)
+        after = Forms(self.model, rewriter, node.following, node.name)
+        inner = self.session.rewriter(wires.graph)
+        first = Forms(self.model, inner, next(wires.graph.nodes, None), node.name)
+        last = Forms(self.model, inner, None, node.name)
+        for output in leaving:
+            wires.change_output(output, rewriter, partial(_cast, after, element_of(output.value)))
+        for item in entering:
+            self._carry_in(item, outside, first)
+        # One cast for a state and the outputs that return it.
+        made: dict[Value, Value] = {}
+        ends = [*(item for item in wires.states if item.result is not None), *leaving]
+        for end in ends:
+            value = end.result if isinstance(end, Entering) else end.value
+            assert value is not None
+            if not _is_narrow(value):
+                continue
+            if value not in made:
+                made[value] = _cast(last, CARRIERS[element_of(value)], value)
+            if isinstance(end, Entering):
+                end.result = made[value]
+            else:
+                end.value = made[value]
+        wires.replace(node.op, rewriter)
+
+    def _carry_in(self, item: Entering, outside: Forms, first: Forms) -> None:
+        """Cast the outer value, and cast the body parameter back for its readers."""
+        parameter = item.parameter
+        narrow = element_of(parameter)
+        item.outer = _cast(outside, CARRIERS[narrow], item.outer)
+        readers = list(parameter.uses)
+        parameter.type = TensorType(CARRIERS[narrow], shape_of(parameter))
+        back = _cast(first, narrow, parameter)
+        for user, position in readers:
+            first.rewriter.set_input(user, position, back)
+
+
+def _is_narrow(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and value.type.element in TINY_INTEGERS
+
+
+def _cast(forms: Forms, element: ElementType, value: Value) -> Value:
+    return forms.emit(Cast6(element), value)
