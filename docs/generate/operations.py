@@ -8,8 +8,9 @@ import irloop
 from docs.generate.markdown import table
 from docs.generate.refusals import reasons
 from irloop import Coverage
+from irloop.dialects.contrib.refused import REASONS
 
-__all__ = ["counts", "described", "operations", "refused"]
+__all__ = ["counts", "described", "operations", "refused", "refused_contrib"]
 
 _MARKS = {True: "yes", False: "**no**", None: "-"}
 
@@ -32,6 +33,15 @@ def refused(dialect: str) -> str:
     """The operations of a dialect that are never converted, and why."""
     rows = [(f"`{row.label}`", row.opsets, row.notes) for row in _rows(dialect) if not row.convert]
     return table(("operation", "opsets", "why"), rows)
+
+
+def refused_contrib() -> str:
+    """The operations of ONNX Runtime that are neither run nor converted, and why."""
+    types: dict[str, list[str]] = {}
+    for name, reason in sorted(REASONS.items()):
+        types.setdefault(reason, []).append(f"`{name}`")
+    rows = [(", ".join(names), reason) for reason, names in types.items()]
+    return table(("operations", "why"), rows)
 
 
 def operations(dialect: str) -> str:

@@ -42,6 +42,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "operations openvino": partial(operations.operations, "openvino"),
     "other codes": rules.other_codes,
     "passes": passes.library,
+    "refused contrib": operations.refused_contrib,
     "refused onnx": partial(operations.refused, "onnx"),
     "refused openvino": partial(operations.refused, "openvino"),
     "report finding": reports.finding,
