@@ -89,6 +89,6 @@ def test_an_inferred_size_beside_a_copied_one(
     x = b.parameter("x", TensorType(ElementType.F32, Shape.of(UNKNOWN_DIM, 3, 4)))
     b.result(b(Reshape(special_zero=True), x, b.constant(list(pattern), I64)), "y")
     rows = [np.arange(count * 12, dtype=np.float32).reshape(count, 3, 4) for count in (2, 0, 1)]
-    found = _runs(Model(b.graph, "openvino"), opset, tmp_path / "m.onnx", [[x] for x in rows])
+    found = _runs(Model(b.graph, "openvino", 11), opset, tmp_path / "m.onnx", [[x] for x in rows])
     for data, result in zip(rows, found, strict=True):
         np.testing.assert_array_equal(result, data.reshape(len(data), *expected))
