@@ -1,16 +1,17 @@
-"""How many models that `validate` calls valid an engine refuses, measured on drawn mutants.
+"""Measures how many random mutants that `validate` accepts are rejected by an engine.
 
     python -W ignore -m benchmarks.gate onnx --count 10000 --seconds 280 --folder OUT
     python -W ignore -m benchmarks.gate ir   --count 10000 --seconds 280 --folder OUT
 
-Seeds are the models of the fuzz campaign that `validate` finds no fault in and the engine loads:
-OpenVINO for IR, ONNX Runtime for ONNX. Each mutant is a seed with one to six fields, elements or
-attributes changed (`fuzz/mutations.py`). Those without errors are given to the engine, which reads
-and compiles them in a child process. The rows are kept in the folder, so that a measurement can be
-made in portions. Prints the refusals by message, and the share of valid mutants that were refused
+Seeds are the models of the fuzz campaign that `validate` accepts and the engine loads: OpenVINO for
+IR, ONNX Runtime for ONNX. Each mutant is a seed with one to six fields, elements or attributes
+changed (`fuzz/mutations.py`). Those without errors are given to the engine, which reads and
+compiles them in a child process. The rows are kept in the folder, so that a measurement can be made
+in portions. Prints the refusals by message, and the share of valid mutants that were refused
 without a reason in `EXPLAINED`; exit status 1 when that is 1 % or more.
 
-`EXPLAINED` lists what an engine lacks although the model is right; these are no refusals of it.
+`EXPLAINED` lists rejections of correct models that use something the engine does not support; these
+are not counted.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from irloop.validation.engine import validate
 GOAL = 0.01
 ENGINES = {"ir": ("openvino", ".xml", "compile"), "onnx": ("onnxruntime", ".onnx", "read")}
 
-#: Parts of messages about what the engine lacks, and why such a model is right.
+#: Parts of messages about features that the engine lacks, and why such a model is correct.
 EXPLAINED: dict[str, dict[str, str]] = {
     "onnx": {
         "NOT_IMPLEMENTED": "no kernel for these element types, or for this operation",
@@ -60,7 +61,7 @@ def errors_of(path: Path) -> set[str]:
 
 
 def sound_seeds(kind: str, folder: Path, engines: Verdicts) -> list[bytes]:
-    """The seeds that neither `validate` nor the engine objects to; found once."""
+    """The seeds that both `validate` and the engine accept; determined once and stored."""
     engine, suffix, last = ENGINES[kind]
     known = folder / f"sound-{kind}.json"
     seeds = sorted((folder / "seeds" / kind).iterdir())
@@ -85,7 +86,7 @@ def cause_of(line: str) -> str:
 
 
 def main() -> int:
-    """Measure a portion, and print what is known so far."""
+    """Measure a portion and print the results so far."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kind", choices=ENGINES)
     parser.add_argument("--count", type=int, default=10_000)

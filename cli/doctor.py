@@ -1,4 +1,4 @@
-"""``irloop doctor``: versions, engines, and what these are known to get wrong."""
+"""``irloop doctor``: installed versions and engines, and the known faults of these versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``irloop validate --fix`` and ``--diff``: fixes of IRs, proved or announced."""
+"""``irloop validate --fix`` and ``--diff``: write or show fixes of IRs, and check the safe ones."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def fix_models(
     unsafe: bool,
     write: bool,
 ) -> str:
-    """Fix IRs one by one; returns what would change, as a unified diff, where nothing is written.
+    """Fix IRs one by one; if nothing is written, return the changes as a unified diff.
 
     Raises:
-        WriteError: when a file cannot be written; it is left as it was.
+        WriteError: when a file cannot be written; it is not changed.
     """
     from irloop import fix
 
@@ -55,7 +55,7 @@ def fix_models(
             continue
         proof = _proof(model, weights, safe) if safe.repairs else ""
         if proof.startswith("changed"):
-            # A fix that calls itself safe and is not must not be written.
+            # A fix that is marked as safe but changes results must not be written.
             console.note(f"{model}: not fixed: the fixes change results ({proof})")
             continue
         if not write:
@@ -78,7 +78,7 @@ def _tell_left(model: str, fixed: Fixed, console: Console) -> None:
 
 
 def _proof(model: str, weights: str | None, fixed: Fixed) -> str:
-    """What running the model before and after the safe fixes shows."""
+    """Describe whether the safe fixes change the results of running the model."""
     from irloop import compare, read_model
 
     bin_file = weights or str(Path(model).with_suffix(".bin"))
@@ -107,7 +107,7 @@ def _diff(model: str, fixed: Fixed) -> str:
         for data in (fixed.before, fixed.after)
     )
     text = [line.rstrip("\r\n") for line in difflib.unified_diff(old, new, model, model)]
-    # A tab is the white space of most files; what else a terminal might obey is escaped.
+    # Most files are indented by tabs; other characters that a terminal might interpret are escaped.
     return "".join("\t".join(map(one_line, line.split("\t"))) + "\n" for line in text)
 
 

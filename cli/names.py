@@ -25,14 +25,14 @@ class ModelPath(click.Path):
         super().__init__(exists=True, dir_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path, or that of a file with what the standard input gives."""
+        """The path, or the path of a file with the contents of the standard input."""
         if value == "-" and ctx is not None:
             return from_stdin(ctx)
         return super().convert(value, param, ctx)
 
 
 def from_stdin(ctx: click.Context) -> str:
-    """Keep the standard input in a file until the command ends; its first byte tells the format."""
+    """Copy the standard input to a file until the command ends; its first bytes tell the format."""
     folder = ctx.with_resource(scratch())
     data = sys.stdin.buffer.read()
     marks = (b"<", b"\xff\xfe", b"\xfe\xff")
@@ -54,14 +54,14 @@ def _items(
 
 
 def pass_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Passes whose names begin as what was typed."""
+    """Passes whose names start with the typed text."""
     from irloop import transformations
 
     return _items(((item.name, item.summary) for item in transformations()), incomplete)
 
 
 def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Codes of rules that begin as what was typed; the last of several after commas."""
+    """Codes of rules that start with the typed text; after a comma, the last code is completed."""
     from irloop import rules
 
     done, comma, last = incomplete.rpartition(",")
@@ -72,7 +72,7 @@ def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
 def operation_names(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Types of operations that begin as what was typed."""
+    """Types of operations that start with the typed text."""
     from irloop import operations
 
     types = sorted({item.type for item in operations()})

@@ -1,4 +1,4 @@
-"""Files and findings as CI services know them: by relative path, and by a mark that stays."""
+"""Identifies files and findings for CI services: by relative path and by a stable fingerprint."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def relative(file: str) -> str:
     path = Path(os.path.abspath(file))
     here = Path.cwd()
     found = path.relative_to(here) if path.is_relative_to(here) else path
-    # Names of files need not be Unicode, reports are.
+    # File names need not be Unicode, but reports are.
     return os.fsencode(found.as_posix()).decode("utf-8", "backslashreplace")
 
 
 def uri(file: str) -> str:
-    """The same as a part of an address."""
+    """The same path as part of a URI."""
     path = Path(os.path.abspath(file))
     here = Path.cwd()
     if path.is_relative_to(here):
@@ -31,7 +31,7 @@ def uri(file: str) -> str:
 
 
 def fingerprint(item: Diagnostic) -> str:
-    """The same for the same finding when lines move: no line number goes in."""
+    """A hash that stays the same when lines move: line numbers are not part of it."""
     place = item.location
     parts = (item.code, uri(place.file or ""), place.path, place.element, item.message)
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]

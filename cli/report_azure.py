@@ -10,12 +10,12 @@ from .places import relative
 
 __all__ = ["render"]
 
-#: Azure knows errors and warnings only.
+#: Azure has only errors and warnings.
 KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning"}
 
 
 def render(findings: Iterable[Diagnostic]) -> str:
-    """One command an error or warning; information is plain text."""
+    """One command per error or warning; information is plain text."""
     return "\n".join(map(_line, findings))
 
 
@@ -37,7 +37,7 @@ def _line(item: Diagnostic) -> str:
 
 
 def _escaped(text: str) -> str:
-    """As the documentation of logging commands asks for."""
+    """Escape characters as the documentation of logging commands requires."""
     for char, code in (("%", "%AZP25"), (";", "%3B"), ("\r", "%0D"), ("\n", "%0A"), ("]", "%5D")):
         text = text.replace(char, code)
     return text

@@ -15,7 +15,7 @@ SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO:
 
 
 def render(findings: Iterable[Diagnostic]) -> str:
-    """A list with one entry a finding; GitLab knows it again by its fingerprint."""
+    """A list with one entry per finding; GitLab recognises a finding by its fingerprint."""
     taken: dict[str, int] = {}
     entries = []
     for item in findings:

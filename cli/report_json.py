@@ -1,7 +1,7 @@
 """Formats findings as JSON for programs: one object, whose layout `schema` identifies.
 
-A key is only ever added under the same schema number; a changed meaning raises the number. The
-layout is published as schemas/report-1.json.
+Keys may be added without a new schema number; a change of meaning increases the number. The layout
+is published as schemas/report-1.json.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def _diagnostic(item: Diagnostic, excerpt: Excerpt | None) -> dict[str, Any]:
 
 
 def _range(line: int, excerpt: Excerpt | None) -> dict[str, Any]:
-    """Lines and columns count from 1; columns are those of bytes in UTF-8."""
+    """The range of a finding; lines and columns count from 1, columns in bytes of UTF-8."""
     if excerpt is None:
         return {"start": {"line": line}}
     columns = [len(excerpt.text[:at].encode()) + 1 for at in (excerpt.start, excerpt.end)]

@@ -25,9 +25,9 @@ Examples:
 def command(ctx: click.Context, /, output: str, ir_version: str) -> None:
     """Write an XML schema with which editors complete and check IR files, and explain them.
 
-    Operations, opsets, attributes, element types, purposes: typed, with a text for each element and
-    attribute. It is stricter than the format where a file is usually wrong; 'irloop validate'
-    decides what a runtime reads.
+    The schema has types for operations, opsets, attributes, element types and purposes, and a
+    description of each element and attribute. To catch common mistakes it is stricter than the
+    format; 'irloop validate' tells what a runtime accepts.
     """
     from irloop import editor_schema
 

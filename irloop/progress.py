@@ -1,7 +1,7 @@
-"""Tells whoever listens how far a long piece of work has come.
+"""Reports the progress of long work to a listener.
 
-The work calls `told` as it goes on; nothing has to be passed down to it. Without a listener that
-costs nothing.
+The work calls `told` from time to time; no listener has to be passed through the functions. Without
+a listener this costs nothing.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from contextvars import ContextVar
 
 __all__ = ["Listener", "listening", "told"]
 
-#: Takes what is counted, how many are done, and how many there are (None: not known).
+#: A listener gets the name of the work, the number of finished pieces, and the total (None:
+#: unknown).
 Listener = Callable[[str, int, int | None], None]
 
 
 def told(what: str, done: int, total: int | None = None) -> None:
-    """Tell that `done` of `total` pieces of the work called `what` are finished."""
+    """Report that `done` of `total` pieces of the work `what` are finished."""
     listener = _LISTENER.get()
     if listener is not None:
         listener(what, done, total)
@@ -25,7 +26,7 @@ def told(what: str, done: int, total: int | None = None) -> None:
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Have `listener` told of all work inside the block, in this thread."""
+    """Call `listen` with the progress of all work inside the block, in this thread."""
     token = _LISTENER.set(listener)
     try:
         yield

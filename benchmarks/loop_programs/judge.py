@@ -125,7 +125,7 @@ def in_turn(run: Callable[[Sequence[Any]], list[Any]], sets: Sets) -> list[list[
 
 
 def unlike(found: list[list[Any]], wanted: list[list[Any]]) -> str:
-    """How the first wrong set differs; empty if none does."""
+    """How the outputs of the first differing inference differ; empty if all are equal."""
     for at, (got, want) in enumerate(zip(found, wanted, strict=True)):
         left = [x for x, y in zip(want, got, strict=True) if not same_but_empty(x, y)]
         right = [y for x, y in zip(want, got, strict=True) if not same_but_empty(x, y)]

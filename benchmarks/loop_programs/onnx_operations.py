@@ -1,4 +1,4 @@
-"""Operations that a block of an ONNX program may append; each takes and gives values of a block."""
+"""Operations that a block of an ONNX program may append; each reads and adds block values."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Names the cause of a difference: the wire of a loop, the constant or the operation.
 
-Both models run once more with all values recorded. The first recorded value that differs leads to
-what makes it: a body parameter to its wire and back edge, a loop output to its wire, a constant to
-its elements, any other value to the operation that computes it from equal inputs. Loops that run a
-different number of times lead to their trip count or condition. A model that stops before anything
-differs leads to the first wire in which corresponding loops differ.
+Both models run once more with all values recorded. The first recorded value that differs determines
+the cause: a body parameter leads to its wire and back edge, a loop output to its wire, a constant
+to its elements, any other value to the operation that computes it from equal inputs. Loops that run
+a different number of times lead to their trip count or condition. A model that stops before
+anything differs leads to the first wire in which corresponding loops differ.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from irloop.graph.op import Constant, Parameter
 __all__ = ["Cause", "find_cause"]
 
 
-#: Parts of a message that change while a model is made smaller: names, places and numbers.
+#: Parts of a message that change while a model is reduced: names, places and numbers.
 _CHANGING = re.compile(r"`[^`]*`|\([^)]*\)|, line \d+|; so it runs.*|: .* elements.*|[\d.]+")
 
 
@@ -51,8 +51,8 @@ class Cause:
     """The cause of a difference.
 
     `kind` is one of state, wire, output, constant, operation, input, trip count, condition,
-    initial condition and drift. `path` is the place in the second model, `lines` are those of an
-    IR, where known.
+    initial condition and drift. `path` is the place in the second model; `lines` are the lines in
+    the IR files, if known.
     """
 
     kind: str
@@ -62,7 +62,7 @@ class Cause:
 
     @property
     def signature(self) -> str:
-        """What stays as it is while models around the cause are made smaller."""
+        """The part of the cause that does not change while the models are reduced."""
         name = "" if self.kind == "output" else self.path.rpartition("/")[2]
         words = _CHANGING.sub("", self.message)
         return f"{self.kind} {name} {words}"
@@ -89,7 +89,7 @@ def find_cause(
     seconds: float,
     widen: bool | None = None,
 ) -> Cause | None:
-    """Find the cause of a difference on these inputs; None if there is none to name.
+    """Find the cause of a difference on these inputs; None if it cannot be determined.
 
     `arrays` are the inputs of the first and of the second model, each in its own order.
     """
@@ -99,13 +99,14 @@ def find_cause(
         try:
             counts.append(traced(model, given, recording, seconds, widen))
         except IrloopError:
-            # A model that cannot run at all may still have other wires than the other one.
+            # A model that cannot run may still have wires that differ from those of the other
+            # model.
             counts.append({})
     return search.cause((counts[0], counts[1]))
 
 
 def _labels(models: tuple[Model, Model]) -> tuple[str, str]:
-    """Short names of both models: those of their files where they differ."""
+    """Short names of both models: their file names if these differ."""
     sources = [model.source for model in models]
     names = [None if source is None else os.path.basename(source) for source in sources]
     if names[0] == names[1]:
@@ -156,7 +157,7 @@ class _Search:
         return not agree(left, right, self._tolerance)
 
     def _same(self, first: Value | None, second: Value | None) -> bool:
-        """True when two values correspond: paired, or constants of equal elements."""
+        """True when two values correspond: they are paired, or are constants of equal elements."""
         if first is None or second is None:
             return first is second
         ops = first.producer.op, second.producer.op
@@ -170,7 +171,7 @@ class _Search:
         return False
 
     def _of_source(self, value: Value, at: tuple[int, ...]) -> Cause | None:
-        """The cause where a parameter of a body differs."""
+        """The cause if a body parameter differs."""
         mine = self._twin.get(value)
         if mine is None:
             return None
@@ -199,7 +200,7 @@ class _Search:
     def _of_start(
         self, nodes: tuple[Node, Node], bodies: tuple[Body, Body], numbers: tuple[int, int]
     ) -> Cause | None:
-        """The constant that two loops start a state from, where they differ."""
+        """The differing constant from which two loops start a state, if there is one."""
         outer = []
         for node, body, at in zip(nodes, bodies, numbers, strict=True):
             port = body.ports.by_parameter.get(at)
@@ -212,10 +213,7 @@ class _Search:
     def _is_computed_wrong(
         self, first: Body, second: Body, numbers: tuple[int, int], at: tuple[int, ...]
     ) -> bool:
-        """True when the back edges correspond by value: what they carry was computed wrongly.
-
-        Then no value of the second body agrees with what the first carries.
-        """
+        """True when the back edges correspond but the value they carry was computed wrongly."""
         port = first.ports.by_parameter.get(numbers[0])
         other = second.ports.by_parameter.get(numbers[1])
         if not isinstance(port, Carried) or not isinstance(other, Carried):
@@ -248,7 +246,7 @@ class _Search:
         at: tuple[int, ...],
         counts: tuple[dict[Node, set[int]], dict[Node, set[int]]],
     ) -> Cause | None:
-        """The cause where two loops run a different number of times."""
+        """The cause if two loops run a different number of times."""
         first = self._loops.get(node)
         if first is None:
             return None
@@ -257,7 +255,7 @@ class _Search:
             return None
         bodies = _bodies(first, node)
         wires = self._wires((first, node), bodies)
-        # A loop that slices counts the slices, another one obeys its condition.
+        # The number of slices decides how often a loop runs; without slices the condition decides.
         found = wires.condition()
         if found is None:
             found = next(wires.slices(), None)
@@ -287,7 +285,7 @@ class _Search:
         return self._cause("trip count", message, first, node)
 
     def _of_outputs(self, node: Node, at: tuple[int, ...]) -> Cause | None:
-        """The cause where a node is the first to give another value."""
+        """The cause if a node is the first whose outputs differ."""
         found = self._of_joined(node, at)
         if found is not None:
             return found
@@ -300,7 +298,7 @@ class _Search:
         return None
 
     def _of_joined(self, node: Node, at: tuple[int, ...]) -> Cause | None:
-        """The cause where two loops of one format join the same parts in another shape."""
+        """The cause if two loops of one format concatenate the same parts into different shapes."""
         first = self._loops.get(node)
         if first is None or type(first.op) is not type(node.op):
             return None
@@ -317,7 +315,7 @@ class _Search:
         return None
 
     def _of_loop_output(self, first: Value, second: Value) -> Cause | None:
-        """The cause where two outputs of corresponding loops are made differently."""
+        """The cause if two outputs of corresponding loops are produced differently."""
         first, second = origin(first), origin(second)
         turned = [value.producer.op.type == "Transpose" for value in (first, second)]
         first, second = (
@@ -332,7 +330,7 @@ class _Search:
         return None if found is None else self._worded("output", found)
 
     def _of_shapes(self) -> Cause | None:
-        """The cause where an output has the same elements in another shape."""
+        """The cause if an output has the same elements in another shape."""
         results = [model.graph.results for model in self._models]
         for at, place in enumerate(output_positions(*(model.graph for model in self._models))):
             if place is None:
@@ -361,7 +359,7 @@ class _Search:
         return None
 
     def _of_operation(self, first: Node, second: Node, at: tuple[int, ...]) -> Cause:
-        """Two corresponding nodes of which the second gives another value."""
+        """The cause if two corresponding nodes compute different values from equal inputs."""
         place = f"`{second.name}` of {self._at(1, second)}"
         other = f"in {self._at(0, first)}"
         same_dialect = self._models[0].dialect == self._models[1].dialect
@@ -414,7 +412,7 @@ class _Search:
         return True
 
     def _of_starts(self, first: Node, second: Node, at: tuple[int, ...]) -> Cause | None:
-        """The cause where loops that may not have run at all start from other values."""
+        """The cause if loops that may not have run at all start from different values."""
         bodies = _bodies(first, second)
         wires = self._wires((first, second), bodies)
         for numbers in wires.inputs():
@@ -442,7 +440,7 @@ class _Search:
         second: tuple[Node, Value],
         at: tuple[int, ...],
     ) -> Cause | None:
-        """The cause where an input of two corresponding nodes differs, itself or its source."""
+        """The cause if an input of two corresponding nodes differs, or the source of the input."""
         found = self._of_loop_output(first[1], second[1])
         if found is not None:
             return found
@@ -523,7 +521,7 @@ class _Search:
         return Cause(kind, message, f"{found.loop}/{found.name}", found.lines)
 
     def _at(self, side: int, node: Node) -> str:
-        """The model of a node, with the line where its file has lines."""
+        """The model of a node, and the line in its file if known."""
         line = node.location.line
         return self._labels[side] + ("" if line is None else f", line {line}")
 

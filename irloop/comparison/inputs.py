@@ -182,7 +182,7 @@ def _positional(model: Model, given: Any) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How to make one trial. A `condition` of None is drawn, and so are signs if `sign` is 0."""
+    """How to make one trial; if `condition` is None or `sign` is 0, it is chosen randomly."""
 
     label: str
     seed: int

@@ -24,7 +24,7 @@ __all__ = [
     "origin",
 ]
 
-#: Operations that hand on the elements of their first input, in another shape, order or type.
+#: Operations that only change shape, order or element type of their first input.
 _HANDED_ON = frozenset(
     {
         "Cast",
@@ -37,7 +37,7 @@ _HANDED_ON = frozenset(
 )
 
 
-#: Types of the two formats that compute the same under another name.
+#: Types of the two formats that compute the same but have different names.
 _ALIASES = {
     "add": "sum",
     "mul": "multiply",
@@ -57,7 +57,8 @@ _ALIASES = {
     "where": "select",
 }
 
-#: Types that both formats have under one name: a difference between two of them is telling.
+#: Types that have the same name in both formats, so that two different ones compute different
+#: things.
 _SHARED = frozenset(
     {
         "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceiling", "cos", "cosh", "elu",
@@ -76,16 +77,16 @@ def may_correspond(first: str, second: str) -> bool:
 
 
 def origin(value: Value) -> Value:
-    """The value that operations of data movement hand on."""
+    """The value from which operations of data movement produced this value."""
     while (source := handed_on(value)) is not None:
         value = source
     return value
 
 
 def handed_on(value: Value) -> Value | None:
-    """The operand whose elements an operation hands on; None if it computes others."""
+    """The operand whose elements an operation passes on; None if it computes new elements."""
     inputs, kind = value.producer.inputs, value.producer.op.type
-    # The maximum of a value and itself keeps OpenVINO from a fault of its own (body_barriers).
+    # The maximum of a value and itself avoids a fault of OpenVINO (body_barriers).
     is_barrier = kind in ("Maximum", "Max") and len(inputs) > 1 and inputs[0] is inputs[1]
     return inputs[0] if inputs and (kind in _HANDED_ON or is_barrier) else None
 

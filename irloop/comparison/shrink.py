@@ -3,7 +3,7 @@
 Every change is made to corresponding places of both models, so that no new difference arises, and
 is kept only if the two still differ for the same cause: a value becomes an operand of its
 operation, a body parameter or a constant of ones; a size becomes smaller wherever it occurs; a
-constant trip count is lowered. What nothing reads any more goes.
+constant trip count is lowered. Values that nothing reads any more are removed.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ from irloop.progress import told
 
 __all__ = ["Pair", "complexity", "operations", "shrunk"]
 
-#: The time that one run of a model may take.
+#: The time limit of one run of a model, in seconds.
 SECONDS = 10.0
 
 #: The smallest sizes that are tried for an axis.
 SMALLEST = 4
 
-#: The name of a change, what makes it (None where it does not apply), the only model it changes.
+#: The name of a change, a function that makes it (None if it does not apply), and the model it
+#: changes if it changes only one.
 Change = tuple[str, Callable[["Pair"], "Pair | None"], int | None]
 
 
@@ -55,7 +56,7 @@ class Pair:
 
 
 def operations(model: Model) -> int:
-    """How many operations a model has, in bodies too; constants are none."""
+    """How many operations a model has, bodies included, constants not counted."""
     return sum(not isinstance(node.op, Constant) for node in all_nodes(model.graph))
 
 
@@ -64,8 +65,8 @@ def shrunk(
 ) -> Pair:
     """Shrink a pair; `accept` returns the new pair if it still differs, else the old one.
 
-    No other change is tried after `seconds`. With `free` a value that only one model has may become
-    another one: there the two read different values to begin with.
+    No further change is tried after `seconds`. With `free`, a value that only one model has may be
+    replaced by another value: the two models read different values there anyway.
     """
     end = time.monotonic() + seconds
     tries = 0
@@ -75,7 +76,7 @@ def shrunk(
         for changes in (_simpler, _alone, _smaller):
             place = 0
             while time.monotonic() < end:
-                # A change that was kept renumbers everything: go on at the same place.
+                # A kept change renumbers everything: go on at the same position.
                 found = next((item for at, item in enumerate(changes(pair)) if at >= place), None)
                 if found is None:
                     break
@@ -83,9 +84,10 @@ def shrunk(
                 tries += 1
                 changed = _made(pair, found[1])
                 if changed is not None and found[2] is not None and not free:
-                    # A change of one model alone must not be a difference of its own.
+                    # A change of only one model must not itself cause a difference.
                     changed = changed if _same_outputs(pair, changed, found[2]) else None
-                # Operands could be exchanged for ever, and what loses its counterpart would stay.
+                # Otherwise operands could be exchanged for ever, or values could lose their
+                # counterparts.
                 if changed is not None and (
                     complexity(changed) >= complexity(pair) or _unpaired(changed) > _unpaired(pair)
                 ):
@@ -97,7 +99,7 @@ def shrunk(
 
 
 def _unpaired(pair: Pair) -> int:
-    """How many computed values of either model have no counterpart in the other."""
+    """How many computed values of both models have no counterpart in the other model."""
     pairs = Pairs(*pair.models)
     known = {*pairs.first_by_name.values(), *pairs.of_second}
     return sum(value not in known for model in pair.models for value in _computed(model))
@@ -135,7 +137,7 @@ def complexity(pair: Pair) -> tuple[int, int, int]:
 
 
 def _made(pair: Pair, change: Callable[[Pair], Pair | None]) -> Pair | None:
-    """The changed pair without what nothing reads; None where the change cannot be made."""
+    """The changed pair without unread values; None if the change cannot be made."""
     try:
         copies = tuple(clone_model(model) for model in pair.models)
         changed = change(Pair((copies[0], copies[1]), pair.arrays))
@@ -192,7 +194,9 @@ def _simpler(pair: Pair) -> Iterator[Change]:
 
 
 def _alone(pair: Pair) -> Iterator[Change]:
-    """The same for values of one model without a counterpart, and for what only hands on."""
+    """Such replacements in one model, for values without a counterpart and for values that only
+    pass on another value.
+    """
     pairs = Pairs(*pair.models)
     known = (set(pairs.first_by_name.values()), set(pairs.of_second))
     for side, model in enumerate(pair.models):
@@ -232,7 +236,7 @@ def _numbered(model: Model) -> dict[Value, int]:
 
 
 def _changed(values: Mapping[int, tuple[int, int | None]]) -> Callable[[Pair], Pair | None]:
-    """Replace a value of each side by another one of the same graph, or (None) by ones."""
+    """Replace a value of each model by another value of the same graph, or by ones (None)."""
 
     def change(pair: Pair) -> Pair | None:
         for side, (at, new) in values.items():
@@ -253,7 +257,7 @@ def _changed(values: Mapping[int, tuple[int, int | None]]) -> Callable[[Pair], P
 
 
 def _ones(rewriter: Rewriter, value: Value) -> Value | None:
-    """A constant of ones in the place of a value; None where its type is not known."""
+    """A constant of ones in place of a value; None if its type is unknown."""
     type = value.type
     dims = type.shape.static() if isinstance(type, TensorType) else None
     if dims is None or not isinstance(type, TensorType):
@@ -266,7 +270,7 @@ def _ones(rewriter: Rewriter, value: Value) -> Value | None:
 
 
 def _smaller(pair: Pair) -> Iterator[Change]:
-    """Every way to make a size smaller in both models, and to lower constant trip counts."""
+    """Every way to make a size smaller in both models, and to lower a constant trip count."""
     for size in sorted(_sizes(pair.models), reverse=True):
         for new in range(1, min(size, SMALLEST + 1)):
             yield f"size {size} became {new}", _resized(size, new), None
@@ -322,7 +326,7 @@ def _smaller_type(type: ValueType, size: int, new: int) -> ValueType:
 
 
 def _constant_count(node: Node) -> int | None:
-    """The constant trip count of a Loop, where it is more than one."""
+    """The constant trip count of a Loop, if it is more than one."""
     value = node.inputs[0] if node.op.type == "Loop" and node.inputs else None
     if value is None or not isinstance(value.producer.op, Constant):
         return None

@@ -211,7 +211,7 @@ def groups_of(model: Model, given: Mapping[str, int] | None = None) -> list[Vari
 
 
 def single_axes(groups: Sequence[Variable]) -> list[Variable]:
-    """Each axis of the unnamed groups of several as a variable of its own."""
+    """Split each unnamed group of several axes into one variable per axis."""
     return [
         replace(group, places=(place,))
         for group in groups

@@ -1,4 +1,4 @@
-"""Compares the wires of two corresponding loops and words what differs, with ports and lines."""
+"""Compares the wires of two corresponding loops and describes differences, with ports and lines."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ ITERATION, NOTHING = "iteration", "nothing"
 
 @dataclass(frozen=True, slots=True)
 class WireDifference:
-    """A wire that two loops do not share: its name, and what each model makes of it.
+    """A wire that differs between two loops: its name, and its description in each model.
 
     `first` and `second` are phrases after the name, as in ``is carried from `h_next```. The lines
-    are those of the port map or back edge in each file, where it is an IR.
+    are those of the port map or back edge in each file that is an IR.
     """
 
     name: str
@@ -132,9 +132,10 @@ class Wires:
         return cls(left, right, same)
 
     def input(self, first: int, second: int, *, start: bool | None = None) -> WireDifference | None:
-        """How two corresponding body parameters are fed differently; None if alike.
+        """How the inputs of two corresponding body parameters differ; None if they do not.
 
-        `start` limits the look at two states to what they start from, or to their back edges.
+        `start` restricts the comparison of two states to their initial values, or to their back
+        edges.
         """
         feeds = [side.feed(at) for side, at in zip(self._sides, (first, second), strict=True)]
         numbers = (first, second)
@@ -170,7 +171,7 @@ class Wires:
         return self._same(*(values[0], values[1]))
 
     def output(self, first: int, second: int, *, axes: bool = True) -> WireDifference | None:
-        """How two corresponding outputs of the loops are made differently; None if alike.
+        """How two corresponding outputs of the loops differ; None if they do not.
 
         Without `axes` the axis may differ, as it may where the output is transposed afterwards.
         """
@@ -200,7 +201,7 @@ class Wires:
         return WireDifference(name, self._loop, phrases[0], phrases[1], (lines[0], lines[1]))
 
     def condition(self) -> WireDifference | None:
-        """How the loops decide differently whether another iteration follows; None if alike."""
+        """How the conditions that end the loops differ; None if they do not."""
         values = [
             None if (at := side.body.ports.condition) is None else side.result(at)
             for side in self._sides
@@ -217,7 +218,7 @@ class Wires:
         return WireDifference("condition", self._loop, phrases[0], phrases[1], both)
 
     def iteration(self) -> WireDifference | None:
-        """The parameter that is the iteration number on one side only; None if alike."""
+        """The parameter that is the iteration number in only one of the loops, or None."""
         first, second = (side.body.ports.iteration for side in self._sides)
         if (first is None) == (second is None):
             return None
@@ -254,7 +255,7 @@ class Wires:
                 yield found
 
     def slices(self) -> Iterator[WireDifference]:
-        """The differences of sliced inputs, which decide how often a loop runs."""
+        """The differences between sliced inputs, which determine how often a loop runs."""
         for pair in self.inputs():
             kinds = [_kind(side.feed(at)) for side, at in zip(self._sides, pair, strict=True)]
             found = self.input(*pair) if "slice" in kinds else None
@@ -262,7 +263,7 @@ class Wires:
                 yield found
 
     def unfed(self) -> Iterator[WireDifference]:
-        """The parameters that only one of the loops feeds."""
+        """The parameters that have an input in only one of the loops."""
         for pair in self.inputs():
             feeds = [side.feed(at) for side, at in zip(self._sides, pair, strict=True)]
             found = self.input(*pair) if NOTHING in feeds else None
@@ -270,7 +271,7 @@ class Wires:
                 yield found
 
     def all(self) -> Iterator[WireDifference]:
-        """Every difference, parameters first, then outputs, at last what counts iterations."""
+        """Every difference: first parameters, then outputs, then the trip counts."""
         found = [self.input(*pair) for pair in self.inputs()]
         counts = [len(side.node.outputs) for side in self._sides]
         found += [self.output(at, at) for at in range(min(counts))]
@@ -294,7 +295,7 @@ class Wires:
 
     @staticmethod
     def fed(side: WireSide, parameter: int, beside: Feed) -> tuple[str, int | None]:
-        """What feeds a parameter, in words; `beside` feeds that of the other loop."""
+        """What feeds a parameter, in words; `beside` is the input of the other loop's parameter."""
         wire = side.feed(parameter)
         place, line = side.input_place(parameter)
         at = f" ({place})" if place else ""
@@ -321,7 +322,7 @@ class Wires:
 
     @staticmethod
     def _begun(side: WireSide, parameter: int, _beside: Feed) -> tuple[str, int | None]:
-        """What a state starts from or an invariant is, in words."""
+        """The initial value of a state, or the value of an invariant, in words."""
         wire = side.feed(parameter)
         assert not isinstance(wire, str)
         place, line = side.input_place(parameter)
@@ -346,7 +347,7 @@ def _behind_identities(value: Value | None) -> Value | None:
 
 
 def _way(side: WireSide, port: Feed) -> tuple[int, ...]:
-    """Axis, direction and range of slices, in numbers that both formats share."""
+    """Axis, direction and range of slices, in numbers that are comparable between the formats."""
     assert isinstance(port, Sliced | ScanInput)
     source = side.source(port)
     port = from_front(port, None if source is None else shape_of(source).rank)

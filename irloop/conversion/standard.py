@@ -1,4 +1,4 @@
-"""ONNX models with ONNX Runtime's own operations as models that every runtime reads."""
+"""Converts ONNX models with ONNX Runtime's own operations to models that every runtime reads."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ __all__ = ["to_standard"]
 
 
 def to_standard(model: Model) -> None:
-    """Write every operation of ONNX Runtime in `model` out in operations of the standard.
+    """Replace every operation of ONNX Runtime's own in `model` by standard operations.
 
     Raises:
-        UnsupportedError: naming every one that standard operations cannot compute, and why.
+        UnsupportedError: naming every operation that standard operations cannot compute, with the
+            reason.
     """
     Manager([Standardize(), DeadCode()], name="standard").run_passes(model)
     left = [node for node in all_nodes(model.graph) if _is_of_runtime(node)]

@@ -1,4 +1,4 @@
-"""What is installed here, and what these versions are known to get wrong."""
+"""Reports the installed packages and the known faults of the installed engines."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from irloop.hazards.catalogue import hazards_of
 
 __all__ = ["EngineState", "Environment", "environment"]
 
-#: What irloop needs, and what it uses where it is there.
+#: Packages that irloop needs, and optional packages that it uses if they are installed.
 PACKAGES = ("numpy", "onnx", "lxml", "click", "protobuf")
 
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """An engine: its version ("" where it is not installed) and the hazards of that version.
+    """An engine: its version ("" if it is not installed) and the hazards of that version.
 
-    `measured` is False where irloop does not know this version; then `hazards` are those of the
-    newest version that was measured.
+    `measured` is False if irloop has not measured this version; `hazards` are then those of the
+    newest measured version.
     """
 
     name: str
@@ -36,7 +36,7 @@ class EngineState:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Versions of irloop, Python and packages ("" where missing), and the engines."""
+    """Versions of irloop, Python and packages ("" if missing), and the engines."""
 
     irloop: str
     python: str
@@ -88,7 +88,7 @@ def _state(engine: EngineState) -> str:
 
 
 def environment() -> Environment:
-    """Look at the packages that are installed; no engine is imported."""
+    """Collect the versions of the installed packages; no engine is imported."""
     return Environment(
         _version("irloop"),
         platform.python_version(),

@@ -1,6 +1,6 @@
 """Patterns outside of loops' wires that OpenVINO's CPU plugin computes wrongly or refuses.
 
-The hazards find their patterns with this, and the conversion to IR writes around them.
+Hazards use these functions to find their patterns, and the conversion to IR to avoid them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 #: Element types that the plugin only moves and converts.
 EIGHT_BIT_FLOATS = frozenset({ElementType.F8E4M3, ElementType.F8E5M2, ElementType.F8E8M0})
 
-#: Inputs of these types the plugin takes over without a copy.
+#: Types of inputs that the plugin uses without copying them.
 _GIVEN_AS_THEY_ARE = frozenset({ElementType.F32, ElementType.I32, ElementType.I8, ElementType.U8})
 
 
@@ -44,7 +44,7 @@ def has_no_element(value: Value) -> bool:
 
 
 def one_of_several(value: Value) -> bool:
-    """True for an output of a node that has several."""
+    """True for an output of a node that has several outputs."""
     return len(value.producer.outputs) > 1
 
 
@@ -72,7 +72,7 @@ def sums_double_constants(node: Node) -> bool:
 def loses_its_memory(value: Value) -> bool:
     """True for an output of an If whose memory another value may get before it is read.
 
-    Its size is known only at run time. A ShapeOf and a Slice read it in time.
+    Its size is known only at run time. ShapeOf and Slice read it before that happens.
     """
     if not isinstance(value.producer.op, ov.If) or not shape_of(value).rank:
         return False
@@ -82,9 +82,9 @@ def loses_its_memory(value: Value) -> bool:
 
 
 def keeps_its_memory(value: Value) -> bool:
-    """True for an output of a loop that has other memory in each inference.
+    """True for an output of a loop that has different memory in each inference.
 
-    It is of unknown size and a result of its graph. Strings are left out.
+    Its size is unknown, and it is a result of its graph. Strings are not included.
     """
     if not is_loop(value.producer) or shape_of(value).is_static:
         return False

@@ -15,7 +15,7 @@ LONGEST = 1 << 16
 
 
 def listed(numbers: Array) -> list[Any]:
-    """The elements of a tensor of any shape, as numbers of Python.
+    """The elements of a tensor of any shape, as Python numbers.
 
     Raises:
         ValueError: when there are too many for a list.

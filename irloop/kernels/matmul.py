@@ -121,7 +121,7 @@ def einsum(equation: str) -> Function:
 
 
 def _spend_sum(equation: str, operands: Sequence[Array]) -> None:
-    """Ask for the multiplications of an einsum of one or two operands."""
+    """Charge the budget for the multiplications of an einsum of one or two operands."""
     if len(operands) > 2 or "." in equation:
         return
     sizes: dict[str, int] = {}

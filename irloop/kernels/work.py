@@ -1,4 +1,4 @@
-"""Asks the budget for work that NumPy does in one call, which nothing interrupts."""
+"""Charges the budget for work that NumPy does in one call, which cannot be interrupted."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from irloop import budget
 
 __all__ = ["spend_products"]
 
-#: Products that fewer than this many multiplications make are not counted.
+#: Sums of products with fewer multiplications than this are not charged.
 FEW = 1 << 24
 
-#: Multiplications of a step of the budget: floats with all processors, integers with one.
+#: Multiplications per step of the budget: floats use all processors, integers one.
 OF_FLOATS, OF_INTEGERS = 200_000, 5_000
 
 
@@ -21,7 +21,7 @@ def spend_products(count: int, dtype: np.dtype[Any], what: str) -> None:
     """Spend the steps for `count` multiplications in sums of products.
 
     Raises:
-        LimitError: when the budget has fewer.
+        LimitError: when fewer steps are left in the budget.
     """
     if count > FEW:
         budget.spend(count // (OF_FLOATS if dtype.kind == "f" else OF_INTEGERS), what)

@@ -77,9 +77,9 @@ class GraphRewrite(Pass):
     inserted are visited next. Matchers whose pattern has a type at its root are tried at nodes of
     that type only.
 
-    After a rewrite that returns True, nodes that only the replaced ones read are erased, so are
-    inserted ones that nobody reads, and the other inserted ones get the runtime information of
-    the matched ones that went.
+    After a rewrite that returns True, nodes that only the replaced nodes read are erased, and so
+    are inserted nodes without consumers. The other inserted nodes get the runtime information of
+    the matched nodes that were removed.
     """
 
     name = "graph_rewrite"

@@ -1,9 +1,10 @@
 """A schema of IR files for editors: typed, with completion and documentation.
 
-Validation uses the lenient ``schemas/ir-v10.xsd`` and leaves numbers and words to rules. This one
-is generated from the operation classes: what may be in ``type``, ``version`` and ``data``, numbers
-as numbers, and a text for every element and attribute, which editors show. XSD 1.0 cannot make
-attributes of ``data`` depend on the type of the layer, so each lists the operations that have it.
+Validation uses the lenient ``schemas/ir-v10.xsd`` and leaves the check of numbers and words to
+rules. This schema is generated from the operation classes: it has the values allowed in ``type``,
+``version`` and ``data``, number types, and a description of every element and attribute, which
+editors show. XSD 1.0 cannot make attributes of ``data`` depend on the type of the layer, so each
+lists the operations that have it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ __all__ = ["editor_schema"]
 
 VERSIONS = (10, 11)
 
-#: The elements of a file. For each: its text, its children with their types, its attributes with
-#: their types (required where marked by !), and whether other content is let through.
+#: Elements of a file: the description, the children with their types, and the attributes with their
+#: types (required ones marked by !), and whether other content is allowed.
 _ELEMENTS: dict[str, tuple[dict[str, str], dict[str, str], bool]] = {
     "layers": ({"layer": "layer"}, {}, False),
     "layer": (
@@ -91,7 +92,7 @@ _ENTRY = {
 _ELEMENTS["loop_input"] = ({}, {**_ENTRY, "purpose": "input_purpose"}, False)
 _ELEMENTS["loop_output"] = ({}, {**_ENTRY, "purpose": "output_purpose"}, False)
 
-#: What editors show about elements and attributes.
+#: Descriptions of elements and attributes that editors show.
 _TEXTS = {
     "net": "The model: its layers, and the edges between their ports.",
     "layers": "The layers, in any order.",
@@ -169,10 +170,10 @@ _TEXTS = {
 
 
 def editor_schema(version: int = 11) -> str:
-    """The schema of a version of the format, as text.
+    """The schema of one version of the format, as text.
 
     Raises:
-        UsageError: for another version than 10 or 11.
+        UsageError: for a version other than 10 and 11.
     """
     if version not in VERSIONS:
         raise UsageError(
@@ -266,7 +267,7 @@ def _data() -> Iterator[str]:
     for cls in _classes():
         for attribute in attributes_of(cls).values():
             found.setdefault(attribute.name, []).append((f"{cls.type}-{cls.since}", attribute))
-    # What Const and Parameter have, which are no classes of an opset.
+    # Attributes of Const and Parameter, which have no operation classes in an opset.
     fixed = {
         "element_type": ("element_type", "Const, Parameter: the type of the elements."),
         "shape": ("shape", "Const, Parameter: the sizes, separated by commas; ? is not known."),
@@ -289,7 +290,7 @@ def _data() -> Iterator[str]:
 
 
 def _type_of(users: list[Attribute], fixed: str) -> list[str]:
-    """The type of an attribute that fits all operations that have it."""
+    """An attribute type that fits all operations with this attribute."""
     kinds = {item.kind for item in users}
     if fixed or len(kinds) > 1:
         kinds = {"text"}
@@ -306,7 +307,7 @@ def _type_of(users: list[Attribute], fixed: str) -> list[str]:
 
 
 def _words(words: Iterable[str], pattern: str = "") -> list[str]:
-    """One of some words, which editors complete, in any case of letters, as OpenVINO reads them."""
+    """An enumeration of words, which editors complete; like OpenVINO it ignores case."""
     listed = list(words)
     anyhow = "|".join([*map(_in_any_case, listed), *([pattern] if pattern else [])])
     return [
@@ -359,7 +360,7 @@ def _simple_types(version: int) -> Iterator[str]:
     yield "  " + first.replace("<xs:simpleType>", '<xs:simpleType name="element_type">')
     yield from (f"  {line}" for line in [*inner, last])
     yield from _enumerated("precision", precisions)
-    # Operations and opsets of extensions have names of their own.
+    # Operations and opsets of extensions have other names.
     yield from _enumerated("operation", dict(sorted(operations.items())), others=True)
     yield from _enumerated("opset", opsets, others=True)
 

@@ -1,4 +1,4 @@
-"""Fixes what rules found in an IR, and leaves the rest of the text as it is."""
+"""Fixes findings of rules in an IR and keeps the rest of the text unchanged."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from irloop.validation.repair_plan import Repair
 
 __all__ = ["Fixed", "fixed"]
 
-#: A fix may uncover another finding; so often a file is looked at again.
+#: The most rounds of validating and fixing, because a fix may uncover another finding.
 ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """The bytes of a file before and after, what was done, and fixes that only `unsafe` makes."""
+    """The bytes of a file before and after, the repairs made, and repairs that need `unsafe`."""
 
     before: bytes
     after: bytes
@@ -44,15 +44,15 @@ def fixed(
 
     Args:
         path: the .xml.
-        weights: the .bin; by default the file of the same name beside it.
+        weights: the .bin; by default the file of the same name next to it.
         select: codes or groups to fix; empty means all.
         ignore: codes or groups not to fix.
-        unsafe: also fixes that may change results.
+        unsafe: also make fixes that may change results.
 
     Raises:
         UsageError: for a code that does not exist, or a model of another format.
         ReadError: when the file is not XML at all.
-        UnsupportedError: when it is not in UTF-8.
+        UnsupportedError: when it is not encoded in UTF-8.
     """
     if detect(path) != "openvino":
         raise UsageError("only an IR can be fixed", expected="an .xml", found=os.fspath(path))
@@ -90,7 +90,7 @@ def _repairs(document: Document, bin_file: str, found: Iterable[Diagnostic]) -> 
             found_by = () if rule is None else rule().repairs(context)
             repairs += [item for item in found_by if (code, item.place.element) in places]
     except ReadError:
-        # What keeps the file from being read is a finding that has no repair.
+        # A problem that prevents reading the file is a finding without a repair.
         return repairs
     finally:
         context.close(keep_document=True)

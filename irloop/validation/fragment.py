@@ -1,7 +1,7 @@
-"""A fragment of an IR, one ``<layer>`` as specifications show them, as a model of its own.
+"""Reads a fragment of an IR, a single ``<layer>`` as shown in specifications, as a complete model.
 
-The layer gets a Parameter for each input port, of the size that the port declares and of an element
-type that is not known, and a Result for each output port. Lines stay what they are in the file.
+The layer gets a Parameter for each input port, with the size that the port declares and an unknown
+element type, and a Result for each output port. Line numbers are those of the file.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from irloop.formats.openvino.xml import Document, Layer, Net, parse
 
 __all__ = ["concerns", "document_of"]
 
-#: The ids of Parameters and Results begin here, far from those that people write.
+#: The ids of Parameters and Results start here, far from ids in hand-written files.
 FIRST_ID = 900_000_000
 
-#: A fragment is written by hand: nobody has megabytes of it.
+#: The largest fragment; fragments are written by hand, so they are small.
 MOST_BYTES = 2**20
 
-#: What a fragment need not have: weights, and what only a whole model can lack.
+#: Rules that do not apply to a fragment: weights, and parts that only a whole model needs.
 _ELSEWHERE = ("IRL108", "IRL3")
 
 
 def document_of(file: str) -> Document | None:
-    """The document of a file whose root is a layer; None where it is none.
+    """The document of a file whose root is a layer; None if the root is another element.
 
     Raises:
-        ReadError: where the layer itself cannot be read.
+        ReadError: when the layer itself cannot be read.
     """
     try:
         data = read_regular(file, MOST_BYTES)
@@ -41,7 +41,7 @@ def document_of(file: str) -> Document | None:
         return None
     declaration = re.match(r"\s*<\?xml.*?\?>", text, re.DOTALL)
     if declaration is not None:
-        # Blanks keep lines and columns where they are.
+        # Blanks keep the lines and columns of the rest unchanged.
         text = re.sub(r"[^\n]", " ", declaration[0]) + text[declaration.end() :]
     start = re.search(r"<layer\b", text)
     if start is None or re.search(r"<(?![!?])", text[: start.start()]):
@@ -70,7 +70,7 @@ def _precisions(net: Net) -> Iterator[SetAttribute]:
 
 
 def concerns(finding: Diagnostic) -> bool:
-    """True for a finding about what the fragment says, not about what was added or is elsewhere."""
+    """True for a finding about the fragment itself, not about added layers or missing parts."""
     if finding.code.startswith(_ELSEWHERE):
         return False
     number = finding.location.layer_id or ""
@@ -83,7 +83,7 @@ def _layer(text: str, file: str) -> Layer | None:
 
 
 def _missing(layer: Layer) -> str:
-    """The attributes that every layer has and specifications leave out."""
+    """The attributes that every layer needs but specifications omit."""
     kind = layer.type or ""
     classes = OPENVINO.versions(kind)
     newest = classes[-1].since if classes else 1
@@ -97,7 +97,7 @@ def _model(text: str, layer: Layer) -> str:
     number = FIRST_ID
     for port in layer.inputs:
         shape = ",".join(dim if dim.isdecimal() else "?" for dim in port.dims)
-        # Without sizes a port says nothing about its shape.
+        # A port without sizes does not declare its shape.
         shape = shape if port.dims else "..."
         before.append(
             f'<layer id="{number}" name="in{number}" type="Parameter" version="opset1">'

@@ -1,4 +1,4 @@
-"""What a rule can do about a finding: edits of the file, and whether they change results."""
+"""How a rule can repair a finding: edits of the file, and whether they change results."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["Repair"]
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Edits that remove the finding of a rule at a place.
+    """Edits that remove one finding of a rule.
 
-    A `safe` one leaves what the file computes as it is, in every runtime that takes it; `effect`
-    tells what any other one changes or assumes.
+    A `safe` repair does not change the results in any runtime that accepts the file; `effect`
+    describes what an unsafe repair changes or assumes.
     """
 
     code: str
@@ -33,7 +33,7 @@ class Repair:
         return not self.effect
 
     def in_file(self, file: str) -> str:
-        """The repair in one line, with its place in `file`."""
+        """The repair in one line, with its location in `file`."""
         return str(replace(self, place=replace(self.place, file=file)))
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Scans along axis 0 only, where ONNX Runtime would have to transpose a tensor without elements."""
+"""Rewrites Scans to axis 0 where ONNX Runtime would transpose a tensor without elements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["ScanAlongFront"]
 
 
 class ScanAlongFront(LoopPass):
-    """Transposes before and after a Scan what the Scan would transpose itself.
+    """Adds Transposes before and after a Scan, so that the Scan itself need not transpose.
 
     Given::
 
@@ -32,10 +32,10 @@ class ScanAlongFront(LoopPass):
         j = Scan(t):         p: t[axis 0]              -> joined -p, axis 0
         y = Transpose(j)
 
-    ONNX Runtime 1.31 transposes what it scans or joins along another axis than 0, and dies
-    (division by zero) if that tensor has no elements. Its Transpose operation has no such fault.
-    A Scan stays as it is if all dimensions are known and none is 0, or if a rank is unknown, or
-    if its name is in `leave`.
+    ONNX Runtime 1.31 transposes inputs and outputs of a Scan along another axis than 0, and crashes
+    (division by zero) if such a tensor has no elements. Its Transpose operation has no such fault.
+    A Scan stays as it is if all dimensions are known and none is 0, or if a rank is unknown, or if
+    its name is in `leave`.
     """
 
     name = "scan_along_front"

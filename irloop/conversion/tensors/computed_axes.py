@@ -1,7 +1,7 @@
-"""Axes that the model computes, in opsets that know them as attributes only.
+"""Axes that the model computes, for opsets in which they are attributes.
 
-Which axes are meant is a list of booleans, one for each axis; what an axis does where it is meant
-is chosen by Where, and dimensions are left out by Compress.
+The selected axes are represented by a list of booleans, one for each axis. Where chooses between
+the result with and without the operation along an axis, and Compress removes dimensions.
 """
 
 from __future__ import annotations

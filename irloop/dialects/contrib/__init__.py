@@ -1,15 +1,16 @@
 """ONNX Runtime's own operations: the domain com.microsoft, and what it adds to ai.onnx.
 
-They belong to the ONNX dialect: a model holds them beside the operations of the standard, in the
-same registry. Each is one class. What it computes is written once, in `decompose`, with operations
-of the standard; its kernel runs these (`arrays`), the pass `standardize` and the import to IR put
-them into the graph instead of it (`nodes`).
+They belong to the ONNX dialect and are in the same registry as the standard operations. Each
+operation is one class. Its method `decompose` defines what it computes, in terms of standard
+operations: the kernel runs these operations (`arrays`); the pass `standardize` and the import to IR
+put them into the graph in place of the operation (`nodes`).
 
 To add an operation:
 
-1. Write its class into the module of its family, from the published definition (ContribOperators):
-   every attribute a field, `inputs` the fewest and the most, `operands` for people. Omitted inputs
-   are None in `decompose`::
+1. Write its class into the module of its family, following the published definition
+   (ContribOperators). Every attribute is a field, `inputs` gives the smallest and the largest
+   number of inputs, `operands` describes them for readers. Omitted inputs are None in
+   `decompose`::
 
        class QuickGelu(ContribOp, type="QuickGelu", inputs=1):
            \"\"\"x * sigmoid(alpha * x).\"\"\"
@@ -21,15 +22,16 @@ To add an operation:
            def decompose(self, s: Steps, x: Term) -> Term:
                return x * s.op("Sigmoid", x * self.alpha)
 
-   `Term` has arithmetic and ``@``; `Steps` the rest, down to ``s.op("Erf", x)`` for any operation
-   of ai.onnx. Write what ONNX Runtime computes, in its order and precision: many kernels widen f16.
-   Raise `CannotDecomposeError` with the reason for what standard operations cannot compute.
-2. Give `infer` where named dimensions have to pass, or where the operation is frequent: without it
-   the types are those that the decomposition finds.
-3. Import a new module below. Take the type out of `irloop/dialects/contrib/refused.py` if it is
-   there.
-4. Add drawn cases to `tests/ops/contrib/`: the executor, the model written with ``--standard`` and
-   the IR on OpenVINO are held against ONNX Runtime.
+   `Term` has arithmetic and ``@``; `Steps` has the other operations, and ``s.op("Erf", x)`` appends
+   any operation of ai.onnx. Compute the same as ONNX Runtime, in its order and precision: many
+   kernels widen f16. Raise `CannotDecomposeError` with the reason for a case that standard
+   operations cannot compute.
+2. Implement `infer` if named dimensions must be kept, or if the operation is frequent: otherwise
+   the types are inferred from the decomposition.
+3. Import a new module below. Remove the type from `irloop/dialects/contrib/refused.py` if it is
+   listed there.
+4. Add random cases to `tests/ops/contrib/`: they compare the executor, the model written with
+   ``--standard`` and the IR on OpenVINO with ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -70,7 +72,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> type[ContribOp]:
-    """An operation by the name of its class, in any module: ``BiasGelu``."""
+    """Look up an operation of any module by the name of its class, such as ``BiasGelu``."""
     for cls in ONNX.registered():
         if issubclass(cls, ContribOp) and cls.__name__ == name:
             return cls

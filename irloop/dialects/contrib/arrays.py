@@ -1,4 +1,4 @@
-"""Steps on arrays: the kernel of an operation that is written out in standard ones."""
+"""Steps on arrays: the kernel of an operation that is decomposed into standard operations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPSET = 21
 
 
 class ArraySteps(Steps):
-    """Runs each operation at once."""
+    """Runs each operation immediately."""
 
     def apply(self, op: Op, inputs: Sequence[Term | None], n_outputs: int) -> list[Term]:
         arrays = [None if term is None else term.value for term in inputs]
@@ -47,7 +47,7 @@ class ArraySteps(Steps):
 
 
 def kernel_of(write_out: WriteOut, n_outputs: int) -> Kernel:
-    """The function that runs the operations that an operation is written out as."""
+    """A kernel that runs the decomposition of an operation."""
 
     def run(*arrays: Any) -> Any:
         import numpy as np

@@ -15,15 +15,15 @@ from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType,
 
 __all__ = ["Attention", "MultiHeadAttention"]
 
-#: What is added to the score of a place that must not be seen, where no attribute tells.
+#: The number added to the score of a hidden key, if no attribute gives another one.
 FILTER = -10000.0
 
 
 @dataclass
 class Scores:
-    """What changes the scores of attention before their softmax, and how large they are.
+    """The masks, addend and scale that are applied to the scores before their softmax.
 
-    `past` is the number of places before the first query, as a vector of one element.
+    `past` is the number of positions before the first query, as a vector of one element.
     """
 
     scale: float
@@ -35,13 +35,13 @@ class Scores:
 
 
 def heads_of(s: Steps, x: Term, heads: int) -> Term:
-    """[batch, places, heads * size] as [batch, heads, places, size]."""
+    """Reshape [batch, positions, heads * size] to [batch, heads, positions, size]."""
     size = x.dim(2, "the size of a projection") // heads
     return s.transpose(s.reshape(x, [0, 0, heads, size]), (0, 2, 1, 3))
 
 
 def joined(s: Steps, x: Term, size: int) -> Term:
-    """[batch, heads, places, size] as [batch, places, heads * size]; `size` is the product."""
+    """Reshape [batch, heads, positions, size] to [batch, positions, `size`], all heads together."""
     return s.reshape(s.transpose(x, (0, 2, 1, 3)), [0, 0, size])
 
 
@@ -60,17 +60,17 @@ def attended(s: Steps, query: Term, key: Term, value: Term, scores: Scores) -> t
 
 
 def later_places(s: Steps, query: Term, key: Term, past: Term | None) -> Term:
-    """[queries, keys], true where the key comes after the query."""
+    """[queries, keys], true where the key is later than the query."""
     rows, columns = s.range(0, s.size(query, 2)), s.range(0, s.size(key, 2))
     own = s.unsqueeze(rows, 1) if past is None else s.unsqueeze(rows, 1) + past
     return s.unsqueeze(columns, 0) > own
 
 
 def mask_added(s: Steps, mask: Term, key: Term, filter: float) -> Term:
-    """What a mask adds to scores: 0 where a key is seen, else `filter`.
+    """The numbers that a mask adds to the scores: 0 for a visible key, else `filter`.
 
-    The mask is 1 where a key is seen, [batch, keys] or [batch, queries, keys]; or a vector of
-    lengths [batch], or of lengths and first places [2 * batch].
+    The mask is 1 for a visible key, [batch, keys] or [batch, queries, keys]; or a vector of lengths
+    [batch], or of lengths and first positions [2 * batch].
 
     Raises:
         CannotDecomposeError: for a mask of another form.
@@ -87,10 +87,10 @@ def mask_added(s: Steps, mask: Term, key: Term, filter: float) -> Term:
 
 
 def seen_by_lengths(s: Steps, mask: Term, key: Term) -> Term:
-    """[batch, 1, 1, keys], true from the first place of each item up to its length.
+    """[batch, 1, 1, keys], true from the first position of each item up to its length.
 
     Raises:
-        CannotDecomposeError: where it is not known which form the vector has.
+        CannotDecomposeError: if it is unknown which form the vector has.
     """
     entries, batch = mask.dims[0], key.dims[0]
     if entries is None or batch is None:
@@ -145,10 +145,11 @@ def _plus(left: Dim, right: Dim) -> Dim:
 class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
     """Attention of x to itself: projections by one matrix, heads, softmax, in one operation.
 
-    Inputs: x [batch, places, size], the weights of query, key and value side by side, their bias,
-    a mask (1 where a key is seen: [batch, keys] or [batch, places, keys]; or the lengths [batch],
-    or lengths and first places [2 * batch]), the past keys and values [2, batch, heads, past, head
-    size], an addend of the scores. Output 1 is the past with the new keys and values behind it.
+    Inputs: x [batch, positions, size], the weights of query, key and value side by side, their
+    bias, a mask (1 for a visible key: [batch, keys] or [batch, positions, keys]; or the lengths
+    [batch], or lengths and first positions [2 * batch]), the past keys and values [2, batch, heads,
+    past, head size], and an addend of the scores. Output 1 is the past followed by the new keys and
+    values.
     """
 
     operands = (
@@ -166,7 +167,7 @@ class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
     unidirectional: int = 0
 
     def sizes(self, width: int) -> tuple[int, int, int]:
-        """The sizes of query, key and value from that of all together."""
+        """The sizes of query, key and value, given the size of all three together."""
         if len(self.qkv_hidden_sizes) == 3:
             query, key, value = self.qkv_hidden_sizes
             return query, key, value
@@ -222,13 +223,13 @@ class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
 
 
 class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), outputs=None):
-    """Attention of queries to keys and values that are projected already, their bias added.
+    """Attention of queries to keys and values that are already projected; adds their bias.
 
-    Query [batch, places, size], key and value the same or [batch, heads, keys, head size] as they
-    come from an encoder; or query, key and value together [batch, places, heads, 3, head size], key
-    and value together [batch, keys, heads, 2, head size]. The mask is as that of Attention.
-    Outputs 1 and 2 are the past keys and values with the new ones behind them, output 3 the scores
-    before their softmax.
+    Inputs: query [batch, positions, size], with key and value of the same form or, from an encoder,
+    [batch, heads, keys, head size]; or query, key and value together [batch, positions, heads, 3,
+    head size]; or key and value together [batch, keys, heads, 2, head size]. The mask is the same
+    as in Attention. Outputs 1 and 2 are the past keys and values followed by the new ones, output 3
+    the scores before their softmax.
     """
 
     operands = (
@@ -291,7 +292,7 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
     def _heads(
         self, s: Steps, query: Term, key: Term | None, value: Term | None, bias: Term | None
     ) -> tuple[Term, Term, Term]:
-        """Query, key and value as [batch, heads, places, size], the bias added."""
+        """Query, key and value as [batch, heads, positions, size], with the bias added."""
         heads = self.num_heads
         if query.rank == 5:
             parts = [s.squeeze(part, 3) for part in s.split(query, 3, [1, 1, 1])]
@@ -307,7 +308,7 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
         if value is None:
             raise CannotDecomposeError("it has keys and no values")
         if key.rank == 4:
-            # An encoder gives these; they have their bias, and only the query gets its own.
+            # Keys and values from an encoder already include their bias; only the query needs it.
             (q,) = self._biased(s, [own], bias)
             return q, key, value
         sizes = [item.dim(2, "the size of a projection") // heads for item in (key, value)]
@@ -319,7 +320,7 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
         return q, k, v
 
     def _biased(self, s: Steps, parts: Sequence[Term], bias: Term | None) -> list[Term]:
-        """[batch, places, heads, size] each, with its part of the bias, as [batch, heads, ...]."""
+        """Each part [batch, positions, heads, size] plus its bias, as [batch, heads, ...]."""
         found, start = [], 0
         for part in parts:
             size = part.dim(3, "the size of a head")

@@ -20,25 +20,25 @@ DOMAIN = "com.microsoft"
 
 
 class ContribOp(OnnxOp, domain=DOMAIN):
-    """An operation of ONNX Runtime, described by the standard operations that it is written out as.
+    """An operation of ONNX Runtime, defined by its decomposition into standard operations.
 
-    A class gives `decompose`; types, kernel, import to IR and ``--standard`` follow from it. It
-    gives `infer` as well where that finds more (named dimensions) or is asked for often.
+    A class implements `decompose`; types, kernel, import to IR and ``--standard`` are derived from
+    it. It also implements `infer` if that finds more (named dimensions) or is called often.
     """
 
     def decompose(self, *args: Any, **keywords: Any) -> Term | Sequence[Term | None]:
         """The outputs, computed from the inputs: ``decompose(self, s, x, bias)``.
 
-        `s` are the `Steps` to compute with; omitted inputs are None. Only outputs up to
-        `s.n_outputs` are asked for.
+        `s` are the `Steps` to compute with; omitted inputs are None. Only the first `s.n_outputs`
+        outputs are needed.
 
         Raises:
-            CannotDecomposeError: where standard operations cannot compute this.
+            CannotDecomposeError: if standard operations cannot compute this.
         """
         raise NotImplementedError
 
     def written_out(self, s: Steps, inputs: Sequence[Term | None]) -> Sequence[Term | None]:
-        """`decompose` with every input that the operation has; omitted ones at the end are None.
+        """Call `decompose` with every input of the operation; omitted inputs at the end are None.
 
         Raises:
             CannotDecomposeError: as `decompose`.

@@ -1,4 +1,4 @@
-"""Convolutions of ONNX Runtime: with an activation, an addend, or channels last; group norms."""
+"""Convolutions of ONNX Runtime (with activation, addend, or channels last); group norms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Convolution(ContribOp):
     strides: tuple[int, ...] = ()
 
     def convolved(self, s: Steps, x: Term, w: Term, b: Term | None) -> Term:
-        """The convolution of channels that come first."""
+        """The convolution of a tensor with channels first."""
         return s.op(
             "Conv",
             *(x, w, b),
@@ -52,7 +52,7 @@ class _ActivatedConvolution(_Convolution):
     activation_params: tuple[float, ...] = ()
 
     def activated(self, s: Steps, x: Term) -> Term:
-        """The activation of a convolution."""
+        """Apply the activation of a convolution."""
         first, second, third, *_ = (*self.activation_params, 0.0, 0.0, 0.0)
         return activated(s, x, self.activation, first, second, third)
 
@@ -68,7 +68,7 @@ class FusedConv(_ActivatedConvolution, type="FusedConv", inputs=(2, 4)):
 
 
 class NhwcConv(_Convolution, type="NhwcConv", inputs=(2, 3)):
-    """Conv of x [batch, ..., channels] with filters as Conv has them, channels last."""
+    """Conv of x [batch, ..., channels], channels last, with the same filters as Conv."""
 
     operands = "x: float, w: float, b?: float -> float"
 
@@ -93,7 +93,7 @@ class _GroupNorm(ContribOp):
     epsilon: float = LARGER_EPSILON
 
     def normed(self, s: Steps, x: Term, gamma: Term, beta: Term) -> Term:
-        """Each group of channels normalised, then SiLU where it is asked for; x is f32."""
+        """Normalise each group of channels, and apply SiLU if requested; x is f32."""
         if self.activation not in (0, 1):
             raise CannotDecomposeError(f"its activation {self.activation} is not known")
         first = channels_first(s, x) if self.channels_last else x

@@ -1,4 +1,4 @@
-"""Attention of one new place to a cache, and of batches without their padding."""
+"""Attention of one new position to a cache, and attention of batches without padding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["DecoderMaskedMultiHeadAttention", "PackedAttention"]
 
 
 def placed(s: Steps, buffer: Term, x: Term, at: Term) -> Term:
-    """A buffer [batch, heads, length, size] with x at one place, a vector of one element."""
+    """A buffer [batch, heads, length, size] with x written at one position, a vector [1]."""
     places = s.range(0, s.size(buffer, 2))
     here = s.reshape(s.op("Equal", places, at), [1, 1, -1, 1])
     return s.where(here, x, buffer)
@@ -25,12 +25,11 @@ def placed(s: Steps, buffer: Term, x: Term, at: Term) -> Term:
 class DecoderMaskedMultiHeadAttention(
     ContribOp, type="DecoderMaskedMultiHeadAttention", inputs=(1, 11), outputs=None
 ):
-    """Attention of one place: to a cache that it appends itself to, or to given keys and values.
+    """Attention of one position: to a cache to which it is appended, or to given keys and values.
 
     Query [batch, 1, size]; key and value the same, or [batch, heads, keys, head size] as they come
-    from an encoder. The mask [batch, keys] is 1 where a key is seen. With
-    `past_present_share_buffer` the cache has room for more places, and input 7 tells how many it
-    holds.
+    from an encoder. The mask [batch, keys] is 1 for a visible key. With `past_present_share_buffer`
+    the cache has room for more positions, and input 7 is the number of positions in use.
     """
 
     operands = (
@@ -95,12 +94,12 @@ class DecoderMaskedMultiHeadAttention(
 
 
 class PackedAttention(ContribOp, type="PackedAttention", inputs=(5, 6)):
-    """Attention of sequences that are given without their padding.
+    """Attention of sequences stored without padding.
 
-    Inputs: the places [tokens, size] of all items one after the other, weights and bias as in
-    Attention, the offset of each token in the padded batch [batch, places] with those of the
-    padding behind them, the number of tokens before each item and of all [batch + 1], an addend of
-    the scores of the padded batch.
+    Inputs: the tokens [tokens, size] of all items one after the other, weights and bias as in
+    Attention, the offsets in the padded batch [batch, positions], first those of the tokens and
+    then those of the padding, the number of tokens before each item and in total [batch + 1], and
+    an addend of the scores of the padded batch.
     """
 
     operands = (
@@ -136,7 +135,7 @@ class PackedAttention(ContribOp, type="PackedAttention", inputs=(5, 6)):
         width = weights.dim(1, "the size of the weights")
         sizes = self.qkv_hidden_sizes or (width // 3,) * 3
         projected = x @ weights + bias
-        # Token t of the batch without padding is at offsets[t] of the batch with it.
+        # Token t of the batch without padding is at offsets[t] of the padded batch.
         batch, places, tokens = s.size(offsets, 0), s.size(offsets, 1), s.size(x, 0)
         flat = s.cast(s.reshape(offsets, [-1]), ElementType.I64)
         used = s.slice(flat, 0, 0, tokens)

@@ -1,4 +1,4 @@
-"""GroupQueryAttention: several heads of queries share one of keys and values, kept in a cache."""
+"""GroupQueryAttention: several query heads share one head of keys and values, kept in a cache."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from irloop.graph.types import (
 
 __all__ = ["GroupQueryAttention"]
 
-#: The score of a place that must not be seen.
+#: The score of a hidden position.
 HIDDEN = -3.4028234663852886e38
 
 
 class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16), outputs=None):
-    """Attention of queries to a cache of keys and values, which it appends its own to.
+    """Attention of queries to a cache of keys and values, to which the new ones are appended.
 
-    Inputs: query [batch, places, heads * size], or query, keys and values side by side; key and
-    value; the cache of both [batch, key heads, length, size]; the number of the last place of each
-    item; the largest number of places; tables of cosines and sines; the numbers of the places; an
-    addend of the scores; a score for each head that is only in the denominator of the softmax.
-    Outputs 1 and 2 are the cache with the new keys and values.
+    Inputs: query [batch, positions, heads * size], or query, keys and values side by side; key and
+    value; the cache of both [batch, key heads, length, size]; the last position of each item; the
+    largest number of positions; tables of cosines and sines; the position numbers; an addend of the
+    scores; a score for each head that is only in the denominator of the softmax. Outputs 1 and 2
+    are the cache with the new keys and values.
     """
 
     operands = (
@@ -84,7 +84,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
         return [result, cache, cache, TensorType(element, Shape.of_rank(4))][: args.n_outputs]
 
     def _require_plain(self, s: Steps, norms: Sequence[Term | None]) -> None:
-        """Refuse what ONNX Runtime's CPU does not fix, or keeps in another form."""
+        """Refuse what ONNX Runtime's CPU provider leaves undefined or stores in another form."""
         if self.k_quant_type != "NONE" or self.v_quant_type != "NONE":
             raise CannotDecomposeError("its cache is quantized")
         if self.sliding_window_cache:
@@ -121,7 +121,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
         places = s.size(query, 1)
         length = s.reshape(s.cast(total, ElementType.I64), [1])
         used = s.unsqueeze(s.cast(s.reshape(last_places, [-1]), ElementType.I64), 1) + 1
-        # A first prompt fills the cache from its start, whatever its items are padded to.
+        # A first prompt fills the cache from its start, regardless of the padding of its items.
         is_first = s.op("Equal", places, length)
         before = s.where(is_first, 0, used - places)
         rows = s.unsqueeze(s.range(0, places), 0) + before
@@ -142,7 +142,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
     def _heads(
         self, s: Steps, query: Term, key: Term | None, value: Term | None
     ) -> tuple[Term, Term, Term]:
-        """Query, key and value as [batch, heads, places, size]."""
+        """Query, key and value as [batch, heads, positions, size]."""
         if key is None or value is None:
             width = query.dim(2, "the size of the query")
             size = width // (self.num_heads + 2 * self.kv_num_heads)
@@ -162,7 +162,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
     def _rotated(
         self, s: Steps, q: Term, k: Term, cos: Term, sin: Term, places: Term
     ) -> tuple[Term, Term]:
-        # Places of padding may lie before the first row.
+        # Positions of padding may be before the first row.
         rows = s.op("Max", s.cast(places, ElementType.I64), s.i64(0))
         angles = [s.unsqueeze(s.gather(table, rows, 0), 1) for table in (cos, sin)]
         turn = bool(self.rotary_interleaved)
@@ -174,9 +174,9 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
     def _cache_index(
         self, s: Steps, past: Term, places: Term, length: Term, before: Term
     ) -> tuple[Term, Term]:
-        """For each place of the new cache its index in the old one with the new places behind it.
+        """For each position of the new cache, its index in old cache plus new positions.
 
-        The second result is true for places that neither gives. Both are [batch, place].
+        The second result is true for positions that have no source. Both are [batch, position].
         """
         room = s.size(past, 2)
         at = s.unsqueeze(s.range(0, s.op("Max", room, length)), 0)
@@ -187,7 +187,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
         return s.op("Min", index, last), s.op("Not", s.op("Or", is_old, fresh < places))
 
     def _appended(self, s: Steps, past: Term, new: Term, index: Term, empty: Term) -> Term:
-        """The old cache and the new places, chosen by the index of each place; zeros behind."""
+        """The new cache, gathered from the old cache and the new positions; 0 where `empty`."""
         both = s.concat(2, past, new)
         size = new.dim(3, "the size of a head")
         wanted: list[int | Term] = [s.size(index, 0), self.kv_num_heads, s.size(index, 1), size]
@@ -195,7 +195,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
         return s.where(s.unsqueeze(empty, 1, 3), 0, found)
 
     def _shared(self, s: Steps, x: Term) -> Term:
-        """[batch, key heads, ...] repeated for the heads of queries, f16 as f32."""
+        """[batch, key heads, ...] repeated for all query heads; f16 is widened to f32."""
         times = self.num_heads // self.kv_num_heads
         wide = widened(s, x)
         if times == 1:

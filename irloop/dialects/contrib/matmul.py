@@ -1,4 +1,4 @@
-"""Matrix products of ONNX Runtime with what it fuses into them."""
+"""Matrix products of ONNX Runtime with fused operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["FusedGemm", "FusedMatMul", "FusedMatMulActivation", "GemmFastGelu", 
 
 
 def transposed(s: Steps, x: Term, swap: bool, batches: bool) -> Term:
-    """An operand: with `batches` its first axis moved behind those up to the last, then swapped."""
+    """An operand; `batches` moves the first axis before the last, `swap` swaps the last two."""
     rank = x.rank
     perm = list(range(rank))
     if batches and rank > 1:
@@ -35,9 +35,9 @@ class _Product(ContribOp):
 
 
 class FusedMatMul(_Product, type="FusedMatMul", inputs=2):
-    """``alpha * A' @ B'``, A and B transposed in their last two axes where asked.
+    """``alpha * A' @ B'``; attributes transpose the last two axes of A and B.
 
-    `transBatchA` and `transBatchB` move the first axis of an operand before its last one first.
+    `transBatchA` and `transBatchB` first move the first axis of an operand before its last axis.
     """
 
     operands = "a: float, b: float -> float"
@@ -50,7 +50,7 @@ class FusedMatMul(_Product, type="FusedMatMul", inputs=2):
 
 
 class TransposeMatMul(_Product, type="TransposeMatMul", inputs=2):
-    """``alpha * A' @ B'``, A and B transposed in their last two axes where asked."""
+    """``alpha * A' @ B'``; attributes transpose the last two axes of A and B."""
 
     operands = "a: float, b: float -> float"
 
@@ -59,7 +59,7 @@ class TransposeMatMul(_Product, type="TransposeMatMul", inputs=2):
 
 
 def activated(s: Steps, x: Term, name: str, alpha: float, beta: float, gamma: float) -> Term:
-    """An activation by its name, as fused products and convolutions have it.
+    """The activation with the name that fused products and convolutions use.
 
     Raises:
         CannotDecomposeError: for another name.
@@ -130,7 +130,7 @@ class FusedMatMulActivation(_Product, type="FusedMatMulActivation", inputs=2):
 
 
 class GemmFastGelu(ContribOp, type="GemmFastGelu", inputs=(2, 3)):
-    """The tanh form of Gelu of ``X @ W + bias``."""
+    """Gelu, approximated by tanh, of ``X @ W + bias``."""
 
     operands = "x: float, w: float, bias?: float -> float"
 

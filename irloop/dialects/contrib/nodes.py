@@ -1,4 +1,4 @@
-"""Steps in a graph: an operation written out as nodes of standard operations."""
+"""Steps in a graph: the nodes of the standard operations that an operation is decomposed into."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["OLDEST_OPSET", "Known", "NodeSteps", "decomposed"]
 
-#: The oldest opset of ai.onnx that operations are written out in: Range, Clip and Pad by inputs,
-#: slices by inputs and CumSum are there from it on.
+#: The oldest opset of ai.onnx for decompositions: since this opset Range, Clip and Pad have inputs
+#: for their bounds, slices have them too, and CumSum exists.
 OLDEST_OPSET = 11
 
 
-#: The value of an input of the operation by its position where it is a constant, else None.
+#: The value of an input of the operation by its position if it is a constant, else None.
 Known = Callable[[int], "Array | None"]
 
 
@@ -89,8 +89,8 @@ def decomposed(
     """A graph that computes an operation with standard operations of an opset.
 
     `types` are those of the inputs, None for one that is omitted; the graph has a parameter for
-    each of the others. The list tells for each result which output of the operation it is: ONNX
-    Runtime leaves some outputs without a value, and these have none.
+    each of the others. The list tells for each result which output of the operation it is. Outputs
+    that ONNX Runtime leaves without a value have no result.
 
     Raises:
         CannotDecomposeError: when standard operations cannot compute it, with the reason.

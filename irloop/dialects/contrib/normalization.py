@@ -24,7 +24,7 @@ LARGER_EPSILON = 9.999999747378752e-06
 
 
 def widened(s: Steps, x: Term) -> Term:
-    """f16 and bf16 as f32, in which ONNX Runtime computes sums of them."""
+    """f16 and bf16 as f32, because ONNX Runtime computes sums of them in f32."""
     narrow = x.element in (ElementType.F16, ElementType.BF16)
     return s.cast(x, ElementType.F32) if narrow else x
 
@@ -144,7 +144,7 @@ class SimplifiedLayerNormalization(
 ):
     """x divided by its root mean square over the dimensions from `axis` on, times scale.
 
-    ONNX Runtime has it in ai.onnx, in every opset.
+    ONNX Runtime defines it in ai.onnx, in every opset.
     """
 
     operands = "x: float, scale: float -> float, inverse_deviation?: f32"
@@ -178,7 +178,7 @@ class LayerNormalization1(
     inputs=(2, 3),
     outputs=None,
 ):
-    """LayerNormalization-17 in the opsets before it, where ONNX Runtime has it as well.
+    """LayerNormalization-17 in older opsets, in which ONNX Runtime also accepts it.
 
     Optional outputs 1 and 2 are mean and inverse deviation.
     """

@@ -11,7 +11,7 @@ from irloop.graph.types import ElementType, TensorType, ValueType
 
 __all__ = ["DequantizeLinear", "QuantizeLinear"]
 
-#: The least and the most number of the types that f32 holds exactly.
+#: The smallest and the largest number of each type that f32 represents exactly.
 RANGES = {
     ElementType.U8: (0, 255),
     ElementType.I8: (-128, 127),
@@ -21,7 +21,7 @@ RANGES = {
 
 
 def along(s: Steps, x: Term, vector: Term, axis: int | None) -> Term:
-    """Scales or zero points in a shape that broadcasts with x: a vector runs along `axis`."""
+    """Scales or zero points reshaped to broadcast with x: a vector runs along `axis`."""
     if vector.rank == 0 or vector.dims == (1,):
         return s.reshape(vector, [])
     if axis is None:

@@ -23,7 +23,7 @@ _ORDER = (
 )
 _BINARY = "it holds a model compiled for one device"
 
-#: The reason for each type; types that are missing here are not known at all.
+#: The reason for each type; types that are not listed are unknown.
 REASONS: dict[str, str] = {
     "BeamSearch": _SEARCH,
     "BitmaskBiasDropout": _RANDOM,
@@ -49,7 +49,7 @@ REASONS: dict[str, str] = {
 
 
 def reason_of(op: Op) -> str:
-    """The reason why an operation without a class is refused; empty where there is none."""
+    """The reason why an operation without a class is refused; empty if there is none."""
     if not isinstance(op, UnknownOp) or op.op_domain != DOMAIN:
         return ""
     return REASONS.get(op.name, "")

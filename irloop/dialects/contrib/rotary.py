@@ -12,10 +12,10 @@ __all__ = ["RotaryEmbedding", "rotated"]
 
 
 def rotated(s: Steps, x: Term, cos: Term, sin: Term, *, interleaved: bool) -> Term:
-    """Pairs of elements of [batch, heads, places, size] turned by angles [..., places, size / 2].
+    """Rotate pairs in [batch, heads, positions, size] by angles [..., positions, size / 2].
 
-    The pairs are neighbours (`interleaved`), or the first half with the second. Elements beyond
-    twice the number of angles stay.
+    The elements of a pair are neighbours (`interleaved`), or one is in the first half and the other
+    in the second. Elements beyond twice the number of angles are not changed.
     """
     half = cos.dim(-1, "the number of angles")
     size = x.dim(3, "the size of a head")
@@ -38,10 +38,11 @@ def rotated(s: Steps, x: Term, cos: Term, sin: Term, *, interleaved: bool) -> Te
 
 
 class RotaryEmbedding(ContribOp, type="RotaryEmbedding", inputs=4):
-    """Pairs of elements of each head turned by the angles of its place.
+    """Rotates pairs of elements of each head by the angles of its position.
 
-    Inputs: x [batch, places, heads * size] or [batch, heads, places, size], the numbers of the
-    places [batch, places] or the first one [1], cosines and sines of the angles of all places.
+    Inputs: x [batch, positions, heads * size] or [batch, heads, positions, size], the position
+    numbers [batch, positions] or the first one [1], cosines and sines of the angles of all
+    positions.
     """
 
     operands = "x: float, position_ids: i64, cos: float, sin: float -> float"

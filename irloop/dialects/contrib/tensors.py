@@ -1,4 +1,4 @@
-"""Operations of ONNX Runtime on tensors; most are older forms of those of the standard."""
+"""Operations of ONNX Runtime on tensors; most are older forms of standard operations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LARGEST_INVERSE = 8
 
 
 class ExpandDims(ContribOp, type="ExpandDims", inputs=2):
-    """A new axis of size 1 at the number in input 1."""
+    """Inserts an axis of size 1 at the position in input 1."""
 
     operands = "x: any, axis: i32 -> any"
 
@@ -43,7 +43,7 @@ class ExpandDims(ContribOp, type="ExpandDims", inputs=2):
 
 
 class Pad(ContribOp, type="Pad", inputs=(2, 3)):
-    """Like Pad of the standard; the pads may be a row [1, 2 * rank], the value a vector [1]."""
+    """Like the standard Pad, but the pads may be a row [1, 2 * rank] and the value a vector [1]."""
 
     operands = "data: float, pads: i64, value?: float -> float"
     expands: ClassVar[bool] = True
@@ -87,7 +87,7 @@ class Trilu(ContribOp, type="Trilu", inputs=(1, 2)):
 
 
 class Unique(ContribOp, type="Unique", inputs=1, outputs=3):
-    """The distinct elements of a vector as they first occur, indices into them, and counts."""
+    """The distinct elements of a vector by first occurrence, indices into them, and counts."""
 
     operands = "x: any -> any, idx: i64, counts: i64"
 
@@ -118,7 +118,7 @@ class GridSample(ContribOp, type="GridSample", inputs=2):
 
 
 class CDist(ContribOp, type="CDist", inputs=2):
-    """The distance of each row of A to each row of B: euclidean, or its square."""
+    """The distance of each row of A to each row of B: Euclidean, or squared."""
 
     operands = "a: f32 | f64, b: f32 | f64 -> f32 | f64"
 
@@ -133,7 +133,7 @@ class CDist(ContribOp, type="CDist", inputs=2):
 
 
 class Inverse(ContribOp, type="Inverse", inputs=1):
-    """The inverse of each matrix; written as its adjugate, so of small matrices only."""
+    """The inverse of each matrix; it is computed by the adjugate, so only for small matrices."""
 
     operands = "x: float -> float"
 
@@ -166,8 +166,8 @@ class Inverse(ContribOp, type="Inverse", inputs=1):
 class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
     """Boxes [y1, x1, y2, x2] in 0..1 cut out of images and resized, corners aligned.
 
-    Inputs: images [N, C, H, W], boxes, the number of the image of each, the size [h, w] of the
-    results. Outside of the image it is `extrapolation_value`.
+    Inputs: images [N, C, H, W], boxes, the index of the image for each box, the size [h, w] of the
+    results. Samples outside of the image are `extrapolation_value`.
     """
 
     operands = "x: float, rois: float, batch_indices: i32, crop_size: i32 -> float"
@@ -207,14 +207,14 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
         return s.where(s.unsqueeze(inside, 1), found, self.extrapolation_value)
 
     def _places(self, s: Steps, first: Term, last: Term, count: int) -> Term:
-        """The places [boxes, count] from the first to the last in -1..1; one is in the middle."""
+        """Positions [boxes, count] from `first` to `last`, in -1..1; one alone is in the middle."""
         if count == 1:
             return first + last - 1
         steps = s.like([[at / (count - 1) for at in range(count)]], first)
         return (first + (last - first) * steps) * 2 - 1
 
     def _rounded(self, s: Steps, x: Term, axis: int, places: Term) -> Term:
-        """The places of the nearest elements, the later one of two; GridSample takes the even."""
+        """Positions of the nearest elements; ties go to the later one (GridSample: to the even)."""
         last = s.op("Max", s.size(x, axis) - 1, s.i64([1]))
         scale = s.cast(last, places.element) * 0.5
         return s.op("Floor", (places + 1) * scale + 0.5) / scale - 1

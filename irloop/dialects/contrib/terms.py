@@ -1,8 +1,8 @@
-"""Terms: values that an operation of ONNX Runtime is written out with, in standard operations.
+"""Terms: the values with which `decompose` expresses an operation by standard operations.
 
 An operation's `decompose` computes with terms. `Steps` applies each standard operation either to
 arrays at once (the kernel) or as a node of a new graph (import to IR, rewriting as standard ONNX),
-so that one text is the meaning of the operation everywhere.
+so that the operation is defined in one place.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class CannotDecomposeError(ValueError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
-    """A value while an operation is written out; arithmetic on it appends operations."""
+    """A value in a decomposition; arithmetic on it appends operations."""
 
     steps: Steps
     value: Any
@@ -42,16 +42,16 @@ class Term:
         """The element type.
 
         Raises:
-            CannotDecomposeError: where it is not known.
+            CannotDecomposeError: if it is unknown.
         """
         return self.steps.element_of(self)
 
     @property
     def dims(self) -> tuple[int | None, ...]:
-        """The dimensions, None where one is not known.
+        """The dimensions; an unknown one is None.
 
         Raises:
-            CannotDecomposeError: where the rank is not known.
+            CannotDecomposeError: if the rank is unknown.
         """
         return self.steps.dims_of(self)
 
@@ -60,15 +60,15 @@ class Term:
         """The number of dimensions.
 
         Raises:
-            CannotDecomposeError: where it is not known.
+            CannotDecomposeError: if it is unknown.
         """
         return len(self.dims)
 
     def dim(self, axis: int, what: str) -> int:
-        """A dimension that has to be a known number; `what` names it in the error.
+        """A dimension that must be known; `what` names it in the error.
 
         Raises:
-            CannotDecomposeError: where it is not known.
+            CannotDecomposeError: if it is unknown.
         """
         found = self.dims[axis]
         if found is None:
@@ -76,7 +76,7 @@ class Term:
         return found
 
     def constant(self) -> Array | None:
-        """The value where it is a constant (as an array always), else None."""
+        """The value if it is constant (an array always is), else None."""
         return self.steps.constant_of(self)
 
     def _with(self, type: str, other: Term | Number, *, swap: bool = False) -> Term:
@@ -118,8 +118,8 @@ class Term:
 class Steps(ABC):
     """Applies standard operations to terms.
 
-    `opset` is the ai.onnx opset to use, `n_outputs` the number of outputs that the operation being
-    written out has. `is_graph` is true where the operations become nodes, and constants are stored.
+    `opset` is the ai.onnx opset to use, `n_outputs` the number of outputs of the decomposed
+    operation. `is_graph` is true if the operations become nodes and constants are stored.
     """
 
     is_graph: ClassVar[bool] = False
@@ -196,26 +196,26 @@ class Steps(ABC):
     # Shapes
 
     def reshape(self, x: Term, dims: Sequence[int | Term] | Term) -> Term:
-        """The elements in another shape: 0 copies a dimension, -1 is the rest."""
+        """Reshape; 0 copies a dimension, -1 is inferred."""
         return self.op("Reshape", x, dims if isinstance(dims, Term) else self.vector(dims))
 
     def transpose(self, x: Term, perm: Sequence[int]) -> Term:
-        """The axes in another order."""
+        """Permute the axes."""
         return self.op("Transpose", x, perm=tuple(perm))
 
     def swap_last(self, x: Term) -> Term:
-        """The last two axes exchanged."""
+        """Swap the last two axes."""
         rank = x.rank
         return self.transpose(x, (*range(rank - 2), rank - 1, rank - 2))
 
     def unsqueeze(self, x: Term, *axes: int) -> Term:
-        """New axes of size 1."""
+        """Insert axes of size 1."""
         if self.opset < 13:
             return self.op("Unsqueeze", x, axes=axes)
         return self.op("Unsqueeze", x, self.i64(axes))
 
     def squeeze(self, x: Term, *axes: int) -> Term:
-        """Without axes of size 1."""
+        """Remove axes of size 1."""
         if self.opset < 13:
             return self.op("Squeeze", x, axes=axes)
         return self.op("Squeeze", x, self.i64(axes))
@@ -225,7 +225,7 @@ class Steps(ABC):
         return self.op("Expand", x, self.vector(dims))
 
     def concat(self, axis: int, *parts: Term) -> Term:
-        """The parts in a row along an axis."""
+        """Concatenate along an axis."""
         return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=axis)
 
     def slice(self, x: Term, axis: int, start: int | Term, end: int | Term | None = None) -> Term:
@@ -235,7 +235,7 @@ class Steps(ABC):
         return self.op("Slice", x, *bounds)
 
     def split(self, x: Term, axis: int, sizes: Sequence[int]) -> list[Term]:
-        """Parts of given sizes along an axis."""
+        """Split into parts of the given sizes along an axis."""
         if self.opset < 13:
             return self.ops("Split", x, n_outputs=len(sizes), axis=axis, split=tuple(sizes))
         return self.ops("Split", x, self.i64(sizes), n_outputs=len(sizes), axis=axis)
@@ -252,11 +252,11 @@ class Steps(ABC):
     # Elements
 
     def cast(self, x: Term, element: ElementType) -> Term:
-        """Other element type; nothing where it is that already."""
+        """Cast to an element type; x itself if it already has this type."""
         return x if x.element is element else self.op("Cast", x, to=element)
 
     def where(self, condition: Term, then: Term | Number, other: Term | Number) -> Term:
-        """Elements of `then` where the condition holds, else of `other`; one is a term."""
+        """Elements of `then` where the condition holds, else of `other`; at least one is a term."""
         given = then if isinstance(then, Term) else other
         assert isinstance(given, Term)
         first, second = (
@@ -276,7 +276,7 @@ class Steps(ABC):
         return self.op("Softmax", x, axis=-1)
 
     def clip(self, x: Term, low: Number, high: Number) -> Term:
-        """The elements limited to a range."""
+        """Limit the elements to a range."""
         return self.op("Clip", x, self.like(low, x), self.like(high, x))
 
     def square(self, x: Term) -> Term:
@@ -284,5 +284,5 @@ class Steps(ABC):
         return self.op("Mul", x, x)
 
 
-#: What writes an operation out: its outputs from its inputs (None where omitted).
+#: A function that decomposes an operation: its outputs from its inputs (None if omitted).
 WriteOut = Callable[[Steps, "Sequence[Term | None]"], "Sequence[Term | None]"]

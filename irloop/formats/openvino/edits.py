@@ -1,6 +1,7 @@
-"""Edits the text of an IR at places; everything else, comments and white space too, stays as it is.
+"""Edits single places of an IR as text; everything else, comments and white space too, is kept.
 
-An edit names an element as findings do (``net/layers/layer[@id=4]/port_map/output[2]``).
+An edit identifies an element by the same path as findings
+(``net/layers/layer[@id=4]/port_map/output[2]``).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["AddElement", "Edit", "RemoveElement", "SetAttribute", "edited", "ove
 
 @dataclass(frozen=True, slots=True)
 class SetAttribute:
-    """Give an attribute of an element a value, or (None) remove it."""
+    """Set an attribute of an element to a value, or remove it (None)."""
 
     element: str
     name: str
@@ -30,7 +31,7 @@ class SetAttribute:
 
 @dataclass(frozen=True, slots=True)
 class RemoveElement:
-    """Remove an element, and its line where nothing else is on it."""
+    """Remove an element, and its whole line if nothing else is on it."""
 
     element: str
 
@@ -48,7 +49,7 @@ Edit = SetAttribute | RemoveElement | AddElement
 
 
 class _Span(NamedTuple):
-    """The bytes of an element: its start tag, and where the whole of it ends."""
+    """The bytes of an element: its start tag, and the end of the element."""
 
     start: int
     tag_end: int
@@ -60,7 +61,7 @@ def edited(document: Document, edits: Sequence[Edit]) -> bytes:
     """The bytes of a document after the edits, which must not overlap.
 
     Raises:
-        UnsupportedError: where the file is not UTF-8, or an edit names no element.
+        UnsupportedError: if the file is not UTF-8, or an edit names an element that does not exist.
     """
     data = document.data
     try:
@@ -77,7 +78,7 @@ def edited(document: Document, edits: Sequence[Edit]) -> bytes:
 
 
 def overlap(first: Edit, second: Edit) -> bool:
-    """True when two edits concern one attribute, or one of them an element inside the other's."""
+    """True when two edits concern one attribute, or one is inside an element the other removes."""
     if isinstance(first, SetAttribute) and isinstance(second, SetAttribute):
         return (first.element, first.name) == (second.element, second.name)
     places = [edit.parent if isinstance(edit, AddElement) else edit.element
@@ -87,12 +88,12 @@ def overlap(first: Edit, second: Edit) -> bool:
     for removed, other in ((first, places[1]), (second, places[0])):
         if isinstance(removed, RemoveElement) and f"{other}/".startswith(f"{removed.element}/"):
             return True
-    # Numbers of siblings are those of the file as it is.
+    # Sibling numbers refer to the unchanged file, so a removed element does not shift them.
     return False
 
 
 def _spans(document: Document) -> dict[str, _Span]:
-    """The bytes of each element by its path; the first of several with one path."""
+    """The bytes of each element by its path; if several have the same path, the first."""
     data = document.data
     found: dict[str, _Span] = {}
     #: The open elements: path, first byte, and how many children there were of each tag.
@@ -129,7 +130,7 @@ def _spans(document: Document) -> dict[str, _Span]:
 
 
 def _end_of_tag(data: bytes, start: int) -> int:
-    """The position behind the ``>`` of a start tag; one in quotes does not end it."""
+    """The position after the ``>`` of a start tag; a ``>`` in quotes does not count."""
     quote = 0
     for at in range(start, len(data)):
         char = data[at]
@@ -145,7 +146,7 @@ def _end_of_tag(data: bytes, start: int) -> int:
 def _change(data: bytes, spans: dict[str, _Span], edit: Edit) -> tuple[int, int, bytes]:
     """The bytes that an edit replaces, and the new ones."""
     path = edit.parent if isinstance(edit, AddElement) else edit.element
-    # Findings number an only child as well.
+    # Findings also number an only child.
     path = path.replace("[1]", "")
     span = spans.get(path)
     if isinstance(edit, AddElement):
@@ -153,7 +154,7 @@ def _change(data: bytes, spans: dict[str, _Span], edit: Edit) -> tuple[int, int,
         text = f"<{edit.tag}{attributes}/>"
         outer, _, tag = path.rpartition("/")
         if span is None and outer in spans:
-            # The section comes with its first element.
+            # The section does not exist yet: add it with its first element.
             return _child(data, spans[outer], f"<{tag}>{text}</{tag}>".encode())
         if span is not None:
             return _child(data, span, text.encode())
@@ -173,7 +174,7 @@ def _child(data: bytes, span: _Span, text: bytes) -> tuple[int, int, bytes]:
         indent = _indent(data, span.start)
         inner = b"\n" + indent + b"\t" + text + b"\n" + indent
         return span.tag_end - 2, span.tag_end, b">" + inner + b"</" + name[1] + b">"
-    # Like the last child, or one step further in than the parent.
+    # Indent like the last child, or one level deeper than the parent.
     before = data[span.tag_end : span.end_tag].rstrip()
     at = span.tag_end + len(before)
     last = data.rfind(b"\n", 0, at) + 1
@@ -219,7 +220,7 @@ def _is_outside_quotes(tag: bytes, at: int) -> bool:
 
 
 def _line(data: bytes, start: int, end: int) -> tuple[int, int]:
-    """The range with its whole line where nothing else is on it."""
+    """The range, extended to its whole line if nothing else is on the line."""
     first = data.rfind(b"\n", 0, start) + 1
     last = data.find(b"\n", end)
     last = len(data) if last < 0 else last + 1

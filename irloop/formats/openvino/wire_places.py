@@ -1,4 +1,4 @@
-"""Finds the lines of an IR where the wires of a loop are: port map entries and back edges."""
+"""Finds the lines of the port map entries and back edges of a loop in an IR."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["WirePlace", "WirePlaces"]
 class WirePlace(NamedTuple):
     """An entry of a port map: its external port and line, and the line of its back edge.
 
-    Of several back edges to one Parameter the first counts.
+    If a Parameter has several back edges, the line is that of the first.
     """
 
     port: str
@@ -35,7 +35,7 @@ class WirePlaces:
 
     @classmethod
     def of(cls, file: str | None) -> WirePlaces:
-        """Parse `file` again; without the file no place is known."""
+        """Parse `file` again; without a file the result is empty."""
         if file is None:
             return cls({})
         try:
@@ -48,7 +48,7 @@ class WirePlaces:
         return cls(found)
 
     def input(self, node: Node, label: str, parameter: int) -> WirePlace | None:
-        """The entry that feeds a body parameter, given by its position."""
+        """The entry that feeds a body parameter, given by the parameter's position."""
         wiring = self._wiring(node, label)
         if wiring is None or wiring.body is None:
             return None
@@ -62,7 +62,7 @@ class WirePlaces:
         return _place(entry, None if back is None else back[0].line, len(edges))
 
     def output(self, node: Node, label: str, external: int) -> WirePlace | None:
-        """The entry that gives an output of the node, counted from 0."""
+        """The entry that produces an output of the node, counted from 0."""
         wiring = self._wiring(node, label)
         entries = () if wiring is None else wiring.outputs
         entry = next((item for item in entries if item.position == external), None)

@@ -25,8 +25,9 @@ class LoopOutputIsAnOutput(
     """A loop output that is a model output and read by other operations.
 
     What happens:
-        The output has other memory in each inference request, while SoftMax and MatMul go on
-        reading what they found first: they compute with the numbers of an earlier inference. With
+        The output has different memory in each inference request, but SoftMax and MatMul keep
+        reading the memory of the first request: they compute with numbers of an earlier inference.
+        With
         one request for all inferences, as in the conformance suite, the results are right.
     Where:
         An output of a Loop or TensorIterator of unknown size is an output of the model, and

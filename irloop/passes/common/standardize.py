@@ -1,4 +1,4 @@
-"""Writes operations of ONNX Runtime out in operations of the standard."""
+"""Replaces operations of ONNX Runtime by standard ONNX operations."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Standardize", "why_not"]
 
-#: The opset of ai.onnx for a model that imports none.
+#: The opset of ai.onnx for a model that does not import ai.onnx.
 OPSET_OF_NONE = 17
 
 
 @dataclass(eq=False)
 class Standardize(ModelPass):
-    """Replaces operations of ONNX Runtime (domain com.microsoft) by those of the standard.
+    """Replaces operations of ONNX Runtime (domain com.microsoft) by standard ONNX operations.
 
     Given::
 
@@ -43,8 +43,8 @@ class Standardize(ModelPass):
 
         y = Gelu(x + b)
 
-    Operations that standard ones cannot compute stay, as do those whose inputs have no known rank
-    or element type.
+    Operations that standard operations cannot compute are not replaced, nor are operations whose
+    inputs have an unknown rank or element type.
     """
 
     name = "standardize"
@@ -73,7 +73,7 @@ class Standardize(ModelPass):
 
 
 def _import_standard(model: Model, opset: int) -> None:
-    """Import ai.onnx, and no domain that no operation is of any more."""
+    """Import ai.onnx, and remove imported domains that are no longer used."""
     used = {node.op.domain for node in all_nodes(model.graph)}
     used |= {getattr(node.op, "op_domain", "") for node in all_nodes(model.graph)}
     if ContribOp.domain not in used:
@@ -82,13 +82,13 @@ def _import_standard(model: Model, opset: int) -> None:
 
 
 def why_not(node: Node, inference: Inference, opset: int = OPSET_OF_NONE) -> str:
-    """The reason why a node cannot be written out; empty where it can."""
+    """The reason why a node cannot be decomposed; empty if it can."""
     made = _written_out(node, inference, opset)
     return made if isinstance(made, str) else ""
 
 
 def _written_out(node: Node, inference: Inference, opset: int) -> tuple[Graph, list[int]] | str:
-    """A graph that computes the node and the outputs it gives, or the reason why there is none."""
+    """A graph that computes the node and its outputs, or the reason why there is none."""
     op = node.op
     assert isinstance(op, ContribOp)
     types = [None if value is None else value.type for value in node.inputs]
@@ -122,11 +122,12 @@ def _replaced(node: Node, rewriter: MatchRewriter, opset: int) -> bool:
     made = dict(zip(given, clone_into(graph, rewriter, inputs, before=node), strict=True))
     for value in node.outputs:
         if value.index not in made:
-            # Nothing reads it, so any value may take its place.
+            # Nothing reads this output, so any value may replace it.
             value.names = ()
             made[value.index] = made[given[0]]
         elif made[value.index] in inputs:
-            # An input and an output of the model may meet here, and both keep their names.
+            # This value may be both an input and an output of the model, and both must keep their
+            # names.
             copy = rewriter.insert(
                 Identity(), (made[value.index],), before=node, name=f"{node.name}/Identity"
             )

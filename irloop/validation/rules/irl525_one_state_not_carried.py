@@ -1,4 +1,4 @@
-"""IRL525: input that looks like a state, without a back edge beside others that have one."""
+"""IRL525: input that looks like a state, without a back edge although other inputs have one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class OneStateNotCarried(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding an input."""
+        """One finding per input."""
         for wiring in context.loops:
             body = wiring.body
             if body is None or wiring.section is None or not wiring.carried:
@@ -86,14 +86,14 @@ class OneStateNotCarried(
 
 
 def _free_results(wiring: Wiring, body: NetIndex) -> Iterator[Layer]:
-    """Results that may continue a state: no back edge, no axis, no condition."""
+    """Results that may update a state: no back edge, no axis, and not the condition."""
     taken = {edge.from_layer for edge, _, _ in wiring.back_edges}
     for entry in wiring.outputs:
         if entry.inner is not None and (entry.has_axis or entry.purpose):
             taken.add(entry.inner.id)
     carried = {body.source(result) for _, result, _ in wiring.carried}
     for layer in body.results:
-        # A second Result of a value that is carried already is an output of that state.
+        # Another Result of a value that is already carried is an output of that state.
         if layer.id not in taken and body.source(layer) not in carried:
             yield layer
 
