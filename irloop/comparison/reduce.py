@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -174,7 +175,7 @@ class _Reduction:
     def smallest(self, pair: Pair) -> Pair:
         """Simplify both models alike for one output after the other; the smallest result counts."""
         steps, found = self.steps, []
-        for number, one in enumerate([*self._single_outputs(pair)][:OUTPUTS] or [None]):
+        for number, one in enumerate([*islice(self._single_outputs(pair), OUTPUTS)] or [None]):
             self.steps = []
             start = pair if one is None else one[1]
             made = self._shrink(start)
