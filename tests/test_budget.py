@@ -274,3 +274,31 @@ def test_products_that_nothing_interrupts_are_counted_first(tmp_path: Path, text
         pytest.raises(irloop.LimitError, match="more steps than it may"),
     ):
         irloop.run(loaded, values)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[1,64,1] x, int64 n) => (float[1,m,2] y) { y = DFT (x, n) }",
+        (
+            "(float[1,1,4,4] x, float[1,2000,2000,2] n) => (float[a,b,c,d] y)"
+            ' { y = GridSample <mode = "cubic"> (x, n) }'
+        ),
+    ],
+    ids=["DFT", "GridSample"],
+)
+def test_the_memory_inside_a_kernel_is_reserved(tmp_path: Path, text: str) -> None:
+    """The outputs have 160 and 16 MB, the work on them takes several times as much."""
+    path = tmp_path / "m.onnx"
+    head = '<ir_version: 10, opset_import: ["" : 20]> g '
+    onnx.save(onnx.parser.parse_model(head + text), path)
+    x, _ = irloop.read_model(path).graph.inputs
+    values = [
+        np.broadcast_to(np.float32(1), x.type.shape.static()),
+        np.array(20_000_003) if "DFT" in text else np.zeros((1, 2000, 2000, 2), np.float32),
+    ]
+    with (
+        budget.Budget(memory=300 << 20).entered(),
+        pytest.raises(irloop.LimitError, match="more memory than it may"),
+    ):
+        irloop.run(path, values)

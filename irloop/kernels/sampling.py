@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.matmul import widened
 
 __all__ = [
@@ -114,6 +115,15 @@ def _axis_corners(place: Array, size: int, mode: str, padding: str, *, align: bo
     return corners
 
 
+def _reserve(data: Array, places: Array, corners: int) -> None:
+    """Ask for the memory of sampling: an index and a weight for each corner along each axis, and
+    sums of the data.
+    """
+    points, axes = places.shape[0] * places.shape[1], places.shape[2]
+    each = axes * corners * (8 + 2 * data.itemsize) + 4 * data.shape[1] * data.itemsize
+    budget.reserve(points * each, "sampling at a grid")
+
+
 def grid_sample(mode: str, padding: str, *, align: bool) -> Function:
     """Read data [N, C, D1, ..., Dr] at a grid [N, o1, ..., or, r] of positions in -1..1.
 
@@ -126,6 +136,7 @@ def grid_sample(mode: str, padding: str, *, align: bool) -> Function:
         sizes = data.shape[2:]
         wide = widened(data)
         places = widened(grid).reshape(grid.shape[0], -1, len(sizes))
+        _reserve(wide, places, {"nearest": 1, "cubic": 4}.get(mode, 2))
         corners = []
         with np.errstate(all="ignore"):
             for axis, size in enumerate(sizes):

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.matmul import widened
 
 __all__ = [
@@ -27,6 +29,10 @@ __all__ = [
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
+
+
+#: Bytes of a complex number, and how many of them a transform holds for each element.
+_COMPLEX, _TEMPORARIES = 16, 6
 
 
 def _complex(x: Array) -> Array:
@@ -53,6 +59,16 @@ def _filled(shape: Sequence[int], axes: Sequence[int], lengths: Sequence[int]) -
     return [shape[axis] if length == -1 else length for axis, length in pairs]
 
 
+def _reserve(shape: Sequence[int], axes: Sequence[int], lengths: Sequence[int]) -> None:
+    """Ask for the memory of a transform: along a prime length the FFT works on twice as many
+    complex numbers, several times.
+    """
+    sizes = list(shape)
+    for axis, length in zip(axes, lengths, strict=True):
+        sizes[axis] = length
+    budget.reserve(math.prod(sizes) * _COMPLEX * _TEMPORARIES, "a Fourier transform")
+
+
 def dft(*, inverse: bool) -> Function:
     """Transform pairs along axes, cropped or zero-padded to the lengths (-1: unchanged)."""
     transform = np.fft.ifftn if inverse else np.fft.fftn
@@ -60,8 +76,10 @@ def dft(*, inverse: bool) -> Function:
     def apply(x: Array, axes: Array, sizes: Array | None = None) -> Any:
         z = _complex(x)
         chosen, lengths = _plan(z.shape, axes, sizes)
+        filled = _filled(z.shape, chosen, lengths)
+        _reserve(z.shape, chosen, filled)
         with np.errstate(all="ignore"):
-            result = transform(z, s=_filled(z.shape, chosen, lengths), axes=chosen)
+            result = transform(z, s=filled, axes=chosen)
         return _pairs(result, x.dtype)
 
     return apply
@@ -71,8 +89,10 @@ def real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
     """Transform real numbers to pairs; along the last of `axes` only the first half is kept."""
     wide = widened(x)
     chosen, lengths = _plan(x.shape, axes, sizes)
+    filled = _filled(x.shape, chosen, lengths)
+    _reserve(x.shape, chosen, filled)
     with np.errstate(all="ignore"):
-        result = np.fft.rfftn(wide, s=_filled(x.shape, chosen, lengths), axes=chosen)
+        result = np.fft.rfftn(wide, s=filled, axes=chosen)
     return _pairs(result, x.dtype)
 
 
@@ -82,8 +102,10 @@ def inverse_real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
     chosen, lengths = _plan(z.shape, axes, sizes)
     if lengths[-1] == -1:
         lengths[-1] = 2 * (z.shape[chosen[-1]] - 1)
+    filled = _filled(z.shape, chosen, lengths)
+    _reserve(z.shape, chosen, filled)
     with np.errstate(all="ignore"):
-        result = np.fft.irfftn(z, s=_filled(z.shape, chosen, lengths), axes=chosen)
+        result = np.fft.irfftn(z, s=filled, axes=chosen)
     return result.astype(x.dtype)
 
 
@@ -98,6 +120,7 @@ def onnx_dft(*, inverse: bool, onesided: bool, axis: int) -> Function:
         place = (axis if chosen is None else int(chosen.reshape(-1)[0])) % x.ndim
         z = _complex(x) if x.shape[-1] == 2 else widened(x)[..., 0]
         count = None if length is None else int(length.reshape(-1)[0])
+        _reserve(z.shape, [place], [z.shape[place] if count is None else count])
         with np.errstate(all="ignore"):
             if inverse and onesided:
                 return np.fft.irfft(z, count, axis=place)[..., None].astype(x.dtype)
@@ -115,6 +138,7 @@ def onnx_dft(*, inverse: bool, onesided: bool, axis: int) -> Function:
 def framed(x: Array, length: int, step: int) -> Array:
     """[B, L, ...] -> [B, frames, length, ...]: frames whose starts are `step` apart."""
     count = (x.shape[1] - length) // step + 1
+    _reserve((x.shape[0], max(count, 0), length), (), ())
     return x[:, np.arange(count)[:, None] * step + np.arange(length)]
 
 

@@ -117,7 +117,7 @@ def test_what_re2_has_not_is_refused(pattern: str) -> None:
 def test_regular_expressions_need_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels.text, "can_match", lambda: False)
     with pytest.raises(
-        NotImplementedError, match=r"RegexFullMatch-20: google-re2 .*irloop\[regex\]"
+        NotImplementedError, match=r"RegexFullMatch-20: google-re2 .*pip install google-re2"
     ):
         RegexFullMatch("a").kernel()
 
