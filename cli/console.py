@@ -211,7 +211,7 @@ _RUNS = {"check": 10.0, "reduce": 10.0, "conformance": 1000.0}
 
 
 def _limited(command: Command) -> Command:
-    """The command, limited by what is appropriate for its files."""
+    """Wrap a command so that time and memory are limited according to the size of its files."""
 
     @functools.wraps(command)
     def call(*args: Any, **options: Any) -> Any:

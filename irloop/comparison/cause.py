@@ -398,7 +398,7 @@ class _Search:
         return self._cause("operation", message, first, second)
 
     def _drifts(self, first: Node, second: Node, at: tuple[int, ...]) -> bool:
-        """True when the outputs of two nodes are near each other, as rounding makes them."""
+        """True when the outputs of two nodes differ only slightly, as by rounding."""
         for value in second.outputs:
             mine = self._twin.get(value)
             if mine is None or mine.producer is not first or not self._differ(mine, value, at):

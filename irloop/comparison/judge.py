@@ -39,7 +39,7 @@ class Judge:
     def outputs(
         self, trial: Trial, wanted: Sequence[Any], lane: Lane, found: Sequence[Any]
     ) -> list[OutputReport]:
-        """A report for each output, both in the order of the first model."""
+        """A report for each output of a trial, in the order of the first model's outputs."""
         names = self.names[0]
         others = names if lane.side == 0 else [self.names[1][at] for at in self.places]
         single = lane.engine.name == "openvino"

@@ -73,7 +73,7 @@ class Context:
         self.counts.setdefault(loop, set()).add(count)
 
     def stopped_early(self, loop: Node) -> None:
-        """Record that its condition ended a loop before its trip count."""
+        """Record that the condition ended a loop before the trip count was reached."""
         self.stopped.add(loop)
 
     def took(self, node: Node, label: str) -> None:

@@ -165,7 +165,9 @@ def _never_empty(stack: Value) -> bool:
 
 
 def _items_known(stack: Value) -> bool:
-    """True for items of known dimensions, or of unknown rank, to which nothing can be fitted."""
+    """True if the item dimensions are all known, or the rank is unknown: nothing can be fitted
+    then.
+    """
     dims = shape_of(stack).dims
     return dims is None or all(isinstance(dim, int) for dim in dims[1:])
 
