@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.edits import SetAttribute
 from irloop.formats.openvino.places import at_entry
 from irloop.formats.openvino.port_map_reader import Entry, Wiring
 from irloop.validation import loop_ranges
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -54,6 +56,26 @@ class TwoCounts(
                 run = loop_ranges.executed(entry, count * entry.part_size)
                 if run is not None and run != count:
                     yield self._differ(wiring, entry)
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Count the same range from the ends where both ways agree."""
+        for wiring in context.loops:
+            for entry in wiring.sliced if wiring.is_iterator else ():
+                size = loop_ranges.axis_size(context, wiring, entry)
+                if not size or not self._is_valid(context, wiring, entry):
+                    continue
+                if loop_ranges.has_agreeing_form(entry):
+                    continue
+                low, high = loop_ranges.bounds(entry, size)
+                ends = (high - size - 1, low) if entry.reverse else (low, high - size - 1)
+                assert wiring.section is not None
+                place = at_entry(wiring.owner, wiring.section, entry.entry)
+                start, end = map(str, ends)
+                edits = (
+                    SetAttribute(place.element, "start", start),
+                    SetAttribute(place.element, "end", end),
+                )
+                yield self.repair(place, f'start="{start}" end="{end}", the same range', *edits)
 
     @staticmethod
     def _is_valid(context: Context, wiring: Wiring, entry: Entry) -> bool:
