@@ -74,8 +74,8 @@ def sound_seeds(kind: str, folder: Path, engines: Verdicts) -> list[bytes]:
             if not errors_of(path) and engines.of(engine, path, last=last).accepted:
                 names.append(item.name)
         known.write_text(json.dumps(names))
-    names = set(json.loads(known.read_text()))
-    return [item.read_bytes() for item in seeds if item.name in names]
+    chosen = set(json.loads(known.read_text()))
+    return [item.read_bytes() for item in seeds if item.name in chosen]
 
 
 def cause_of(line: str) -> str:

@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +62,9 @@ def worker(kind: str, seed: int, first: int, count: int, output: Path) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (3 * MEMORY, 3 * MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.path.insert(0, str(FUZZ))
-    import harness
-    from mutations import Mutator
-
+    harness = import_module("harness")
     seeds = [path.read_bytes() for path in sorted((output / "seeds" / kind).iterdir())]
-    mutator = Mutator(kind, seeds, seed)
+    mutator = import_module("mutations").Mutator(kind, seeds, seed)
     path = harness.folder / f"m{KINDS[kind]}"
     path.with_suffix(".bin").write_bytes(bytes(range(256)) * 256)
     signal.signal(signal.SIGPROF, _expire)
@@ -182,10 +181,11 @@ class Campaign:
         if self.counts[found] > 1:
             return
         sys.path.insert(0, str(FUZZ))
-        from mutations import Mutator
-
+        mutations = import_module("mutations")
         seeds = sorted((self.output / "seeds" / self.kind).iterdir())
-        data = Mutator(self.kind, [item.read_bytes() for item in seeds], self.seed).make(number)
+        data = mutations.Mutator(self.kind, [item.read_bytes() for item in seeds], self.seed).make(
+            number
+        )
         name = re.sub(r"\W+", "_", found)
         (self.output / f"found_{self.kind}_{name}{KINDS[self.kind]}").write_bytes(data)
 
@@ -248,7 +248,8 @@ def main() -> int:
     parser.add_argument("--worker", nargs=2, type=int, help=argparse.SUPPRESS)
     options: Any = parser.parse_args()
     if options.worker is not None:
-        worker(options.kind, options.seed, *options.worker, options.output)
+        first, count = options.worker
+        worker(options.kind, options.seed, first, count, options.output)
         return 0
     gather_seeds(options.kind, options.output / "seeds")
     campaign = Campaign(options.kind, options.seed, options.output)

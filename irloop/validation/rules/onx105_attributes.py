@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.attributes import attributes_of
 from irloop.dialects.onnx import ONNX
 from irloop.formats.onnx.outline import OutlineNode
 from irloop.formats.onnx.signature import Signature
-from irloop.graph.op import Op
 from irloop.validation.onnx_context import OnnxContext, at_node
 from irloop.validation.rule import OnnxRule
 
@@ -79,9 +77,5 @@ class Attributes(
 def _flags(node: OutlineNode, context: OnnxContext) -> frozenset[str]:
     """The attributes of a node that are true or false, which ONNX stores as integers."""
     cls = ONNX.find(node.type, context.outline.opsets.get(node.domain, 0), node.domain)
-    return frozenset() if cls is None else _flags_of(cls)
-
-
-@cache
-def _flags_of(cls: type[Op]) -> frozenset[str]:
-    return frozenset(item.name for item in attributes_of(cls).values() if item.kind == "bool")
+    known = {} if cls is None else attributes_of(cls)
+    return frozenset(item.name for item in known.values() if item.kind == "bool")
