@@ -90,20 +90,22 @@ def seen_by_lengths(s: Steps, mask: Term, key: Term) -> Term:
     """[batch, 1, 1, keys], true from the first position of each item up to its length.
 
     Raises:
-        CannotDecomposeError: if it is unknown which form the vector has.
+        CannotDecomposeError: if the vector has neither one nor two entries per item.
     """
-    entries, batch = mask.dims[0], key.dims[0]
-    if entries is None or batch is None:
-        raise CannotDecomposeError("its mask is a vector, and the batch is not known; use --shape")
-    if entries not in (batch, 2 * batch):
-        raise CannotDecomposeError(f"its mask has {entries} entries for a batch of {batch}")
-    places = s.reshape(s.range(0, s.size(key, 2)), [1, 1, 1, -1])
+    entries, items = mask.dims[0], key.dims[0]
+    known = entries is not None and items is not None
+    if known and entries not in (items, 2 * (items or 0)):
+        raise CannotDecomposeError(f"its mask has {entries} entries for a batch of {items}")
+    batch = s.size(key, 0)
     numbers = s.cast(mask, ElementType.I64)
-    seen = places < s.reshape(s.slice(numbers, 0, 0, batch), [batch, 1, 1, 1])
-    if entries == batch:
+    places = s.reshape(s.range(0, s.size(key, 2)), [1, 1, 1, -1])
+    seen = places < s.reshape(s.slice(numbers, 0, 0, batch), [-1, 1, 1, 1])
+    if known and entries == items:
         return seen
-    first = s.reshape(s.slice(numbers, 0, batch, entries), [batch, 1, 1, 1])
-    return s.op("And", seen, s.op("Not", places < first))
+    # Zeros behind the vector are the first places where it gives none.
+    padded = s.concat(0, numbers, s.expand(s.i64([0]), [batch]))
+    first = s.slice(padded, 0, batch, s.op("Add", batch, batch))
+    return s.op("And", seen, s.op("Not", places < s.reshape(first, [-1, 1, 1, 1])))
 
 
 def self_attention(

@@ -38,7 +38,8 @@ class Case:
     empty are omitted. `opset` is that of ai.onnx. With `declared` the model declares its outputs
     as f32, as it has to for outputs that ONNX Runtime does not infer. Results of 8 bits may differ
     by `codes`: 1 where numbers halfway between two are frequent, which an order of sums decides.
-    `named` are attributes whose names mean something else here.
+    `opens` is false where sizes have to be known. `named` are attributes whose names mean
+    something else here.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Case:
         declared: bool = False,
         tolerance: float = 1e-5,
         codes: int = 0,
+        opens: bool = True,
         named: Mapping[str, Any] | None = None,
         **attributes: Any,
     ) -> None:
@@ -66,6 +68,7 @@ class Case:
         self.declared = declared
         self.tolerance = tolerance
         self.codes = codes
+        self.opens = opens
         self.attributes: Mapping[str, Any] = {**attributes, **(named or {})}
 
     @property
@@ -85,8 +88,25 @@ class Case:
         return " ".join([self.type, *shapes, *words, f"opset{self.opset}"])
 
 
-def model_of(case: Case, expected: Sequence[Any] = ()) -> onnx.ModelProto:
-    """A model of one node; `expected` are outputs whose element types it declares."""
+def open_dims(array: np.ndarray[Any, Any], at: int) -> list[int | str]:
+    """The shape of an input with names for the dimensions that real models leave open.
+
+    Those are batch and places: axes 0 and 1 of three and of ids and masks, 0 and 2 of four.
+    """
+    dims: list[int | str] = list(array.shape)
+    if array.ndim == 1 and array.dtype == np.int32:
+        return [f"d{at}_0"]
+    is_ids = array.ndim == 2 and array.dtype in (np.int32, np.int64)
+    for axis in {2: (0, 1) if is_ids else (), 3: (0, 1), 4: (0, 2), 5: (1, 3)}.get(array.ndim, ()):
+        dims[axis] = f"d{at}_{axis}"
+    return dims
+
+
+def model_of(case: Case, expected: Sequence[Any] = (), *, is_open: bool = False) -> onnx.ModelProto:
+    """A model of one node; `expected` are outputs whose element types it declares.
+
+    With `is_open` dimensions that vary in real models are not known.
+    """
     names = ["" if array is None else f"x{at}" for at, array in enumerate(case.inputs)]
     node = helper.make_node(
         case.type, names, case.outputs, name="node", domain=case.domain, **case.attributes
@@ -99,7 +119,8 @@ def model_of(case: Case, expected: Sequence[Any] = ()) -> onnx.ModelProto:
         if at in case.constants:
             constants.append(onnx.numpy_helper.from_array(array, names[at]))
         else:
-            inputs.append(helper.make_tensor_value_info(names[at], kind, array.shape))
+            dims = open_dims(array, at) if is_open else array.shape
+            inputs.append(helper.make_tensor_value_info(names[at], kind, dims))
     outputs = [onnx.ValueInfoProto(name=name) for name in case.outputs if name]
     for item in outputs if case.declared else []:
         item.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
@@ -112,35 +133,38 @@ def model_of(case: Case, expected: Sequence[Any] = ()) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
-def agree(case: Case, engines: Engines, folder: Path, *, openvino: bool = True) -> None:
+def agree(case: Case, engines: Engines, folder: Path) -> None:
     """Assert that everything made of the case gives what ONNX Runtime gives, twice in a row.
 
-    That is irloop's executor, the model in standard operations on ONNX Runtime, the IR on OpenVINO.
+    That is irloop's executor, the model in standard operations on ONNX Runtime, the IR on OpenVINO;
+    of the model with its sizes, and of the model that leaves batch and places open.
     """
     source = folder / "source.onnx"
     source.write_bytes(model_of(case).SerializeToString())
     sets = [case.given, case.given]
     expected = engines.run_all("onnxruntime", source, sets, folder)[0]
-    report = irloop.validate(source)
-    assert not report.has_errors, [str(item) for item in report.sorted()]
-    model = irloop.read_model(source)
     declared = folder / "declared.onnx"
     declared.write_bytes(model_of(case, expected).SerializeToString())
     again = folder / "again.onnx"
     irloop.save_model(irloop.read_model(declared), again)
-    assert irloop.read_model(again).opsets == model.opsets
-    _close(list(Session(model).run(case.given).values()), expected, case, "executor")
-    standard = folder / "standard.onnx"
-    irloop.save_model(irloop.convert(model, "onnx", standard=True)[0], standard)
-    assert all(not item.domain for item in onnx.load(standard).opset_import)
-    for found in engines.run_all("onnxruntime", standard, sets, folder):
-        _close(found, expected, case, "standard operations")
-    if not openvino:
-        return
-    ir = folder / "model.xml"
-    irloop.save_model(irloop.convert(model)[0], ir, ir_version=11)
-    for found in engines.run_all("openvino", ir, sets, folder):
-        _close(found, expected, case, "OpenVINO")
+    assert irloop.read_model(again).opsets == irloop.read_model(source).opsets
+    for is_open in (False, True) if case.opens else (False,):
+        source.write_bytes(model_of(case, is_open=is_open).SerializeToString())
+        report = irloop.validate(source)
+        assert not report.has_errors, [str(item) for item in report.sorted()]
+        model = irloop.read_model(source)
+        where = "open sizes" if is_open else "known sizes"
+        found = list(Session(model).run(case.given).values())
+        _close(found, expected, case, f"executor, {where}")
+        standard = folder / "standard.onnx"
+        irloop.save_model(irloop.convert(model, "onnx", standard=True)[0], standard)
+        assert all(not item.domain for item in onnx.load(standard).opset_import)
+        for found in engines.run_all("onnxruntime", standard, sets, folder):
+            _close(found, expected, case, f"standard operations, {where}")
+        ir = folder / "model.xml"
+        irloop.save_model(irloop.convert(model)[0], ir, ir_version=11)
+        for found in engines.run_all("openvino", ir, sets, folder):
+            _close(found, expected, case, f"OpenVINO, {where}")
 
 
 def _close(found: list[Any], expected: list[Any], case: Case, place: str) -> None:
