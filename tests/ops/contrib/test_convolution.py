@@ -23,6 +23,7 @@ CASES = [
         Case(
             "FusedConv",
             [X, W, B],
+            constants=[1],
             group=2,
             pads=[1, 1, 1, 1],
             activation=name,
@@ -34,9 +35,19 @@ CASES = [
             ("HardSigmoid", [0.3, 0.4]),
         )
     ),
-    Case("FusedConv", [X, W, None], group=2, strides=[2, 1], activation="Tanh", opset=11),
-    Case("FusedConv", [X, W, B, Z], group=2, pads=[1, 1, 1, 1], activation="Relu"),
-    Case("FusedConv", [X, W, B], group=2, auto_pad="SAME_UPPER", activation="Sigmoid"),
+    Case(
+        "FusedConv",
+        [X, W, None],
+        constants=[1],
+        group=2,
+        strides=[2, 1],
+        activation="Tanh",
+        opset=11,
+    ),
+    Case("FusedConv", [X, W, B, Z], constants=[1], group=2, pads=[1, 1, 1, 1], activation="Relu"),
+    Case(
+        "FusedConv", [X, W, B], constants=[1], group=2, auto_pad="SAME_UPPER", activation="Sigmoid"
+    ),
 ]
 
 
