@@ -281,7 +281,7 @@ class Conversion(Builder):
         return outputs
 
     def _without_rule(self, node: Node) -> RefusedError:
-        """The refusal of a node that no rule is for; what `Standardize` left tells its reason."""
+        """The error for a node without a conversion rule, with the reason if one is known."""
         if isinstance(node.op, ContribOp):
             reason = why_not(node, self.converter.source)
         else:

@@ -1,4 +1,4 @@
-"""Limits trip counts that loop bodies capture to what OpenVINO can count to."""
+"""Limits trip counts that loop bodies capture to the largest number that OpenVINO can count to."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from irloop.passes.session import Session
 
 __all__ = ["COUNTABLE", "LimitCapturedCounts"]
 
-#: OpenVINO counts in 32 bits: trip counts from here on mean no limit.
+#: OpenVINO counts in 32 bits: larger trip counts mean no limit.
 COUNTABLE = 2**31 - 1
 
-#: Operations between a captured trip count and the Loop that takes it.
+#: Operations between a captured trip count and the Loop that uses it.
 _BETWEEN = (Convert, Less, Maximum, Reshape, Select, Squeeze)
 
 
 class LimitCapturedCounts(ModelPass):
-    """Replaces a model input of 2^31 or more by 2^31 - 1 where a body takes a trip count from it.
+    """Limits a model input to 2^31 - 1 where a body uses it as a trip count.
 
     Given::
 
@@ -36,7 +36,8 @@ class LimitCapturedCounts(ModelPass):
         M: input i64      m = Select(M as f32 < 2^31, M, 2^31 - 1)
         y = Loop(3, true, m):  n: m   z = Loop(n, ...)
 
-    OpenVINO 2026.4 gives bodies the low 32 bits of M. Only a conversion to f32 reads all of it.
+    OpenVINO 2026.4 passes only the low 32 bits of M to bodies. Only a conversion to f32 reads all
+    bits.
     """
 
     name = "limit_captured_counts"
@@ -64,7 +65,7 @@ class LimitCapturedCounts(ModelPass):
 
 
 def _is_captured_count(use: Use) -> bool:
-    """True if a body that captures this input of its node takes a trip count from it."""
+    """True if a body that captures this input of its node uses it as a trip count."""
     node, position = use
     return any(
         isinstance(port, Invariant)
@@ -76,7 +77,7 @@ def _is_captured_count(use: Use) -> bool:
 
 
 def _is_count(value: Value) -> bool:
-    """True if a Loop takes its trip count from `value`, in this graph or in a body."""
+    """True if a Loop uses `value` as its trip count, in this graph or in a body."""
     pending, seen = [value], set[Value]()
     while pending:
         item = pending.pop()

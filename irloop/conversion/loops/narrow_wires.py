@@ -33,8 +33,8 @@ class CarryNarrowWires(LoopPass):
                                      q = f(p)                      -> joined Cast to i8 (q)
         y = Cast to i4 (w)
 
-    ONNX allows Loops and Scans of these types; ONNX Runtime 1.31 has no kernel for them: it cannot
-    slice tensors whose elements share bytes. Values of the enclosing scope stay as they are.
+    ONNX allows Loops and Scans of these types, but ONNX Runtime 1.31 has no kernel for them: it
+    cannot slice tensors whose elements share bytes. Captured values are not changed.
     """
 
     name = "carry_narrow_wires"
@@ -59,7 +59,7 @@ class CarryNarrowWires(LoopPass):
             wires.change_output(output, rewriter, partial(_cast, after, element_of(output.value)))
         for item in entering:
             self._carry_in(item, outside, first)
-        # One cast for a state and the outputs that return it.
+        # Use one cast for a state and all outputs that return it.
         made: dict[Value, Value] = {}
         ends = [*(item for item in wires.states if item.result is not None), *leaving]
         for end in ends:
@@ -76,7 +76,7 @@ class CarryNarrowWires(LoopPass):
         wires.replace(node.op, rewriter)
 
     def _carry_in(self, item: Entering, outside: Forms, first: Forms) -> None:
-        """Cast the outer value, and cast the body parameter back for its readers."""
+        """Cast the outer value, and cast the body parameter back for its consumers."""
         parameter = item.parameter
         narrow = element_of(parameter)
         item.outer = _cast(outside, CARRIERS[narrow], item.outer)

@@ -1,4 +1,4 @@
-"""8-bit operations of ONNX Runtime that compute on what their operands stand for."""
+"""8-bit operations of ONNX Runtime that compute with dequantised operands."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Binary(ContribOp):
     omissible: ClassVar[frozenset[int]] = frozenset({2, 5})
 
     def combined(self, a: Term, b: Term) -> Term:
-        """The result of the operands as numbers."""
+        """The result for dequantised operands."""
         raise NotImplementedError
 
     def decompose(
@@ -84,7 +84,7 @@ class _Unary(ContribOp):
     omissible: ClassVar[frozenset[int]] = frozenset({2})
 
     def applied(self, s: Steps, x: Term) -> Term:
-        """The result of the operand as numbers."""
+        """The result for a dequantised operand."""
         raise NotImplementedError
 
     def decompose(
@@ -117,7 +117,9 @@ class QLinearSigmoid(_Unary, type="QLinearSigmoid", inputs=(4, 5)):
 
 
 class QLinearSoftmax(_Unary, type="QLinearSoftmax", inputs=5):
-    """Softmax of a quantized tensor, quantized: along `axis`, before opset 13 from it on."""
+    """Softmax of a quantized tensor, quantized: along `axis`, before opset 13 over all axes from it
+    on.
+    """
 
     axis: int = -1
     opset: int = 13
@@ -179,7 +181,7 @@ class QLinearAveragePool(_Unary, type="QLinearAveragePool", inputs=(4, 5)):
 
 
 class QLinearConcat(ContribOp, type="QLinearConcat", inputs=(3, None)):
-    """Quantized tensors in a row along `axis`, quantized; each has a scale and a zero point."""
+    """Quantized tensors concatenated along `axis`, quantized; each has a scale and a zero point."""
 
     operands = "y_scale: f32, y_zero_point: i8 | u8, inputs...: any -> i8 | u8"
 

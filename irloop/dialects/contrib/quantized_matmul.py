@@ -1,4 +1,4 @@
-"""Products of ONNX Runtime with quantized weights: 8-bit, and of 2, 4 and 8 bits in blocks."""
+"""Products of ONNX Runtime with quantized weights: 8 bits, or blocks of 2, 4 and 8 bits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ __all__ = [
 #: The first opset of ai.onnx that has u4.
 U4_SINCE = 21
 
-#: What a 4-bit code of MatMulBnb4 stands for; FP4 and NF4 as bitsandbytes publishes them.
+#: The numbers that the 4-bit codes of MatMulBnb4 represent; FP4 and NF4 as published by
+#: bitsandbytes.
 FP4 = (0.0, 0.0052083333, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
 NF4 = (
     *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
@@ -47,10 +48,10 @@ NF4 = (
 def unpacked(
     s: Steps, codes: Term, bits: int, shape: Sequence[int], *, high_first: bool = False
 ) -> Term:
-    """Bytes of several codes as f32 numbers of the codes, in a shape.
+    """Unpack bytes that hold several codes each, as f32 numbers in the given shape.
 
-    The last bytes of a row may hold codes that are no more of it: rows are `shape[0]`. Constants of
-    4 bits are stored as u4 where the opset has it, so that weights stay as small as they are.
+    The last byte of a row may hold codes that are not part of the row; there are `shape[0]` rows.
+    4-bit constants are stored as u4 if the opset has it, so that weights do not grow.
 
     Raises:
         CannotDecomposeError: for a number of bits that is not 2, 4 or 8.
@@ -70,12 +71,12 @@ def unpacked(
 
 
 def separated(s: Steps, codes: Term, bits: int, *, high_first: bool = False) -> Term:
-    """Bytes of several codes as one code an element along the last axis, u8."""
+    """Unpack bytes that hold several codes each, one u8 per code along the last axis."""
     if bits == 8:
         return codes
     parts = []
     for at in range(8 // bits):
-        # Shifting left first drops the codes above.
+        # Shifting left first removes the codes in the higher bits.
         raised = codes if bits * (at + 1) == 8 else shifted(s, codes, 8 - bits * (at + 1), "LEFT")
         parts.append(shifted(s, raised, 8 - bits, "RIGHT"))
     columns = [s.unsqueeze(part, codes.rank) for part in parts]
@@ -84,7 +85,7 @@ def separated(s: Steps, codes: Term, bits: int, *, high_first: bool = False) -> 
 
 
 def unpacked_array(codes: Array, bits: int, *, high_first: bool) -> Array:
-    """As `unpacked`, of an array."""
+    """Like `unpacked`, for an array."""
     import numpy as np
 
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
@@ -93,18 +94,18 @@ def unpacked_array(codes: Array, bits: int, *, high_first: bool) -> Array:
 
 
 def shifted(s: Steps, x: Term, bits: int, direction: str) -> Term:
-    """Bits of u8 moved."""
+    """Shift the bits of u8 numbers."""
     return s.op("BitShift", x, s.like(bits, x), direction=direction)
 
 
 def integer_product(s: Steps, a: Term, b: Term, a_zero: Term | None, b_zero: Term | None) -> Term:
-    """The product of integers without their zero points, i32."""
+    """The i32 product of integers, after their zero points are subtracted."""
     left = None if a_zero is None or a_zero.rank == 0 else s.reshape(a_zero, [])
     return s.op("MatMulInteger", a, b, a_zero if left is None else left, b_zero)
 
 
 class DynamicQuantizeMatMul(ContribOp, type="DynamicQuantizeMatMul", inputs=(3, 5)):
-    """A, quantized to u8 by its own range, times quantized weights, plus a bias."""
+    """A, quantized to u8 by its range, times quantized weights, plus a bias."""
 
     operands = "a: f32, b: i8 | u8, b_scale: f32, b_zero_point?: i8 | u8, bias?: f32 -> f32"
 
@@ -237,7 +238,7 @@ class MatMulNBits(ContribOp, type="MatMulNBits", inputs=(3, 6)):
 
 
 class MatMulBnb4(ContribOp, type="MatMulBnb4", inputs=3):
-    """x @ W' (or x @ W), W [N, K] of 4-bit codes of FP4 or NF4 in blocks, each with its largest."""
+    """x @ W' (or x @ W), W [N, K] in blocks of 4-bit codes (FP4 or NF4) scaled by their maximum."""
 
     operands = "x: float, b: u8, absmax: float -> float"
 
@@ -300,14 +301,14 @@ class GatherBlockQuantized(ContribOp, type="GatherBlockQuantized", inputs=(3, 4)
 
     def _rows(self, s: Steps, table: Term, indices: Term) -> Term:
         if table.element is ElementType.U8:
-            # Rows are unpacked after they are gathered: few of them are read.
+            # Rows are unpacked after they are gathered, because only a few of them are needed.
             return separated(s, s.gather(table, indices, 0), self.bits)
         stored = ElementType.U8 if table.element is ElementType.U4 else ElementType.I8
         return s.gather(s.cast(table, stored), indices, 0)
 
 
 class QAttention(ContribOp, type="QAttention", inputs=(5, 9), outputs=None):
-    """Attention whose projections are a product of quantized matrices."""
+    """Attention whose projections are products of quantized matrices."""
 
     operands = (
         "x: i8 | u8, weight: i8 | u8, bias: f32, input_scale: f32, weight_scale: f32, mask?: i32,"
