@@ -5,12 +5,13 @@ from __future__ import annotations
 from irloop.conformance.case import Case, empty, run
 from irloop.conformance.ir import IrModel
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.openvino.comparison import LogicalNot, LogicalOr
+from irloop.dialects.openvino.comparison import LogicalNot, LogicalOr, Select
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Abs, Add, Maximum, Negative
 from irloop.dialects.openvino.gather import Gather8
 from irloop.dialects.openvino.matmul import MatMul
 from irloop.dialects.openvino.shape import Broadcast3, ShapeOf3, Unsqueeze
+from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.builder import Builder
 from irloop.graph.loops import Invariant, LastValue, PortMap
 from irloop.graph.model import Body, Model, Value
@@ -87,6 +88,34 @@ def _convert_without_effect() -> Model:
     return m.done(m(Convert(F32), x), m(Abs(), y))
 
 
+def _concat_of_one() -> Model:
+    m = IrModel()
+    x = m.input("x", None)
+    same = m(Concat(0), x)
+    return m.done(same, m(Abs(), same), m(Negative(), same))
+
+
+def _unchanged_twice() -> Model:
+    m = IrModel()
+    loop = m.loop(m.input("n", element=I64))
+    state = loop.state(m.input("x", 2))
+    loop.carry(state, state)
+    loop.last(state)
+    loop.last(state)
+    loop.joined(loop(Add(), state, state), 0)
+    return m.done(*loop.done())
+
+
+def _choice_of_itself() -> Model:
+    m = IrModel()
+    loop = m.loop(m.constant(2, I64))
+    state = loop.state(m.input("x", element=BOOLEAN))
+    condition, then = loop.constant(True, BOOLEAN), loop.constant(True, BOOLEAN)
+    loop.carry(state, loop(Select(), condition, then, state))
+    loop.last_of(state)
+    return m.done(*loop.done())
+
+
 CASES = (
     Case(
         "broadcast_of_nothing",
@@ -156,5 +185,29 @@ CASES = (
         "An input in the type that it has already is the output as it is.",
         _convert_without_effect,
         (run([[1, 2], [-3]], [[1, 2], [3]]), run([[4], [-5]], [[4], [5]])),
+    ),
+    Case(
+        "concat_of_one",
+        FEATURE,
+        "OpenVINO Concat-1",
+        "One input or more; of one input the output is that input.",
+        _concat_of_one,
+        (run([[1, -2, 3]], [[1, -2, 3], [1, 2, 3], [-1, 2, -3]]),),
+    ),
+    Case(
+        "openvino_loop_unchanged_twice",
+        FEATURE,
+        "OpenVINO Loop-5",
+        "Several outputs may return one result of the body.",
+        _unchanged_twice,
+        (run([2, [1, 2]], [[1, 2], [1, 2], [2, 4, 2, 4]]),),
+    ),
+    Case(
+        "openvino_loop_choice_of_constants",
+        FEATURE,
+        "OpenVINO Select-1",
+        "Where the condition is true, the output has the elements of the second input.",
+        _choice_of_itself,
+        (run([False], [True]), run([True], [True])),
     ),
 )

@@ -1,0 +1,49 @@
+"""OVN131: a Select of booleans by a constant that is one of the choices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.dialects.openvino.comparison import Select
+from irloop.graph.builder import element_of
+from irloop.graph.model import Node
+from irloop.graph.op import Constant
+from irloop.graph.types import ElementType
+from irloop.hazards.hazard import Effect, Hazard
+
+__all__ = ["ChoiceOfBooleanConstants"]
+
+
+class ChoiceOfBooleanConstants(
+    Hazard,
+    code="OVN131",
+    engine="openvino",
+    versions=("2026.4.1",),
+    title="A Select of booleans by a constant that is one of the choices",
+    effect=Effect.REFUSAL,
+    case="openvino_loop_choice_of_constants",
+    fix="Write (c and a) or (not c and b) instead.",
+):
+    """A Select of booleans by a constant that is one of the choices.
+
+    What happens:
+        The plugin computes booleans as u8, but not constants that are the condition of a Select.
+        It merges equal constants, and refuses the Select of a boolean and a u8.
+    Where:
+        In the body of a loop or a branch, the condition of a Select of booleans and one of its
+        choices are constants.
+    What irloop does:
+        Conversion to IR writes such a choice by LogicalAnd, LogicalOr and LogicalNot, and so does
+        `transform` where a pass made the constants.
+    """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not isinstance(node.op, Select) or node.graph is None or node.graph.owner is None:
+            return
+        if element_of(node.outputs[0]) is not ElementType.BOOLEAN:
+            return
+        constant = [
+            value is not None and isinstance(value.producer.op, Constant) for value in node.inputs
+        ]
+        if constant[0] and any(constant[1:]):
+            yield f"the condition and a choice of {node.name!r} are constants"
