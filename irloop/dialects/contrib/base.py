@@ -47,7 +47,14 @@ class ContribOp(OnnxOp, domain=DOMAIN):
         given = list(inputs)
         if most is not None:
             given = [*given[:most], *[None] * (most - len(given))]
-        made = self.decompose(s, *given)
+        try:
+            made = self.decompose(s, *given)
+        except CannotDecomposeError:
+            raise
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            # Attributes and ranks of a file may be anything: no heads, a scalar for a matrix.
+            reason = f"its attributes do not fit its inputs ({type(error).__name__}: {error})"
+            raise CannotDecomposeError(reason) from error
         return (made,) if isinstance(made, Term) else made
 
     def infer(self, args: Arguments) -> list[ValueType]:

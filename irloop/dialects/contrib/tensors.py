@@ -26,6 +26,9 @@ __all__ = [
 #: The largest matrix whose inverse is written as its adjugate, whose minors have n^4 elements.
 LARGEST_INVERSE = 8
 
+#: The most elements of a channel of a crop: the size may be any number in a file.
+LARGEST_CROP = 1 << 24
+
 
 class ExpandDims(ContribOp, type="ExpandDims", inputs=2):
     """Inserts an axis of size 1 at the position in input 1."""
@@ -183,6 +186,8 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
         if self.mode not in ("bilinear", "nearest"):
             raise CannotDecomposeError(f"its mode {self.mode!r} is not known")
         height, width = (int(number) for number in known.reshape(-1))
+        if not 0 < height * width <= LARGEST_CROP:
+            raise CannotDecomposeError(f"its results have {height} x {width} elements")
         y1, x1, y2, x2 = s.split(boxes, 1, [1, 1, 1, 1])
         down, across = self._places(s, y1, y2, height), self._places(s, x1, x2, width)
         if self.mode == "nearest":

@@ -11,7 +11,7 @@ import pytest
 
 import irloop
 from benchmarks.engines import Engines
-from irloop.errors import UnsupportedError
+from irloop.errors import InternalError, IrloopError, PassError, UnsupportedError
 from irloop.execution.session import Session
 from irloop.graph.walk import all_nodes
 from tests.ops.contrib.against_runtime import DOMAIN, drawn
@@ -161,3 +161,33 @@ def test_what_standard_operations_cannot_compute_is_refused(tmp_path: Path) -> N
     with pytest.raises(UnsupportedError) as caught:
         irloop.convert(path, "onnx", standard=True)
     assert "9 rows are too many" in caught.value.diagnostics[0].message
+
+
+HOSTILE = [
+    "y = com.microsoft.MultiHeadAttention<num_heads = 0>(x, x, x)",
+    "y = com.microsoft.MultiHeadAttention<num_heads = -3>(x, x, x)",
+    "y = com.microsoft.Attention<num_heads = 5>(x, x)",
+    "y = com.microsoft.MatMulNBits<K = 0, N = -1, block_size = 0>(x, b, x)",
+    "y = com.microsoft.MatMulNBits<K = 16, N = 900000000000, block_size = 16>(x, b, x)",
+    "y = com.microsoft.BiasSplitGelu(x, zero)",
+    "y = com.microsoft.GroupQueryAttention<num_heads = 3, kv_num_heads = 0>(x, x, x, , , k, k)",
+    "y = com.microsoft.CropAndResize(x, x, k, huge)",
+    "y = com.microsoft.FusedMatMul<transA = 1>(zero, x)",
+    "y = com.microsoft.RotaryEmbedding<num_heads = 0, rotary_embedding_dim = 4>(x, k, x, x)",
+]
+
+
+@pytest.mark.parametrize("line", HOSTILE)
+def test_attributes_that_fit_nothing_are_refused(line: str, tmp_path: Path) -> None:
+    text = f"""g (float[2,3,4] x, uint8[2,3,4] b, int32[2] k, float zero) => (float[a,b,c] y)
+        <int32[2] huge = {{2147483647, 2147483647}}> {{ {line} }}"""
+    path = tmp_path / "model.onnx"
+    path.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())
+    irloop.validate(path)
+    for convert in (
+        lambda: irloop.convert(path),
+        lambda: irloop.convert(path, "onnx", standard=True),
+    ):
+        with pytest.raises(IrloopError) as caught:
+            convert()
+        assert not isinstance(caught.value, InternalError | PassError)
