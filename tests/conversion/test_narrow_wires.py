@@ -82,10 +82,11 @@ def test_states_exchanged_with_a_count(loops: Any, tmp_path: Path) -> None:
     loop.joined(loop(Unsqueeze(), one, axis), 0)
     model = m.done(*(m(Convert(I32), value) for value in loop.done()))
     left, right = np.array([1, 15, 7], np.int32), np.array([0, 8, 9], np.int32)
-    sets = [[np.array(count, np.int64), left, right] for count in (3, 0, 2)]
-    for (count, *_), found in zip(sets, ran(model, loops, sets, tmp_path), strict=True):
+    counts = (3, 0, 2)
+    sets = [[np.array(count, np.int64), left, right] for count in counts]
+    for count, found in zip(counts, ran(model, loops, sets, tmp_path), strict=True):
         pair = (right, left) if count % 2 else (left, right)
-        joined = [(left, right)[at % 2] for at in range(int(count))]
+        joined = [(left, right)[at % 2] for at in range(count)]
         np.testing.assert_array_equal(found[0], pair[0])
         np.testing.assert_array_equal(found[1], pair[1])
         np.testing.assert_array_equal(found[2], np.reshape(joined, (count, 3)))

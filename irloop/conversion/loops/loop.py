@@ -21,7 +21,11 @@ from irloop.conversion.loops.loop_export import export_as_loop
 from irloop.conversion.loops.loop_parts import LoopPlan, given, scalar
 from irloop.conversion.loops.loop_states import LoopStates, enter
 from irloop.conversion.loops.loop_unrolled import trips_over_sequences, unrolled
-from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder, Scanned
+from irloop.conversion.loops.openvino_loop_builder import (
+    OpenVinoLoopBuilder,
+    Scanned,
+    refuse_strings,
+)
 from irloop.conversion.loops.scan_export import can_scan, export_as_scan
 from irloop.dialects.loops import sliced_count
 from irloop.dialects.onnx import control_flow as onnx
@@ -99,6 +103,7 @@ def import_loop(
     trips = trips_over_sequences(c, body, inputs)
     if trips is not None:
         return unrolled(c, body, inputs, trips)
+    refuse_strings(c)
     if starts is None and not _condition_is_trivial(c, body):
         c.warn(
             "CNV102",

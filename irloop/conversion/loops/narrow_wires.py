@@ -61,18 +61,17 @@ class CarryNarrowWires(LoopPass):
             self._carry_in(item, outside, first)
         # Use one cast for a state and all outputs that return it.
         made: dict[Value, Value] = {}
-        ends = [*(item for item in wires.states if item.result is not None), *leaving]
-        for end in ends:
-            value = end.result if isinstance(end, Entering) else end.value
-            assert value is not None
-            if not _is_narrow(value):
-                continue
-            if value not in made:
+
+        def carried_out(value: Value) -> Value:
+            if _is_narrow(value) and value not in made:
                 made[value] = _cast(last, CARRIERS[element_of(value)], value)
-            if isinstance(end, Entering):
-                end.result = made[value]
-            else:
-                end.value = made[value]
+            return made.get(value, value)
+
+        for item in wires.states:
+            if item.result is not None:
+                item.result = carried_out(item.result)
+        for output in leaving:
+            output.value = carried_out(output.value)
         wires.replace(node.op, rewriter)
 
     def _carry_in(self, item: Entering, outside: Forms, first: Forms) -> None:

@@ -35,6 +35,8 @@ from irloop.graph.loops import (
     LastValue,
     OutputPort,
     PortMap,
+    ScanInput,
+    ScanOutput,
     Sliced,
 )
 from irloop.graph.model import Body, Node, Value
@@ -45,7 +47,7 @@ from irloop.hazards.memory import needs_barrier, shows_parameter
 from irloop.hazards.plugin import EIGHT_BIT_FLOATS
 from irloop.passes.common.body_barriers import copy_of
 
-__all__ = ["OpenVinoLoopBuilder", "Scanned", "copied"]
+__all__ = ["OpenVinoLoopBuilder", "Scanned", "copied", "refuse_strings"]
 
 #: Bounds of a slice from the last element to before the first.
 BACKWARDS = ([-1], [-(2**31 - 1)], [-1])
@@ -71,6 +73,29 @@ class _Input:
     axis: int | None = None
     reverse: bool = False
     state: int | None = None
+
+
+def refuse_strings(c: Conversion) -> None:
+    """Refuse an ONNX loop that carries, slices or joins strings: OpenVINO's CPU runs none of them.
+
+    Raises:
+        RefusedError: naming the state, the slice or the scan output.
+    """
+    body = c.node.body()
+    kinds = {Carried: "carries", ScanInput: "slices", ScanOutput: "joins"}
+    for port in (*body.ports.inputs, *body.ports.outputs):
+        if isinstance(port, ScanOutput):
+            value = body.graph.outputs[port.result]
+        elif isinstance(port, Carried | ScanInput):
+            value = body.graph.inputs[port.parameter]
+        else:
+            continue
+        if element_of(value) is ElementType.STRING:
+            raise c.refuse(
+                f"it {kinds[type(port)]} strings ({value.name!r}), which no loop of OpenVINO's CPU "
+                "plugin can",
+                "carry their positions in a list of strings instead, and gather after the loop",
+            )
 
 
 class OpenVinoLoopBuilder:

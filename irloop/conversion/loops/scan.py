@@ -17,7 +17,11 @@ from irloop.conversion.loops.loop import part_of, without_iterations
 from irloop.conversion.loops.loop_export import export_as_loop
 from irloop.conversion.loops.loop_parts import LoopPlan, given
 from irloop.conversion.loops.loop_states import LoopStates, enter
-from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder, Scanned
+from irloop.conversion.loops.openvino_loop_builder import (
+    OpenVinoLoopBuilder,
+    Scanned,
+    refuse_strings,
+)
 from irloop.conversion.loops.scan_export import can_scan, export_as_scan
 from irloop.dialects.loops import normal_axis, sliced_count
 from irloop.dialects.onnx import control_flow as onnx
@@ -77,6 +81,7 @@ def import_scan(
     length = _length(c, body, inputs)
     if length == 0:
         return without_iterations(c, body, inputs)
+    refuse_strings(c)
     as_loop = c.in_tensor_iterator or length is None or _grows(c, body, inputs)
     loop = OpenVinoLoopBuilder(c)
     loop.inner.in_tensor_iterator = not as_loop
