@@ -63,19 +63,18 @@ def errors_of(path: Path) -> set[str]:
 def sound_seeds(kind: str, folder: Path, engines: Verdicts) -> list[bytes]:
     """The seeds that both `validate` and the engine accept; determined once and stored."""
     engine, suffix, last = ENGINES[kind]
-    known = folder / f"sound-{kind}.json"
+    known = folder / f"sound-{kind}.jsonl"
     seeds = sorted((folder / "seeds" / kind).iterdir())
-    if not known.exists():
-        path = folder / f"seed{suffix}"
-        path.with_suffix(".bin").write_bytes(bytes(range(256)) * 256)
-        names = []
-        for item in seeds:
+    path = folder / f"seed{suffix}"
+    path.with_suffix(".bin").write_bytes(bytes(range(256)) * 256)
+    first = sum(1 for _ in known.open()) if known.exists() else 0
+    with known.open("a") as rows:
+        for item in seeds[first:]:
             path.write_bytes(item.read_bytes())
-            if not errors_of(path) and engines.of(engine, path, last=last).accepted:
-                names.append(item.name)
-        known.write_text(json.dumps(names))
-    chosen = set(json.loads(known.read_text()))
-    return [item.read_bytes() for item in seeds if item.name in chosen]
+            sound = not errors_of(path) and engines.of(engine, path, last=last).accepted
+            print(json.dumps([item.name, sound]), file=rows, flush=True)
+    found = [json.loads(row) for row in known.open()]
+    return [(folder / "seeds" / kind / name).read_bytes() for name, sound in found if sound]
 
 
 def cause_of(line: str) -> str:
