@@ -28,51 +28,26 @@ To add an operation:
    operations cannot compute.
 2. Implement `infer` if named dimensions must be kept, or if the operation is frequent: otherwise
    the types are inferred from the decomposition.
-3. Import a new module below. Remove the type from `irloop/dialects/contrib/refused.py` if it is
-   listed there.
+3. Import a new module in `families`. Remove the type from `irloop/dialects/contrib/refused.py` if
+   it is listed there.
 4. Add random cases to `tests/ops/contrib/`: they compare the executor, the model written with
    ``--standard`` and the IR on OpenVINO with ONNX Runtime.
 """
 
 from __future__ import annotations
 
-from irloop.dialects.contrib import (
-    activation,
-    attention,
-    convolution,
-    decoder_attention,
-    group_query,
-    matmul,
-    normalization,
-    quantize,
-    quantized_elements,
-    quantized_matmul,
-    rotary,
-    tensors,
-)
+from importlib import import_module
+
 from irloop.dialects.contrib.base import DOMAIN, ContribOp
 from irloop.dialects.onnx.base import ONNX
 
-__all__ = [
-    "DOMAIN",
-    "ContribOp",
-    "activation",
-    "attention",
-    "convolution",
-    "decoder_attention",
-    "group_query",
-    "matmul",
-    "normalization",
-    "quantize",
-    "quantized_elements",
-    "quantized_matmul",
-    "rotary",
-    "tensors",
-]
+__all__ = ["DOMAIN", "ContribOp"]
 
 
 def __getattr__(name: str) -> type[ContribOp]:
     """Look up an operation of any module by the name of its class, such as ``BiasGelu``."""
+    if not name.startswith("_"):
+        import_module(f"{__name__}.families")
     for cls in ONNX.registered():
         if issubclass(cls, ContribOp) and cls.__name__ == name:
             return cls

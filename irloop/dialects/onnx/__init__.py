@@ -98,7 +98,7 @@ _OF_RUNTIME = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
 
 def _load(type_name: str | None, domain: str) -> None:
     if type_name is None or domain == "com.microsoft" or (not domain and type_name in _OF_RUNTIME):
-        import_module("irloop.dialects.contrib")
+        import_module("irloop.dialects.contrib.families")
 
 
 ONNX.load_by(_load)

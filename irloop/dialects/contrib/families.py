@@ -1,0 +1,33 @@
+"""All families of operations; importing this registers them."""
+
+from __future__ import annotations
+
+from irloop.dialects.contrib import (
+    activation,
+    attention,
+    convolution,
+    decoder_attention,
+    group_query,
+    matmul,
+    normalization,
+    quantize,
+    quantized_elements,
+    quantized_matmul,
+    rotary,
+    tensors,
+)
+
+__all__ = [
+    "activation",
+    "attention",
+    "convolution",
+    "decoder_attention",
+    "group_query",
+    "matmul",
+    "normalization",
+    "quantize",
+    "quantized_elements",
+    "quantized_matmul",
+    "rotary",
+    "tensors",
+]
