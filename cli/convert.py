@@ -12,6 +12,7 @@ import click
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.errors import InternalError, IrloopError, ReadError, UsageError, VerifyError, WriteError
 from irloop.files import ParsedOnce, scratch
+from irloop.format_options import require_fitting
 
 from . import report_json, report_text
 from .check import comparison_text, exit_of
@@ -30,6 +31,17 @@ __all__ = ["command"]
 LOOP_CHOICE = "CNV107"
 
 _SUFFIXES: dict[str, Literal["onnx", "openvino"]] = {".onnx": "onnx", ".xml": "openvino"}
+
+#: The options of the API as the command line spells them.
+_SPELLING = {
+    "opset": "--opset",
+    "weights": "--weights share",
+    "external_data": "--external-data",
+    "standard": "--standard",
+    "ir_version": "--ir-version",
+    "target": "--target",
+    "lengths": "--length",
+}
 
 EPILOG = """\
 \b
@@ -306,18 +318,16 @@ class _Job:
         folder = os.path.dirname(os.path.abspath(self.output))
         if not os.path.isdir(folder):
             raise UsageError(f"{folder}: no such folder")
-        to_onnx = self.to_dialect == "onnx"
-        wrong = {
-            "--opset": self.opset is not None and not to_onnx,
-            "--weights share": self.weights == "share" and not to_onnx,
-            "--external-data": self.external_data and not to_onnx,
-            "--standard": self.standard and not to_onnx,
-            "--ir-version": self.ir_version is not None and to_onnx,
-            "--target": self.target is not None and to_onnx,
+        given = {
+            "opset": self.opset is not None,
+            "weights": self.weights == "share",
+            "external_data": self.external_data,
+            "standard": self.standard,
+            "ir_version": self.ir_version is not None,
+            "target": self.target is not None,
+            "lengths": bool(self.lengths),
         }
-        for option, given in wrong.items():
-            if given:
-                raise UsageError(f"{option} does not go with {os.path.splitext(self.output)[1]}")
+        require_fitting(self.to_dialect, given, _SPELLING)
         require_free(self.output, [self.source, *filter(None, [self.weights_file])])
 
     def _validate(self) -> None:

@@ -205,23 +205,13 @@ def read_model(path: Path, bin: Path | None = None, *, functions: bool = False) 
         UsageError: when a file cannot be opened, or `bin` is given for an ONNX model.
         ReadError: when the file is not the model it claims to be.
     """
-    from irloop.formats.detect import detect
-
-    if detect(path) == "openvino":
-        from irloop.formats.openvino import reader
-
-        return reader.read(path, bin)
-    if bin is not None:
-        from irloop.errors import UsageError
-
-        raise UsageError("an ONNX model names its weights itself; bin belongs to an IR")
-    from irloop.formats.onnx import reader as onnx_reader
+    from irloop.formats import model_files
 
     if not functions:
-        return onnx_reader.read(path)
+        return model_files.read(path, bin)
     from irloop.conversion.pipelines import only_by_function
 
-    return onnx_reader.read(path, expand=only_by_function)
+    return model_files.read(path, bin, expand=only_by_function)
 
 
 @guarded("writing a model")
@@ -255,24 +245,11 @@ def save_model(
         WriteError: when the model is not valid or a file cannot be written; no partial file is
             left.
     """
-    from irloop.errors import UsageError
-    from irloop.formats.detect import format_of_suffix
+    from irloop.formats import model_files
 
-    if format_of_suffix(path) != model.dialect:
-        suffix = ".xml" if model.dialect == "openvino" else ".onnx"
-        raise UsageError(f"cannot write {path}: a model of {model.dialect} ends in {suffix}")
-    if model.dialect == "onnx":
-        if ir_version is not None:
-            raise UsageError("ir_version belongs to an OpenVINO IR")
-        from irloop.formats.onnx import writer as onnx_writer
-
-        files = onnx_writer.write(model, path, external_data=external_data, weights=weights)
-        return tuple(map(str, files))
-    if external_data is not None or weights != "copy":
-        raise UsageError("external_data and weights belong to ONNX")
-    from irloop.formats.openvino import writer
-
-    return tuple(map(str, writer.write(model, path, version=ir_version)))
+    return model_files.write(
+        model, path, ir_version=ir_version, external_data=external_data, weights=weights
+    )
 
 
 @guarded("validating a model")
@@ -383,69 +360,20 @@ def convert(
         InferenceError: when the model contradicts itself.
         UnsupportedError: naming every operation that the target format cannot express, and why.
     """
-    from dataclasses import replace
+    from irloop.conversion.convert_model import convert_model
 
-    from irloop.conversion import pipelines, targets
-    from irloop.conversion.hazard_notes import hazard_notes
-    from irloop.conversion.loops import loop_choice
-    from irloop.conversion.standard import to_standard
-    from irloop.errors import UsageError
-    from irloop.graph.clone import clone_graph
-    from irloop.graph.model import Model
-    from irloop.graph.types import Shape
-
-    source = model if isinstance(model, Model) else read_model(model, functions=to != "onnx")
-    to_onnx = source.dialect == "openvino" and target is None
-    wanted = to or ("onnx" if to_onnx else "openvino")
-    if wanted not in ("onnx", "openvino"):
-        raise UsageError(f"no format is called {wanted!r}", expected="onnx or openvino")
-    given = {
-        "opset": opset is not None,
-        "target": target is not None,
-        "lengths": lengths is not None,
-        "standard": standard,
-    }
-    for name in ("target", "lengths") if wanted == "onnx" else ("opset", "standard"):
-        if given[name]:
-            raise UsageError(f"{name} has no meaning when converting to {wanted}")
-    changes = target is not None or compress_to_fp16 or loops is not None or standard
-    unfit = given["opset"] or given["lengths"] or (shapes and not changes)
-    if source.dialect == wanted and unfit:
-        raise UsageError(f"the model is {wanted} already: nothing is converted")
-    reader = None if target is None else targets.find_target(target)
-    new_shapes = {
-        name: shape if isinstance(shape, Shape) else Shape.of(*shape)
-        for name, shape in (shapes or {}).items()
-    }
-    if types:
-        pipelines.set_input_types(source, types)
-    if changes and source.dialect == wanted:
-        pipelines.set_input_shapes(source, new_shapes)
-    if loops is not None or (changes and source.dialect == wanted):
-        source = replace(source, graph=clone_graph(source.graph), opsets=dict(source.opsets))
-    if standard and source.dialect == wanted:
-        to_standard(source)
-    before = [] if loops is None else loop_choice.loops_of(source)
-    if loops is not None:
-        loop_choice.rewrite(source, loops)
-    result = source
-    notes: list[Diagnostic] = []
-    if source.dialect != wanted and wanted == "onnx":
-        prefer = "scan" if loops == "scan" else "loop"
-        result, notes = pipelines.to_onnx(source, opset=opset, prefer=prefer, shapes=new_shapes)
-    elif source.dialect != wanted:
-        known = targets.import_options(reader)
-        result, notes = pipelines.to_openvino(source, shapes=new_shapes, lengths=lengths, **known)
-    if loops is not None:
-        loop_choice.rewrite(result, loops)
-        notes += loop_choice.describe(before, result, loops)
-    if reader is not None:
-        targets.adapt(result, reader)
-    if compress_to_fp16:
-        notes.append(targets.compress(result))
-    if source.dialect != wanted or reader is not None:
-        notes += hazard_notes(result, target)
-    return result, notes
+    return convert_model(
+        _model(model, functions=to != "onnx"),
+        to,
+        opset=opset,
+        loops=loops,
+        target=target,
+        shapes=shapes,
+        types=types,
+        lengths=lengths,
+        compress_to_fp16=compress_to_fp16,
+        standard=standard,
+    )
 
 
 @guarded("running passes")
@@ -479,28 +407,19 @@ def transform(
         VerifyError: naming the pass that broke the graph.
         PassError: naming the pass, and the node, that raised another exception.
     """
+    from irloop.conversion.transform_model import transform_model
     from irloop.graph.clone import clone_model
-    from irloop.graph.model import Model
-    from irloop.graph.wellformed import require_wellformed
-    from irloop.passes.library import find_pass, made_passes
-    from irloop.passes.manager import Manager
 
-    made = made_passes(several("passes", passes))
-    manager = Manager(made, name="transform", check=verify, observers=observers)
-    # A pass that is requested by name runs even if it is disabled by default.
-    manager.config.enable(*made)
-    manager.config.disable(*(find_pass(name) for name in several("disable", disable)))
-    result = clone_model(model) if isinstance(model, Model) else read_model(model)
-    require_wellformed(result.graph)
-    infer(result)
-    from irloop.conversion.loops.after_passes import repairs_after
-    from irloop.passes.profile import Profile
-
-    repairs = Manager(repairs_after(result), name="repair", config=manager.config, check=verify)
-    if not manager.run_passes(result) or not repairs.run_passes(result):
-        return result, manager.profile
-    repaired = [record for record in repairs.profile if record.modified]
-    return result, Profile([*manager.profile, *repaired])
+    source = _model(model)
+    result = clone_model(source) if source is model else source
+    profile = transform_model(
+        result,
+        several("passes", passes),
+        disable=several("disable", disable),
+        verify=verify,
+        observers=observers,
+    )
+    return result, profile
 
 
 @guarded("listing passes")
@@ -551,11 +470,10 @@ def draw(
     """
     from irloop.drawing.scene import Style
     from irloop.errors import UsageError
-    from irloop.graph.model import Model
 
     if format not in ("svg", "dot"):
         raise UsageError(f"pictures are not drawn as {format!r}", expected="svg or dot")
-    source = model if isinstance(model, Model) else read_model(model)
+    source = _model(model)
     if source is not model:
         infer(source)
     style = Style(shapes, types, info, depth, limit, marks or {})
@@ -600,9 +518,8 @@ def run(
             reached.
     """
     from irloop.execution import session
-    from irloop.graph.model import Model
 
-    source = model if isinstance(model, Model) else read_model(model)
+    source = _model(model)
     return session.run(source, inputs, limits=limits, trace=trace)
 
 
@@ -735,10 +652,8 @@ def diff(first: Model | Path, second: Model | Path, *, metadata: bool = False) -
         UsageError: when the two have different formats.
     """
     from irloop.comparison import diff as differing
-    from irloop.graph.model import Model
 
-    sides = [item if isinstance(item, Model) else read_model(item) for item in (first, second)]
-    return differing.diff(*sides, metadata=metadata)
+    return differing.diff(_model(first), _model(second), metadata=metadata)
 
 
 @guarded("reducing two models")
@@ -785,9 +700,8 @@ def random_inputs(model: Model | Path, *, seed: int = 0) -> dict[str, Any]:
     """
     from irloop.comparison import inputs, settling
     from irloop.execution import session
-    from irloop.graph.model import Model
 
-    source = model if isinstance(model, Model) else read_model(model)
+    source = _model(model)
     found = settling.settled(source, seed=seed)
     trial = inputs.made_trials(
         source, found.sizes, seeds=[seed], trips=inputs.TRIPS[:1], integers=found.integers
@@ -852,19 +766,9 @@ def explain(text: str) -> str:
     Raises:
         UsageError: when the code does not exist, or no message is known.
     """
-    import re
+    from irloop.messages import explain as explaining
 
-    from irloop.errors import MEANINGS
-    from irloop.validation import engine
-
-    wanted = text.strip().upper()
-    if wanted in MEANINGS:
-        return f"{wanted}\n\n{MEANINGS[wanted]}\n"
-    if re.fullmatch(r"[A-Z]{3,4}\d{1,4}", wanted):
-        return engine.explain(wanted)
-    from irloop.messages.explain import explain_message
-
-    return explain_message(text)
+    return explaining.explain(text)
 
 
 @guarded("listing rules")
@@ -904,3 +808,10 @@ def editor_schema(version: int = 11) -> str:
     from irloop.validation import editor_schema as module
 
     return module.editor_schema(version)
+
+
+def _model(model: Model | Path, *, functions: bool = False) -> Model:
+    """The model itself, or the one in the file of this path."""
+    from irloop.graph.model import Model
+
+    return model if isinstance(model, Model) else read_model(model, functions=functions)

@@ -48,7 +48,6 @@ from irloop.conversion.framework.borders import (
     onnx_output_name,
     own_producer,
     set_input_shapes,
-    set_input_types,
 )
 from irloop.conversion.framework.sequence_borders import set_input_lengths
 from irloop.conversion.framework.steps import (
@@ -132,8 +131,6 @@ from irloop.passes.manager import Manager
 __all__ = [
     "DEFAULT_ONNX_OPSET",
     "only_by_function",
-    "set_input_shapes",
-    "set_input_types",
     "to_onnx",
     "to_openvino",
 ]

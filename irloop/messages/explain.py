@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from irloop.errors import UsageError
+from irloop.errors import MEANINGS, UsageError
 from irloop.messages import onnx_messages, openvino_messages, reader_messages
 from irloop.messages.message import Message
-from irloop.validation.engine import rule_classes
+from irloop.validation import engine
 
-__all__ = ["Explanation", "all_messages", "explain_message", "explanations"]
+__all__ = ["Explanation", "all_messages", "explain", "explain_message", "explanations"]
 
 
 class Explanation(NamedTuple):
@@ -25,6 +25,20 @@ class Explanation(NamedTuple):
     cause: str
     codes: tuple[str, ...]
     advice: str
+
+
+def explain(text: str) -> str:
+    """Explain the code of a rule, of a hazard or of an error, or the messages in a pasted text.
+
+    Raises:
+        UsageError: for a code that does not exist, or when no message is known.
+    """
+    wanted = text.strip().upper()
+    if wanted in MEANINGS:
+        return f"{wanted}\n\n{MEANINGS[wanted]}\n"
+    if re.fullmatch(r"[A-Z]{3,4}\d{1,4}", wanted):
+        return engine.explain(wanted)
+    return explain_message(text)
 
 
 def explanations(text: str) -> list[Explanation]:
@@ -77,5 +91,5 @@ def _as_text(item: Explanation) -> str:
 
 
 def _title(code: str) -> str:
-    classes = rule_classes(code)
+    classes = engine.rule_classes(code)
     return classes[code].title if code in classes else f"rules that begin with {code}"

@@ -1,0 +1,91 @@
+"""Converts a model as the public API is asked to: the format, its loops, the runtime, its weights.
+
+`pipelines` translates between the formats; the rest is done in the format of the source before it,
+or in that of the result after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from irloop.conversion import pipelines, targets
+from irloop.conversion.framework.borders import set_input_shapes, set_input_types
+from irloop.conversion.hazard_notes import hazard_notes
+from irloop.conversion.loops import loop_choice
+from irloop.conversion.standard import to_standard
+from irloop.diagnostics import Diagnostic
+from irloop.errors import UsageError
+from irloop.format_options import require_change, require_fitting
+from irloop.graph.clone import clone_graph
+from irloop.graph.model import Model
+from irloop.graph.types import Shape
+
+__all__ = ["convert_model"]
+
+
+def convert_model(
+    source: Model,
+    to: str | None = None,
+    *,
+    opset: int | None = None,
+    loops: loop_choice.Loops | None = None,
+    target: str | None = None,
+    shapes: Mapping[str, Shape | Sequence[int | None]] | None = None,
+    types: Mapping[str, str] | None = None,
+    lengths: Mapping[str, int] | None = None,
+    compress_to_fp16: bool = False,
+    standard: bool = False,
+) -> tuple[Model, list[Diagnostic]]:
+    """Convert a model; see `irloop.convert` for the arguments, the result and the errors.
+
+    The inputs of `source` take over `types`; everything else leaves it unchanged.
+    """
+    to_onnx = source.dialect == "openvino" and target is None
+    wanted = to or ("onnx" if to_onnx else "openvino")
+    if wanted not in ("onnx", "openvino"):
+        raise UsageError(f"no format is called {wanted!r}", expected="onnx or openvino")
+    translates = source.dialect != wanted
+    rewrites = target is not None or compress_to_fp16 or loops is not None or standard
+    given = {
+        "opset": opset is not None,
+        "target": target is not None,
+        "lengths": lengths is not None,
+        "standard": standard,
+    }
+    require_fitting(wanted, given)
+    if not translates:
+        require_change(wanted, given, sets_shapes=bool(shapes), rewrites=rewrites)
+    reader = None if target is None else targets.find_target(target)
+    new_shapes = {
+        name: shape if isinstance(shape, Shape) else Shape.of(*shape)
+        for name, shape in (shapes or {}).items()
+    }
+    set_input_types(source, types or {})
+    if not translates:
+        set_input_shapes(source, new_shapes)
+    if loops is not None or (rewrites and not translates):
+        source = replace(source, graph=clone_graph(source.graph), opsets=dict(source.opsets))
+    if standard and not translates:
+        to_standard(source)
+    before = [] if loops is None else loop_choice.loops_of(source)
+    if loops is not None:
+        loop_choice.rewrite(source, loops)
+    result = source
+    notes: list[Diagnostic] = []
+    if translates and wanted == "onnx":
+        prefer = "scan" if loops == "scan" else "loop"
+        result, notes = pipelines.to_onnx(source, opset=opset, prefer=prefer, shapes=new_shapes)
+    elif translates:
+        known = targets.import_options(reader)
+        result, notes = pipelines.to_openvino(source, shapes=new_shapes, lengths=lengths, **known)
+    if loops is not None:
+        loop_choice.rewrite(result, loops)
+        notes += loop_choice.describe(before, result, loops)
+    if reader is not None:
+        targets.adapt(result, reader)
+    if compress_to_fp16:
+        notes.append(targets.compress(result))
+    if translates or reader is not None:
+        notes += hazard_notes(result, target)
+    return result, notes

@@ -1,0 +1,42 @@
+"""Runs passes that a user names on a model, and repairs the loops that they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from irloop.conversion.loops.after_passes import repairs_after
+from irloop.graph.inference import Inference
+from irloop.graph.model import Model
+from irloop.graph.wellformed import require_wellformed
+from irloop.passes.base import Pass
+from irloop.passes.library import find_pass, made_passes
+from irloop.passes.manager import Manager, Observer
+from irloop.passes.profile import Profile
+
+__all__ = ["transform_model"]
+
+
+def transform_model(
+    model: Model,
+    passes: Iterable[str | Pass],
+    *,
+    disable: Iterable[str] = (),
+    verify: bool = False,
+    observers: Sequence[Observer] = (),
+) -> Profile:
+    """Run passes on `model`, which they change; return what each of them did.
+
+    See `irloop.transform` for the arguments and the errors.
+    """
+    made = made_passes(passes)
+    manager = Manager(made, name="transform", check=verify, observers=observers)
+    # A pass that is requested by name runs even if it is disabled by default.
+    manager.config.enable(*made)
+    manager.config.disable(*(find_pass(name) for name in disable))
+    require_wellformed(model.graph)
+    Inference(tolerant=True).run(model.graph)
+    repairs = Manager(repairs_after(model), name="repair", config=manager.config, check=verify)
+    if not manager.run_passes(model) or not repairs.run_passes(model):
+        return manager.profile
+    repaired = [record for record in repairs.profile if record.modified]
+    return Profile([*manager.profile, *repaired])

@@ -1,0 +1,63 @@
+"""Checks which options of converting and writing fit together, for the API and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from irloop.errors import UsageError
+
+__all__ = ["require_change", "require_fitting"]
+
+_NAMES = {"onnx": "ONNX", "openvino": "OpenVINO IR"}
+
+#: The only format that each of these options can be used with, as it is named in the API.
+_FORMAT_OF = {
+    "opset": "onnx",
+    "external_data": "onnx",
+    "weights": "onnx",
+    "standard": "onnx",
+    "target": "openvino",
+    "lengths": "openvino",
+    "ir_version": "openvino",
+}
+
+
+def require_fitting(
+    to: str, given: Mapping[str, bool], spelling: Mapping[str, str] | None = None
+) -> None:
+    """Refuse options that do not fit the format of the result.
+
+    Args:
+        to: "onnx" or "openvino", the format to convert to or to write.
+        given: for each option, whether the caller uses it.
+        spelling: other names for options in the message, such as those of the command line.
+
+    Raises:
+        UsageError: naming the option and the format that it belongs to.
+    """
+    for name, is_given in given.items():
+        wanted = _FORMAT_OF[name]
+        if is_given and wanted != to:
+            raise UsageError(
+                f"{(spelling or {}).get(name, name)} is an option for {_NAMES[wanted]}, "
+                f"but the result is {_NAMES[to]}"
+            )
+
+
+def require_change(
+    to: str, given: Mapping[str, bool], *, sets_shapes: bool, rewrites: bool
+) -> None:
+    """Refuse options that have no effect on a model that has the requested format already.
+
+    Args:
+        to: the format of the model and of the result.
+        given: as in `require_fitting`.
+        sets_shapes: whether the caller gives shapes for inputs.
+        rewrites: whether the model is rewritten in its own format: for a runtime, with loops in
+            another form, with weights as f16, or by standard operations.
+
+    Raises:
+        UsageError: when such an option is used.
+    """
+    if given["opset"] or given["lengths"] or (sets_shapes and not rewrites):
+        raise UsageError(f"the model is {to} already: nothing is converted")

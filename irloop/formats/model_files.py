@@ -1,0 +1,62 @@
+"""Reads and writes model files of both formats."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Literal
+
+from irloop.errors import UsageError
+from irloop.format_options import require_fitting
+from irloop.formats.detect import SUFFIXES, detect, format_of_suffix
+from irloop.graph.model import Model
+
+if TYPE_CHECKING:
+    from irloop.formats.onnx.reader import Expand
+
+    Path = str | os.PathLike[str]
+
+__all__ = ["read", "write"]
+
+
+def read(path: Path, bin: Path | None = None, *, expand: Expand | None = None) -> Model:
+    """Read a model of either format; see `irloop.read_model` for the errors.
+
+    `expand` decides which operations of ONNX are read as the function that defines them.
+    """
+    if detect(path) == "openvino":
+        from irloop.formats.openvino import reader
+
+        return reader.read(path, bin)
+    if bin is not None:
+        raise UsageError("an ONNX model names its weights itself; bin belongs to an IR")
+    from irloop.formats.onnx import reader as onnx_reader
+
+    return onnx_reader.read(path, expand=expand)
+
+
+def write(
+    model: Model,
+    path: Path,
+    *,
+    ir_version: int | None = None,
+    external_data: bool | None = None,
+    weights: Literal["copy", "share"] = "copy",
+) -> tuple[str, ...]:
+    """Write a model in its own format; see `irloop.save_model` for the arguments and the errors."""
+    if format_of_suffix(path) != model.dialect:
+        (suffix,) = (suffix for suffix, dialect in SUFFIXES.items() if dialect == model.dialect)
+        raise UsageError(f"cannot write {path}: a model of {model.dialect} ends in {suffix}")
+    given = {
+        "ir_version": ir_version is not None,
+        "external_data": external_data is not None,
+        "weights": weights != "copy",
+    }
+    require_fitting(model.dialect, given)
+    if model.dialect == "openvino":
+        from irloop.formats.openvino import writer
+
+        return tuple(map(str, writer.write(model, path, version=ir_version)))
+    from irloop.formats.onnx import writer as onnx_writer
+
+    files = onnx_writer.write(model, path, external_data=external_data, weights=weights)
+    return tuple(map(str, files))
