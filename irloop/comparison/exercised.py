@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from irloop.comparison.runs import Run
+from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.model import Model, Node, Value
@@ -12,6 +13,8 @@ from irloop.graph.op import Constant
 from irloop.graph.walk import all_nodes, node_path
 
 __all__ = ["exercised", "not_exercised", "reachable", "reached"]
+
+_IDENTITIES = classes_of("Identity")
 
 #: One way through a loop or a branch: the node, and "zero", "one", "many", "stop" or a branch.
 Way = tuple[Node, str]
@@ -107,7 +110,7 @@ def _can_stop(node: Node) -> bool:
     value = body.graph.results[body.ports.condition].inputs[0]
     while value is not None and value.producer is not None:
         node = value.producer
-        if node.op.type in ("Identity", "Squeeze", "Unsqueeze", "Reshape") and node.inputs:
+        if (node.op.reshapes or isinstance(node.op, _IDENTITIES)) and node.inputs:
             value = node.inputs[0]
             continue
         return not isinstance(node.op, Constant) and bool(node.inputs)

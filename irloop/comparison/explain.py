@@ -19,6 +19,7 @@ from irloop.comparison.judge import Judge
 from irloop.comparison.lanes import NUMPY, Lane, Lanes, Side
 from irloop.comparison.runs import ITERATIONS, Run, run_outside, written
 from irloop.comparison.twin import safe_twin
+from irloop.dialects.classes import classes_of
 from irloop.errors import IrloopError
 from irloop.execution.limits import Limits
 from irloop.execution.session import Session
@@ -44,7 +45,14 @@ F32_KERNELS = {"LP_TRANSFORMS_MODE": "NO"}
 #: A quantised output may be one step off in this fraction of its elements, or in one element.
 STEPS = 0.02
 
-_QUANTIZED = ("DequantizeLinear", "DynamicQuantizeLinear", "FakeQuantize", "QuantizeLinear")
+_QUANTIZED = classes_of(
+    "DequantizeLinear",
+    "DynamicQuantizeLinear",
+    "FakeQuantize",
+    "QLinearConv",
+    "QLinearMatMul",
+    "QuantizeLinear",
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -139,8 +147,8 @@ class Explainer:
 
     def _is_quantized(self) -> bool:
         graphs = [side.model.graph for side in self.sides]
-        kinds = {node.op.type for graph in graphs for node in all_nodes(graph)}
-        return any(kind in _QUANTIZED or kind.startswith("QLinear") for kind in kinds)
+        nodes = (node for graph in graphs for node in all_nodes(graph))
+        return any(isinstance(node.op, _QUANTIZED) for node in nodes)
 
     def _rivals(self, lane: Lane, number: int, place: int) -> list[tuple[str, Any]]:
         """The same output from other engines, whose own error shows how hard it is to compute."""

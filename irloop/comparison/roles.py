@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
+from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx import control_flow as onnx_flow
 from irloop.dialects.openvino import control_flow as openvino_flow
 from irloop.graph.loops import Carried, Invariant
-from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.model import Model, Node, Value
+from irloop.graph.op import Op
 from irloop.graph.types import TensorType
 
 __all__ = ["Role", "roles"]
@@ -16,97 +19,108 @@ __all__ = ["Role", "roles"]
 _LOOPS = (openvino_flow.Loop, onnx_flow.Loop)
 _BRANCHES = (openvino_flow.If, onnx_flow.If)
 
+_GATHERS = classes_of("Gather")
+
+Place = TypeVar("Place")
+
+
+def _by_class(places: Mapping[str, Place]) -> dict[type[Op], Place]:
+    return {cls: place for name, place in places.items() for cls in classes_of(name)}
+
+
 #: Operations that preserve the meaning of a value.
-_TRANSPARENT = frozenset(
-    {
-        "Cast",
-        "Concat",
-        "Convert",
-        "Expand",
-        "Flatten",
-        "Identity",
-        "Maximum",
-        "Max",
-        "Reshape",
-        "Select",
-        "Slice",
-        "Squeeze",
-        "StridedSlice",
-        "Tile",
-        "Transpose",
-        "Unsqueeze",
-        "Where",
-    }
+_TRANSPARENT = classes_of(
+    "Cast",
+    "Concat",
+    "Convert",
+    "Expand",
+    "Flatten",
+    "Identity",
+    "Maximum",
+    "Max",
+    "Reshape",
+    "Select",
+    "Slice",
+    "Squeeze",
+    "StridedSlice",
+    "Tile",
+    "Transpose",
+    "Unsqueeze",
+    "Where",
 )
 
 #: Operations that compute one trip count or condition from another.
-_COUNTING = frozenset(
-    {
-        "Add",
-        "And",
-        "Div",
-        "Divide",
-        "Gather",
-        "LogicalAnd",
-        "LogicalNot",
-        "LogicalOr",
-        "Min",
-        "Minimum",
-        "Mul",
-        "Multiply",
-        "Not",
-        "Or",
-        "ReduceMax",
-        "ReduceMin",
-        "ReduceSum",
-        "Sub",
-        "Subtract",
-    }
+_COUNTING = classes_of(
+    "Add",
+    "And",
+    "Div",
+    "Divide",
+    "Gather",
+    "LogicalAnd",
+    "LogicalNot",
+    "LogicalOr",
+    "Min",
+    "Minimum",
+    "Mul",
+    "Multiply",
+    "Not",
+    "Or",
+    "ReduceMax",
+    "ReduceMin",
+    "ReduceSum",
+    "Sub",
+    "Subtract",
 )
 
 #: Position of the indices, position of the data they point into.
-_INDEXING = {
-    "EmbeddingBagOffsetsSum": (1, 0),
-    "EmbeddingBagPackedSum": (1, 0),
-    "EmbeddingSegmentsSum": (1, 0),
-    "Gather": (1, 0),
-    "GatherElements": (1, 0),
-    "GatherND": (1, 0),
-    "Scatter": (1, 0),
-    "ScatterElements": (1, 0),
-    "ScatterElementsUpdate": (1, 0),
-    "ScatterND": (1, 0),
-    "ScatterNDUpdate": (1, 0),
-    "ScatterUpdate": (1, 0),
-}
+_INDEXING = _by_class(
+    {
+        "EmbeddingBagOffsetsSum": (1, 0),
+        "EmbeddingBagPackedSum": (1, 0),
+        "EmbeddingSegmentsSum": (1, 0),
+        "Gather": (1, 0),
+        "GatherElements": (1, 0),
+        "GatherND": (1, 0),
+        "Scatter": (1, 0),
+        "ScatterElements": (1, 0),
+        "ScatterElementsUpdate": (1, 0),
+        "ScatterND": (1, 0),
+        "ScatterNDUpdate": (1, 0),
+        "ScatterUpdate": (1, 0),
+    }
+)
 
 #: Inputs that hold sequence lengths: the operation, the input, and the axis of the longest.
-_LENGTHS = {
-    "GRU": (4, 0, 0),
-    "GRUSequence": (2, 0, 1),
-    "LSTM": (4, 0, 0),
-    "LSTMSequence": (3, 0, 1),
-    "RNN": (4, 0, 0),
-    "RNNSequence": (2, 0, 1),
-    "ReverseSequence": (1, 0, 1),
-    "Scan": (0, -1, 1),
-}
+_LENGTHS = _by_class(
+    {
+        "GRU": (4, 0, 0),
+        "GRUSequence": (2, 0, 1),
+        "LSTM": (4, 0, 0),
+        "LSTMSequence": (3, 0, 1),
+        "RNN": (4, 0, 0),
+        "RNNSequence": (2, 0, 1),
+        "ReverseSequence": (1, 0, 1),
+    }
+)
+_LENGTHS[onnx_flow.Scan8] = (0, -1, 1)
 
 #: Inputs for which small positive numbers always make sense.
-_SIZES = {
-    "Broadcast": (1,),
-    "ConstantOfShape": (0,),
-    "Expand": (1,),
-    "OneHot": (1,),
-    "Pad": (1, 2),
-    "Range": (0, 1, 2),
-    "Tile": (1,),
-    "TopK": (1,),
-}
+_SIZES = _by_class(
+    {
+        "Broadcast": (1,),
+        "ConstantOfShape": (0,),
+        "Expand": (1,),
+        "OneHot": (1,),
+        "Pad": (1, 2),
+        "Range": (0, 1, 2),
+        "Tile": (1,),
+        "TopK": (1,),
+    }
+)
 
 
 #: Inputs that hold lengths that must add up to the size of an axis.
-_PARTS = {"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2}
+_PARTS = _by_class({"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2})
 
 
 @dataclass(slots=True)
@@ -143,7 +157,7 @@ def _role(value: Value) -> Role:
         _classify(role, node, position)
     if role == Role():
         # An input without another role that a trip count is computed from is a trip count.
-        for node, position in _readers(value, _TRANSPARENT | _COUNTING):
+        for node, position in _readers(value, (*_TRANSPARENT, *_COUNTING)):
             _steer(role, node, position)
         if not isinstance(value.type, TensorType) or not value.type.element.is_integer:
             role.trip = False
@@ -161,26 +175,25 @@ def _steer(role: Role, node: Node, position: int) -> None:
 
 
 def _classify(role: Role, node: Node, position: int) -> None:
-    name = node.op.type
-    if name in _INDEXING and _INDEXING[name][0] == position:
+    cls = type(node.op)
+    if cls in _INDEXING and _INDEXING[cls][0] == position:
         role.index = True
-        role.limit(_axis_size(node, _INDEXING[name][1]))
-    if name in _LENGTHS and _LENGTHS[name][0] == position:
-        _, data, axis = _LENGTHS[name]
-        if name != "Scan" or isinstance(node.op, onnx_flow.Scan8):
-            role.length = True
-            role.limit(_size(node.inputs[data], axis))
-    if name in _PARTS and position == _PARTS[name]:
+        role.limit(_axis_size(node, _INDEXING[cls][1]))
+    if cls in _LENGTHS and _LENGTHS[cls][0] == position:
+        _, data, axis = _LENGTHS[cls]
+        role.length = True
+        role.limit(_size(node.inputs[data], axis))
+    if cls in _PARTS and position == _PARTS[cls]:
         role.parts = True
         role.limit(_axis_size(node, 0))
-    if name in _SIZES and position in _SIZES[name]:
+    if cls in _SIZES and position in _SIZES[cls]:
         role.size = True
 
 
 def _axis_size(node: Node, data: int) -> int | None:
     """The size of the axis that indices refer to; the smallest one if that is unclear."""
     axis = getattr(node.op, "axis", None)
-    if not isinstance(axis, int) and len(node.inputs) > 2 and node.op.type == "Gather":
+    if not isinstance(axis, int) and len(node.inputs) > 2 and isinstance(node.op, _GATHERS):
         producer = node.inputs[2].producer if node.inputs[2] is not None else None
         tensor = getattr(producer.op, "tensor", None) if producer is not None else None
         axis = int(tensor.numpy().reshape(-1)[0]) if tensor is not None else None
@@ -200,7 +213,7 @@ def _size(value: Value | None, axis: int) -> int | None:
     return dim if isinstance(dim, int) else None
 
 
-def _readers(value: Value, through: frozenset[str]) -> Iterator[tuple[Node, int]]:
+def _readers(value: Value, through: tuple[type[Op], ...]) -> Iterator[tuple[Node, int]]:
     """The nodes that read a value, through operations of some types and into bodies."""
     pending, seen = [value], {value}
     while pending:
@@ -212,14 +225,10 @@ def _readers(value: Value, through: frozenset[str]) -> Iterator[tuple[Node, int]
                     pending.append(next_value)
 
 
-def _onward(node: Node, position: int, through: frozenset[str]) -> Iterator[Value]:
-    if node.op.type in through:
+def _onward(node: Node, position: int, through: tuple[type[Op], ...]) -> Iterator[Value]:
+    if isinstance(node.op, through):
         yield from node.outputs
     for body in node.bodies:
         for port in body.ports.inputs:
             if port.external == position and isinstance(port, Invariant | Carried):
-                yield _parameter(body.graph, port.parameter)
-
-
-def _parameter(graph: Graph, index: int) -> Value:
-    return graph.parameters[index].outputs[0]
+                yield body.graph.parameters[port.parameter].outputs[0]

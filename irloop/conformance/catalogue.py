@@ -7,6 +7,7 @@ from irloop.conformance.cases import (
     branch,
     element_types,
     loop,
+    loop_values,
     nesting,
     openvino_faults,
     openvino_if,
@@ -24,6 +25,7 @@ __all__ = ["CASES"]
 #: Every case; names are unique, and the cases of one feature are adjacent.
 CASES: tuple[Case, ...] = (
     *loop.CASES,
+    *loop_values.CASES,
     *scan.CASES,
     *scan8.CASES,
     *branch.CASES,

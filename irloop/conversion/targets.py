@@ -263,14 +263,9 @@ def _unknown_types(node: Node, target: Target) -> list[ElementType]:
 def _is_empty(node: Node) -> bool:
     """True for a tensor without elements that is made of anything but a shape."""
     shapes = [shape_of(value) for value in node.outputs if value.is_used]
-    if isinstance(node.op, Constant) and not any(_is_output(value) for value in node.outputs):
+    if isinstance(node.op, Constant) and not any(value.is_output for value in node.outputs):
         return False
     return any(shape.count() == 0 for shape in shapes)
-
-
-def _is_output(value: Value) -> bool:
-    """True for a value that is a result of its graph."""
-    return any(isinstance(user.op, Result) for user, _ in value.uses)
 
 
 def _is_static(node: Node) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from irloop.dialects.onnx import control_flow as onnx_flow
+from irloop.dialects.openvino import control_flow as openvino_flow
 from irloop.drawing.text import clipped
 from irloop.graph.describe import attributes, constant
 from irloop.graph.loops import (
@@ -17,7 +19,7 @@ from irloop.graph.loops import (
     ScanInput,
 )
 from irloop.graph.model import Body, Graph, Node, Value
-from irloop.graph.op import Constant
+from irloop.graph.op import Constant, Op
 from irloop.graph.types import TensorType
 from irloop.graph.walk import all_nodes, node_path
 
@@ -30,10 +32,12 @@ LINE, LINES = 44, 6
 DEEPEST = 30
 
 #: The roles of the first inputs of an operation with bodies, which no body reads.
-_ROLES = {
-    "Loop": ("trip count", "condition"),
-    "If": ("condition",),
-    "Scan-8": ("sequence lengths",),
+_ROLES: dict[type[Op], tuple[str, ...]] = {
+    onnx_flow.Loop: ("trip count", "condition"),
+    openvino_flow.Loop: ("trip count", "condition"),
+    onnx_flow.If: ("condition",),
+    openvino_flow.If: ("condition",),
+    onnx_flow.Scan8: ("sequence lengths",),
 }
 
 
@@ -307,7 +311,7 @@ def _constant_inputs(node: Node) -> Iterator[str]:
 
 def _input_label(node: Node, position: int) -> tuple[str, ...]:
     """The label of a pin: the role or number of an input, and its value if it is constant."""
-    roles = _ROLES.get(node.op.type, _ROLES.get(node.op.label, ()))
+    roles = _ROLES.get(type(node.op), ())
     title = roles[position] if position < len(roles) else f"input {position}"
     value = node.inputs[position]
     op = None if value is None else value.producer.op

@@ -16,6 +16,7 @@ from irloop import kernels
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.contrib.refused import reason_of
 from irloop.dialects.onnx import control_flow as onnx_flow
+from irloop.dialects.onnx import convert as onnx_convert
 from irloop.dialects.openvino import control_flow as openvino_flow
 from irloop.dialects.openvino import convert
 from irloop.errors import ExecutionError, UnsupportedError
@@ -48,6 +49,7 @@ _LOOPS: dict[type, type[Loop]] = {
     onnx_flow.Scan: OnnxScan,
     onnx_flow.Scan8: BatchedScan,
 }
+_IDENTITIES = (onnx_convert.Identity, convert.Identity)
 _BRANCHES = (openvino_flow.If, onnx_flow.If)
 
 
@@ -362,7 +364,7 @@ def _split(
 
 
 def _passes_on(node: Node) -> bool:
-    return node.op.type == "Identity" and len(node.inputs) == 1 and len(node.outputs) == 1
+    return isinstance(node.op, _IDENTITIES) and len(node.inputs) == 1 and len(node.outputs) == 1
 
 
 def _guarded(node: Node, kernel: Kernel) -> Kernel:

@@ -105,7 +105,9 @@ class OnnxScan(Loop):
 class BatchedScan(OnnxScan):
     """Scan-8: each item of the batch is scanned on its own, up to its length.
 
-    Elements after the end of a short item are 0, as in ONNX Runtime.
+    Elements after the end of a short item are 0, as in ONNX Runtime. The pass `Scan8ToScan9`
+    decomposes a Scan-8. It is not used here: the executor checks what passes and conversion make of
+    an operation, and names the node of the file when it fails.
     """
 
     def __call__(self, context: Context, *inputs: Any) -> Any:

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from irloop.dialects.whole_axis import BINARY, RESHAPING, UNARY, broadcasts_as_numpy
+from irloop.dialects.onnx import matmul as onnx_matmul
+from irloop.dialects.openvino import matmul as openvino_matmul
+from irloop.dialects.whole_axis import broadcasts_as_numpy
 from irloop.graph.model import Node
 from irloop.graph.op import Kernel
 
@@ -20,22 +22,24 @@ __all__ = ["over_whole_axis"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+_PRODUCTS = (onnx_matmul.MatMul, openvino_matmul.MatMul)
+
 
 def over_whole_axis(node: Node, kernel: Kernel, whole: Sequence[bool]) -> Kernel | None:
     """The kernel of a step whose inputs marked in `whole` hold all slices; None if there is
     none.
     """
-    name = node.op.type
+    op = node.op
     if len(node.outputs) != 1:
         return None
-    if name in UNARY and len(whole) == 1:
+    if op.elementwise and len(whole) == 1:
         return kernel
-    if name in BINARY and len(whole) == 2 and broadcasts_as_numpy(node):
+    if op.elementwise and len(whole) == 2 and broadcasts_as_numpy(node):
         return _binary(kernel, whole)
-    if name in RESHAPING and whole[0] and not any(whole[1:]):
+    if op.reshapes and whole[0] and not any(whole[1:]):
         return _reshaping(kernel)
-    if name == "MatMul" and tuple(whole) == (True, False):
-        turned = getattr(node.op, "transpose_a", False)
+    if isinstance(op, _PRODUCTS) and tuple(whole) == (True, False):
+        turned = getattr(op, "transpose_a", False)
         return None if turned else _product(kernel)
     return None
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from irloop.graph.record import Record, attribute
 from irloop.graph.tensor import Tensor
@@ -130,6 +130,24 @@ class Op(Record):
     commutative: ClassVar[bool] = False
     #: Positions of inputs that may be left out although later ones are given and required.
     omissible: ClassVar[frozenset[int]] = frozenset()
+    #: The output has the shape of the operands, broadcast, and each of its elements depends on the
+    #: elements at the same position only.
+    elementwise: ClassVar[bool] = False
+    #: How the time and memory of the kernel follow from sizes. "linear": with the elements of the
+    #: inputs and outputs. "parts": with those of the outputs alone. "product": as linear, and each
+    #: output element takes as many steps as the last axis of input 0 has elements. Elementwise
+    #: operations are linear. "": unknown; such an operation is not folded.
+    cost: ClassVar[Literal["", "linear", "parts", "product"]] = ""
+    #: Strings among the inputs do not get longer; true for every operation of cost "parts".
+    moves_text: ClassVar[bool] = False
+    #: The output has the elements of the first operand, in their order, in another shape.
+    reshapes: ClassVar[bool] = False
+    #: The output depends on the shape of its input, not on the elements.
+    reads_shape_only: ClassVar[bool] = False
+    #: The comparison of two numbers that an elementwise operation is.
+    comparator: ClassVar[Callable[[Any, Any], bool] | None] = None
+    #: The labels of the bodies that a node of this operation owns.
+    body_labels: ClassVar[tuple[str, ...]] = ()
     registry: ClassVar[Registry | None] = None
 
     def __init_subclass__(

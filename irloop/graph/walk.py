@@ -48,7 +48,7 @@ def is_constant(value: Value) -> bool:
     pending, seen = [value], {value}
     while pending:
         producer = pending.pop().producer
-        if producer.op.type == "ShapeOf" and _has_known_shape(producer.inputs[0]):
+        if producer.op.reads_shape_only and _has_known_shape(producer.inputs[0]):
             continue
         if isinstance(producer.op, Parameter) or producer.bodies or not producer.op.pure:
             return False

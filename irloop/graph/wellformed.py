@@ -17,17 +17,6 @@ from irloop.graph.walk import all_nodes, node_path
 
 __all__ = ["Misfit", "misfit", "require_wellformed"]
 
-#: The bodies of control flow in both dialects.
-_BODIES = {
-    "Loop": ("body",),
-    "TensorIterator": ("body",),
-    "Scan": ("body",),
-    "If": ("then", "else"),
-}
-
-#: Operations whose first inputs may be omitted although later ones are given.
-_MAY_LACK_FIRST = frozenset({"Loop", "Scan"})
-
 
 class Misfit(NamedTuple):
     """The reason why a node does not fit its operation; `kind` as in `InferenceError`."""
@@ -53,12 +42,10 @@ def misfit(node: Node) -> Misfit | None:
     count = len(node.inputs)
     if count < least:
         return Misfit("it lacks inputs", f"at least {least}", str(count), "inputs")
-    if op.type not in _MAY_LACK_FIRST:
-        for position in range(least):
-            if node.inputs[position] is None and position not in op.omissible:
-                return Misfit(f"input {position} is missing", kind="inputs")
-    labels = _BODIES.get(op.type)
-    return None if labels is None else _body_misfit(node, labels)
+    for position in range(least):
+        if node.inputs[position] is None and position not in op.omissible:
+            return Misfit(f"input {position} is missing", kind="inputs")
+    return _body_misfit(node, op.body_labels) if op.body_labels else None
 
 
 def require_wellformed(graph: Graph) -> None:

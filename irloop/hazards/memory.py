@@ -8,7 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from irloop.dialects.openvino import comparison, elementwise
+from irloop.dialects.openvino import (
+    activation,
+    comparison,
+    control_flow,
+    convolution,
+    elementwise,
+    gather,
+    matmul,
+    padding,
+    recurrent,
+    reduction,
+    scatter,
+    search,
+    shape,
+    slicing,
+)
 from irloop.dialects.openvino.convert import Convert
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Body, Node, Value
@@ -28,59 +43,66 @@ __all__ = [
 ]
 
 #: Operations that always compute into their own memory; others may work in place.
-OWN_MEMORY = frozenset(
-    {
-        "MatMul",
-        "Convolution",
-        "GroupConvolution",
-        "LSTMCell",
-        "GRUCell",
-        "RNNCell",
-        "LSTMSequence",
-        "GRUSequence",
-        "RNNSequence",
-        "Loop",
-        "TensorIterator",
-        "If",
-        "ReduceSum",
-        "ReduceMean",
-        "ReduceMax",
-        "ReduceMin",
-        "ReduceProd",
-    }
+OWN_MEMORY = (
+    matmul.MatMul,
+    convolution.Convolution,
+    convolution.GroupConvolution,
+    recurrent.LSTMCell,
+    recurrent.LSTMCell1,
+    recurrent.GRUCell,
+    recurrent.RNNCell,
+    recurrent.LSTMSequence,
+    recurrent.LSTMSequence1,
+    recurrent.GRUSequence,
+    recurrent.RNNSequence,
+    control_flow.Loop,
+    control_flow.TensorIterator,
+    control_flow.If,
+    reduction.ReduceSum,
+    reduction.ReduceMean,
+    reduction.ReduceMax,
+    reduction.ReduceMin,
+    reduction.ReduceProd,
 )
 
 #: Operations that write into the memory of their first input if nothing else reads it.
-IN_PLACE = frozenset(
-    {
-        "SoftMax",
-        "LogSoftmax",
-        "GRN",
-        "ScatterUpdate",
-        "ScatterElementsUpdate",
-        "ScatterNDUpdate",
-        "SliceScatter",
-    }
+IN_PLACE = (
+    activation.SoftMax1,
+    activation.SoftMax8,
+    activation.LogSoftmax,
+    activation.GRN,
+    scatter.ScatterUpdate,
+    scatter.ScatterElementsUpdate,
+    scatter.ScatterElementsUpdate12,
+    scatter.ScatterNDUpdate,
+    scatter.ScatterNDUpdate15,
+    slicing.SliceScatter,
 )
 
 #: Operations that move elements into their own memory, or have no effect and are removed.
-MOVES = frozenset(
-    {
-        "Broadcast",
-        "Concat",
-        "Gather",
-        "GatherElements",
-        "GatherND",
-        "NonZero",
-        "Pad",
-        "ShapeOf",
-        "Slice",
-        "Split",
-        "StridedSlice",
-        "Tile",
-        "TopK",
-        "VariadicSplit",
-    }
+MOVES = (
+    shape.Broadcast,
+    shape.Broadcast3,
+    shape.ShapeOf,
+    shape.ShapeOf3,
+    shape.Tile,
+    slicing.Concat,
+    slicing.Slice,
+    slicing.Split,
+    slicing.StridedSlice,
+    slicing.VariadicSplit,
+    gather.Gather,
+    gather.Gather7,
+    gather.Gather8,
+    gather.GatherElements,
+    gather.GatherND,
+    gather.GatherND8,
+    search.NonZero,
+    search.TopK,
+    search.TopK3,
+    search.TopK11,
+    padding.Pad,
+    padding.Pad12,
 )
 
 
@@ -126,14 +148,13 @@ def is_overwritten(parameter: Value) -> bool:
         seen.add(item)
         value, viewed = item
         for user, position in value.uses:
-            kind = user.op.type
-            if isinstance(user.op, Result) or kind in OWN_MEMORY:
+            if isinstance(user.op, (Result, *OWN_MEMORY)):
                 continue
-            if kind in IN_PLACE and position == 0:
+            if isinstance(user.op, IN_PLACE) and position == 0:
                 return True
-            if kind in VIEWS:
+            if isinstance(user.op, VIEWS):
                 pending += [(output, True) for output in user.outputs]
-            elif viewed and kind not in MOVES:
+            elif viewed and not isinstance(user.op, MOVES):
                 return True
             elif _has_one_source(user):
                 # An operation that moves elements may be removed; then a view of its input remains.
@@ -174,9 +195,9 @@ def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
         found, viewed = item
         if found in moving and viewed:
             return True
-        kind = found.producer.op.type
-        if kind in OWN_MEMORY:
+        op = found.producer.op
+        if isinstance(op, OWN_MEMORY):
             continue
-        viewed = viewed or kind in VIEWS
+        viewed = viewed or isinstance(op, VIEWS)
         pending += [(one, viewed) for one in found.producer.inputs if one is not None]
     return False

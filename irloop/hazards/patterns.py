@@ -7,6 +7,8 @@ from collections.abc import Set as AbstractSet
 from irloop.dialects.loops import normal_axis
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.convert import Convert, Identity
+from irloop.dialects.openvino.shape import RESHAPING, Transpose
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Invariant, ScanInput, ScanOutput
 from irloop.graph.model import Body, Node, Value
@@ -28,7 +30,7 @@ __all__ = [
 ]
 
 #: Operations whose output may be in the memory of their input.
-VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Transpose", "Convert", "Identity"})
+VIEWS = (*RESHAPING, Transpose, Convert, Identity)
 
 
 def is_loop(node: Node) -> bool:
@@ -46,7 +48,7 @@ def owner_of(node: Node) -> tuple[Node, Body] | None:
 
 def same_memory(value: Value) -> Value:
     """The value whose memory `value` may share, found by following reshapes and the like."""
-    while value.producer.op.type in VIEWS and value.producer.inputs[0] is not None:
+    while isinstance(value.producer.op, VIEWS) and value.producer.inputs[0] is not None:
         value = value.producer.inputs[0]
     return value
 

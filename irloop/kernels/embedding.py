@@ -105,14 +105,10 @@ def segment_maximum(lowest: bool) -> Callable[..., Array]:
         if not lowest:
             result[empty] = 0
         elif data.dtype.kind not in "iu":
-            result[empty] = _lowest(data.dtype)
+            result[empty] = np.nextafter(np.array(-np.inf, data.dtype), np.array(0, data.dtype))
         return result
 
     return run
-
-
-def _lowest(dtype: np.dtype[Any]) -> Any:
-    return np.nextafter(np.array(-np.inf, dtype), np.array(0, dtype))
 
 
 def sparse_fill_empty_rows(

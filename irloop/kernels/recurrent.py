@@ -15,6 +15,7 @@ import numpy as np
 
 from irloop import budget
 from irloop.kernels.matmul import widened
+from irloop.kernels.recurrent_activations import activation, clipped
 
 __all__ = [
     "Array",
@@ -22,7 +23,6 @@ __all__ = [
     "GruCell",
     "LstmCell",
     "RnnCell",
-    "activation",
     "cell",
     "onnx_sequence",
     "openvino_sequence",
@@ -34,65 +34,6 @@ Function = Callable[..., Any]
 ActivationSpec = tuple[str, float, float]
 #: (projected input [B, G*S], h [B, S], c or None) -> (h, c).
 Step = Callable[[Array, Array, Array | None], tuple[Array, Array | None]]
-
-
-def _sigmoid(x: Array) -> Array:
-    result = np.exp(-x)
-    result += 1
-    return np.reciprocal(result, out=result)
-
-
-def _relu(x: Array) -> Any:
-    return np.maximum(x, 0)
-
-
-def _softsign(x: Array) -> Any:
-    return x / (1 + np.abs(x))
-
-
-def _softplus(x: Array) -> Any:
-    # log(1 + e^x) without overflow.
-    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
-
-
-_PLAIN: dict[str, Function] = {
-    "sigmoid": _sigmoid,
-    "tanh": np.tanh,
-    "relu": _relu,
-    "softsign": _softsign,
-    "softplus": _softplus,
-}
-
-_WITH_PARAMETERS: dict[str, Callable[[Array, float, float], Any]] = {
-    "affine": lambda x, a, b: a * x + b,
-    "leakyrelu": lambda x, a, _: np.where(x < 0, a * x, x),
-    "thresholdedrelu": lambda x, a, _: np.where(x >= a, x, 0).astype(x.dtype),
-    "scaledtanh": lambda x, a, b: a * np.tanh(b * x),
-    "hardsigmoid": lambda x, a, b: np.clip(a * x + b, 0, 1),
-    "elu": lambda x, a, _: np.where(x < 0, a * np.expm1(np.minimum(x, 0)), x),
-}
-
-
-def activation(name: str, alpha: float = 0.0, beta: float = 0.0) -> Function:
-    """The activation function with this name in lower case.
-
-    Raises:
-        ValueError: when the specifications have no activation with this name.
-    """
-    plain = _PLAIN.get(name)
-    if plain is not None:
-        return plain
-    function = _WITH_PARAMETERS.get(name)
-    if function is None:
-        raise ValueError(f"{name!r} is no activation function of a recurrent operation")
-    return lambda x: function(x, alpha, beta)
-
-
-def _clipped(function: Function, clip: float) -> Function:
-    # The bound applies to the input of an activation; 0 means no bound.
-    if clip <= 0:
-        return function
-    return lambda x: function(np.clip(x, -clip, clip))
 
 
 #: From this number of steps on, a transposed copy of the weights pays for itself.
@@ -169,7 +110,7 @@ class LstmCell:
     def _functions(self) -> tuple[Function, Function, Function]:
         gate, candidate, output = (activation(*spec) for spec in self.activations)
         # The clip bound does not apply to the cell state on its way to the output.
-        return _clipped(gate, self.clip), _clipped(candidate, self.clip), output
+        return clipped(gate, self.clip), clipped(candidate, self.clip), output
 
     def _general(self, weights: Weights) -> Step:
         """Return the step function of a cell with peepholes or coupled gates."""
@@ -210,7 +151,7 @@ class GruCell:
 
     def step(self, weights: Weights) -> Step:
         """Return the function that computes one step."""
-        gate, candidate = (_clipped(activation(*spec), self.clip) for spec in self.activations)
+        gate, candidate = (clipped(activation(*spec), self.clip) for spec in self.activations)
         size = weights.r.shape[-1]
         for_gates, for_candidate = weights.transposed(0, 2 * size), weights.transposed(2 * size)
         linear, own_bias = self.linear_before_reset, weights.recurrent_bias
@@ -241,7 +182,7 @@ class RnnCell:
     def step(self, weights: Weights) -> Step:
         """Return the function that computes one step."""
         (spec,) = self.activations
-        function = _clipped(activation(*spec), self.clip)
+        function = clipped(activation(*spec), self.clip)
         recurrent = weights.transposed()
 
         def step(x: Array, h: Array, c: Array | None) -> tuple[Array, Array | None]:

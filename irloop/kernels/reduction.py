@@ -97,14 +97,10 @@ total = _accumulated(np.add.reduce)
 product = _accumulated(np.multiply.reduce)
 
 
-def _count(data: Array, axes: Axes) -> int:
-    return data.size if axes is None else math.prod(data.shape[axis] for axis in axes)
-
-
 @unwarned
 def mean(data: Array, axes: Axes, keep: bool) -> Any:
     """The mean; for integers truncated toward zero."""
-    count = _count(data, axes)
+    count = data.size if axes is None else math.prod(data.shape[axis] for axis in axes)
     if data.dtype.kind in "iu":
         whole = _add(data, axis=axes, keepdims=keep, dtype=np.int64)
         return divide(np.asarray(whole), np.asarray(count)).astype(data.dtype)

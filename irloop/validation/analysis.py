@@ -8,7 +8,6 @@ computes are followed by `infer_dims`, not by running kernels.
 
 from __future__ import annotations
 
-import operator
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -28,19 +27,6 @@ from irloop.validation.errors import Errors
 from irloop.validation.repair import repaired
 
 __all__ = ["Analysis", "LightInference", "Numbers"]
-
-
-#: Comparisons of both dialects.
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "Equal": operator.eq,
-    "NotEqual": operator.ne,
-    "Greater": operator.gt,
-    "GreaterEqual": operator.ge,
-    "GreaterOrEqual": operator.ge,
-    "Less": operator.lt,
-    "LessEqual": operator.le,
-    "LessOrEqual": operator.le,
-}
 
 
 class _Kind:
@@ -164,24 +150,25 @@ class LightInference(Inference):
         return found
 
     def _fold(self, node: Node, args: NodeArguments) -> None:
-        type = node.outputs[0].type if node.outputs and not node.bodies else None
-        if node.op.type in _COMPARISONS:
-            self._compare(node)
-        if not isinstance(type, TensorType) or not type.element.is_integer:
+        made = node.outputs[0].type if node.outputs and not node.bodies else None
+        comparator = type(node.op).comparator
+        if comparator is not None:
+            self._compare(node, comparator)
+        if not isinstance(made, TensorType) or not made.element.is_integer:
             return
-        if type.shape.rank not in (None, 0, 1):
+        if made.shape.rank not in (None, 0, 1):
             return
         partial = known_dims(node, args)
         if partial is not None:
             self._dims[node.outputs[0]] = partial
             self._fold_dims(node, partial)
 
-    def _compare(self, node: Node) -> None:
+    def _compare(self, node: Node, comparator: Callable[[Any, Any], bool]) -> None:
         """Fold a comparison of two numbers: ranks and sizes may decide which branch is taken."""
         pairs = [None if value is None else self.dims(value) for value in node.inputs]
         numbers = [found[0] for found in pairs if found is not None and len(found) == 1]
         if len(numbers) == 2 and all(isinstance(number, int) for number in numbers):
-            found = _COMPARISONS[node.op.type](*numbers)
+            found = comparator(*numbers)
             constants: dict[Value, Any] = self._constants
             constants[node.outputs[0]] = Numbers((found,), (), ElementType.BOOLEAN)
 

@@ -6,11 +6,9 @@ They run in the order of their codes, except that the rules a rule depends on ru
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -21,6 +19,7 @@ from irloop.diagnostics import Diagnostic, Report, Severity
 from irloop.errors import ReadError, UsageError
 from irloop.files import ParsedOnce, open_regular
 from irloop.formats.openvino.xml import parse
+from irloop.graph.collector import collector_paused
 from irloop.validation import rules as rule_package
 from irloop.validation.context import Context
 from irloop.validation.errors import Errors
@@ -141,7 +140,7 @@ def validate(
         for target in targets:
             hazards_of(target)
     report = Report()
-    with _no_collection():
+    with collector_paused():
         if _is_onnx(file):
             findings = _onnx_findings(file, selection, targets)
         else:
@@ -152,18 +151,6 @@ def validate(
                 kept = report.suppressed if is_suppressed else report.diagnostics
                 kept.append(item.in_file(file))
     return report
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Turn off garbage collection meanwhile: a large file creates many objects and drops none."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class _Selection:

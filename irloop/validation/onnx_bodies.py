@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irloop.dialects.loops import parameter_types
+from irloop.dialects.onnx.control_flow import Loop, Scan8
 from irloop.errors import InferenceError
 from irloop.formats.onnx.outline import OutlineGraph, OutlineNode
 from irloop.graph.clone import clone_graph
@@ -135,24 +136,22 @@ def inferred_bodies(
             given: list[ValueType] = []
             if outer.type != "If":
                 # Additional parameters of the body are values captured by name.
-                own = len(found.graph.parameters) - _n_captured(found)
+                own = len(found.graph.parameters) - sum(
+                    isinstance(port, Invariant) for port in found.ports.inputs
+                )
                 given = _parameter_types(owner, found, inference)[:own]
             computed = [value.type for value in found.graph.outputs]
             yield InferredBody(outer, body, tuple(given), tuple(computed), owner, found, inference)
             yield from inferred_bodies(body, found.graph, inference)
 
 
-def _n_captured(body: Body) -> int:
-    return sum(isinstance(port, Invariant) for port in body.ports.inputs)
-
-
 def _parameter_types(owner: Node, body: Body, inference: Inference) -> list[ValueType]:
     args = NodeArguments(owner, inference)
     try:
-        types = parameter_types(args, body, outer=1 if owner.op.label == "Scan-8" else 0)
+        types = parameter_types(args, body, outer=1 if isinstance(owner.op, Scan8) else 0)
     except InferenceError:
         return [UNKNOWN_TYPE] * len(body.graph.parameters)
-    if owner.op.type == "Loop":
+    if isinstance(owner.op, Loop):
         if body.ports.iteration is not None:
             types[body.ports.iteration] = TensorType(ElementType.I64, UNKNOWN_SHAPE)
         for port in body.ports.carried:

@@ -428,9 +428,7 @@ def export_grn(c: Conversion, op: ov.GRN, x: Value) -> Value:
 
 def one_hot(c: Conversion, x: Value, axis: int) -> Value:
     """1 at the first maximum along `axis`, 0 elsewhere."""
-    rank = shape_of(x).rank
-    if rank is None:
-        raise c.refuse("the rank of its data is not known", "give the inputs shapes")
+    rank = c.rank_of(x)
     axis %= rank
     _, where = ov_forms.topk(c, x, c.i64(1), axis)
     size = ov_forms.size_of(c, x, axis)

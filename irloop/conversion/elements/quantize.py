@@ -254,9 +254,7 @@ def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> V
 @imports(onnx.DynamicQuantizeLinear)
 def import_dynamic_quantize(c: Conversion, op: onnx.DynamicQuantizeLinear, x: Value) -> list[Value]:
     """The range of x, extended to contain 0, maps to 0..255; an empty range gives scale 0."""
-    rank = shape_of(x).rank
-    if rank is None:
-        raise c.refuse("the rank of its data is not known", "give the inputs shapes")
+    rank = c.rank_of(x)
     nothing = ov_forms.scalar(c, 0, x)
     low, high = (
         combine(c, ov_forms.reduce(c, kind, x, range(rank), keep=False), nothing)

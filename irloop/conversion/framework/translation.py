@@ -21,7 +21,7 @@ from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.contrib.refused import reason_of
 from irloop.errors import InferenceError, InternalError, IrloopError
-from irloop.graph.builder import Builder, Names
+from irloop.graph.builder import Builder, Names, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant, Op, UnknownOp
@@ -199,6 +199,17 @@ class Conversion(Builder):
         return RefusedError(
             reason, fix or (f"write opset {opset} or newer" if opset else ""), opset
         )
+
+    def rank_of(self, data: Value) -> int:
+        """The rank of an operand of this node.
+
+        Raises:
+            RefusedError: when it is not known.
+        """
+        rank = shape_of(data).rank
+        if rank is None:
+            raise self.refuse("the rank of its data is not known", "give the inputs shapes")
+        return rank
 
     def warn(self, code: str, message: str, fix: str = "") -> None:
         """Add a warning about this node for the user."""

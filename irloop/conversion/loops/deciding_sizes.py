@@ -9,9 +9,6 @@ from irloop.graph.types import Shape, TensorType
 
 __all__ = ["deciding_inputs", "shape_option"]
 
-#: Operations that turn a size into a number, in both dialects.
-_SIZES = frozenset({"Shape", "Size", "ShapeOf"})
-
 
 def deciding_inputs(condition: Value) -> list[Value]:
     """Inputs of the model with unknown sizes, if only sizes decide `condition`.
@@ -25,7 +22,7 @@ def deciding_inputs(condition: Value) -> list[Value]:
         if only_size and _is_static(value):
             continue
         if not isinstance(value.producer.op, Parameter):
-            only_size = only_size or value.producer.op.type in _SIZES
+            only_size = only_size or value.producer.op.reads_shape_only
             sources = [item for item in value.producer.inputs if item is not None]
         elif value.producer.graph is not None and value.producer.graph.owner is not None:
             outer = _outside(value)

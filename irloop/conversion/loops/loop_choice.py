@@ -8,9 +8,11 @@ from typing import Literal, get_args
 
 from irloop.conversion.loops.scan_axes import ScanAlongFront
 from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.dialects.classes import classes_of
 from irloop.errors import UsageError
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model, Node
+from irloop.graph.op import Op
 from irloop.graph.walk import all_nodes, node_path
 from irloop.passes import Manager
 from irloop.passes.base import Pass
@@ -42,12 +44,12 @@ PASSES: dict[tuple[str, Loops], type[Pass]] = {
 }
 
 #: The operations that count as the requested form.
-FORMS: dict[Loops, frozenset[str]] = {
-    "keep": frozenset(),
-    "scan": frozenset({"Scan", "TensorIterator"}),
-    "loop": frozenset({"Loop"}),
-    "sequence": frozenset({"LSTM", "GRU", "RNN", "LSTMSequence", "GRUSequence", "RNNSequence"}),
-    "unroll": frozenset(),
+FORMS: dict[Loops, tuple[type[Op], ...]] = {
+    "keep": (),
+    "scan": classes_of("Scan", "TensorIterator"),
+    "loop": classes_of("Loop"),
+    "sequence": classes_of("LSTM", "GRU", "RNN", "LSTMSequence", "GRUSequence", "RNNSequence"),
+    "unroll": (),
 }
 
 #: Reasons why a loop keeps its form although its trip count is known.
@@ -117,7 +119,7 @@ def describe(before: list[SourceLoop], result: Model, loops: Loops) -> list[Diag
     nodes = [
         node
         for node in all_nodes(result.graph)
-        if isinstance(node.op, LOOPS) or node.op.type in FORMS["sequence"]
+        if isinstance(node.op, (*LOOPS, *FORMS["sequence"]))
     ]
     return [
         Diagnostic(
@@ -145,7 +147,7 @@ def _said(loop: SourceLoop, node: Node | None, loops: Loops) -> Iterator[tuple[s
         yield "the operations of its body", f"it runs {times}"
         return
     kind = node.op.type
-    if kind in FORMS[loops]:
+    if isinstance(node.op, FORMS[loops]):
         yield kind, "as was asked for"
     elif loops == "keep":
         yield kind, NEAREST.get((loop.type, kind), "that is its nearest form")

@@ -101,7 +101,11 @@ def import_recurrent(c: Conversion, op: onnx.Recurrent, *inputs: Value | None) -
     plain = plain and (
         c.converter.options.get("computed_weights", True) or _has_constant_weights(layer)
     )
-    if plain and all(_runs(item) for item in functions) and _alike(functions):
+    if (
+        plain
+        and all(_runs(item) for item in functions)
+        and all(item == functions[0] for item in functions)
+    ):
         results = _sequence(c, layer, op.direction.lower(), functions[0])
         return _restored(c, op, results)
     single: list[list[Value]] = []
@@ -133,10 +137,6 @@ def _has_constant_weights(layer: Layer) -> bool:
 
 def _runs(functions: tuple[Activation, ...]) -> bool:
     return all(name in EXECUTABLE for name, _, _ in functions)
-
-
-def _alike(functions: list[tuple[Activation, ...]]) -> bool:
-    return all(item == functions[0] for item in functions)
 
 
 def _one_direction(c: Conversion, layer: Layer, at: int) -> Layer:

@@ -14,7 +14,7 @@ from irloop.dialects.onnx import comparison, pooling
 from irloop.dialects.onnx.matmul import MatMul
 from irloop.dialects.onnx.search import ArgMax, ArgMax12
 from irloop.dialects.openvino import pooling as ov
-from irloop.graph.builder import element_of, shape_of
+from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.kernels.pooling import bin_places, bin_weights
 
@@ -117,9 +117,7 @@ def _bins(c: Conversion, data: Value, shape: Value) -> Iterator[tuple[Value, Val
     """For each spatial axis the starts and ends of its bins, and a mask [size, bins] of their
     elements.
     """
-    rank = shape_of(data).rank
-    if rank is None:
-        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    rank = c.rank_of(data)
     sizes, wanted = forms.shape(c, data), forms.as_i64(c, shape)
     zero, one = c.i64(0), c.i64(1)
     for axis in range(2, rank):

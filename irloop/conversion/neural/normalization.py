@@ -11,7 +11,7 @@ from irloop.conversion.tensors.reduction import known_axes
 from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.onnx import normalization as onnx
 from irloop.dialects.openvino import normalization as ov
-from irloop.graph.builder import element_of, shape_of
+from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
@@ -24,18 +24,6 @@ def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
     element = element_of(values[0])
     chosen = ElementType.F32 if element in _NARROW else element
     return forms.computed_in(c, chosen, build, *values)
-
-
-def rank_of(c: Conversion, value: Value) -> int:
-    """The rank of the data.
-
-    Raises:
-        RefusedError: when it is not known.
-    """
-    rank = shape_of(value).rank
-    if rank is None:
-        raise c.refuse("the rank of its data is not known", "give the inputs shapes")
-    return rank
 
 
 def reduced(c: Conversion, kind: str, value: Value, axes: Sequence[int] | Value) -> Value:
@@ -106,7 +94,7 @@ def _batch_norm(c: Conversion, epsilon: float, *operands: Value) -> Value:
 
 @exports(ov.MVN1, ov.MVN2)
 def export_mvn2(c: Conversion, op: ov.MVN2, x: Value) -> Value:
-    axes = op.axes(rank_of(c, x))
+    axes = op.axes(c.rank_of(x))
     if not op.normalize_variance:
         return in_f32(c, lambda value: centred(c, value, axes), x)
     return in_f32(c, lambda value: standardized(c, value, axes, op.eps), x)
@@ -144,7 +132,7 @@ def export_lrn(c: Conversion, op: ov.LRN, x: Value, axes: Value) -> Value:
     known = known_axes(c, axes)
     if known is None:
         raise c.refuse("its axes are computed", "make them constant")
-    rank = rank_of(c, x)
+    rank = c.rank_of(x)
     chosen = sorted({axis % rank for axis in known})
     if chosen == [1] and rank == 4 and op.size % 2:
         node = onnx.LRN(size=op.size, alpha=op.alpha, beta=op.beta, bias=op.bias)
@@ -182,7 +170,7 @@ def _window_sum(c: Conversion, value: Value, axis: int, rank: int, side: int) ->
 def export_group_norm(
     c: Conversion, op: ov.GroupNormalization, x: Value, scale: Value, bias: Value
 ) -> Value:
-    rank = rank_of(c, x)
+    rank = c.rank_of(x)
     if c.opset >= 21:
         target = onnx.GroupNormalization21(op.num_groups, op.epsilon)
         return forms.numeric(c, target, x, scale, bias)

@@ -18,18 +18,6 @@ _NARROW = frozenset({ElementType.F16, ElementType.BF16})
 Outputs = Value | Sequence[Value | None]
 
 
-def rank_of(c: Conversion, value: Value) -> int:
-    """The rank of the data.
-
-    Raises:
-        RefusedError: when it is not known.
-    """
-    rank = shape_of(value).rank
-    if rank is None:
-        raise c.refuse("the rank of its data is not known", "give the inputs shapes")
-    return rank
-
-
 def standardized(
     c: Conversion, x: Value, axes: Sequence[int], epsilon: float, *, inside: bool = True
 ) -> Value:
@@ -115,7 +103,7 @@ def _trained(
     variance: Value,
 ) -> Outputs:
     """Normalise by the statistics of the batch; further outputs are the running statistics."""
-    rank = rank_of(c, x)
+    rank = c.rank_of(x)
     axes = [0, *range(2, rank)]
     element = element_of(x)
     data = forms.converted(c, x, element_of(mean))
@@ -140,7 +128,7 @@ def _running(c: Conversion, old: Value, new: Value, momentum: float) -> Value:
 def import_instance_norm(
     c: Conversion, op: onnx.InstanceNormalization, x: Value, scale: Value, bias: Value
 ) -> Value:
-    rank = rank_of(c, x)
+    rank = c.rank_of(x)
     unit = standardized(c, x, range(2, rank), op.epsilon)
     return scaled(c, unit, per_channel(c, scale, rank), per_channel(c, bias, rank))
 
@@ -164,7 +152,7 @@ def import_group_norm18(
 def import_group_norm21(
     c: Conversion, op: onnx.GroupNormalization21, x: Value, scale: Value, bias: Value
 ) -> Value:
-    rank = rank_of(c, x)
+    rank = c.rank_of(x)
 
     def build(value: Value, factor: Value, offset: Value) -> Value:
         if c.opset >= 12:
@@ -181,7 +169,7 @@ def _trailing(c: Conversion, x: Value, axis: int) -> list[int]:
     """The axes from `axis` to the last."""
     if axis < 0:
         return list(range(axis, 0))
-    return list(range(axis, rank_of(c, x)))
+    return list(range(axis, c.rank_of(x)))
 
 
 @imports(onnx.LayerNormalization)
@@ -249,7 +237,7 @@ def import_lrn(c: Conversion, op: onnx.LRN, x: Value) -> Value:
     """LRN; OpenVINO's window is symmetric, so an even size becomes sums of slices."""
     if op.size % 2:
         return c(ov.LRN(op.alpha, op.beta, op.bias, op.size), x, c.i64([1]))
-    rank = rank_of(c, x)
+    rank = c.rank_of(x)
 
     def build(value: Value) -> Value:
         total = _window_sum(c, forms.multiply(c, value, value), rank, op.size)

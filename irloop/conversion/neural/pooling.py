@@ -249,8 +249,6 @@ def _volume(c: Conversion, data: Value, axis: int) -> Value:
         for dim in known:
             total *= dim
         return c.i64(total)
-    rank = shape_of(data).rank
-    if rank is None:
-        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    rank = c.rank_of(data)
     sizes = forms.gather(c, forms.shape(c, data), c.i64(list(range(axis, rank))), 0)
     return forms.reduce(c, "Prod", sizes, [0], keep=False)

@@ -270,9 +270,7 @@ def import_lp(c: Conversion, op: onnx.LpPool | onnx.LpPool1 | onnx.LpPool2, data
 
 
 def _spatial_axes(c: Conversion, data: Value) -> list[int]:
-    rank = shape_of(data).rank
-    if rank is None:
-        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    rank = c.rank_of(data)
     return list(range(2, rank))
 
 

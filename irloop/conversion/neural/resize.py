@@ -169,9 +169,7 @@ def _nearest_at_run_time(
     c: Conversion, data: Value, sizes: Value, axes: Value | list[int] | None
 ) -> Value:
     """Nearest that rounds up when shrinking and down when enlarging: a Gather for each axis."""
-    rank = shape_of(data).rank
-    if rank is None:
-        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    rank = c.rank_of(data)
     shape, result = forms.shape(c, data), data
     wanted = forms.cast(c, sizes, ElementType.I64)
     for at, axis in enumerate(_axes_list(c, axes, rank)):
@@ -285,9 +283,7 @@ def _emit_resize(
     scales: Value | None,
     axes: Value | list[int] | None,
 ) -> Value:
-    rank = shape_of(data).rank
-    if rank is None:
-        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    rank = c.rank_of(data)
     chosen = _axes_list(c, axes, rank)
     element = element_of(data)
     empty = c.constant([], ElementType.F32)

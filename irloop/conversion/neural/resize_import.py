@@ -100,9 +100,7 @@ def _imported(
     policy: str,
     region: Value | None,
 ) -> Value:
-    rank = shape_of(data).rank
-    if rank is None:
-        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    rank = c.rank_of(data)
     axes = [axis % rank for axis in chosen] or list(range(rank))
     request = Request(axes, scales, sizes, policy, region)
     plans = _onnx_plans(c, how, data, request)

@@ -62,9 +62,7 @@ def import_grid_sample(
     mode, align = mode_of(op.mode), op.align_corners != 0
     if c.opset >= 9 and shape_of(data).rank == 4:
         return c(ov.GridSample(align, _OLD_MODES[mode], op.padding_mode), data, grid)
-    rank = shape_of(data).rank
-    if rank is None:
-        raise c.refuse("the rank of its data is not known", "give the input a rank")
+    rank = c.rank_of(data)
     return _Sampler(c, data, grid, mode, op.padding_mode, align, rank - 2).run()
 
 

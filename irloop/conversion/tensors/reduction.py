@@ -12,7 +12,9 @@ from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms import openvino_forms as ov_forms
 from irloop.conversion.framework.translation import Conversion, exports, imports
 from irloop.conversion.tensors import computed_axes
+from irloop.dialects.onnx import comparison as onnx_comparison
 from irloop.dialects.onnx import elementwise as onnx_math
+from irloop.dialects.onnx import legacy as onnx_legacy
 from irloop.dialects.onnx import reduction as onnx
 from irloop.dialects.openvino import elementwise as ov_math
 from irloop.dialects.openvino import reduction as ov
@@ -20,6 +22,9 @@ from irloop.dialects.openvino.search import NonZero
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
+
+#: Operations that tell infinity from the largest number.
+_FINDING_INFINITY = (onnx_comparison.Equal, onnx_legacy.Equal1, onnx_comparison.IsInf)
 
 
 def known_axes(c: Conversion, axes: Value) -> list[int] | None:
@@ -134,8 +139,8 @@ def _may_be_infinite(c: Conversion, data: Value) -> bool:
 
     OpenVINO's CPU returns the lowest finite number for it (2026.4).
     """
-    users = [user.op.type for user, _ in c.node.outputs[0].uses]
-    return shape_of(data).count() == 0 or "Equal" in users or "IsInf" in users
+    users = [user.op for user, _ in c.node.outputs[0].uses]
+    return shape_of(data).count() == 0 or any(isinstance(op, _FINDING_INFINITY) for op in users)
 
 
 def _reduced(c: Conversion, kind: str, data: Value, axes: Value, *, keep: bool) -> Value:

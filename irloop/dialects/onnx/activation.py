@@ -61,6 +61,8 @@ class Activation(OnnxOp):
 class Relu(Activation, type="Relu", since=1, inputs=1):
     """max(x, 0); from opset 14 also for signed integers (Relu-1, 6, 13, 14)."""
 
+    elementwise = True
+
     function: ClassVar[str] = "relu"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -71,11 +73,15 @@ class Relu(Activation, type="Relu", since=1, inputs=1):
 class Sigmoid(Activation, type="Sigmoid", since=1, inputs=1):
     """1 / (1 + exp(-x)) (Sigmoid-1, 6, 13)."""
 
+    elementwise = True
+
     function: ClassVar[str] = "sigmoid"
 
 
 class HardSwish(Activation, type="HardSwish", since=14, inputs=1):
     """x * max(0, min(1, x / 6 + 0.5)) (HardSwish-14, 22)."""
+
+    elementwise = True
 
     function: ClassVar[str] = "hard_swish"
 
@@ -83,11 +89,15 @@ class HardSwish(Activation, type="HardSwish", since=14, inputs=1):
 class Mish(Activation, type="Mish", since=18, inputs=1):
     """x * tanh(log(1 + exp(x))) (Mish-18, 22)."""
 
+    elementwise = True
+
     function: ClassVar[str] = "mish"
 
 
 class Softplus(Activation, type="Softplus", since=1, inputs=1):
     """log(1 + exp(x)) (Softplus-1, 22)."""
+
+    elementwise = True
 
     function: ClassVar[str] = "softplus"
 
@@ -95,11 +105,15 @@ class Softplus(Activation, type="Softplus", since=1, inputs=1):
 class Softsign(Activation, type="Softsign", since=1, inputs=1):
     """x / (1 + |x|) (Softsign-1, 22)."""
 
+    elementwise = True
+
     function: ClassVar[str] = "softsign"
 
 
 class Gelu(Activation, type="Gelu", since=20, inputs=1):
     """Gelu, exact by the error function (`approximate` none) or by tanh (Gelu-20)."""
+
+    elementwise = True
 
     approximate: str = "none"
 
@@ -121,6 +135,8 @@ class Gelu(Activation, type="Gelu", since=20, inputs=1):
 
 class Swish(Activation, type="Swish", since=24, inputs=1):
     """x * sigmoid(alpha * x) (Swish-24)."""
+
+    cost = "linear"
 
     alpha: float = 1.0
 
@@ -144,6 +160,8 @@ class SwiGLU(Activation, type="SwiGLU", since=28, inputs=2):
 class Elu(Activation, type="Elu", since=1, inputs=1):
     """x above 0, alpha * (exp(x) - 1) below (Elu-1, 6, 22)."""
 
+    elementwise = True
+
     alpha: float = 1.0
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -152,6 +170,8 @@ class Elu(Activation, type="Elu", since=1, inputs=1):
 
 class Celu(Activation, type="Celu", since=12, inputs=1):
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)) (Celu-12, 28)."""
+
+    elementwise = True
 
     alpha: float = 1.0
 
@@ -162,6 +182,8 @@ class Celu(Activation, type="Celu", since=12, inputs=1):
 class Selu(Activation, type="Selu", since=6, inputs=1):
     """gamma * x above 0, gamma * alpha * (exp(x) - 1) below (Selu-6, 22)."""
 
+    elementwise = True
+
     alpha: float = 1.6732631921768188
     gamma: float = 1.0507010221481323
 
@@ -171,6 +193,8 @@ class Selu(Activation, type="Selu", since=6, inputs=1):
 
 class HardSigmoid(Activation, type="HardSigmoid", since=1, inputs=1):
     """max(0, min(1, alpha * x + beta)) (HardSigmoid-1, 6, 22)."""
+
+    elementwise = True
 
     alpha: float = 0.20000000298023224
     beta: float = 0.5
@@ -184,6 +208,8 @@ class HardSigmoid(Activation, type="HardSigmoid", since=1, inputs=1):
 class LeakyRelu(Activation, type="LeakyRelu", since=1, inputs=1):
     """x above 0, alpha * x below (LeakyRelu-1, 6, 16)."""
 
+    elementwise = True
+
     alpha: float = 0.009999999776482582
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -193,6 +219,8 @@ class LeakyRelu(Activation, type="LeakyRelu", since=1, inputs=1):
 class ThresholdedRelu(Activation, type="ThresholdedRelu", since=10, inputs=1):
     """x above alpha, 0 elsewhere (ThresholdedRelu-10, 22)."""
 
+    elementwise = True
+
     alpha: float = 1.0
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -201,6 +229,8 @@ class ThresholdedRelu(Activation, type="ThresholdedRelu", since=10, inputs=1):
 
 class PRelu(Activation, type="PRelu", since=7, inputs=2):
     """x above 0, slope * x below; the slope broadcasts to x (PRelu-7, 9, 16)."""
+
+    cost = "linear"
 
     function: ClassVar[str] = "prelu"
 
@@ -216,6 +246,8 @@ class PRelu(Activation, type="PRelu", since=7, inputs=2):
 class Shrink(Activation, type="Shrink", since=9, inputs=1):
     """x + bias below -lambd, x - bias above lambd, 0 between (Shrink-9)."""
 
+    cost = "linear"
+
     bias: float = 0.0
     lambd: float = 0.5
 
@@ -230,6 +262,8 @@ class Shrink(Activation, type="Shrink", since=9, inputs=1):
 class Clip6(Activation, type="Clip", since=6, inputs=1):
     """x clamped to [min, max] (Clip-6)."""
 
+    cost = "linear"
+
     min: float = -F32_MAX
     max: float = F32_MAX
 
@@ -239,6 +273,8 @@ class Clip6(Activation, type="Clip", since=6, inputs=1):
 
 class Clip11(Activation, type="Clip", since=11, inputs=(1, 3)):
     """x clamped to optional scalars min (input 1) and max (input 2) (Clip-11, 12, 13)."""
+
+    cost = "linear"
 
     function: ClassVar[str] = "clip"
 
@@ -255,6 +291,8 @@ class Clip11(Activation, type="Clip", since=11, inputs=(1, 3)):
 class OneAxis(Activation):
     """Base of the softmax functions along one axis."""
 
+    cost = "linear"
+
     axis: int = -1
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -268,6 +306,8 @@ class OneAxis(Activation):
 
 class Flattening(Activation):
     """Base of the softmax functions over all dimensions from `axis` on, flattened to one."""
+
+    cost = "linear"
 
     axis: int = 1
 

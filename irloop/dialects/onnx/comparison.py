@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import ClassVar
 
 from irloop import kernels
@@ -39,6 +40,8 @@ __all__ = [
 class Comparison(OnnxOp):
     """Base of comparisons: two operands of one type to booleans; `function` is the kernel."""
 
+    elementwise = True
+
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -69,6 +72,8 @@ class Equal(Comparison, type="Equal", since=7, inputs=2):
     """True where the operands are equal (Equal-7, 11, 13, 19)."""
 
     commutative = True
+    comparator = operator.eq
+    moves_text = True
 
     function: ClassVar[str] = "equal"
 
@@ -76,11 +81,15 @@ class Equal(Comparison, type="Equal", since=7, inputs=2):
 class Greater(NumberComparison, type="Greater", since=7, inputs=2):
     """True where the first operand is greater (Greater-7, 9, 13)."""
 
+    comparator = operator.gt
+
     function: ClassVar[str] = "greater"
 
 
 class GreaterOrEqual(NumberComparison, type="GreaterOrEqual", since=12, inputs=2):
     """True where the first operand is greater or equal (GreaterOrEqual-12, 16)."""
+
+    comparator = operator.ge
 
     function: ClassVar[str] = "greater_equal"
 
@@ -88,11 +97,15 @@ class GreaterOrEqual(NumberComparison, type="GreaterOrEqual", since=12, inputs=2
 class Less(NumberComparison, type="Less", since=7, inputs=2):
     """True where the first operand is less (Less-7, 9, 13)."""
 
+    comparator = operator.lt
+
     function: ClassVar[str] = "less"
 
 
 class LessOrEqual(NumberComparison, type="LessOrEqual", since=12, inputs=2):
     """True where the first operand is less or equal (LessOrEqual-12, 16)."""
+
+    comparator = operator.le
 
     function: ClassVar[str] = "less_equal"
 
@@ -124,6 +137,8 @@ class Xor(Logical, type="Xor", since=7, inputs=2):
 class Not(OnnxOp, type="Not", since=1, inputs=1):
     """True where the operand is false (Not-1)."""
 
+    elementwise = True
+
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.boolean(args)
         return [TensorType(ElementType.BOOLEAN, args.shape(0))]
@@ -134,6 +149,9 @@ class Not(OnnxOp, type="Not", since=1, inputs=1):
 
 class Where(OnnxOp, type="Where", since=9, inputs=3):
     """The second operand where the first is true, else the third (Where-9, 16)."""
+
+    cost = "linear"
+    moves_text = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.boolean(args, 0)
@@ -152,6 +170,8 @@ class Where(OnnxOp, type="Where", since=9, inputs=3):
 class IsNaN(OnnxOp, type="IsNaN", since=9, inputs=1):
     """True where the operand is NaN (IsNaN-9, 13, 20)."""
 
+    elementwise = True
+
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         return [TensorType(ElementType.BOOLEAN, args.shape(0))]
@@ -162,6 +182,8 @@ class IsNaN(OnnxOp, type="IsNaN", since=9, inputs=1):
 
 class IsInf(OnnxOp, type="IsInf", since=10, inputs=1):
     """True where the operand is an infinity of a sign that the attributes select (IsInf-10, 20)."""
+
+    elementwise = True
 
     detect_negative: bool = True
     detect_positive: bool = True
@@ -179,6 +201,8 @@ class IsInf(OnnxOp, type="IsInf", since=10, inputs=1):
 
 class Bitwise(OnnxOp):
     """Base of bitwise operations: two integers to one of the same type, broadcast as in NumPy."""
+
+    cost = "linear"
 
     function: ClassVar[str] = ""
 

@@ -40,6 +40,9 @@ class Loop(OnnxOp, type="Loop", since=1, inputs=(2, None), outputs=None):
     `ScanOutput` of axis 0.
     """
 
+    body_labels = ("body",)
+    omissible = frozenset({0, 1})
+
     def infer(self, args: Arguments) -> list[ValueType]:
         (body,) = args.bodies
         declared = [value.type for value in body.graph.inputs]
@@ -57,6 +60,9 @@ class Scan(OnnxOp, type="Scan", since=9, inputs=(1, None), outputs=None):
     the rank is known. The file's `num_scan_inputs` and lists are derived from the port map.
     """
 
+    body_labels = ("body",)
+    omissible = frozenset({0})
+
     def infer(self, args: Arguments) -> list[ValueType]:
         types = loops.parameter_types(args, args.bodies[0])
         return loops.infer_loop(args, types, lambda body: _known(_scan_length(args, body, 0)))
@@ -69,6 +75,9 @@ class Scan8(OnnxOp, type="Scan", since=8, inputs=(2, None), outputs=None):
     which the body does not see, and are scanned along axis 1. `ScanInput.axis` and
     `ScanOutput.axis` do not count the batch axis, so they are 0.
     """
+
+    body_labels = ("body",)
+    omissible = frozenset({0})
 
     def infer(self, args: Arguments) -> list[ValueType]:
         (body,) = args.bodies
@@ -86,6 +95,8 @@ class Scan8(OnnxOp, type="Scan", since=8, inputs=(2, None), outputs=None):
 
 class If(OnnxOp, type="If", since=1, inputs=(1, None), outputs=None):
     """Runs one of its two bodies, labelled then and else (If-1 ... If-25)."""
+
+    body_labels = ("then", "else")
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return loops.infer_branches(args)

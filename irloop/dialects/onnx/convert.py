@@ -19,6 +19,9 @@ class Cast6(OnnxOp, type="Cast", since=6, inputs=1):
     nearest) to float8e8m0.
     """
 
+    elementwise = True
+    moves_text = True
+
     to: ElementType
     saturate: bool = True
     round_mode: str = "up"
@@ -44,6 +47,8 @@ class Cast6(OnnxOp, type="Cast", since=6, inputs=1):
 class CastLike(OnnxOp, type="CastLike", since=15, inputs=2):
     """The first operand in the element type of the second (CastLike-15, 19, 21, 23, 24, 25)."""
 
+    cost = "linear"
+
     saturate: bool = True
     round_mode: str = "up"
 
@@ -59,6 +64,8 @@ class CastLike(OnnxOp, type="CastLike", since=15, inputs=2):
 
 class BitCast(OnnxOp, type="BitCast", since=26, inputs=1):
     """The bits of the operand reinterpreted as another type of the same width (BitCast-26)."""
+
+    cost = "linear"
 
     to: ElementType
 
@@ -77,6 +84,9 @@ class BitCast(OnnxOp, type="BitCast", since=26, inputs=1):
 class Identity(OnnxOp, type="Identity", since=1, inputs=1):
     """The operand itself; also for sequences and optionals (Identity-1 to 25)."""
 
+    elementwise = True
+    cost = "parts"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return [args.type(0)]
 
@@ -89,6 +99,9 @@ class Identity(OnnxOp, type="Identity", since=1, inputs=1):
 
 class Cast1(OnnxOp, type="Cast", since=1, inputs=1):
     """The operand in the element type whose name, such as FLOAT, is in `to` (Cast-1)."""
+
+    elementwise = True
+    moves_text = True
 
     to: str
 

@@ -58,6 +58,8 @@ __all__ = [
 class Arithmetic(OnnxOp):
     """Base of functions of two numbers of one element type; `function` is the kernel."""
 
+    elementwise = True
+
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -160,6 +162,8 @@ class Variadic(OnnxOp):
 class Max(Variadic, type="Max", since=1, inputs=(1, None)):
     """The largest operand (Max-1, 6, 8, 12, 13)."""
 
+    elementwise = True
+
     function: ClassVar[str] = "maximum"
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
@@ -168,6 +172,8 @@ class Max(Variadic, type="Max", since=1, inputs=(1, None)):
 
 class Min(Variadic, type="Min", since=1, inputs=(1, None)):
     """The smallest operand (Min-1, 6, 8, 12, 13)."""
+
+    elementwise = True
 
     function: ClassVar[str] = "minimum"
 
@@ -178,11 +184,15 @@ class Min(Variadic, type="Min", since=1, inputs=(1, None)):
 class Sum(Variadic, type="Sum", since=1, inputs=(1, None)):
     """The sum of the operands (Sum-1, 6, 8, 13)."""
 
+    cost = "linear"
+
     function: ClassVar[str] = "add"
 
 
 class Mean(Variadic, type="Mean", since=1, inputs=(1, None)):
     """The mean of the operands (Mean-1, 6, 8, 13)."""
+
+    cost = "linear"
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.elementwise.mean
@@ -190,6 +200,8 @@ class Mean(Variadic, type="Mean", since=1, inputs=(1, None)):
 
 class Unary(OnnxOp):
     """Base of functions from one number to one of the same type; `function` is the kernel."""
+
+    elementwise = True
 
     function: ClassVar[str] = ""
 

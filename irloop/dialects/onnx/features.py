@@ -86,6 +86,8 @@ class ArrayFeatureExtractor(MlOp, type="ArrayFeatureExtractor", since=1, inputs=
 class Binarizer(MlOp, type="Binarizer", since=1, inputs=1):
     """1 where an element is greater than a threshold, 0 elsewhere (Binarizer-1)."""
 
+    cost = "linear"
+
     threshold: float = 0.0
 
     def infer(self, args: Arguments) -> list[ValueType]:

@@ -15,6 +15,8 @@ __all__ = ["Compress", "Gather", "GatherElements", "GatherND", "GatherND12"]
 class Gather(OnnxOp, type="Gather", since=1, inputs=2):
     """Slices at indices along `axis`; negative indices count from the end (Gather-1, 11, 13)."""
 
+    cost = "parts"
+
     axis: int = 0
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -32,6 +34,8 @@ class Gather(OnnxOp, type="Gather", since=1, inputs=2):
 class GatherElements(OnnxOp, type="GatherElements", since=11, inputs=2):
     """The element at each index along `axis` (GatherElements-11, 13)."""
 
+    cost = "parts"
+
     axis: int = 0
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -45,6 +49,8 @@ class GatherElements(OnnxOp, type="GatherElements", since=11, inputs=2):
 class GatherND(OnnxOp, type="GatherND", since=11, inputs=2):
     """Slices at the coordinates in the last axis of the indices (GatherND-11)."""
 
+    cost = "parts"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         indexing.integers(args, 1)
         return [TensorType(args.element(0), indexing.gathered_nd(args, 0))]
@@ -55,6 +61,8 @@ class GatherND(OnnxOp, type="GatherND", since=11, inputs=2):
 
 class GatherND12(OnnxOp, type="GatherND", since=12, inputs=2):
     """Like GatherND-11; the first `batch_dims` axes are batch axes (GatherND-12, 13)."""
+
+    cost = "parts"
 
     batch_dims: int = 0
 
@@ -71,6 +79,9 @@ class Compress(OnnxOp, type="Compress", since=9, inputs=2):
 
     Without an axis the data is flattened. The condition may be shorter than the axis.
     """
+
+    cost = "linear"
+    moves_text = True
 
     axis: int | None = None
 

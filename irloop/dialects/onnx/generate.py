@@ -29,6 +29,7 @@ class Range(OnnxOp, type="Range", since=11, inputs=3):
     """Numbers from start up to, but excluding, limit in steps of delta (Range-11)."""
 
     expands = True
+    cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.numeric(args)
@@ -54,6 +55,8 @@ class ConstantOfShape(OnnxOp, type="ConstantOfShape", since=9, inputs=1):
     """
 
     expands = True
+    cost = "linear"
+    moves_text = True
 
     value: Tensor | None = None
 
@@ -89,6 +92,7 @@ class EyeLike(OnnxOp, type="EyeLike", since=9, inputs=1):
     """Ones on diagonal `k` in the shape of a matrix, in its type or in `dtype` (EyeLike-9, 22)."""
 
     expands = True
+    cost = "linear"
 
     dtype: ElementType | None = None
     k: int = 0
@@ -113,6 +117,7 @@ class OneHot(OnnxOp, type="OneHot", since=9, inputs=3):
     """
 
     expands = True
+    cost = "linear"
 
     axis: int = -1
 

@@ -49,6 +49,8 @@ class _TwoWays(MlOp):
 class LabelEncoder1(_TwoWays, type="LabelEncoder", since=1, inputs=1):
     """Maps strings to their positions in a list, or positions to strings (LabelEncoder-1)."""
 
+    cost = "linear"
+
     classes_strings: tuple[str, ...] = ()
 
     def pairs(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -67,6 +69,8 @@ class CategoryMapper(_TwoWays, type="CategoryMapper", since=1, inputs=1):
 
 class LabelEncoder2(MlOp, type="LabelEncoder", since=2, inputs=1):
     """Maps keys to values by two lists, with attributes for each element type (LabelEncoder-2)."""
+
+    cost = "linear"
 
     default_float: float = -0.0
     default_int64: int = -1

@@ -6,6 +6,7 @@ missing.
 
 from __future__ import annotations
 
+import operator
 from typing import ClassVar
 
 from irloop import kernels
@@ -40,6 +41,8 @@ __all__ = [
 
 class Broadcasting(OnnxOp):
     """Base of operations on operands of equal shape, or broadcast by the attributes."""
+
+    elementwise = True
 
     axis: int | None = None
     broadcast: bool = False
@@ -119,12 +122,17 @@ class Xor1(Broadcasting, type="Xor", since=1, inputs=2):
 class Equal1(Broadcasting, type="Equal", since=1, inputs=2):
     """True where the operands are equal (Equal-1)."""
 
+    comparator = operator.eq
+    moves_text = True
+
     function: ClassVar[str] = "equal"
     compares: ClassVar[bool] = True
 
 
 class Greater1(Broadcasting, type="Greater", since=1, inputs=2):
     """True where the first operand is greater (Greater-1)."""
+
+    comparator = operator.gt
 
     function: ClassVar[str] = "greater"
     compares: ClassVar[bool] = True
@@ -133,12 +141,16 @@ class Greater1(Broadcasting, type="Greater", since=1, inputs=2):
 class Less1(Broadcasting, type="Less", since=1, inputs=2):
     """True where the first operand is less (Less-1)."""
 
+    comparator = operator.lt
+
     function: ClassVar[str] = "less"
     compares: ClassVar[bool] = True
 
 
 class Clip1(Activation, type="Clip", since=1, inputs=1):
     """x clamped to [min, max]; a missing bound means no limit (Clip-1)."""
+
+    cost = "linear"
 
     min: float | None = None
     max: float | None = None
@@ -156,6 +168,8 @@ class Clip1(Activation, type="Clip", since=1, inputs=1):
 class Selu1(Activation, type="Selu", since=1, inputs=1):
     """gamma * x above 0, gamma * alpha * (exp(x) - 1) below, constants rounded (Selu-1)."""
 
+    elementwise = True
+
     alpha: float = 1.673200011253357
     gamma: float = 1.0506999492645264
 
@@ -165,6 +179,8 @@ class Selu1(Activation, type="Selu", since=1, inputs=1):
 
 class PRelu1(Activation, type="PRelu", since=1, inputs=2):
     """x above 0, slope * x below; the slope has one element or one per channel (PRelu-1, 6)."""
+
+    cost = "linear"
 
     function: ClassVar[str] = "prelu_channel"
 

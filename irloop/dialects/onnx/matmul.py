@@ -24,6 +24,8 @@ __all__ = ["Det", "Einsum", "Gemm", "Gemm1", "MatMul"]
 class MatMul(OnnxOp, type="MatMul", since=1, inputs=2):
     """Matrix product as in numpy.matmul (MatMul-1, 9, 13)."""
 
+    cost = "product"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(inference.same_element(args), product_shape(args))]
 
@@ -33,6 +35,8 @@ class MatMul(OnnxOp, type="MatMul", since=1, inputs=2):
 
 class _Gemm(OnnxOp):
     """``alpha * A' @ B' + beta * C`` of matrices; A' and B' may be transposed."""
+
+    cost = "product"
 
     alpha: float = 1.0
     beta: float = 1.0

@@ -53,6 +53,8 @@ class BatchNormalization7(OnnxOp, type="BatchNormalization", since=7, inputs=5, 
     selects training, which uses the statistics of the batch.
     """
 
+    cost = "linear"
+
     epsilon: float = EPSILON
     momentum: float = 0.8999999761581421
     spatial: bool = True
@@ -74,6 +76,8 @@ class BatchNormalization9(OnnxOp, type="BatchNormalization", since=9, inputs=5, 
     More than one output selects training, which uses the statistics of the batch.
     """
 
+    cost = "linear"
+
     epsilon: float = EPSILON
     momentum: float = 0.8999999761581421
 
@@ -92,6 +96,8 @@ class BatchNormalization14(OnnxOp, type="BatchNormalization", since=14, inputs=5
 
     With `training_mode` outputs 1 and 2 are the running mean and variance.
     """
+
+    cost = "linear"
 
     epsilon: float = EPSILON
     momentum: float = 0.8999999761581421
@@ -166,6 +172,8 @@ class LayerNormalization(OnnxOp, type="LayerNormalization", since=17, inputs=(2,
     The optional outputs 1 and 2 are mean and inverse deviation in the type `stash_type`.
     """
 
+    cost = "linear"
+
     axis: int = -1
     epsilon: float = EPSILON
     stash_type: int = 1
@@ -209,6 +217,8 @@ class RMSNormalization(OnnxOp, type="RMSNormalization", since=23, inputs=2):
 
 class LpNormalization(OnnxOp, type="LpNormalization", since=1, inputs=1):
     """x divided by its norm of order `p` along `axis` (LpNormalization-1, 22)."""
+
+    cost = "linear"
 
     axis: int = -1
     p: int = 2

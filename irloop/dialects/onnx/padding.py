@@ -135,6 +135,7 @@ class CenterCropPad(OnnxOp, type="CenterCropPad", since=18, inputs=2):
     """Crops or zero-pads around the centre to the sizes in input 1 (CenterCropPad-18)."""
 
     expands = True
+    cost = "linear"
 
     axes: tuple[int, ...] | None = None
 

@@ -46,6 +46,8 @@ def _check_parameters(args: Arguments, axis: int, block: int) -> None:
 class QuantizeLinear10(OnnxOp, type="QuantizeLinear", since=10, inputs=(2, 3)):
     """round(x / scale) + zero point with one scale; u8 without a zero point (QuantizeLinear-10)."""
 
+    cost = "linear"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         element = args.element(2) if args.has(2) else ElementType.U8
         return [TensorType(element, args.shape(0))]
@@ -62,6 +64,8 @@ class QuantizeLinear13(OnnxOp, type="QuantizeLinear", since=13, inputs=(2, 3)):
     `saturate` (since opset 19) applies to 8-bit floats; `precision` (since opset 23) is the type of
     the division.
     """
+
+    cost = "linear"
 
     axis: int = 1
     saturate: bool = True
@@ -94,6 +98,8 @@ class QuantizeLinear13(OnnxOp, type="QuantizeLinear", since=13, inputs=(2, 3)):
 class DequantizeLinear10(OnnxOp, type="DequantizeLinear", since=10, inputs=(2, 3)):
     """(x - zero point) * scale with one scale (DequantizeLinear-10)."""
 
+    cost = "linear"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(args.element(1), args.shape(0))]
 
@@ -107,6 +113,8 @@ class DequantizeLinear13(OnnxOp, type="DequantizeLinear", since=13, inputs=(2, 3
     Scales are as in QuantizeLinear-13; the result has the type of the scale, or `output_dtype`
     (since opset 23).
     """
+
+    cost = "linear"
 
     axis: int = 1
     block_size: int = 0
@@ -125,6 +133,8 @@ class DequantizeLinear13(OnnxOp, type="DequantizeLinear", since=13, inputs=(2, 3
 
 class DynamicQuantizeLinear(OnnxOp, type="DynamicQuantizeLinear", since=11, inputs=1, outputs=3):
     """x as u8, with scale and zero point computed from its range (DynamicQuantizeLinear-11)."""
+
+    cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)

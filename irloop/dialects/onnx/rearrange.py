@@ -21,6 +21,8 @@ class DepthToSpace(OnnxOp, type="DepthToSpace", since=1, inputs=1):
     result.
     """
 
+    cost = "linear"
+
     blocksize: int
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -32,6 +34,8 @@ class DepthToSpace(OnnxOp, type="DepthToSpace", since=1, inputs=1):
 
 class DepthToSpace11(OnnxOp, type="DepthToSpace", since=11, inputs=1):
     """Like DepthToSpace-1; in `mode` CRD the result's channel varies more slowly (11, 13, 28)."""
+
+    cost = "linear"
 
     blocksize: int
     mode: Literal["DCR", "CRD"] = "DCR"
@@ -50,6 +54,8 @@ class SpaceToDepth(OnnxOp, type="SpaceToDepth", since=1, inputs=1):
     original channel.
     """
 
+    cost = "linear"
+
     blocksize: int
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -61,6 +67,8 @@ class SpaceToDepth(OnnxOp, type="SpaceToDepth", since=1, inputs=1):
 
 class SpaceToDepth28(OnnxOp, type="SpaceToDepth", since=28, inputs=1):
     """Like SpaceToDepth-1; in `mode` CRD the original channel varies more slowly (28)."""
+
+    cost = "linear"
 
     blocksize: int
     mode: Literal["DCR", "CRD"] = "DCR"

@@ -41,6 +41,8 @@ __all__ = [
 class Reduction(OnnxOp):
     """Base: a reduction of data of any type; `function` is the kernel."""
 
+    cost = "linear"
+
     function: ClassVar[str] = ""
     #: ReduceMax and ReduceMin since opset 20; older files that use booleans mean the same.
     takes_booleans: ClassVar[bool] = False

@@ -18,6 +18,8 @@ class ReverseSequence(OnnxOp, type="ReverseSequence", since=10, inputs=2):
     Input 1 holds their number for each batch item. The axes are 0 and 1, in either order.
     """
 
+    cost = "linear"
+
     batch_axis: int = 1
     time_axis: int = 0
 
@@ -33,6 +35,8 @@ class ReverseSequence(OnnxOp, type="ReverseSequence", since=10, inputs=2):
 
 class Trilu(OnnxOp, type="Trilu", since=14, inputs=(1, 2)):
     """The upper or lower triangles of matrices; input 1 shifts the diagonal (Trilu-14)."""
+
+    cost = "linear"
 
     upper: bool = True
 

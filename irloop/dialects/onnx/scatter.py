@@ -38,6 +38,8 @@ def _coordinates(args: Arguments) -> list[ValueType]:
 class Scatter(OnnxOp, type="Scatter", since=9, until=10, inputs=3):
     """The old name of ScatterElements (Scatter-9)."""
 
+    cost = "linear"
+
     axis: int = 0
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -49,6 +51,8 @@ class Scatter(OnnxOp, type="Scatter", since=9, until=10, inputs=3):
 
 class ScatterElements(OnnxOp, type="ScatterElements", since=11, inputs=3):
     """Writes updates into the data at indices along `axis` (ScatterElements-11, 13)."""
+
+    cost = "linear"
 
     axis: int = 0
 
@@ -65,6 +69,8 @@ class ScatterElements16(OnnxOp, type="ScatterElements", since=16, inputs=3):
     It is none, add, mul, or, since opset 18, min or max.
     """
 
+    cost = "linear"
+
     axis: int = 0
     reduction: Reduction = "none"
 
@@ -78,6 +84,8 @@ class ScatterElements16(OnnxOp, type="ScatterElements", since=16, inputs=3):
 class ScatterND(OnnxOp, type="ScatterND", since=11, inputs=3):
     """Writes updates into the data at coordinates (ScatterND-11, 13)."""
 
+    cost = "linear"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return _coordinates(args)
 
@@ -90,6 +98,8 @@ class ScatterND16(OnnxOp, type="ScatterND", since=16, inputs=3):
 
     It is none, add, mul, or, since opset 18, min or max.
     """
+
+    cost = "linear"
 
     reduction: Reduction = "none"
 

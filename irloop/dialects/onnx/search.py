@@ -37,6 +37,8 @@ def _best(args: Arguments, axis: int, k: Dim) -> list[ValueType]:
 class TopK1(OnnxOp, type="TopK", since=1, inputs=1, outputs=2):
     """The `k` largest elements along `axis` and their positions (TopK-1)."""
 
+    cost = "linear"
+
     k: int
     axis: int = -1
 
@@ -50,6 +52,8 @@ class TopK1(OnnxOp, type="TopK", since=1, inputs=1, outputs=2):
 
 class TopK10(OnnxOp, type="TopK", since=10, inputs=2, outputs=2):
     """The largest elements along `axis` and their positions; input 1 is their number (TopK-10)."""
+
+    cost = "linear"
 
     axis: int = -1
 
@@ -67,6 +71,8 @@ class TopK11(OnnxOp, type="TopK", since=11, inputs=2, outputs=2):
     first is better.
     """
 
+    cost = "linear"
+
     axis: int = -1
     largest: bool = True
     sorted: bool = True
@@ -80,6 +86,8 @@ class TopK11(OnnxOp, type="TopK", since=11, inputs=2, outputs=2):
 
 class _ArgExtreme(OnnxOp):
     """Base: the position of the best element along an axis; `largest` tells which one is best."""
+
+    cost = "linear"
 
     axis: int = 0
     keepdims: bool = True
@@ -127,6 +135,8 @@ class ArgMin12(_ArgExtreme12, type="ArgMin", since=12, inputs=1):
 class NonZero(OnnxOp, type="NonZero", since=9, inputs=1):
     """The i64 coordinates of nonzero elements: [rank, count] (NonZero-9, 13)."""
 
+    cost = "linear"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(I64, Shape.of(args.rank(0), None))]
 
@@ -139,6 +149,8 @@ class _Cumulative(OnnxOp):
 
     `exclusive` leaves out the element itself, `reverse` starts at the end.
     """
+
+    cost = "linear"
 
     exclusive: bool = False
     reverse: bool = False
@@ -171,6 +183,8 @@ class Unique(OnnxOp, type="Unique", since=11, inputs=1, outputs=None):
     Outputs: the values, the index of each one's first occurrence, for each element the index of its
     value, and the number of occurrences; the last three are optional.
     """
+
+    cost = "linear"
 
     axis: int | None = None
     in_order: bool = attribute(default=True, name="sorted")

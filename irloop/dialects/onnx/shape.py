@@ -31,6 +31,9 @@ __all__ = [
 class Shape1(OnnxOp, type="Shape", since=1, inputs=1):
     """The dimensions as i64 (Shape-1, 13)."""
 
+    reads_shape_only = True
+    cost = "parts"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(ElementType.I64, Shape.of(args.rank(0)))]
 
@@ -43,6 +46,9 @@ class Shape1(OnnxOp, type="Shape", since=1, inputs=1):
 
 class Shape15(OnnxOp, type="Shape", since=15, inputs=1):
     """The dimensions from `start` up to `end` as i64 (Shape-15, 19, 21, 23, 24, 25)."""
+
+    reads_shape_only = True
+    cost = "parts"
 
     start: int = 0
     end: int | None = None
@@ -63,6 +69,9 @@ class Shape15(OnnxOp, type="Shape", since=15, inputs=1):
 class Size(OnnxOp, type="Size", since=1, inputs=1):
     """The number of elements as an i64 scalar (Size-1, 13, 19, 21, 23, 24, 25)."""
 
+    reads_shape_only = True
+    cost = "parts"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(ElementType.I64, Shape(()))]
 
@@ -77,12 +86,16 @@ class Size(OnnxOp, type="Size", since=1, inputs=1):
 class _Reshaping(OnnxOp):
     """Base of operations that keep the elements and change the shape."""
 
+    cost = "parts"
+
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
         return shapes.kept_dims(args)
 
 
 class Reshape1(_Reshaping, type="Reshape", since=1, inputs=1):
     """The elements in the shape in an attribute; 0 copies, -1 is inferred (Reshape-1)."""
+
+    reshapes = True
 
     shape: tuple[int, ...]
 
@@ -98,6 +111,8 @@ class Reshape1(_Reshaping, type="Reshape", since=1, inputs=1):
 class Reshape(_Reshaping, type="Reshape", since=5, inputs=2):
     """The elements in the shape in input 1; 0 copies, -1 is inferred (Reshape-5, 13)."""
 
+    reshapes = True
+
     def infer(self, args: Arguments) -> list[ValueType]:
         pattern = shapes.shape_from(args, 1).dims
         shape = shapes.reshaped(args, args.shape(0), pattern, special_zero=True)
@@ -109,6 +124,8 @@ class Reshape(_Reshaping, type="Reshape", since=5, inputs=2):
 
 class Reshape14(_Reshaping, type="Reshape", since=14, inputs=2):
     """Like Reshape-5; with `allowzero` 0 is an empty dimension (Reshape-14, 19, 21, 23, 24, 25)."""
+
+    reshapes = True
 
     allowzero: bool = False
 
@@ -126,6 +143,8 @@ class Reshape14(_Reshaping, type="Reshape", since=14, inputs=2):
 class Flatten(_Reshaping, type="Flatten", since=1, inputs=1):
     """Flattens to a matrix at `axis` (Flatten-1, 9, 11, 13, 21 to 25)."""
 
+    reshapes = True
+
     axis: int = 1
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -137,6 +156,8 @@ class Flatten(_Reshaping, type="Flatten", since=1, inputs=1):
 
 class Squeeze(_Reshaping, type="Squeeze", since=1, inputs=1):
     """Removes dimensions of size 1: those in `axes`, or all without it (Squeeze-1, 11)."""
+
+    reshapes = True
 
     axes: tuple[int, ...] | None = None
 
@@ -151,6 +172,8 @@ class Squeeze(_Reshaping, type="Squeeze", since=1, inputs=1):
 class Squeeze13(_Reshaping, type="Squeeze", since=13, inputs=(1, 2)):
     """Removes dimensions of size 1: those in input 1, or all without it (Squeeze-13, 21 to 25)."""
 
+    reshapes = True
+
     def infer(self, args: Arguments) -> list[ValueType]:
         axes = args.ints(1) if args.has(1) else ()
         if args.has(1) and axes == ():
@@ -164,6 +187,8 @@ class Squeeze13(_Reshaping, type="Squeeze", since=13, inputs=(1, 2)):
 class Unsqueeze(_Reshaping, type="Unsqueeze", since=1, inputs=1):
     """Inserts dimensions of size 1 at positions of the result (Unsqueeze-1, 11)."""
 
+    reshapes = True
+
     axes: tuple[int, ...]
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -175,6 +200,8 @@ class Unsqueeze(_Reshaping, type="Unsqueeze", since=1, inputs=1):
 
 class Unsqueeze13(_Reshaping, type="Unsqueeze", since=13, inputs=2):
     """Inserts dimensions of size 1 at positions of the result (Unsqueeze-13, 21, 23, 24, 25)."""
+
+    reshapes = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
         count = shapes.length_of(args, 1)
@@ -202,6 +229,8 @@ class Expand(OnnxOp, type="Expand", since=8, inputs=2):
     """Broadcasts the first input to the common shape of itself and input 1 (Expand-8, 13)."""
 
     expands = True
+    cost = "linear"
+    moves_text = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
         target = shapes.shape_from(args, 1)
@@ -219,6 +248,8 @@ class Tile1(OnnxOp, type="Tile", since=1, inputs=3):
     """Repeats the tensor along one axis; tiles and axis are inputs (Tile-1)."""
 
     expands = True
+    cost = "linear"
+    moves_text = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
         shape, tiles, axis = args.shape(0), args.ints(1), args.ints(2)
@@ -237,6 +268,8 @@ class Tile(OnnxOp, type="Tile", since=6, inputs=2):
     """Repeats the tensor along each axis (Tile-6, 13)."""
 
     expands = True
+    cost = "linear"
+    moves_text = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
         repeats = shapes.shape_from(args, 1).dims

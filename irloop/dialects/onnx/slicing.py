@@ -28,6 +28,9 @@ __all__ = [
 class _Joining(OnnxOp):
     """Base of concatenations along an axis."""
 
+    cost = "linear"
+    moves_text = True
+
     def joined(self, args: Arguments, axis: int) -> list[ValueType]:
         """The type of the result."""
         element = inference.same_element(args)
@@ -64,6 +67,8 @@ class Concat(_Joining, type="Concat", since=4, inputs=(1, None)):
 class Slice(OnnxOp, type="Slice", since=1, inputs=1):
     """Elements from `starts` to `ends` along `axes`, by default the first ones (Slice-1)."""
 
+    cost = "parts"
+
     starts: tuple[int, ...]
     ends: tuple[int, ...]
     axes: tuple[int, ...] | None = None
@@ -87,6 +92,8 @@ class Slice(OnnxOp, type="Slice", since=1, inputs=1):
 class Slice10(OnnxOp, type="Slice", since=10, inputs=(3, 5)):
     """Elements from starts to ends along axes by steps, all of them inputs (Slice-10, 11, 13)."""
 
+    cost = "parts"
+
     def infer(self, args: Arguments) -> list[ValueType]:
         bounds = slices.SliceBounds.of_inputs(args, 1, 2, 3, 4)
         return [TensorType(args.element(0), slices.sliced(args, args.shape(0), bounds))]
@@ -100,6 +107,8 @@ class Slice10(OnnxOp, type="Slice", since=10, inputs=(3, 5)):
 
 class _Splitting(OnnxOp):
     """Base of splits along an axis."""
+
+    cost = "parts"
 
     def parts(
         self, args: Arguments, axis: int, lengths: tuple[Dim, ...] | None, count: int | None = None

@@ -54,11 +54,15 @@ class Activation(OpenVinoOp):
 class ReLU(Activation, type="ReLU", since=1, inputs=1):
     """max(x, 0) (ReLU-1)."""
 
+    elementwise = True
+
     function: ClassVar[str] = "relu"
 
 
 class Sigmoid(Activation, type="Sigmoid", since=1, inputs=1):
     """1 / (1 + exp(-x)) (Sigmoid-1)."""
+
+    elementwise = True
 
     function: ClassVar[str] = "sigmoid"
 
@@ -66,11 +70,15 @@ class Sigmoid(Activation, type="Sigmoid", since=1, inputs=1):
 class HSwish(Activation, type="HSwish", since=4, inputs=1):
     """x * min(max(x + 3, 0), 6) / 6 (HSwish-4)."""
 
+    elementwise = True
+
     function: ClassVar[str] = "hard_swish"
 
 
 class HSigmoid(Activation, type="HSigmoid", since=5, inputs=1):
     """min(max(x + 3, 0), 6) / 6 (HSigmoid-5)."""
+
+    elementwise = True
 
     function: ClassVar[str] = "h_sigmoid"
 
@@ -78,11 +86,15 @@ class HSigmoid(Activation, type="HSigmoid", since=5, inputs=1):
 class Mish(Activation, type="Mish", since=4, inputs=1):
     """x * tanh(log(1 + exp(x))) (Mish-4)."""
 
+    elementwise = True
+
     function: ClassVar[str] = "mish"
 
 
 class SoftPlus(Activation, type="SoftPlus", since=4, inputs=1):
     """log(1 + exp(x)) (SoftPlus-4)."""
+
+    elementwise = True
 
     function: ClassVar[str] = "softplus"
 
@@ -90,17 +102,23 @@ class SoftPlus(Activation, type="SoftPlus", since=4, inputs=1):
 class SoftSign(Activation, type="SoftSign", since=9, inputs=1):
     """x / (1 + |x|) (SoftSign-9)."""
 
+    elementwise = True
+
     function: ClassVar[str] = "softsign"
 
 
 class Gelu2(Activation, type="Gelu", since=2, inputs=1):
     """x / 2 * (1 + erf(x / sqrt(2))) (Gelu-2)."""
 
+    elementwise = True
+
     function: ClassVar[str] = "gelu_erf"
 
 
 class Gelu7(Activation, type="Gelu", since=7, inputs=1):
     """Gelu, exact by the error function or approximated by tanh (Gelu-7)."""
+
+    elementwise = True
 
     approximation_mode: str = attribute(default="ERF", words=("erf", "tanh"))
 
@@ -121,6 +139,7 @@ class Swish(Activation, type="Swish", since=4, inputs=(1, 2)):
     """x * sigmoid(beta * x); beta is an optional scalar, 1 by default (Swish-4)."""
 
     operands = "data: float, beta?: float -> float"
+    cost = "linear"
 
     function: ClassVar[str] = "swish"
 
@@ -132,6 +151,8 @@ class Swish(Activation, type="Swish", since=4, inputs=(1, 2)):
 class Elu(Activation, type="Elu", since=1, inputs=1):
     """x above 0, alpha * (exp(x) - 1) below (Elu-1)."""
 
+    elementwise = True
+
     alpha: float = attribute(absent="0")
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -142,6 +163,7 @@ class Selu(Activation, type="Selu", since=1, inputs=3):
     """lambda * x above 0, lambda * alpha * (exp(x) - 1) below; inputs x, alpha, lambda (Selu-1)."""
 
     operands = "data: float, alpha: float, lambda: float -> float"
+    elementwise = True
 
     function: ClassVar[str] = "selu"
 
@@ -150,6 +172,7 @@ class HardSigmoid(Activation, type="HardSigmoid", since=1, inputs=3):
     """min(max(alpha * x + beta, 0), 1); inputs x, alpha, beta (HardSigmoid-1)."""
 
     operands = "data: float, alpha: float, beta: float -> float"
+    elementwise = True
 
     function: ClassVar[str] = "hard_sigmoid"
 
@@ -158,6 +181,7 @@ class PReLU(Activation, type="PReLU", since=1, inputs=2):
     """x above 0, slope * x below; a one-dimensional slope applies to axis 1 (PReLU-1)."""
 
     operands = "data: float, slope: float -> float"
+    cost = "linear"
 
     function: ClassVar[str] = "prelu_channel"
 
@@ -168,6 +192,8 @@ class PReLU(Activation, type="PReLU", since=1, inputs=2):
 
 class Clamp(Activation, type="Clamp", since=1, inputs=1):
     """x clamped to [min, max]; for integers, min is rounded up and max down (Clamp-1)."""
+
+    elementwise = True
 
     min: float = attribute(absent="0")
     max: float = attribute(absent="0")
@@ -200,6 +226,8 @@ class GRN(Activation, type="GRN", since=1, inputs=1):
 
 class AlongAxis(Activation):
     """Base of the softmax functions: a distribution along one axis."""
+
+    cost = "linear"
 
     axis: int = 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import ClassVar
 
 from irloop import kernels
@@ -42,6 +43,7 @@ class Comparison(Binary):
     """Base of comparisons: two operands of one type to booleans; `function` is the kernel."""
 
     operands = "x: any, y: any -> boolean"
+    elementwise = True
 
     function: ClassVar[str] = ""
 
@@ -56,6 +58,8 @@ class Equal(Comparison, type="Equal", since=1, inputs=2):
     """True where the operands are equal (Equal-1)."""
 
     commutative = True
+    comparator = operator.eq
+    moves_text = True
 
     function: ClassVar[str] = "equal"
 
@@ -64,6 +68,8 @@ class NotEqual(Comparison, type="NotEqual", since=1, inputs=2):
     """True where the operands differ (NotEqual-1)."""
 
     commutative = True
+    comparator = operator.ne
+    moves_text = True
 
     function: ClassVar[str] = "not_equal"
 
@@ -71,11 +77,15 @@ class NotEqual(Comparison, type="NotEqual", since=1, inputs=2):
 class Greater(Comparison, type="Greater", since=1, inputs=2):
     """True where the first operand is greater (Greater-1)."""
 
+    comparator = operator.gt
+
     function: ClassVar[str] = "greater"
 
 
 class GreaterEqual(Comparison, type="GreaterEqual", since=1, inputs=2):
     """True where the first operand is greater or equal (GreaterEqual-1)."""
+
+    comparator = operator.ge
 
     function: ClassVar[str] = "greater_equal"
 
@@ -83,11 +93,15 @@ class GreaterEqual(Comparison, type="GreaterEqual", since=1, inputs=2):
 class Less(Comparison, type="Less", since=1, inputs=2):
     """True where the first operand is less (Less-1)."""
 
+    comparator = operator.lt
+
     function: ClassVar[str] = "less"
 
 
 class LessEqual(Comparison, type="LessEqual", since=1, inputs=2):
     """True where the first operand is less or equal (LessEqual-1)."""
+
+    comparator = operator.le
 
     function: ClassVar[str] = "less_equal"
 
@@ -136,6 +150,7 @@ class LogicalNot(OpenVinoOp, type="LogicalNot", since=1, inputs=1):
     """True where the operand is false (LogicalNot-1)."""
 
     operands = "data: boolean -> boolean"
+    elementwise = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.boolean(args)
@@ -153,6 +168,8 @@ class Select(OpenVinoOp, type="Select", since=1, inputs=3):
     """
 
     operands = "condition: boolean, then: any, else: any -> any"
+    cost = "linear"
+    moves_text = True
 
     auto_broadcast: str = attribute(default="numpy", words=BROADCASTS)
     auto_broadcast_axis: int | None = attribute(
@@ -194,6 +211,7 @@ class Check(OpenVinoOp):
     """Base of tests: a float to a boolean."""
 
     operands = "data: float -> boolean"
+    elementwise = True
 
     function: ClassVar[str] = ""
 
@@ -235,6 +253,7 @@ class Bitwise(Binary):
     """Base of bitwise operations: two integers (or booleans) to one of the same type."""
 
     operands = "x: integer | boolean, y: integer | boolean -> integer | boolean"
+    cost = "linear"
 
     function: ClassVar[str] = ""
 
@@ -283,6 +302,7 @@ class BitwiseNot(OpenVinoOp, type="BitwiseNot", since=13, inputs=1):
     """Bitwise not; inverts booleans (BitwiseNot-13)."""
 
     operands = "data: integer | boolean -> integer | boolean"
+    cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if args.element(0).is_float:

@@ -20,6 +20,7 @@ class TensorIterator(OpenVinoOp, type="TensorIterator", since=1, inputs=(0, None
     """
 
     operands = "values of the body...: any -> outputs...: any"
+    body_labels = ("body",)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         types = loops.parameter_types(args, args.bodies[0], keep_element=True)
@@ -36,6 +37,8 @@ class Loop(OpenVinoOp, type="Loop", since=5, inputs=(2, None), outputs=None):
     operands = (
         "trip count: i32 | i64, condition: boolean, values of the body...: any -> outputs...: any"
     )
+    body_labels = ("body",)
+    omissible = frozenset({0, 1})
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if args.element(1) not in (ElementType.BOOLEAN, ElementType.DYNAMIC):
@@ -48,6 +51,7 @@ class If(OpenVinoOp, type="If", since=8, inputs=(1, None), outputs=None):
     """Runs one of its two bodies, labelled then and else (If-8). Input 0 is the condition."""
 
     operands = "condition: boolean, captured values...: any -> outputs...: any"
+    body_labels = ("then", "else")
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return loops.infer_branches(args)

@@ -19,6 +19,7 @@ class Convert(OpenVinoOp, type="Convert", since=1, inputs=1):
     """
 
     operands = "data: any -> any"
+    elementwise = True
 
     destination_type: ElementType
 
@@ -38,6 +39,7 @@ class ConvertLike(OpenVinoOp, type="ConvertLike", since=1, inputs=2):
     """The first operand in the element type of the second (ConvertLike-1)."""
 
     operands = "data: any, like: any -> any"
+    cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(args.element(1), args.shape(0))]
@@ -57,6 +59,7 @@ class ConvertPromoteTypes(OpenVinoOp, type="ConvertPromoteTypes", since=14, inpu
     """
 
     operands = "x: any, y: any -> any, any"
+    cost = "linear"
 
     promote_unsafe: bool = False
     pytorch_scalar_promotion: bool = False
@@ -117,7 +120,8 @@ def promoted(
         return left if _kind(left) > _kind(right) else right
     if _kind(left) == 2:
         if left.bits == right.bits:
-            return _next_float(left.bits)
+            # Two types of 8 or 16 bits: neither can represent the other.
+            return ElementType.F16 if left.bits == 8 else ElementType.F32
         return left if left.bits > right.bits else right
     if _is_signed(left) == _is_signed(right):
         return left if left.bits > right.bits else right
@@ -127,11 +131,6 @@ def promoted(
     if unsigned.bits == 64:
         return u64_target
     return ElementType(f"i{max(2 * unsigned.bits, 8)}")
-
-
-def _next_float(bits: int) -> ElementType:
-    # Two different types of 8 or 16 bits: neither can represent the other.
-    return ElementType.F16 if bits == 8 else ElementType.F32
 
 
 def holds(wide: ElementType, narrow: ElementType) -> bool:
@@ -152,6 +151,7 @@ class FakeConvert(OpenVinoOp, type="FakeConvert", since=13, inputs=(2, 3)):
     """
 
     operands = "data: float, scale: float, shift?: float -> float"
+    cost = "linear"
 
     destination_type: ElementType = attribute(
         default=ElementType.F8E4M3, words=("f8e4m3", "f8e5m2")
@@ -170,6 +170,8 @@ class Identity(OpenVinoOp, type="Identity", since=16, inputs=1):
     """The operand itself (Identity-16)."""
 
     operands = "data: any -> any"
+    elementwise = True
+    cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return [args.type(0)]

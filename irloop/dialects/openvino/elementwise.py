@@ -93,6 +93,7 @@ class Arithmetic(Binary):
     """Base of functions from two numbers to one of the same type; `function` is the kernel."""
 
     operands = "x: number, y: number -> number"
+    elementwise = True
 
     function: ClassVar[str] = ""
 
@@ -216,6 +217,7 @@ class Unary(OpenVinoOp):
     """Base of functions from one number to one of the same type; `function` is the kernel."""
 
     operands = "data: number -> number"
+    elementwise = True
 
     function: ClassVar[str] = ""
 
@@ -232,6 +234,7 @@ class Round(OpenVinoOp, type="Round", since=5, inputs=1):
     """The nearest integer; `mode` decides ties (Round-5)."""
 
     operands = "data: number -> number"
+    elementwise = True
 
     mode: str = attribute(default="half_to_even", words=("half_to_even", "half_away_from_zero"))
 

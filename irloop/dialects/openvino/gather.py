@@ -39,6 +39,7 @@ class Gather(OpenVinoOp, type="Gather", since=1, inputs=3):
     """Slices at indices along an axis; inputs data, indices, axis (Gather-1)."""
 
     operands = "data: any, indices: i32 | i64, axis: i32 | i64 -> any"
+    cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return _gather(args)
@@ -54,6 +55,7 @@ class Gather7(OpenVinoOp, type="Gather", since=7, inputs=3):
     """Like Gather-1; the first `batch_dims` axes are batch axes (Gather-7)."""
 
     operands = "data: any, indices: i32 | i64, axis: i32 | i64 -> any"
+    cost = "parts"
 
     batch_dims: int = 0
 
@@ -71,6 +73,7 @@ class Gather8(OpenVinoOp, type="Gather", since=8, inputs=3):
     """Like Gather-7; negative indices count from the end (Gather-8)."""
 
     operands = "data: any, indices: i32 | i64, axis: i32 | i64 -> any"
+    cost = "parts"
 
     batch_dims: int = 0
 
@@ -88,6 +91,7 @@ class GatherElements(OpenVinoOp, type="GatherElements", since=6, inputs=2):
     """The element at each index along `axis` (GatherElements-6)."""
 
     operands = "data: any, indices: i32 | i64 -> any"
+    cost = "parts"
 
     axis: int = attribute(absent="0")
 
@@ -112,6 +116,7 @@ class GatherND(OpenVinoOp, type="GatherND", since=5, inputs=2):
     """
 
     operands = "data: any, indices: i32 | i64 -> any"
+    cost = "parts"
 
     batch_dims: int = 0
 
@@ -128,6 +133,7 @@ class GatherND8(OpenVinoOp, type="GatherND", since=8, inputs=2):
     """Like GatherND-5, but the result keeps the batch axes (GatherND-8)."""
 
     operands = "data: any, indices: i32 | i64 -> any"
+    cost = "parts"
 
     batch_dims: int = 0
 
@@ -150,6 +156,7 @@ class GatherTree(OpenVinoOp, type="GatherTree", since=1, inputs=4):
         "step ids: number, parent ids: number, max sequence length: number, "
         "end token: number -> number"
     )
+    cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         element = inference.same_element(args)

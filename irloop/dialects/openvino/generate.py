@@ -18,6 +18,7 @@ class Range(OpenVinoOp, type="Range", since=1, inputs=3):
     expands = True
 
     operands = "start: number, stop: number, step: number -> number"
+    cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.numeric(args)
@@ -34,6 +35,7 @@ class Range4(OpenVinoOp, type="Range", since=4, inputs=3):
     expands = True
 
     operands = "start: number, stop: number, step: number -> number"
+    cost = "linear"
 
     output_type: ElementType
 
@@ -57,6 +59,7 @@ class Eye(OpenVinoOp, type="Eye", since=9, inputs=(3, 4)):
     operands = (
         "rows: i32 | i64, columns: i32 | i64, diagonal: i32 | i64, batch shape?: i32 | i64 -> any"
     )
+    cost = "linear"
 
     output_type: ElementType
 
@@ -88,6 +91,7 @@ class OneHot(OpenVinoOp, type="OneHot", since=1, inputs=4):
     expands = True
 
     operands = "indices: i32 | i64, depth: i32 | i64, on value: any, off value: any -> any"
+    cost = "linear"
 
     axis: int = attribute(absent="0")
 
@@ -106,6 +110,7 @@ class OneHot16(OpenVinoOp, type="OneHot", since=16, inputs=4):
     expands = True
 
     operands = "indices: i32 | i64, depth: i32 | i64, on value: any, off value: any -> any"
+    cost = "linear"
 
     axis: int = attribute(absent="0")
     negative_indices_mode: str = attribute(

@@ -22,6 +22,7 @@ class MatMul(OpenVinoOp, type="MatMul", since=1, inputs=2):
     """
 
     operands = "a: number, b: number -> number"
+    cost = "product"
 
     transpose_a: bool = False
     transpose_b: bool = False

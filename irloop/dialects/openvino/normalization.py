@@ -43,6 +43,7 @@ class BatchNormInference1(OpenVinoOp, type="BatchNormInference", since=1, inputs
     """
 
     operands = "gamma: float, beta: float, data: float, mean: float, variance: float -> float"
+    cost = "linear"
 
     epsilon: float = attribute(least=0, absent="0")
 
@@ -60,6 +61,7 @@ class BatchNormInference5(OpenVinoOp, type="BatchNormInference", since=5, inputs
     """
 
     operands = "data: float, gamma: float, beta: float, mean: float, variance: float -> float"
+    cost = "linear"
 
     epsilon: float = attribute(least=0, absent="0")
 
@@ -78,6 +80,7 @@ class MVN2(OpenVinoOp, type="MVN", since=2, inputs=1):
     """
 
     operands = "data: float -> float"
+    cost = "linear"
 
     normalize_variance: bool = attribute(absent="false")
     eps: float = 1e-9
@@ -113,6 +116,7 @@ class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
     """
 
     operands = "data: float, axes: i32 | i64 -> float"
+    cost = "linear"
 
     normalize_variance: bool = attribute(absent="false")
     eps: float = 1e-9
@@ -168,6 +172,7 @@ class NormalizeL2(OpenVinoOp, type="NormalizeL2", since=1, inputs=2):
     """
 
     operands = "data: float, axes: i32 | i64 -> float"
+    cost = "linear"
 
     eps: float = attribute(absent="0")
     eps_mode: str = attribute(default="add", words=("add", "max"))

@@ -22,6 +22,7 @@ class FakeQuantize(OpenVinoOp, type="FakeQuantize", since=1, inputs=5):
         "data: float, input low: float, input high: float, output low: float, "
         "output high: float -> float"
     )
+    cost = "linear"
 
     levels: int
     auto_broadcast: str = attribute(default="numpy", words=BROADCASTS)

@@ -28,6 +28,7 @@ class _Blocks(OpenVinoOp):
     """Base: blocks of `block_size` in every spatial axis; mode blocks_first or depth_first."""
 
     operands = "data: any -> any"
+    cost = "linear"
 
     mode: str = attribute(words=("blocks_first", "depth_first"), absent="blocks_first")
     block_size: int = attribute(default=1, needed=True)
@@ -143,6 +144,7 @@ class ShuffleChannels(OpenVinoOp, type="ShuffleChannels", since=1, inputs=1):
     """
 
     operands = "data: any -> any"
+    cost = "linear"
 
     not_in: ClassVar[frozenset[int]] = frozenset({2})
     axis: int = 1

@@ -32,6 +32,7 @@ class Reduction(OpenVinoOp):
     """
 
     operands = "data: number, axes: i32 | i64 -> number"
+    cost = "linear"
 
     keep_dims: bool = False
     function: ClassVar[str] = ""

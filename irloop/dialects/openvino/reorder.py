@@ -16,6 +16,8 @@ class Reverse(OpenVinoOp, type="Reverse", since=1, until=1, inputs=2):
     """Reverses the elements along axes, given as a list or as a mask of all axes (Reverse-1)."""
 
     operands = "data: any, axes or mask: integer | boolean -> any"
+    cost = "linear"
+    moves_text = True
 
     mode: str = attribute(absent="index")
 
@@ -43,6 +45,7 @@ class ReverseSequence(OpenVinoOp, type="ReverseSequence", since=1, inputs=2):
     """
 
     operands = "data: any, sequence lengths: number -> any"
+    cost = "linear"
 
     batch_axis: int = 0
     seq_axis: int = 1
@@ -65,6 +68,7 @@ class Roll(OpenVinoOp, type="Roll", since=7, inputs=3):
     """
 
     operands = "data: any, shift: i32 | i64, axes: i32 | i64 -> any"
+    cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         for axis in args.ints(2) or ():

@@ -42,6 +42,7 @@ class ScatterElementsUpdate(OpenVinoOp, type="ScatterElementsUpdate", since=3, i
     """
 
     operands = "data: any, indices: integer, updates: any, axis: integer -> any"
+    cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return _elements(args)
@@ -57,6 +58,7 @@ class ScatterElementsUpdate12(OpenVinoOp, type="ScatterElementsUpdate", since=12
     """
 
     operands = "data: any, indices: integer, updates: any, axis: integer -> any"
+    cost = "linear"
 
     reduction: str = attribute(default="none", words=REDUCTIONS)
     use_init_val: bool = True
@@ -77,6 +79,7 @@ class ScatterNDUpdate(OpenVinoOp, type="ScatterNDUpdate", since=4, inputs=3):
     """
 
     operands = "data: any, indices: i32 | i64, updates: any -> any"
+    cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _check(args)
@@ -93,6 +96,7 @@ class ScatterNDUpdate15(OpenVinoOp, type="ScatterNDUpdate", since=15, inputs=3):
     """
 
     operands = "data: any, indices: i32 | i64, updates: any -> any"
+    cost = "linear"
 
     reduction: str = attribute(default="none", words=REDUCTIONS)
 
@@ -112,6 +116,7 @@ class ScatterUpdate(OpenVinoOp, type="ScatterUpdate", since=3, inputs=4):
     """
 
     operands = "data: any, indices: integer, updates: any, axis: integer -> any"
+    cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _check(args)

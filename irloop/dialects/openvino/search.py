@@ -16,6 +16,7 @@ class _TopK(OpenVinoOp):
     """Base: the k best elements along an axis and their positions."""
 
     operands = "data: number, k: integer -> values: number, indices: i32 | i64"
+    cost = "linear"
 
     axis: int = attribute(absent="0")
     mode: str = attribute(words=("max", "min"), absent="max")
@@ -61,6 +62,7 @@ class NonZero(OpenVinoOp, type="NonZero", since=3, inputs=1):
     """
 
     operands = "data: number | boolean -> i32 | i64"
+    cost = "linear"
 
     output_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
 
@@ -81,6 +83,7 @@ class CumSum(OpenVinoOp, type="CumSum", since=3, inputs=2):
     """
 
     operands = "data: number, axis: i32 | i64 -> number"
+    cost = "linear"
 
     exclusive: bool = False
     reverse: bool = False
@@ -108,6 +111,7 @@ class Bucketize(OpenVinoOp, type="Bucketize", since=3, inputs=2):
     """
 
     operands = "data: number, buckets: number -> i32 | i64"
+    cost = "linear"
 
     output_type: ElementType = attribute(default=ElementType.I64, needed=True, words=INDICES)
     with_right_bound: bool = True
@@ -128,6 +132,7 @@ class SearchSorted(OpenVinoOp, type="SearchSorted", since=15, inputs=2):
     """
 
     operands = "sorted sequence: number, values: number -> i32 | i64"
+    cost = "linear"
 
     right_mode: bool = False
     output_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
@@ -151,6 +156,7 @@ class Unique(OpenVinoOp, type="Unique", since=10, inputs=(1, 2), outputs=4):
         "data: any, axis?: i32 | i64 -> values: any, first indices: i32 | i64, "
         "inverse indices: i32 | i64, counts: i32 | i64"
     )
+    cost = "linear"
 
     sorted: bool = True
     index_element_type: ElementType = attribute(default=ElementType.I64, words=INDICES)

@@ -33,6 +33,8 @@ class ShapeOf(OpenVinoOp, type="ShapeOf", since=1, inputs=1):
     """The dimensions of a tensor of any type as i64 (ShapeOf-1)."""
 
     operands = "data: any -> i64"
+    reads_shape_only = True
+    cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return _shape_of(args, ElementType.I64)
@@ -48,6 +50,8 @@ class ShapeOf3(OpenVinoOp, type="ShapeOf", since=3, inputs=1):
     """The dimensions of a tensor of any type as i32 or i64 (ShapeOf-3)."""
 
     operands = "data: any -> i32 | i64"
+    reads_shape_only = True
+    cost = "parts"
 
     output_type: ElementType = attribute(default=ElementType.I64, needed=True, words=INDICES)
 
@@ -69,6 +73,8 @@ class Reshape(OpenVinoOp, type="Reshape", since=1, inputs=2):
     """
 
     operands = "data: any, shape: integer -> any"
+    reshapes = True
+    cost = "parts"
 
     special_zero: bool = False
 
@@ -99,6 +105,8 @@ class Squeeze(OpenVinoOp, type="Squeeze", since=1, inputs=(1, 2)):
     """
 
     operands = "data: any, axes?: i32 | i64 -> any"
+    reshapes = True
+    cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         axes = _axes(args)
@@ -116,6 +124,8 @@ class Squeeze15(OpenVinoOp, type="Squeeze", since=15, inputs=(1, 2)):
     """Like Squeeze-1; with `allow_axis_skip` the rank is unknown while a size is unknown."""
 
     operands = "data: any, axes?: i32 | i64 -> any"
+    reshapes = True
+    cost = "parts"
 
     allow_axis_skip: bool = False
 
@@ -143,6 +153,8 @@ class Unsqueeze(OpenVinoOp, type="Unsqueeze", since=1, inputs=2):
     """Inserts dimensions of size 1 at positions of the result (Unsqueeze-1)."""
 
     operands = "data: any, axes: i32 | i64 -> any"
+    reshapes = True
+    cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         count = shapes.length_of(args, 1)
@@ -162,6 +174,7 @@ class Transpose(OpenVinoOp, type="Transpose", since=1, inputs=2):
     """Permutes the axes; an empty order reverses them (Transpose-1)."""
 
     operands = "data: any, order: integer -> any"
+    cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         shape = shapes.transposed(args, args.shape(0), args.ints(1))
@@ -200,6 +213,8 @@ class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
     expands = True
 
     operands = "data: any, target shape: i32 | i64, axes mapping?: i32 | i64 -> any"
+    cost = "linear"
+    moves_text = True
 
     mode: str = attribute(default="none", words=BROADCASTS)
     axis: int = attribute(default=0, name="mode.auto_broadcast_axis")
@@ -229,6 +244,8 @@ class Broadcast3(OpenVinoOp, type="Broadcast", since=3, inputs=(2, 3)):
     expands = True
 
     operands = "data: any, target shape: i32 | i64, axes mapping?: i32 | i64 -> any"
+    cost = "linear"
+    moves_text = True
 
     mode: str = attribute(default="numpy", words=BROADCASTS)
     axis: int = attribute(default=0, name="mode.mode.axis")
@@ -277,6 +294,8 @@ class Tile(OpenVinoOp, type="Tile", since=1, inputs=2):
     expands = True
 
     operands = "data: any, repeats: integer -> any"
+    cost = "linear"
+    moves_text = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
         repeats = shapes.shape_from(args, 1).dims

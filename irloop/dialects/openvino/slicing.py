@@ -17,6 +17,8 @@ class Concat(OpenVinoOp, type="Concat", since=1, inputs=(1, None)):
     """The inputs concatenated along `axis` (Concat-1)."""
 
     operands = "inputs...: any -> any"
+    cost = "linear"
+    moves_text = True
 
     axis: int = attribute(absent="0")
 
@@ -42,6 +44,7 @@ class Split(OpenVinoOp, type="Split", since=1, inputs=2, outputs=None):
     """Splits into `num_splits` equal parts along the axis in input 1 (Split-1)."""
 
     operands = "data: any, axis: i32 | i64 -> parts...: any"
+    cost = "parts"
 
     num_splits: int
 
@@ -63,6 +66,7 @@ class VariadicSplit(OpenVinoOp, type="VariadicSplit", since=1, inputs=3, outputs
     """
 
     operands = "data: any, axis: i32 | i64, lengths: i32 | i64 -> parts...: any"
+    cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         found = slices.parts(args, args.shape(0), _axis(args, 1), args.dims(2))
@@ -81,6 +85,7 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
     """
 
     operands = "data: any, begin: i32 | i64, end: i32 | i64, stride?: i32 | i64 -> any"
+    cost = "parts"
 
     begin_mask: tuple[int, ...] = attribute(default=(), needed=True)
     end_mask: tuple[int, ...] = ()
@@ -186,6 +191,7 @@ class Slice(OpenVinoOp, type="Slice", since=8, inputs=(4, 5)):
     operands = (
         "data: any, start: i32 | i64, stop: i32 | i64, step: i32 | i64, axes?: i32 | i64 -> any"
     )
+    cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         bounds = slices.SliceBounds.of_inputs(args, 1, 2, 4, 3)
@@ -208,6 +214,7 @@ class SliceScatter(OpenVinoOp, type="SliceScatter", since=15, inputs=(5, 6)):
         "data: any, updates: any, start: i32 | i64, stop: i32 | i64, step: i32 | i64, "
         "axes?: i32 | i64 -> any"
     )
+    cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         element = inference.same_element(args, 0, 1)

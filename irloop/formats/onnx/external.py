@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import stat
@@ -50,7 +51,7 @@ class ExternalFiles:
         if token not in self._windows or self._own is None:
             return None
         offset, size = self._windows[token]
-        nbytes = element.nbytes(_count(shape))
+        nbytes = element.nbytes(math.prod(shape))
         if size != nbytes:
             raise ReadError(
                 f"{where}: the data does not fit the shape {list(shape)} of {element}",
@@ -76,7 +77,7 @@ class ExternalFiles:
         file = self._files.get(location)
         if file is None:
             file = self._files[location] = self._open(location, where)
-        nbytes = element.nbytes(_count(shape))
+        nbytes = element.nbytes(math.prod(shape))
         offset = _number(entries, "offset", where) or 0
         length = _number(entries, "length", where)
         if length is not None and length != nbytes:
@@ -167,10 +168,3 @@ def _number(entries: dict[str, str], key: str, where: str) -> int | None:
             found=repr(text[:80]),
         )
     return int(text)
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    total = 1
-    for dim in shape:
-        total *= dim
-    return total

@@ -69,7 +69,10 @@ def expand_functions(
                 model, sorted(wanted), inline_schema_functions=True
             )
         except Exception as error:  # onnx raises exceptions without a common base class
-            raise _refused(", ".join(name for _, name in sorted(wanted)), error) from None
+            raise ReadError(
+                f"{', '.join(name for _, name in sorted(wanted))} cannot be written out",
+                found=str(error).strip()[:500],
+            ) from None
         if omitted:
             _drop_type_of_omitted(model.graph)
     return model
@@ -109,7 +112,3 @@ def is_function(type: str, opset: int, domain: str) -> bool:
 def _is_function(node: onnx.NodeProto, opsets: dict[str, int]) -> bool:
     domain = domain_of(node.domain)
     return domain in opsets and is_function(node.op_type, opsets[domain], domain)
-
-
-def _refused(what: str, error: Exception) -> ReadError:
-    return ReadError(f"{what} cannot be written out", found=str(error).strip()[:500])

@@ -376,7 +376,6 @@ class _Copy:
         elif kind == "tensor_type":
             for dim in type.tensor_type.shape.dim:
                 if dim.dim_param:
-                    dim.dim_param = self._dim(dim.dim_param)
-
-    def _dim(self, name: str) -> str:
-        return self._dims.setdefault(name, f"{name}__{self._number}")
+                    dim.dim_param = self._dims.setdefault(
+                        dim.dim_param, f"{dim.dim_param}__{self._number}"
+                    )

@@ -7,10 +7,8 @@ graph inputs. Information that the graph cannot represent is kept in `Node.info`
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -53,6 +51,7 @@ from irloop.formats.onnx.versions import (
     opsets_of,
     schema_of,
 )
+from irloop.graph.collector import collector_paused
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Op, UnknownOp
 from irloop.graph.tensor import ArrayTensor, StringTensor, Tensor
@@ -118,24 +117,11 @@ def _model(
     source = source_of(proto.graph)
     if source.captures:
         raise _undefined(source, source.captures[0])
-    with _collector_paused():
+    with collector_paused():
         graph = _Reader(opsets, files, location).graph(source, {}, ())
     metadata = _metadata(proto)
     metadata.update(graph_notes(proto.graph))
     return Model(graph, "onnx", int(proto.ir_version), opsets, metadata, location.file)
-
-
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    # Reading creates many objects and no garbage, so repeated collections would take longer than
-    # the reading itself.
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _metadata(proto: onnx.ModelProto) -> dict[str, Any]:

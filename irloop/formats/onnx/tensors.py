@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import onnx
@@ -63,7 +64,7 @@ def tensor_from_proto(proto: onnx.TensorProto, files: ExternalFiles, where: str)
 
 
 def _from_raw(raw: bytes, element: ElementType, shape: tuple[int, ...], where: str) -> Tensor:
-    expected = element.nbytes(_count(shape))
+    expected = element.nbytes(math.prod(shape))
     if len(raw) != expected:
         raise ReadError(
             f"{where}: the data does not fit the shape {list(shape)} of {element}",
@@ -85,18 +86,11 @@ def _shape(dims: Any, where: str) -> tuple[int, ...]:
     return shape
 
 
-def _count(shape: tuple[int, ...]) -> int:
-    total = 1
-    for dim in shape:
-        total *= dim
-    return total
-
-
 def _strings(proto: onnx.TensorProto, shape: tuple[int, ...], where: str) -> Tensor:
     if proto.HasField("raw_data"):
         raise ReadError(f"{where}: strings cannot be raw data")
     values = tuple(proto.string_data)
-    _require_count(len(values), _count(shape), shape, where)
+    _require_count(len(values), math.prod(shape), shape, where)
     return StringTensor(values, shape)
 
 
@@ -116,7 +110,7 @@ def _typed(
 
     field = _FIELDS.get(element, "int32_data")
     data = getattr(proto, field)
-    count = _count(shape)
+    count = math.prod(shape)
     if element in (ElementType.C64, ElementType.C128):
         _require_count(len(data), 2 * count, shape, where)
         part = np.float32 if element is ElementType.C64 else np.float64
@@ -148,7 +142,7 @@ def sparse_from_proto(proto: onnx.SparseTensorProto, files: ExternalFiles, where
     shape = _shape(proto.dims, where)
     values = tensor_from_proto(proto.values, files, f"{where} (values)")
     indices = tensor_from_proto(proto.indices, files, f"{where} (indices)")
-    element, count = values.element, _count(shape)
+    element, count = values.element, math.prod(shape)
     if max(element.nbytes(count), count) > DENSE_LIMIT:
         raise ReadError(f"{where}: the sparse tensor is too big to be made dense", found=f"{shape}")
     if len(values.shape) != 1 or indices.element is not ElementType.I64:

@@ -123,17 +123,15 @@ def type_from_proto(proto: onnx.TypeProto) -> ValueType:
     if kind == "tensor_type":
         tensor = proto.tensor_type
         element = ELEMENT_TYPES.get(tensor.elem_type, ElementType.DYNAMIC)
-        shape = _shape(tensor.shape) if tensor.HasField("shape") else UNKNOWN_SHAPE
+        shape = (
+            Shape(tuple(map(_dim, tensor.shape.dim))) if tensor.HasField("shape") else UNKNOWN_SHAPE
+        )
         return TensorType(element, shape)
     if kind == "sequence_type":
         return SequenceType(type_from_proto(proto.sequence_type.elem_type))
     if kind == "optional_type":
         return OptionalType(type_from_proto(proto.optional_type.elem_type))
     return UNKNOWN_TYPE
-
-
-def _shape(proto: onnx.TensorShapeProto) -> Shape:
-    return Shape(tuple(map(_dim, proto.dim)))
 
 
 def _dim(proto: onnx.TensorShapeProto.Dimension) -> Dim:

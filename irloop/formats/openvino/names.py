@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from irloop.dialects.openvino.elementwise import Add, Divide, Multiply, Subtract
 from irloop.graph.model import Graph, Node, Value
-from irloop.graph.op import Constant, Parameter
+from irloop.graph.op import Constant, Op, Parameter
 
 __all__ = ["Names", "public_names"]
 
 #: The constant operand with which these return the other one.
-NEUTRAL = {"Add": 0, "Subtract": 0, "Multiply": 1, "Divide": 1}
+NEUTRAL: dict[type[Op], int] = {Add: 0, Subtract: 0, Multiply: 1, Divide: 1}
 
 
 @dataclass(slots=True)
@@ -101,7 +102,7 @@ class _Chooser:
 
 def _passed_on(node: Node) -> Value | None:
     """The operand that `node` returns unchanged, or None."""
-    neutral = NEUTRAL.get(node.op.type)
+    neutral = NEUTRAL.get(type(node.op))
     if neutral is None or len(node.inputs) != 2:
         return None
     value, other = node.inputs

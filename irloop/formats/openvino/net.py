@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
-from irloop.formats.openvino import problems
+from irloop.formats.openvino import edge_problems, problems
 from irloop.formats.openvino.layers import Shared
 from irloop.formats.openvino.markup import attributes_of_info, parse_names
 from irloop.formats.openvino.net_index import NetIndex
@@ -82,7 +82,7 @@ class NetReader:
         for key in reachable:
             for edge in incoming.get(key, ()):
                 if edge.from_layer not in layers:
-                    raise self._error(problems.edge_from_unknown(index, edge))
+                    raise self._error(edge_problems.edge_from_unknown(index, edge))
         done: set[str | None] = set()
         for layer in self.net.layers:
             # Results come last anyway; starting from one would put its producers first.
@@ -109,7 +109,7 @@ class NetReader:
         if layer.data_line is None:
             raise self._error(problems.no_data(layer))
         for edge in self.index.edges_into(layer):
-            raise self._error(problems.edge_into_source(self.index, edge, layer))
+            raise self._error(edge_problems.edge_into_source(self.index, edge, layer))
         shape = parse_shape(data.get("shape", ""))
         element = element_of_name(data.get("element_type", "dynamic"))
         if element is None:
@@ -194,7 +194,7 @@ class NetReader:
     def _constant(self, graph: Graph, layer: Layer) -> Node:
         data = layer.data
         for edge in self.index.edges_into(layer):
-            raise self._error(problems.edge_into_source(self.index, edge, layer))
+            raise self._error(edge_problems.edge_into_source(self.index, edge, layer))
         dims, element = static_shape(data.get("shape")), element_of_name(data.get("element_type"))
         offset, size = unsigned(data.get("offset")), unsigned(data.get("size"))
         if dims is None or element is None or element is ElementType.DYNAMIC:
@@ -237,10 +237,10 @@ class NetReader:
         for edge in edges:
             place = places.get(edge.to_port)
             if place is None:
-                raise self._error(problems.unknown_input_port(self.index, edge, layer))
+                raise self._error(edge_problems.unknown_input_port(self.index, edge, layer))
             if place in values:
                 other = first[place]
-                problem = problems.input_connected_twice(self.index, edge, layer, other)
+                problem = edge_problems.input_connected_twice(self.index, edge, layer, other)
                 raise self._error(problem)
             values[place] = self._value(edge)
             first[place] = edge
@@ -254,7 +254,7 @@ class NetReader:
         value = None if values is None else values.get(edge.from_port)
         if value is None:
             source = self.index.layers[edge.from_layer or ""]
-            raise self._error(problems.unknown_output_port(self.index, edge, source))
+            raise self._error(edge_problems.unknown_output_port(self.index, edge, source))
         return value
 
     def _bodies(self, layer: Layer, n_inputs: int) -> tuple[Body, ...]:
@@ -295,4 +295,4 @@ def _cycle(index: NetIndex, path: list[str | None], start: str) -> Problem:
     known = next((found for found in index.cycles if start in found), None)
     # The path leads from readers to producers; a cycle is reported in the direction of the data.
     around = [key or "" for key in reversed(path[path.index(start) :])]
-    return problems.cycle(index, known or around)
+    return edge_problems.cycle(index, known or around)

@@ -23,7 +23,11 @@ _WEIGHTS, _BIAS = 3, 4
 
 def has_joined_weights(op: Op, inputs: tuple[Value, ...]) -> bool:
     """True for an LSTMCell with five inputs, of which the last is a vector and so the bias."""
-    if op.type != "LSTMCell" or len(inputs) != 5:
+    if len(inputs) != 5:
+        return False
+    from irloop.dialects.openvino.recurrent import LSTMCell, LSTMCell1
+
+    if not isinstance(op, LSTMCell | LSTMCell1):
         return False
     type = inputs[_BIAS].type
     return isinstance(type, TensorType) and type.shape.rank == 1

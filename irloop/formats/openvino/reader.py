@@ -18,7 +18,8 @@ from irloop.formats.openvino.net import NetReader
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.weights import Weights, default_weights
-from irloop.formats.openvino.xml import Document, no_collection, parse
+from irloop.formats.openvino.xml import Document, parse
+from irloop.graph.collector import collector_paused
 from irloop.graph.model import Model
 
 __all__ = ["read", "read_document"]
@@ -37,7 +38,7 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
     Raises:
         ReadError: when one of the files is missing, damaged, or something else.
     """
-    with no_collection():
+    with collector_paused():
         document = parse(path)
         model = read_document(document, weights or default_weights(path))
         if not isinstance(path, ParsedOnce):
@@ -57,7 +58,7 @@ def read_document(
     Raises:
         ReadError: as `read`.
     """
-    with no_collection():
+    with collector_paused():
         version = _version(document)
         shared = Shared(
             document, Weights(weights, document.file), has_info=version >= 11, indexes=indexes

@@ -10,10 +10,8 @@ only. `Document.root` provides the same file as an lxml tree for the schema chec
 from __future__ import annotations
 
 import errno
-import gc
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from xml.parsers import expat
 
@@ -33,6 +31,7 @@ from irloop.formats.openvino.document import (
 )
 from irloop.formats.openvino.numbers import canonical_id, unsigned
 from irloop.formats.openvino.recognise import recognised, refuse_references, refused
+from irloop.graph.collector import collector_paused
 
 __all__ = [
     "SECTIONS",
@@ -45,7 +44,6 @@ __all__ = [
     "Net",
     "Port",
     "PortMapSection",
-    "no_collection",
     "parse",
 ]
 
@@ -461,7 +459,7 @@ def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) ->
         data = _load(source, name)
     data = recognised(data, name)
     builder = _Builder(name)
-    with no_collection():
+    with collector_paused():
         builder.parse(data)
     if builder.has_doctype:
         refuse_references(data, name)
@@ -472,25 +470,6 @@ def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) ->
     # Its tables refer to it: without this, the document would wait for a garbage collection.
     builder.__dict__.clear()
     return document
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Turn off garbage collection meanwhile: reading creates many objects and drops none.
-
-    Afterwards the objects are moved to the oldest generation, because examining all of them at once
-    would take a good part of the reading time.
-    """
-    if not gc.isenabled() or gc.get_freeze_count():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.unfreeze()
-        gc.enable()
 
 
 def _load(path: str | os.PathLike[str], name: str) -> bytes:

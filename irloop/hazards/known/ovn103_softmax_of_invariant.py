@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.openvino.activation import LogSoftmax, SoftMax1, SoftMax8
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.patterns import is_invariant, owner_of, same_memory
@@ -34,7 +35,7 @@ class SoftmaxOfInvariant(
     """
 
     def find(self, node: Node) -> Iterator[str]:
-        if node.op.type not in ("SoftMax", "LogSoftmax") or node.inputs[0] is None:
+        if not isinstance(node.op, SoftMax1 | SoftMax8 | LogSoftmax) or node.inputs[0] is None:
             return
         place = owner_of(node)
         if place is not None and is_invariant(place[1], same_memory(node.inputs[0])):

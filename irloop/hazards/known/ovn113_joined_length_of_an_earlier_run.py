@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.openvino.control_flow import If
+from irloop.dialects.openvino.shape import ShapeOf, ShapeOf3
+from irloop.dialects.openvino.slicing import Slice, StridedSlice
 from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
 from irloop.hazards.hazard import Effect, Hazard
@@ -43,5 +46,5 @@ class JoinedLengthOfAnEarlierRun(
 
 def _is_cut(value: Value) -> bool:
     """True when every reader of an output slices it, or reads its shape in order to slice it."""
-    cutting = ("Slice", "StridedSlice", "If", "ShapeOf")
-    return all(user.op.type in cutting for user, _ in value.uses)
+    cutting = (Slice, StridedSlice, If, ShapeOf, ShapeOf3)
+    return all(isinstance(user.op, cutting) for user, _ in value.uses)

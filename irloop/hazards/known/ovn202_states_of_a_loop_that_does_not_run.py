@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.openvino.comparison import Select
 from irloop.graph.loops import LastValue
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
@@ -41,5 +42,5 @@ class StatesOfALoopThatDoesNotRun(
         for port in ports.outputs:
             if not isinstance(port, LastValue) or port.result not in states:
                 continue
-            if any(user.op.type != "Select" for user, _ in node.outputs[port.external].uses):
+            if any(not isinstance(user.op, Select) for user, _ in node.outputs[port.external].uses):
                 yield f"output {port.external} is a state, and the loop may run zero times"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.openvino.elementwise import Minimum, Subtract
 from irloop.graph.builder import element_of
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
@@ -33,7 +34,7 @@ class DifferencesOfUnsignedIntegers(
     """
 
     def find(self, node: Node) -> Iterator[str]:
-        if node.op.type not in ("Subtract", "Minimum") or node.inputs[0] is None:
+        if not isinstance(node.op, Subtract | Minimum) or node.inputs[0] is None:
             return
         element = element_of(node.inputs[0])
         if str(element) in ("u8", "u16", "u32", "u64"):

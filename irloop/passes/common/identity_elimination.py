@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx import ONNX
 from irloop.dialects.openvino import OPENVINO
-from irloop.dialects.whole_axis import RESHAPING, broadcasts_as_numpy
+from irloop.dialects.whole_axis import broadcasts_as_numpy
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value
+from irloop.graph.op import Op
 from irloop.graph.types import TensorType
 from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
@@ -23,23 +25,29 @@ if TYPE_CHECKING:
 __all__ = ["IdentityElimination"]
 
 #: Operations that return their operand if there is only one.
-JOINING = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
+JOINING = classes_of("Concat", "Max", "Mean", "Min", "Sum")
 
-#: Operations that slice input 0, and the position of their steps input.
-CUTTING = {"Slice": 3, "StridedSlice": 3}
+#: Operations that slice input 0.
+SLICES = classes_of("Slice")
+CUTTING = (*SLICES, *classes_of("StridedSlice"))
 
 #: Operations that repeat or extend input 0; without effect if the shape stays the same.
-GROWING = frozenset({"Broadcast", "Expand", "Tile"})
+GROWING = classes_of("Broadcast", "Expand", "Tile")
 
 #: The constant second operand that has no effect. Only adding -0.0, or subtracting 0.0, keeps -0.0.
-NEUTRAL = {"Add": -0.0, "Sub": 0.0, "Subtract": 0.0}
-NEUTRAL |= {"Mul": 1.0, "Multiply": 1.0, "Div": 1.0, "Divide": 1.0}
+NEUTRAL = dict.fromkeys(classes_of("Add"), -0.0)
+NEUTRAL |= dict.fromkeys(classes_of("Sub", "Subtract"), 0.0)
+NEUTRAL |= dict.fromkeys(classes_of("Mul", "Multiply", "Div", "Divide"), 1.0)
 
-TYPES = (
-    *("Identity", "Convert", "ConvertLike", "Cast", "CastLike", "Transpose", "Pad", "Dropout"),
-    *("Split", "VariadicSplit"),
-    *sorted(RESHAPING | JOINING | set(CUTTING) | GROWING | set(NEUTRAL)),
-)
+SQUEEZES = classes_of("Squeeze")
+UNSQUEEZES = classes_of("Unsqueeze")
+RESHAPING = (*classes_of("Reshape", "Flatten"), *SQUEEZES, *UNSQUEEZES)
+IDENTITIES = classes_of("Identity")
+CONVERSIONS = classes_of("Convert", "ConvertLike", "Cast", "CastLike")
+TRANSPOSES = classes_of("Transpose")
+PADS = classes_of("Pad")
+DROPOUTS = classes_of("Dropout")
+SPLITS = classes_of("Split", "VariadicSplit")
 
 #: Ends of slices from this number on mean the end of any axis.
 FAR = 2**31 - 1
@@ -68,10 +76,8 @@ class IdentityElimination(MatcherPass):
     name = "identity_elimination"
 
     def pattern(self) -> Pattern:
-        classes = [
-            cls for each in (OPENVINO, ONNX) for name in TYPES for cls in each.versions(name)
-        ]
-        return wrap_type(tuple(classes))
+        moving = (*RESHAPING, *TRANSPOSES, *JOINING, *CUTTING, *GROWING, *SPLITS, *PADS)
+        return wrap_type((*moving, *NEUTRAL, *IDENTITIES, *CONVERSIONS, *DROPOUTS))
 
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
         node = match.root
@@ -100,30 +106,30 @@ def _source(node: Node, inference: Inference) -> Value | None:
     """The value that equals the first output of `node`, or None."""
     first = node.inputs[0] if node.inputs else None
     if first is None or not isinstance(first.type, TensorType):
-        return first if node.op.type == "Identity" else None
-    kind = node.op.type
-    if kind in RESHAPING:
+        return first if isinstance(node.op, IDENTITIES) else None
+    op = node.op
+    if isinstance(op, RESHAPING):
         return _reshaped_back(node, inference)
-    if kind == "Transpose":
+    if isinstance(op, TRANSPOSES):
         return _transposed_back(node, inference)
-    if kind in NEUTRAL:
+    if type(op) in NEUTRAL:
         return _neutral(node, inference)
-    if kind in CUTTING:
+    if isinstance(op, CUTTING):
         return first if _takes_all(node, inference) else None
-    if kind == "Dropout":
+    if isinstance(op, DROPOUTS):
         return first if _is_off(node, inference) else None
-    if kind in ("Split", "VariadicSplit"):
+    if isinstance(op, SPLITS):
         return first if len(node.outputs) == 1 else None
-    if kind in JOINING:
+    if isinstance(op, JOINING):
         return first if len(node.inputs) == 1 else None
-    if kind in GROWING:
+    if isinstance(op, GROWING):
         # A third input maps the axes, so a Broadcast may transpose its operand.
         return first if _same_shape(node) and len(node.inputs) < 3 else None
-    if kind == "Pad":
+    if isinstance(op, PADS):
         return first if _same_shape(node) and _adds_nothing(node, inference) else None
     # Conversions to the same type.
     known = element_of(first).bits or element_of(first).value == "string"
-    return first if known or kind == "Identity" else None
+    return first if known or isinstance(op, IDENTITIES) else None
 
 
 def _same_shape(node: Node) -> bool:
@@ -137,7 +143,7 @@ def _reshaped_back(node: Node, inference: Inference) -> Value | None:
     """The first value, upstream of reshaping operations, that has the shape of this one."""
     wanted = shape_of(node.outputs[0])
     value = node.outputs[0]
-    while value.producer.op.type in RESHAPING:
+    while isinstance(value.producer.op, RESHAPING):
         source = value.producer.inputs[0]
         if source is None:
             return None
@@ -151,11 +157,14 @@ def _unpaired(node: Node, inference: Inference) -> Value | None:
     """The input of a Squeeze and an Unsqueeze of the same axes, in either order."""
     first = node.inputs[0]
     before = None if first is None else first.producer
-    kinds = {node.op.type, "" if before is None else before.op.type}
-    if before is None or kinds != {"Squeeze", "Unsqueeze"}:
+    if before is None or not (_undoes(node.op, before.op) or _undoes(before.op, node.op)):
         return None
     axes, others = _axes(node, inference), _axes(before, inference)
     return before.inputs[0] if axes is not None and axes == others else None
+
+
+def _undoes(op: Op, other: Op) -> bool:
+    return isinstance(op, SQUEEZES) and isinstance(other, UNSQUEEZES)
 
 
 def _axes(node: Node, inference: Inference) -> list[int] | None:
@@ -167,7 +176,7 @@ def _axes(node: Node, inference: Inference) -> list[int] | None:
         if known is None:
             return None
         named = [int(item) for item in known.reshape(-1)]
-    longer = node.outputs[0] if node.op.type == "Unsqueeze" else node.inputs[0]
+    longer = node.outputs[0] if isinstance(node.op, UNSQUEEZES) else node.inputs[0]
     rank = None if longer is None else shape_of(longer).rank
     if any(axis < 0 for axis in named) and rank is None:
         return None
@@ -197,7 +206,7 @@ def _transposed_back(node: Node, inference: Inference) -> Value | None:
         return None
     if order == sorted(order):
         return first
-    if first.producer.op.type != "Transpose":
+    if not isinstance(first.producer.op, TRANSPOSES):
         return None
     before = _order(first.producer, inference)
     if before is None or [before[axis] for axis in order] != list(range(len(order))):
@@ -215,7 +224,7 @@ def _neutral(node: Node, inference: Inference) -> Value | None:
         known = None if other is None else inference.constant(other)
         if value is None or known is None or not _keeps_shape(node, value, known):
             continue
-        if _is_neutral(known, NEUTRAL[node.op.type]):
+        if _is_neutral(known, NEUTRAL[type(node.op)]):
             return value
     return None
 
@@ -241,9 +250,7 @@ def _is_neutral(found: Array, wanted: float) -> bool:
 
 def _takes_all(node: Node, inference: Inference) -> bool:
     """True for a slice from the first to the last element of every axis."""
-    at = CUTTING[node.op.type]
-    if node.op.type == "Slice" and node.op.registry is ONNX:
-        at = 4
+    at = 4 if isinstance(node.op, SLICES) and node.op.registry is ONNX else 3
     given = node.inputs[at] if at < len(node.inputs) else None
     if given is not None:
         steps = inference.constant(given)
@@ -251,7 +258,7 @@ def _takes_all(node: Node, inference: Inference) -> bool:
             return False
     if _same_shape(node):
         return True
-    if node.op.type != "Slice":
+    if not isinstance(node.op, SLICES):
         return False
     starts, ends = _bounds(node, inference)
     if starts is None or ends is None:

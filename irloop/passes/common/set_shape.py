@@ -97,7 +97,9 @@ class SetShape(ModelPass):
         """
         found = []
         for name, shape in self._wanted.items():
-            values = [value for value in model.graph.inputs if name in _names(value)]
+            values = [
+                value for value in model.graph.inputs if name in (value.producer.name, *value.names)
+            ]
             if not values or not isinstance(values[0].type, TensorType):
                 known = ", ".join(node.name for node in model.graph.parameters)
                 raise UsageError(f"the model has no input {name!r}", expected=f"one of {known}")
@@ -107,10 +109,6 @@ class SetShape(ModelPass):
                 raise UsageError(message, expected=str(type), found=str(shape))
             found.append((values[0], TensorType(type.element, shape)))
         return found
-
-
-def _names(value: Value) -> tuple[str, ...]:
-    return (value.producer.name, *value.names)
 
 
 def _parsed(text: str) -> tuple[str, Shape]:

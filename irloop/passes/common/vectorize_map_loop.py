@@ -10,19 +10,21 @@ import numpy as np
 
 from irloop.dialects.loops import normal_axis
 from irloop.dialects.onnx import activation as onnx_activation
+from irloop.dialects.onnx import comparison as onnx_comparison
 from irloop.dialects.onnx import gather as onnx_gather
 from irloop.dialects.onnx import matmul as onnx_matmul
 from irloop.dialects.onnx import reduction as onnx_reduction
 from irloop.dialects.onnx import shape as onnx_shape
 from irloop.dialects.onnx import slicing as onnx_slicing
 from irloop.dialects.openvino import activation as ov_activation
+from irloop.dialects.openvino import comparison as ov_comparison
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import gather as ov_gather
 from irloop.dialects.openvino import matmul as ov_matmul
 from irloop.dialects.openvino import reduction as ov_reduction
 from irloop.dialects.openvino import shape as ov_shape
 from irloop.dialects.openvino import slicing as ov_slicing
-from irloop.dialects.whole_axis import BINARY, RESHAPING, UNARY, broadcasts_as_numpy
+from irloop.dialects.whole_axis import broadcasts_as_numpy
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import LastValue, ScanInput, ScanOutput, Sliced
 from irloop.graph.model import Node, Value
@@ -37,7 +39,7 @@ from irloop.passes.trips import one_element, trip_count
 __all__ = ["VectorizeMapLoop"]
 
 #: Operations that select between operands elementwise.
-CHOOSING = frozenset({"Select", "Where"})
+CHOOSING = (ov_comparison.Select, onnx_comparison.Where)
 
 #: Operations along one axis, which becomes axis + 1.
 ALONG_AXIS = (
@@ -219,15 +221,15 @@ class _Whole:
             self._known[old] = _All(new, False, _rank(old))
 
     def _emit_whole(self, node: Node, given: list[_All]) -> Value:
-        kind, forms = node.op.type, self._forms
+        op, forms = node.op, self._forms
         dims = _static(node.output)
-        if kind in UNARY and len(given) == 1:
-            return self._node(node, node.op, given[0].value)
-        if kind in BINARY | CHOOSING and broadcasts_as_numpy(node):
-            return self._node(node, node.op, *(self._aligned(item, len(dims)) for item in given))
-        if kind in RESHAPING and not any(item.whole for item in given[1:]):
+        if op.elementwise and len(given) == 1:
+            return self._node(node, op, given[0].value)
+        if (op.elementwise or isinstance(op, CHOOSING)) and broadcasts_as_numpy(node):
+            return self._node(node, op, *(self._aligned(item, len(dims)) for item in given))
+        if op.reshapes and not any(item.whole for item in given[1:]):
             return forms.reshaped(given[0].value, [self._count, *dims])
-        form = _FORMS.get(type(node.op))
+        form = _FORMS.get(type(op))
         if form is None:
             raise _StaysError
         return form(self, node, given)

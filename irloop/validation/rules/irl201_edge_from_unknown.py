@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino import problems
+from irloop.formats.openvino import edge_problems
 from irloop.validation.context import Context
 from irloop.validation.rule import NET, Rule
 
@@ -38,4 +38,4 @@ class EdgeFromUnknown(
         for index in context.nets:
             for name, edge in index.ending_nowhere(index.outgoing):
                 cause = context.elsewhere(index, name)
-                yield self.from_problem(problems.edge_from_unknown(index, edge, cause))
+                yield self.from_problem(edge_problems.edge_from_unknown(index, edge, cause))

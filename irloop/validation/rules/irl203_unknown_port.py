@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino import problems
+from irloop.formats.openvino import edge_problems
 from irloop.formats.openvino.xml import Layer, Port
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
@@ -38,11 +38,11 @@ class UnknownPort(
                 if source is not None and (
                     source.type == "Result" or not _gives(source, edge.from_port)
                 ):
-                    yield self.from_problem(problems.unknown_output_port(index, edge, source))
+                    yield self.from_problem(edge_problems.unknown_output_port(index, edge, source))
                 if target is None or _has_port(target.inputs, edge.to_port):
                     continue
                 if target.type not in ("Parameter", "Const"):  # IRL208 reports these
-                    yield self.from_problem(problems.unknown_input_port(index, edge, target))
+                    yield self.from_problem(edge_problems.unknown_input_port(index, edge, target))
 
 
 def _gives(layer: Layer, wanted: str | None) -> bool:

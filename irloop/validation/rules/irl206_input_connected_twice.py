@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino import problems
+from irloop.formats.openvino import edge_problems
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.xml import Edge, Layer
 from irloop.validation.context import Context
@@ -46,5 +46,5 @@ class InputConnectedTwice(
         for edge in edges:
             other = first.setdefault(edge.to_port, edge)
             if other is not edge:
-                problem = problems.input_connected_twice(index, edge, layer, other)
+                problem = edge_problems.input_connected_twice(index, edge, layer, other)
                 yield self.from_problem(problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino import problems
+from irloop.formats.openvino import edge_problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -31,4 +31,4 @@ class Cycle(Rule, code="IRL207", severity=Severity.ERROR, title="edges form a cy
         """One finding per cycle, at one of its edges."""
         for index in context.nets:
             for cycle in index.cycles:
-                yield self.from_problem(problems.cycle(index, cycle))
+                yield self.from_problem(edge_problems.cycle(index, cycle))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino import problems
+from irloop.formats.openvino import edge_problems
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -33,4 +33,4 @@ class EdgeIntoSource(
         for index in context.nets:
             for layer in (*index.parameters, *index.constants):
                 for edge in index.edges_into(layer):
-                    yield self.from_problem(problems.edge_into_source(index, edge, layer))
+                    yield self.from_problem(edge_problems.edge_into_source(index, edge, layer))

@@ -1,0 +1,24 @@
+"""Finds the operation classes of both dialects by type."""
+
+from __future__ import annotations
+
+from irloop.dialects.onnx import ONNX
+from irloop.dialects.openvino import OPENVINO
+from irloop.graph.op import Op
+
+__all__ = ["classes_of"]
+
+
+def classes_of(*types: str) -> tuple[type[Op], ...]:
+    """All versions of these types in both dialects, for `isinstance`.
+
+    Raises:
+        KeyError: for a type that neither dialect has.
+    """
+    found: list[type[Op]] = []
+    for name in types:
+        versions = (*ONNX.versions(name), *OPENVINO.versions(name))
+        if not versions:
+            raise KeyError(name)
+        found += versions
+    return tuple(found)
