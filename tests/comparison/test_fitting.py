@@ -102,7 +102,7 @@ def test_a_search_ends_where_nothing_helps() -> None:
         runs.append(sizes)
         return Attempt(0, 7, (((2, 3), ()), ((2, 4), ())))
 
-    start = {(0, 0): 2}
+    start: Sizes = {(0, 0): 2}
     sizes, best = fitted(start, [Variable(((0, 0),))], attempt, seconds=60)
     assert sizes == start
     assert best.worth == 0

@@ -39,6 +39,7 @@ class Gelu(ContribOp, type="Gelu", inputs=1):
     """x * (1 + erf(x / sqrt(2))) / 2."""
 
     operands = "x: float -> float"
+    elementwise = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)

@@ -184,6 +184,7 @@ class LayerNormalization1(
     """
 
     operands = "x: float, scale: float, bias?: float -> float, mean?: f32, inverse_deviation?: f32"
+    cost = "linear"
 
     axis: int = -1
     epsilon: float = LARGER_EPSILON
