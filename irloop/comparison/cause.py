@@ -31,6 +31,7 @@ from irloop.comparison.pairing import Pairs, agree, traced
 from irloop.comparison.recording import Recording
 from irloop.comparison.verdict import Verdict, verdict_of
 from irloop.comparison.wire_words import WireDifference, Wires, WireSide
+from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.errors import IrloopError
@@ -317,7 +318,7 @@ class _Search:
     def _of_loop_output(self, first: Value, second: Value) -> Cause | None:
         """The cause if two outputs of corresponding loops are produced differently."""
         first, second = origin(first), origin(second)
-        turned = [value.producer.op.type == "Transpose" for value in (first, second)]
+        turned = [isinstance(value.producer.op, _TRANSPOSES) for value in (first, second)]
         first, second = (
             origin(value.producer.inputs[0]) if turned[side] and value.producer.inputs[0] else value
             for side, value in enumerate((first, second))
@@ -531,6 +532,7 @@ class _Search:
         return Cause(kind, message, second.name, lines)
 
 
+_TRANSPOSES = classes_of("Transpose")
 _LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
 
 

@@ -19,13 +19,15 @@ from irloop.comparison.likeness import handed_on
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import Pairs, agree
 from irloop.comparison.runs import ITERATIONS
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
 from irloop.errors import IrloopError
 from irloop.execution.limits import Limits
 from irloop.execution.session import Session
 from irloop.graph.clone import clone_model
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node, Value
-from irloop.graph.op import Constant, Parameter
+from irloop.graph.op import Constant, Parameter, Result
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import Shape, TensorType, ValueType
@@ -188,7 +190,9 @@ def _simpler(pair: Pair) -> Iterator[Change]:
             own = None if source is None else twin.get(source)
             if source is None or own is None or own is mine:
                 continue
-            if source.type == value.type or all(node.op.type == "Result" for node, _ in value.uses):
+            if source.type == value.type or all(
+                isinstance(node.op, Result) for node, _ in value.uses
+            ):
                 new = {0: (at[0], numbers[0][own]), 1: (at[1], numbers[1][source])}
                 yield f"{name} became {source.name}", _changed(new), None
 
@@ -327,7 +331,7 @@ def _smaller_type(type: ValueType, size: int, new: int) -> ValueType:
 
 def _constant_count(node: Node) -> int | None:
     """The constant trip count of a Loop, if it is more than one."""
-    value = node.inputs[0] if node.op.type == "Loop" and node.inputs else None
+    value = node.inputs[0] if isinstance(node.op, onnx.Loop | ov.Loop) and node.inputs else None
     if value is None or not isinstance(value.producer.op, Constant):
         return None
     array = value.producer.op.tensor.numpy()

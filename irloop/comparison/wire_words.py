@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from irloop.dialects.loops import from_front
+from irloop.dialects.onnx.control_flow import If as OnnxIf
 from irloop.dialects.onnx.convert import Identity as OnnxIdentity
+from irloop.dialects.openvino.control_flow import If as OpenVinoIf
 from irloop.dialects.openvino.convert import Identity as OpenVinoIdentity
 from irloop.formats.openvino.wire_places import WirePlaces
 from irloop.graph.builder import shape_of
@@ -381,7 +383,9 @@ def _out_words(side: WireSide, port: OutputPort) -> str:
     value = side.result(port.result)
     name = "nothing" if value is None else f"`{value.name}`"
     if isinstance(port, LastValue):
-        return f"is {name}" if side.node.op.type == "If" else f"is the last {name}"
+        return (
+            f"is {name}" if isinstance(side.node.op, OnnxIf | OpenVinoIf) else f"is the last {name}"
+        )
     axis, step = _out_way(side, port)
     verb = "stacks" if isinstance(port, ScanOutput) else "joins"
     return f"{verb} {name} along axis {axis}, " + ("backwards" if step < 0 else "forwards")

@@ -33,6 +33,7 @@ class QuantizeLinear(ContribOp, type="QuantizeLinear", inputs=(2, 3)):
     """round(x / scale) + zero point, saturated; u8 without a zero point."""
 
     operands = "x: f16 | f32, scale: f16 | f32, zero_point?: integer -> integer"
+    cost = "linear"
 
     axis: int | None = None
 
@@ -62,6 +63,7 @@ class DequantizeLinear(ContribOp, type="DequantizeLinear", inputs=(2, 3)):
     """(x - zero point) * scale."""
 
     operands = "x: integer, scale: f16 | f32, zero_point?: integer -> f16 | f32"
+    cost = "linear"
 
     axis: int | None = None
 

@@ -62,6 +62,7 @@ class Range(ContribOp, type="Range", inputs=(2, 3)):
     """The numbers from `start` up to `limit` in steps of `delta`; each a scalar or a vector [1]."""
 
     operands = "start: any, limit: any, delta?: any -> any"
+    cost = "linear"
     expands: ClassVar[bool] = True
 
     def decompose(self, s: Steps, start: Term, limit: Term, delta: Term | None) -> Term:
@@ -73,6 +74,7 @@ class Trilu(ContribOp, type="Trilu", inputs=(1, 2)):
     """The upper or lower triangles of matrices; input 1 shifts the diagonal."""
 
     operands = "x: any, k?: i64 -> any"
+    cost = "linear"
 
     upper: int = 1
 
@@ -93,6 +95,7 @@ class Unique(ContribOp, type="Unique", inputs=1, outputs=3):
     """The distinct elements of a vector by first occurrence, indices into them, and counts."""
 
     operands = "x: any -> any, idx: i64, counts: i64"
+    cost = "linear"
 
     def decompose(self, s: Steps, x: Term) -> Sequence[Term]:
         found = s.ops("Unique", x, n_outputs=4, in_order=False)

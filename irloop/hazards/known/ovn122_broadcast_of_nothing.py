@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.openvino.shape import Broadcast, Broadcast3
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.plugin import has_no_element
@@ -32,5 +33,5 @@ class BroadcastOfNothing(
     """
 
     def find(self, node: Node) -> Iterator[str]:
-        if node.op.type == "Broadcast" and has_no_element(node.output):
+        if isinstance(node.op, Broadcast | Broadcast3) and has_no_element(node.output):
             yield f"the result of {node.name!r} has no element"
