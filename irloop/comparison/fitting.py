@@ -22,6 +22,9 @@ from irloop.execution.failure import Extents
 
 __all__ = ["Attempt", "fitted"]
 
+#: Sizes that only signals and long texts have, tried last.
+LARGE_SIZES = (512, 1024, 4096, 16384)
+
 #: The most runs for one fit: each shows the effect of one size.
 MOST_RUNS = 250
 
@@ -120,7 +123,7 @@ class _Search:
         for _, _, variable, size in sorted(solved, key=lambda item: item[:2]):
             yield variable.given(sizes, size)
         for variable in self._variables:
-            yield from (variable.given(sizes, variable.fit(size)) for size in SIZES)
+            yield from (variable.given(sizes, variable.fit(size)) for size in SIZES + LARGE_SIZES)
 
 
 def _size(variable: Variable, sizes: Sizes) -> int:

@@ -97,7 +97,11 @@ def _correlate(x: Array, w: Array, window: Window, groups: int, fill: Any = 0) -
     """Convolve data [N, C, ...] with filters [O, C/groups, ...], computing in their own type."""
     sizes = x.shape[2:]
     axes = range(len(sizes))
-    counts = [max(window.outputs(axis, size), 0) for axis, size in zip(axes, sizes, strict=True)]
+    counts = [window.outputs(axis, size) for axis, size in zip(axes, sizes, strict=True)]
+    if min(counts, default=1) < 1:
+        raise ValueError(
+            f"the window {list(window.kernel)} does not fit the data {list(sizes)} with its padding"
+        )
     pads = [window.reach(axis, size) for axis, size in zip(axes, sizes, strict=True)]
     items, channels = x.shape[:2]
     outputs = w.shape[0]

@@ -71,6 +71,19 @@ def test_a_size_that_must_be_divisible_is() -> None:
     assert shape[3] % 4 == 0
 
 
+def test_a_signal_is_long_enough_for_a_chain_of_convolutions() -> None:
+    text = """
+    m (float[b,s] x, float[4,1,40] w, float[4,4,20] v) => (float[b,c,t] y) {
+       one = Constant <value_ints = [1]> ()
+       wide = Unsqueeze (x, one)
+       h = Conv <strides = [20]> (wide, w)
+       y = Conv <strides = [2]> (h, v)
+    }
+    """
+    # 20 results of the first convolution need 40 + 19 * 20 numbers.
+    assert irloop.random_inputs(model(text))["x"].shape[1] >= 420
+
+
 def test_a_reshape_is_given_as_many_elements_as_it_needs() -> None:
     text = """
     m (float[n,k] x) => (float[a,b,c] y) {
