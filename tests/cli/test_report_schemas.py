@@ -98,6 +98,7 @@ def test_json_of_all_commands_fits_and_each_key_is_named(
         ("check", recurrent, other),
         ("diff", recurrent, other),
         ("reduce", recurrent, other, "-o", tmp_path / "small"),
+        ("doctor",),
         (
             "transform",
             recurrent,
