@@ -117,9 +117,7 @@ class QLinearSigmoid(_Unary, type="QLinearSigmoid", inputs=(4, 5)):
 
 
 class QLinearSoftmax(_Unary, type="QLinearSoftmax", inputs=5):
-    """Softmax of a quantized tensor, quantized: along `axis`, before opset 13 over all axes from it
-    on.
-    """
+    """Softmax of a quantized tensor along `axis`, quantized; before opset 13 from `axis` on."""
 
     axis: int = -1
     opset: int = 13
