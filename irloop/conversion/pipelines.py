@@ -57,6 +57,7 @@ from irloop.conversion.framework.steps import (
     ExpandScan8,
     KeepDeclaredDims,
     PruneBodies,
+    RequireElementTypes,
     RequireKnownBorder,
     StandardizeFirst,
     Translate,
@@ -210,6 +211,8 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
         Translate(converter, names, as_it_is),
         # Unused values need no types, casts or names; replaced weights go.
         DropUnread(),
+        # Operations that only move elements take constants of any type.
+        RequireElementTypes(converter),
         # A Loop or Scan that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),
         # ONNX Runtime dies where a Scan has to transpose a tensor without elements.

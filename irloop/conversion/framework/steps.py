@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from irloop.conversion.forms.onnx_forms import ELEMENT_SINCE, TINY_FLOATS, TINY_INTEGERS
 from irloop.conversion.framework.borders import (
     BorderNames,
     outputs_of,
@@ -16,15 +17,19 @@ from irloop.conversion.framework.borders import (
 )
 from irloop.conversion.framework.carriers import carry_narrow_elements
 from irloop.conversion.framework.translation import EXPORTS, Conversion, Converter
+from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.onnx.control_flow import Scan8
 from irloop.errors import UnsupportedError
+from irloop.graph.builder import element_of
 from irloop.graph.clone import clone_graph, clone_model
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
+from irloop.graph.types import ElementType
 from irloop.graph.verify import verify
-from irloop.graph.walk import all_graphs, all_nodes
+from irloop.graph.walk import all_graphs, all_nodes, node_path
 from irloop.passes.base import ModelPass
 from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.common.scan8_to_scan9 import expand_batches
@@ -40,6 +45,7 @@ __all__ = [
     "ExpandScan8",
     "KeepDeclaredDims",
     "PruneBodies",
+    "RequireElementTypes",
     "RequireKnownBorder",
     "StandardizeFirst",
     "Translate",
@@ -279,6 +285,52 @@ class CarryNarrowElements(ModelPass):
     def run_on_model(self, model: Model) -> bool:
         carry_narrow_elements(model.graph)
         return True
+
+
+class RequireElementTypes(ModelPass):
+    """Refuses constants of 4-bit and 8-bit types that the opset does not have.
+
+    Given::
+
+        y = Gather(Const f8e5m2 [3], indices), for opset 17
+
+    Result::
+
+        CNV001, naming the constant, and the opset that has its type
+    """
+
+    name = "require_element_types"
+    dialects = frozenset({"onnx"})
+
+    def __init__(self, converter: Converter) -> None:
+        self._converter = converter
+
+    def run_on_model(self, model: Model) -> bool:
+        found = []
+        for node in all_nodes(model.graph):
+            if not isinstance(node.op, Constant):
+                continue
+            element = element_of(node.output)
+            since = ELEMENT_SINCE.get(element, 1)
+            # Engines take bf16 in older opsets, too.
+            narrow = element in TINY_INTEGERS | TINY_FLOATS and element is not ElementType.BF16
+            if narrow and since > self._converter.opset:
+                self._converter.cures.append(since)
+                found.append(_too_new(node, element, since))
+        if found:
+            raise UnsupportedError(f"{len(found)} constants cannot be written", diagnostics=found)
+        return False
+
+
+def _too_new(node: Node, element: ElementType, since: int) -> Diagnostic:
+    path = node_path(node)
+    return Diagnostic(
+        "CNV001",
+        Severity.ERROR,
+        f"constant {path!r} is of element type {element}, which needs opset {since}",
+        Location(line=node.location.line, path=path),
+        fix=f"write opset {since}",
+    )
 
 
 class RequireKnownBorder(ModelPass):

@@ -23,12 +23,14 @@ __all__: list[str] = []
 
 @exports(ov.ShapeOf)
 def export_shape_of(c: Conversion, op: ov.ShapeOf, data: Value) -> Value:
-    return onnx_forms.shape(c, data)
+    return onnx_forms.shape(c, onnx_forms.representable(c, data))
 
 
 @exports(ov.ShapeOf3)
 def export_shape_of_3(c: Conversion, op: ov.ShapeOf3, data: Value) -> Value:
-    return onnx_forms.cast(c, onnx_forms.shape(c, data), op.output_type)
+    return onnx_forms.cast(
+        c, onnx_forms.shape(c, onnx_forms.representable(c, data)), op.output_type
+    )
 
 
 @imports(onnx.Shape1)
