@@ -122,8 +122,10 @@ class _Search:
         # A size that grows loses nothing; one that shrinks may make an output empty.
         for _, _, variable, size in sorted(solved, key=lambda item: item[:2]):
             yield variable.given(sizes, size)
-        for variable in self._variables:
-            yield from (variable.given(sizes, variable.fit(size)) for size in SIZES + LARGE_SIZES)
+        # Small sizes of every variable before large ones of any: they cost less time.
+        for size in SIZES + LARGE_SIZES:
+            for variable in self._variables:
+                yield variable.given(sizes, variable.fit(size))
 
 
 def _size(variable: Variable, sizes: Sizes) -> int:
