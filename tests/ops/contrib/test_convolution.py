@@ -62,7 +62,8 @@ def normed(x: Array, gamma: Array, beta: Array, groups: int) -> Array:
     parts = x.astype(np.float64).reshape(n, h * w, groups, c // groups)
     mean = parts.mean((1, 3), keepdims=True)
     found = (parts - mean) / np.sqrt(((parts - mean) ** 2).mean((1, 3), keepdims=True) + 1e-5)
-    return found.reshape(x.shape) * gamma + beta
+    scaled: Array = found.reshape(x.shape) * gamma + beta
+    return scaled
 
 
 @pytest.mark.parametrize("silu", [0, 1])

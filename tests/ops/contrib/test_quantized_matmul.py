@@ -21,7 +21,8 @@ def codes(seed: int, *shape: int, signed: bool = False) -> Array:
 
 
 def positive(seed: int, *shape: int) -> Array:
-    return np.abs(drawn(seed, *shape)) * np.float32(0.05) + np.float32(0.01)
+    found: Array = np.abs(drawn(seed, *shape)) * np.float32(0.05) + np.float32(0.01)
+    return found
 
 
 A, B = drawn(1, 2, 3, 6), codes(2, 6, 5)
