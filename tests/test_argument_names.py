@@ -55,7 +55,9 @@ def options(command: str) -> set[str]:
     return names | plurals
 
 
-@pytest.mark.parametrize(("function", "command", "others"), FUNCTIONS, ids=str)
+@pytest.mark.parametrize(
+    ("function", "command", "others"), FUNCTIONS, ids=[item[0].__name__ for item in FUNCTIONS]
+)
 def test_arguments_have_the_names_of_options(
     function: Callable[..., Any], command: str, others: set[str]
 ) -> None:
