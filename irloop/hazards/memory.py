@@ -28,7 +28,7 @@ from irloop.dialects.openvino.convert import Convert
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Result
-from irloop.hazards.patterns import VIEWS, same_memory
+from irloop.hazards.patterns import is_view, same_memory
 
 __all__ = [
     "IN_PLACE",
@@ -152,7 +152,7 @@ def is_overwritten(parameter: Value) -> bool:
                 continue
             if isinstance(user.op, IN_PLACE) and position == 0:
                 return True
-            if isinstance(user.op, VIEWS):
+            if is_view(user) and not (position and isinstance(user.op, MOVES)):
                 pending += [(output, True) for output in user.outputs]
             elif viewed and not isinstance(user.op, MOVES):
                 return True
@@ -198,6 +198,6 @@ def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
         op = found.producer.op
         if isinstance(op, OWN_MEMORY):
             continue
-        viewed = viewed or isinstance(op, VIEWS)
+        viewed = viewed or is_view(found.producer)
         pending += [(one, viewed) for one in found.producer.inputs if one is not None]
     return False

@@ -8,6 +8,7 @@ from irloop.dialects.loops import normal_axis
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert, Identity
+from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
 from irloop.dialects.openvino.shape import RESHAPING, Transpose
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Invariant, ScanInput, ScanOutput
@@ -20,6 +21,7 @@ __all__ = [
     "computes_its_condition",
     "is_invariant",
     "is_loop",
+    "is_view",
     "may_be_empty",
     "may_not_run",
     "number_of",
@@ -48,9 +50,27 @@ def owner_of(node: Node) -> tuple[Node, Body] | None:
 
 def same_memory(value: Value) -> Value:
     """The value whose memory `value` may share, found by following reshapes and the like."""
-    while isinstance(value.producer.op, VIEWS) and value.producer.inputs[0] is not None:
+    while is_view(value.producer) and value.producer.inputs[0] is not None:
         value = value.producer.inputs[0]
     return value
+
+
+def is_view(node: Node) -> bool:
+    """True when the output of a node may be in the memory of its first input.
+
+    A Gather of the only element of an axis is one, too: the plugin makes it a reshape.
+    """
+    if isinstance(node.op, VIEWS):
+        return True
+    data = node.inputs[0] if node.inputs else None
+    if not isinstance(node.op, Gather | Gather7 | Gather8) or data is None:
+        return False
+    dims, axis = shape_of(data).dims, number_of(node.inputs[2])
+    if dims is None or axis is None:
+        return True
+    if not -len(dims) <= axis < len(dims):
+        return True
+    return dims[axis] == 1 or not isinstance(dims[axis], int)
 
 
 def number_of(value: Value | None) -> int | None:

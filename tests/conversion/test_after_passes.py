@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 
 import irloop
-from irloop.dialects.openvino import activation, comparison, control_flow, elementwise, reduction
+from irloop.dialects.openvino import (
+    activation,
+    comparison,
+    control_flow,
+    elementwise,
+    reduction,
+    shape,
+    slicing,
+)
 from irloop.graph.builder import Builder
 from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, PortMap, Sliced
 from irloop.graph.model import Body, Model, Value
@@ -213,6 +221,48 @@ def test_an_unchanged_state_that_two_outputs_return(tmp_path: Path) -> None:
     runs: Runs = [([[1, 2], [5, 6]], [[5, 6], [5, 6], [2, 4]])]
     model = model_of(build, (F32, (2,)), (F32, (2,)))
     assert "copy_unchanged" in transformed(model, "tensor_iterator_to_loop", runs, tmp_path)
+
+
+def test_a_shape_without_elements_that_is_joined(tmp_path: Path) -> None:
+    """OpenVINO would crash on the constant that the shape of a scalar becomes."""
+
+    def build(b: Builder, x: Value, h: Value) -> list[Value]:
+        inner = b.nested("body")
+        part = inner.parameter("p", TensorType(F32, Shape.of(1)))
+        state = inner.parameter("s", h.type)
+        total = inner(reduction.ReduceSum(), inner(elementwise.Add(), state, part), inner.i64([0]))
+        inner.result(total, "next")
+        row = inner(shape.Unsqueeze(), inner(shape.ShapeOf3(I64), state), inner.i64([0]))
+        inner.result(row, "row")
+        ports = PortMap(
+            (Sliced(0, 0, 0), Carried(1, 1, 0)),
+            (LastValue(0, 0), Concatenated(1, 1, 0, 0, -1, 1, 1)),
+        )
+        bodies = (Body("body", inner.graph, ports),)
+        made = b.emit(control_flow.TensorIterator(), x, h, n_outputs=2, bodies=bodies)
+        return list(made.outputs)
+
+    model = model_of(build, (F32, (2,)), (F32, ()))
+    runs: Runs = [([[1, 1], 2], [4, [[], []]]), ([[0, 5], 1], [6, [[], []]])]
+    assert "fold_empty_values" in transformed(model, "fold_shapes", runs, tmp_path)
+
+
+def test_joined_parts_of_two_elements_stay_a_tensor_iterator(tmp_path: Path) -> None:
+    """OpenVINO's Loop joins parts of one element only."""
+
+    def build(b: Builder, x: Value) -> list[Value]:
+        inner = b.nested("body")
+        part = inner.parameter("p", TensorType(F32, Shape.of(1)))
+        inner.result(inner(slicing.Concat(0), part, inner(elementwise.Add(), part, part)), "pair")
+        ports = PortMap((Sliced(0, 0, 0),), (Concatenated(0, 0, 0, 0, -1, 2, 2),))
+        bodies = (Body("body", inner.graph, ports),)
+        return list(b.emit(control_flow.TensorIterator(), x, n_outputs=1, bodies=bodies).outputs)
+
+    runs: Runs = [([[1, 2, 5]], [[1, 2, 2, 4, 5, 10]])]
+    model = model_of(build, (F32, (3,)))
+    assert "tensor_iterator_to_loop" not in transformed(
+        model, "tensor_iterator_to_loop", runs, tmp_path
+    )
 
 
 def test_loops_that_have_such_a_form_already_stay() -> None:

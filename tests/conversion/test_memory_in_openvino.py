@@ -250,3 +250,22 @@ g (float[k] x) => (float[k] last, float[k] y, float[k] c) {
         engines,
         tmp_path,
     )
+
+
+ONLY_ROW = """
+g (int64 M, float[1, 3] row) => (float[3] sum) {
+  zeros = Constant <value_floats = [0.0, 0.0, 0.0]> ()
+  sum = Loop (M, "", zeros) <body = b (int64 i, bool ci, float[3] s) => (bool co, float[3] t) {
+    co = Identity (ci)  first = Constant <value_int = 0> ()
+    only = Gather (row, first)
+    t = Add (only, s)
+  }>
+}"""
+
+
+@needs_engines
+def test_the_only_row_of_a_captured_value_is_the_same_in_each_iteration(
+    engines: Engines, tmp_path: Path
+) -> None:
+    # OpenVINO makes this Gather a reshape, and would add the state in the memory of the row.
+    agree(ONLY_ROW, [[i64(3), X[:1]], [i64(2), X[1:]]], engines, tmp_path)

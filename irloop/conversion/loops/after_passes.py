@@ -15,6 +15,7 @@ from functools import partial
 
 from irloop.conversion.framework.steps import CountIterations
 from irloop.conversion.loops.constant_loops import FoldConstantLoops, constant_loops
+from irloop.conversion.loops.empty_values import FoldEmptyValues
 from irloop.conversion.loops.scan_axes import ScanAlongFront
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
@@ -61,6 +62,9 @@ def repairs_after(model: Model) -> list[Pass]:
     inference = Inference(tolerant=True)
     inference.run(model.graph)
     return [
+        # An empty constant that a pass folded in a body, and that is reshaped and joined there,
+        # crashes OpenVINO.
+        FoldEmptyValues(),
         FoldConstantLoops(constant_loops(model.graph)),
         _RemoveIdleLoops(_names(loops, lambda node: trip_count(node, inference) == 0)),
         _CountUnread(_names(iterators, lambda node: _has_hazard(node, "OVN121"))),

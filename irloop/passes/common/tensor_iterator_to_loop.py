@@ -35,8 +35,8 @@ class TensorIteratorToLoop(LoopPass):
 
     The count is a constant or computed from a dimension. OpenVINO's Loop slices whole axes, forward
     and one element at a time; other orders and ranges are prepared outside. A TensorIterator is
-    left alone if it has slices of several elements, a range over an unknown dimension, or inputs
-    that it converts to another element type.
+    left alone if it has slices or joined parts of several elements, which OpenVINO's Loop refuses,
+    a range over an unknown dimension, or inputs that it converts to another element type.
     """
 
     name = "tensor_iterator_to_loop"
@@ -63,7 +63,7 @@ class TensorIteratorToLoop(LoopPass):
                 continue
             if port.stride < 0:
                 wires.change_output(leaving, rewriter, partial(behind.reversed, axis=port.axis))
-            leaving.port = replace(port, start=0, end=-1, stride=abs(port.stride))
+            leaving.port = replace(port, start=0, end=-1, stride=1)
         wires.trip = trip
         wires.starts = forms.constant(True, ElementType.BOOLEAN)
         inner = Forms(self.model, self.session.rewriter(wires.graph), None, node.name)
@@ -91,7 +91,7 @@ def _keeps_types(wires: LoopWires) -> bool:
 
 
 def _is_plain(wires: LoopWires) -> bool:
-    """True if all slices have one element within a known range, and outputs can be reordered."""
+    """True if slices and joined parts have one element, within a known range of the inputs."""
     for item in wires.slices:
         port, dims = item.port, shape_of(item.outer).dims
         assert isinstance(port, Sliced)
@@ -100,9 +100,12 @@ def _is_plain(wires: LoopWires) -> bool:
         whole = (port.start, port.end) == ((0, -1) if port.stride > 0 else (-1, 0))
         if port.part_size != 1 or not (whole or isinstance(dims[port.axis], int)):
             return False
-    for leaving in wires.outputs:
-        if isinstance(leaving.port, Concatenated) and leaving.port.stride < 0:
-            dims = shape_of(leaving.value).dims
-            if dims and dims[leaving.port.axis] != 1:
-                return False
+    joined = [item for item in wires.outputs if isinstance(item.port, Concatenated)]
+    for leaving in joined:
+        assert isinstance(leaving.port, Concatenated)
+        if leaving.port.part_size != 1 or abs(leaving.port.stride) != 1:
+            return False
+        dims = shape_of(leaving.value).dims
+        if leaving.port.stride < 0 and dims and dims[leaving.port.axis] != 1:
+            return False
     return True
