@@ -59,14 +59,19 @@ def brings_dimensions(node: Node) -> bool:
 
 
 def sums_double_constants(node: Node) -> bool:
-    """True for a sum or a difference of two f64 constants."""
+    """True for a sum or a difference of two f64 constants, or of what is converted from some."""
     if not isinstance(node.op, Add | Subtract):
         return False
     if element_of(node.outputs[0]) is not ElementType.F64:
         return False
-    return all(
-        value is not None and isinstance(value.producer.op, Constant) for value in node.inputs
-    )
+    return all(value is not None and _is_constant(value) for value in node.inputs)
+
+
+def _is_constant(value: Value) -> bool:
+    """True for a constant, converted or not."""
+    while isinstance(value.producer.op, Convert) and value.producer.inputs[0] is not None:
+        value = value.producer.inputs[0]
+    return isinstance(value.producer.op, Constant)
 
 
 def loses_its_memory(value: Value) -> bool:

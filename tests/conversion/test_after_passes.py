@@ -16,6 +16,7 @@ from irloop.dialects.openvino import (
     activation,
     comparison,
     control_flow,
+    convert,
     elementwise,
     reduction,
     shape,
@@ -24,6 +25,7 @@ from irloop.dialects.openvino import (
 from irloop.graph.builder import Builder
 from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, PortMap, Sliced
 from irloop.graph.model import Body, Model, Value
+from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, Shape, TensorType
 from tests.passes.openvino_models import model_of
 
@@ -263,6 +265,27 @@ def test_joined_parts_of_two_elements_stay_a_tensor_iterator(tmp_path: Path) -> 
     assert "tensor_iterator_to_loop" not in transformed(
         model, "tensor_iterator_to_loop", runs, tmp_path
     )
+
+
+def test_sums_of_double_constants_of_an_unrolled_loop(tmp_path: Path) -> None:
+    """OpenVINO would not finish compiling them."""
+
+    def build(b: Builder, x: Value) -> list[Value]:
+        inner = b.nested("body")
+        state = inner.parameter("s", TensorType(ElementType.F64, Shape.of(1)))
+        inner.result(inner.constant(True, BOOL), "go")
+        half = inner(convert.Convert(ElementType.F64), inner.constant(0.5, F32))
+        inner.result(inner(elementwise.Add(), state, half), "next")
+        ports = PortMap((Carried(2, 0, 1),), (LastValue(1, 0),), condition=0)
+        bodies = (Body("body", inner.graph, ports),)
+        start = b.tensor(ArrayTensor(np.array([0.25])))
+        three, go = b.constant(3, I64), b.constant(True, BOOL)
+        made = b.emit(control_flow.Loop(), three, go, start, n_outputs=1, bodies=bodies)
+        return [made.outputs[0], b(activation.ReLU(), x)]
+
+    model = model_of(build, (F32, (1,)))
+    runs: Runs = [([[2]], [[1.75], [2]])]
+    assert "fold_double_sums" in transformed(model, "unroll", runs, tmp_path)
 
 
 def test_loops_that_have_such_a_form_already_stay() -> None:

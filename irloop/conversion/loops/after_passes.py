@@ -17,6 +17,7 @@ from irloop.conversion.framework.steps import CountIterations
 from irloop.conversion.loops.constant_loops import FoldConstantLoops, constant_loops
 from irloop.conversion.loops.empty_values import FoldEmptyValues
 from irloop.conversion.loops.scan_axes import ScanAlongFront
+from irloop.conversion.tensors.double_sums import FoldDoubleSums
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.comparison import Select
@@ -65,6 +66,9 @@ def repairs_after(model: Model) -> list[Pass]:
         # An empty constant that a pass folded in a body, and that is reshaped and joined there,
         # crashes OpenVINO.
         FoldEmptyValues(),
+        # OpenVINO does not finish compiling sums of sums of f64 constants (hazard OVN127), which
+        # the steps of an unrolled loop can be.
+        FoldDoubleSums(),
         FoldConstantLoops(constant_loops(model.graph)),
         _RemoveIdleLoops(_names(loops, lambda node: trip_count(node, inference) == 0)),
         _CountUnread(_names(iterators, lambda node: _has_hazard(node, "OVN121"))),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from irloop.conversion.loops.after_passes import repairs_after
 from irloop.conversion.loops.scan_axes import ScanAlongFront
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.classes import classes_of
@@ -108,10 +109,13 @@ def rewrite(model: Model, loops: Loops) -> None:
     item = PASSES.get((model.dialect, loops))
     if item is None:
         return
+    # OpenVINO runs what the conversion wrote; loops in another form may need repairs.
+    repairs = repairs_after(model) if model.dialect == "openvino" else []
     Manager([item()]).run_passes(model)
     if item is LoopToScan:
         # ONNX Runtime crashes if a Scan must transpose a tensor without elements.
-        Manager([ScanAlongFront()]).run_passes(model)
+        repairs = [ScanAlongFront()]
+    Manager(repairs).run_passes(model)
 
 
 def describe(before: list[SourceLoop], result: Model, loops: Loops) -> list[Diagnostic]:
