@@ -131,10 +131,8 @@ class Settler:
 
     def _fitted(self, start: Settled) -> tuple[Settled, Run]:
         """The sizes changed until the model runs, or gets as far as it can, and its run."""
-        run = Run()
 
         def attempt(sizes: Sizes) -> Attempt:
-            nonlocal run
             try:
                 run = self._run(replace(start, sizes=sizes))
             except UsageError:

@@ -10,7 +10,7 @@ from irloop.dialects.onnx import control_flow as onnx
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import ScanInput, ScanOutput
 from irloop.graph.model import Node, Value
-from irloop.hazards.patterns import may_be_empty, scanned_across
+from irloop.hazards.patterns import scanned_across
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
@@ -46,21 +46,21 @@ class ScanAlongFront(LoopPass):
         self._leave = leave
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        if node.name in self._leave or not scanned_across(node):
+        across = dict(scanned_across(node))
+        if node.name in self._leave or not across:
             return
         before = Forms(self.model, rewriter, node, node.name)
         after = Forms(self.model, rewriter, node.following, node.name)
         for item in wires.slices:
             rank = shape_of(item.outer).rank
-            if isinstance(item.port, ScanInput) and rank is not None and may_be_empty(item.outer):
-                item.outer = before.moved(item.outer, item.port.axis, 0, rank)
+            if isinstance(item.port, ScanInput) and item.port in across and rank is not None:
+                item.outer = before.moved(item.outer, across[item.port], 0, rank)
                 item.port = replace(item.port, axis=0)
         for leaving in wires.outputs:
-            parts = shape_of(leaving.value).rank
-            port = leaving.port
-            if isinstance(port, ScanOutput) and parts is not None and may_be_empty(leaving.value):
+            parts, port = shape_of(leaving.value).rank, leaving.port
+            if isinstance(port, ScanOutput) and port in across and parts is not None:
                 leaving.port = replace(port, axis=0)
-                change = partial(_moved_back, after, port.axis, parts + 1)
+                change = partial(_moved_back, after, across[port], parts + 1)
                 wires.change_output(leaving, rewriter, change)
         wires.replace(node.op, rewriter)
 
