@@ -13,7 +13,7 @@ from . import report_json
 from .console import common_options, console_of, say
 from .exits import Exit
 from .names import ModelPath
-from .options import comparison_options, engines_option
+from .options import comparison_options, dims_option, engines_option, input_type_options
 
 if TYPE_CHECKING:
     from irloop import Comparison, Model
@@ -29,20 +29,8 @@ Examples:
   irloop check model.onnx model.onnx --engine-b onnxruntime
   irloop check old.onnx new.onnx --rtol 1e-3 --atol 1e-5 --format json
   irloop check model.xml model.onnx --dim batch=4 --dim ?=16
+  irloop check model.xml model.onnx --shape x=1,3,224,224 --type y=f32
 """
-
-
-def dims_of(
-    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
-) -> dict[str, int]:
-    """Sizes of dimensions by name, from texts such as ``batch=4``."""
-    sizes: dict[str, int] = {}
-    for text in texts:
-        name, equals, size = text.rpartition("=")
-        if not equals or not name or not size.isdecimal():
-            raise click.BadParameter(f"{text!r} is no size such as batch=4")
-        sizes[name] = int(size)
-    return sizes
 
 
 @click.command("check", epilog=EPILOG, short_help="Run two models and compare every output.")
@@ -84,14 +72,8 @@ def dims_of(
     show_default=True,
     help="What inputs that are trip counts are set to.",
 )
-@click.option(
-    "--dim",
-    "dims",
-    metavar="NAME=N",
-    multiple=True,
-    callback=dims_of,
-    help="The size of a dimension that is not known; ? for those without a name.",
-)
+@dims_option
+@input_type_options
 @comparison_options
 @common_options
 @click.pass_context
@@ -119,6 +101,8 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
         first_seed=options["first_seed"],
         trips=_trips(options["trips"]),
         dims=options["dims"],
+        shapes=options["shapes"],
+        types=options["types"],
         rtol=options["rtol"],
         atol=options["atol"],
         seconds=options["seconds"],

@@ -20,7 +20,7 @@ from .console import Console, common_options, console_of, say
 from .exits import Exit
 from .files import require_free, weight_files
 from .names import ModelPath
-from .options import engines_option, weights_option
+from .options import engines_option, input_type_options, weights_option
 
 if TYPE_CHECKING:
     from irloop import Comparison, Model
@@ -38,6 +38,7 @@ _SPELLING = {
     "weights": "--weights share",
     "external_data": "--external-data",
     "standard": "--standard",
+    "stateless": "--stateless",
     "ir_version": "--ir-version",
     "target": "--target",
     "lengths": "--length",
@@ -53,40 +54,10 @@ Examples:
   irloop convert model.onnx -o model.xml --shape x=1,3,224,224
   irloop convert old.xml -o new.xml --ir-version 11
   irloop convert optimized.onnx -o plain.onnx --standard
+  irloop convert decoder.xml -o decoder.onnx --stateless --check
   irloop convert new.xml -o old.xml --target openvino-2021.4 --shape x=1,3,224,224
   irloop convert model.xml -o small.xml --ir-version 11 --compress-to-fp16
 """
-
-
-def shapes_of(
-    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
-) -> dict[str, list[int | None]]:
-    """Shapes by input name, from texts such as ``x=1,3,?,?`` (no dimension: a scalar)."""
-    shapes: dict[str, list[int | None]] = {}
-    for text in texts:
-        name, equals, dims = text.rpartition("=")
-        parts = [part.strip() for part in dims.strip("[] ").split(",")] if dims.strip("[] ") else []
-        if (
-            not name
-            or not equals
-            or not all(re.fullmatch(r"\d{1,18}|\?|-1", part) for part in parts)
-        ):
-            raise click.BadParameter(f"{text!r} is no shape such as x=1,3,224,224")
-        shapes[name] = [None if part in ("?", "-1") else int(part) for part in parts]
-    return shapes
-
-
-def types_of(
-    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
-) -> dict[str, str]:
-    """Element types by input name, from texts such as ``x=f32``."""
-    types = {}
-    for text in texts:
-        name, equals, element = text.rpartition("=")
-        if not name or not equals or not element.strip():
-            raise click.BadParameter(f"{text!r} is no element type such as x=f32")
-        types[name] = element.strip()
-    return types
 
 
 def lengths_of(
@@ -131,22 +102,7 @@ def lengths_of(
     type=click.Choice(["keep", "scan", "loop", "unroll", "sequence"]),
     help="The form to write loops in where it can be had; says for each what it became and why.",
 )
-@click.option(
-    "--shape",
-    "shapes",
-    metavar="NAME=DIMS",
-    multiple=True,
-    callback=shapes_of,
-    help="Another shape for an input, as in x=1,3,224,224; ? is a dimension not known.",
-)
-@click.option(
-    "--type",
-    "types",
-    metavar="NAME=TYPE",
-    multiple=True,
-    callback=types_of,
-    help="The element type of an input whose type is dynamic, as in x=f32.",
-)
+@input_type_options
 @click.option(
     "--length",
     "lengths",
@@ -171,6 +127,11 @@ def lengths_of(
     "--standard",
     is_flag=True,
     help="Write ONNX Runtime's own operations out in standard ONNX.",
+)
+@click.option(
+    "--stateless",
+    is_flag=True,
+    help="Turn the variables of an IR into inputs and outputs of the ONNX model.",
 )
 @click.option("--external-data", is_flag=True, help="ONNX weights in a file of their own.")
 @click.option("--no-validate", is_flag=True, help="Do not validate INPUT first.")
@@ -237,6 +198,7 @@ class _Job:
         external_data: bool,
         compress_to_fp16: bool,
         standard: bool,
+        stateless: bool,
         no_validate: bool,
         style: str,
     ) -> None:
@@ -260,6 +222,7 @@ class _Job:
         self.external_data = external_data
         self.compress_to_fp16 = compress_to_fp16
         self.standard = standard
+        self.stateless = stateless
         self.validate = not no_validate
         self.style = style
         self.to_dialect = _SUFFIXES.get(os.path.splitext(output)[1].lower())
@@ -323,6 +286,7 @@ class _Job:
             "weights": self.weights == "share",
             "external_data": self.external_data,
             "standard": self.standard,
+            "stateless": self.stateless,
             "ir_version": self.ir_version is not None,
             "target": self.target is not None,
             "lengths": bool(self.lengths),
@@ -364,6 +328,7 @@ class _Job:
             lengths=self.lengths or None,
             compress_to_fp16=self.compress_to_fp16,
             standard=self.standard,
+            stateless=self.stateless,
         )
         for item in notes:
             if item.code == "CNV106":
@@ -396,13 +361,15 @@ class _Job:
         return tuple(final for _, final in moves)
 
     def _require_equal(self, source: Model, result: Model | str) -> None:
-        from irloop import compare, read_model
+        from irloop import compare, read_model, transform
 
         self.console.progress(f"running {self.source} and the result")
         # Convert a fresh copy, so that the comparison notices if conversion changed the source. The
         # engine runs the file itself.
         first: Model | ParsedOnce = self.file
-        if self.shapes or self.types or self.lengths:
+        if self.stateless:
+            first = transform(source, ["stateful_to_stateless"])[0]
+        elif self.shapes or self.types or self.lengths:
             first = source
         elif self.weights_file is not None:
             first = read_model(self.file, self.weights_file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +13,14 @@ from .limits import size
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["comparison_options", "engines_option", "memory_option", "weights_option"]
+__all__ = [
+    "comparison_options",
+    "dims_option",
+    "engines_option",
+    "input_type_options",
+    "memory_option",
+    "weights_option",
+]
 
 
 def weights_option(name: str = "weights") -> Callable[[Command], Command]:
@@ -24,6 +32,83 @@ def weights_option(name: str = "weights") -> Callable[[Command], Command]:
         type=click.Path(exists=True, dir_okay=False),
         help="The weights of an IR (default: beside it).",
     )
+
+
+def dims_of(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, int]:
+    """Sizes of dimensions by name, from texts such as ``batch=4``."""
+    sizes: dict[str, int] = {}
+    for text in texts:
+        name, equals, size = text.rpartition("=")
+        if not equals or not name or not size.isdecimal():
+            raise click.BadParameter(f"{text!r} is no size such as batch=4")
+        sizes[name] = int(size)
+    return sizes
+
+
+def shapes_of(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, list[int | None]]:
+    """Shapes by input name, from texts such as ``x=1,3,?,?`` (no dimension: a scalar)."""
+    shapes: dict[str, list[int | None]] = {}
+    for text in texts:
+        name, equals, dims = text.rpartition("=")
+        parts = [part.strip() for part in dims.strip("[] ").split(",")] if dims.strip("[] ") else []
+        if (
+            not name
+            or not equals
+            or not all(re.fullmatch(r"\d{1,18}|\?|-1", part) for part in parts)
+        ):
+            raise click.BadParameter(f"{text!r} is no shape such as x=1,3,224,224")
+        shapes[name] = [None if part in ("?", "-1") else int(part) for part in parts]
+    return shapes
+
+
+def types_of(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, str]:
+    """Element types by input name, from texts such as ``x=f32``."""
+    types = {}
+    for text in texts:
+        name, equals, element = text.rpartition("=")
+        if not name or not equals or not element.strip():
+            raise click.BadParameter(f"{text!r} is no element type such as x=f32")
+        types[name] = element.strip()
+    return types
+
+
+def dims_option(command: Command) -> Command:
+    """The sizes of unknown dimensions by name, as parameter `dims`."""
+    return click.option(
+        "--dim",
+        "dims",
+        metavar="NAME=N",
+        multiple=True,
+        callback=dims_of,
+        help="The size of a dimension that is not known; ? for those without a name.",
+    )(command)
+
+
+def input_type_options(command: Command) -> Command:
+    """The shapes and the element types of inputs by name, as parameters `shapes` and `types`."""
+    shape = click.option(
+        "--shape",
+        "shapes",
+        metavar="NAME=DIMS",
+        multiple=True,
+        callback=shapes_of,
+        help="Another shape for an input, as in x=1,3,224,224; ? is a dimension not known.",
+    )
+    element = click.option(
+        "--type",
+        "types",
+        metavar="NAME=TYPE",
+        multiple=True,
+        callback=types_of,
+        help="The element type of an input whose type is dynamic, as in x=f32.",
+    )
+    return shape(element(command))
 
 
 def comparison_options(command: Command) -> Command:

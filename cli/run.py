@@ -9,13 +9,14 @@ import click
 
 from irloop import budget
 from irloop.diagnostics import one_line
+from irloop.errors import UsageError
 
 from . import report_text
 from .arrays import describe, matched
 from .console import common_options, console_of
 from .files import require_free, weight_files
 from .names import ModelPath
-from .options import weights_option
+from .options import dims_option, input_type_options, weights_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +32,7 @@ Examples:
   irloop run model.onnx --inputs image.npy
   irloop run model.xml --seed 7 --trace 2> trace.txt
   irloop run model.xml --inputs in.npz --max-iterations 1000 --max-memory 2G
+  irloop run model.onnx --dim batch=2 --shape image=1,3,224,224 --type y=f32
 """
 
 
@@ -51,6 +53,8 @@ Examples:
     type=click.Path(dir_okay=False),
     help="The .npz to write, outputs by name in the model's order.",
 )
+@dims_option
+@input_type_options
 @click.option("--seed", type=int, default=0, show_default=True, help="For generated inputs.")
 @click.option("--trace", is_flag=True, help="Every node in every iteration, on stderr.")
 @click.option("--max-iterations", type=click.IntRange(min=1), help="Of each loop.")
@@ -62,16 +66,21 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     Without --inputs, the inputs are generated from the seed. Without --outputs, each output is
     described on one line.
     """
-    from irloop import Session, TextTracer, read_model
+    from irloop import Session, TextTracer, infer, read_model
+    from irloop.graph.input_types import set_input_shapes, set_input_types
 
     loaded = read_model(model, options["weights"])
+    set_input_types(loaded, options["types"])
+    set_input_shapes(loaded, options["shapes"])
+    if options["types"] or options["shapes"]:
+        infer(loaded)
     if options["outputs"] is not None:
         given = [options["inputs"]] if options["inputs"] else []
         require_free(options["outputs"], [model, *given, *weight_files(loaded)])
     tracer = TextTracer(sys.stderr) if options["trace"] else None
     # A trace shows every node in its body, even if hoisting could run it once for all iterations.
     session = Session(loaded, hoist=tracer is None)
-    inputs = _inputs(loaded, options["inputs"], options["seed"])
+    inputs = _inputs(loaded, options)
     console = console_of(ctx)
     console.progress(f"running {model}")
     results = session.run(inputs, limits=_limits(ctx, options), trace=tracer)
@@ -88,15 +97,17 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     console.note(f"wrote {options['outputs']}")
 
 
-def _inputs(model: Model, file: str | None, seed: int) -> Mapping[str, Any]:
-    if file is None:
+def _inputs(model: Model, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    if options["inputs"] is None:
         from irloop import random_inputs
 
-        generated: dict[str, Any] = random_inputs(model, seed=seed)
+        generated: dict[str, Any] = random_inputs(model, seed=options["seed"], dims=options["dims"])
         return generated
+    if options["dims"]:
+        raise UsageError("--dim is for generated inputs, but --inputs gives them")
     from irloop import read_arrays
 
-    return matched(model, read_arrays(file))
+    return matched(model, read_arrays(options["inputs"]))
 
 
 def _limits(ctx: click.Context, options: Mapping[str, Any]) -> Limits:

@@ -329,6 +329,7 @@ def convert(
     lengths: Mapping[str, int] | None = None,
     compress_to_fp16: bool = False,
     standard: bool = False,
+    stateless: bool = False,
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model to the other format, and return notes that the user should know.
 
@@ -353,6 +354,9 @@ def convert(
             largest rounding error.
         standard: write ONNX Runtime's own operations (domain com.microsoft) out in operations of
             the standard (to ONNX only).
+        stateless: turn the variables of an IR (ReadValue, Assign) into inputs and outputs, by the
+            pass `stateful_to_stateless`; the application passes each output to its input in the
+            next inference (to ONNX only).
 
     Raises:
         ReadError: when the file is not the model it claims to be.
@@ -373,6 +377,7 @@ def convert(
         lengths=lengths,
         compress_to_fp16=compress_to_fp16,
         standard=standard,
+        stateless=stateless,
     )
 
 
@@ -492,6 +497,8 @@ def run(
     model: Model | Path,
     inputs: Mapping[str, Any] | Sequence[Any],
     *,
+    shapes: Mapping[str, Shape | Sequence[int | None]] | None = None,
+    types: Mapping[str, str] | None = None,
     limits: Limits | None = None,
     trace: Tracer | None = None,
 ) -> dict[str, Any]:
@@ -503,6 +510,8 @@ def run(
         model: a model, or the path of one.
         inputs: arrays by input or tensor name, or a sequence by position. Arrays have the element
             type that the model declares; lists and numbers become arrays of it.
+        shapes: shapes of inputs, by name; None is an unknown dimension.
+        types: element types for inputs whose type is dynamic, by name, as "f32".
         limits: bounds on iterations, memory and time.
         trace: called after every node, in every iteration; `TextTracer` writes lines.
 
@@ -519,7 +528,7 @@ def run(
     """
     from irloop.execution import session
 
-    source = _model(model)
+    source = _told(model, shapes, types)
     return session.run(source, inputs, limits=limits, trace=trace)
 
 
@@ -536,6 +545,8 @@ def compare(
     first_seed: int = 0,
     trips: Sequence[int] = (5, 2, 1, 0),
     dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Shape | Sequence[int | None]] | None = None,
+    types: Mapping[str, str] | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     seconds: float = 60.0,
@@ -558,6 +569,9 @@ def compare(
         first_seed: the seed of the first set.
         trips: the values of inputs that are trip counts.
         dims: sizes of unknown dimensions, by name ("?": those without a name).
+        shapes: shapes of inputs, by name, for each model that has such an input; None is an
+            unknown dimension.
+        types: element types for inputs whose type is dynamic, likewise, as "f32".
         rtol: |x - y| may be this times |x|; by default as fits the element type.
         atol: and this much more.
         seconds: the time limit of one run of one model.
@@ -584,6 +598,8 @@ def compare(
         seeds=range(first_seed, first_seed + seeds),
         trips=several("trips", trips),
         sizes=dims,
+        shapes=shapes,
+        types=types,
         tolerance=Tolerance(rtol, atol),
         seconds=seconds,
         max_memory=max_memory,
@@ -688,21 +704,39 @@ def reduce(
 
 
 @guarded("making inputs")
-def random_inputs(model: Model | Path, *, seed: int = 0) -> dict[str, Any]:
+def random_inputs(
+    model: Model | Path,
+    *,
+    seed: int = 0,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Shape | Sequence[int | None]] | None = None,
+    types: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
     """Generate inputs with which a model can run, by name; equal seeds give equal inputs.
 
     Types and shapes are respected, indices stay inside their axes, trip counts are small and
     conditions true. Unknown dimensions get sizes with which the built-in executor runs the model;
     if it cannot run it at all, the sizes are 2.
 
+    Args:
+        model: a model, or the path of one.
+        seed: of the numbers.
+        dims: sizes of unknown dimensions, by name ("?": those without a name).
+        shapes: shapes of inputs, by name; None is an unknown dimension.
+        types: element types for inputs whose type is dynamic, by name, as "f32".
+
     Raises:
         ReadError: when the file is not the model it claims to be.
+        UsageError: for a name that no input or dimension has, or a type or shape that contradicts
+            the model.
     """
     from irloop.comparison import inputs, settling
+    from irloop.comparison.sizes import require_dimensions
     from irloop.execution import session
 
-    source = _model(model)
-    found = settling.settled(source, seed=seed)
+    source = _told(model, shapes, types)
+    require_dimensions(dims, [source])
+    found = settling.settled(source, seed=seed, given=dims)
     trial = inputs.made_trials(
         source, found.sizes, seeds=[seed], trips=inputs.TRIPS[:1], integers=found.integers
     )[0]
@@ -808,6 +842,25 @@ def editor_schema(version: int = 11) -> str:
     from irloop.validation import editor_schema as module
 
     return module.editor_schema(version)
+
+
+def _told(
+    model: Model | Path,
+    shapes: Mapping[str, Shape | Sequence[int | None]] | None,
+    types: Mapping[str, str] | None,
+) -> Model:
+    """The model with shapes and element types of inputs set, on a copy if it is given in memory."""
+    from irloop.graph.clone import clone_model
+    from irloop.graph.input_types import set_input_shapes, set_input_types
+
+    source = _model(model)
+    if not shapes and not types:
+        return source
+    told = clone_model(source) if source is model else source
+    set_input_types(told, types or {})
+    set_input_shapes(told, shapes or {})
+    infer(told)
+    return told
 
 
 def _model(model: Model | Path, *, functions: bool = False) -> Model:

@@ -16,6 +16,7 @@ _FORMAT_OF = {
     "external_data": "onnx",
     "weights": "onnx",
     "standard": "onnx",
+    "stateless": "onnx",
     "target": "openvino",
     "lengths": "openvino",
     "ir_version": "openvino",
@@ -59,5 +60,6 @@ def require_change(
     Raises:
         UsageError: when such an option is used.
     """
-    if given["opset"] or given["lengths"] or (sets_shapes and not rewrites):
+    useless = given["opset"] or given["lengths"] or given["stateless"]
+    if useless or (sets_shapes and not rewrites):
         raise UsageError(f"the model is {to} already: nothing is converted")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from irloop.comparison.compare import Comparison
     from irloop.graph.model import Model
+    from irloop.graph.types import Shape
 
     Path = str | os.PathLike[str]
 
@@ -34,6 +35,8 @@ def assert_equivalent(
     first_seed: int = 0,
     trips: Sequence[int] = (5, 2, 1, 0),
     dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Shape | Sequence[int | None]] | None = None,
+    types: Mapping[str, str] | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     seconds: float = 60.0,
@@ -55,6 +58,8 @@ def assert_equivalent(
         first_seed: the seed of the first set.
         trips: the values of inputs that are trip counts.
         dims: sizes of unknown dimensions, by name ("?": those without a name).
+        shapes: shapes of inputs, by name, for each model that has such an input.
+        types: element types for inputs whose type is dynamic, likewise, as "f32".
         rtol: |x - y| may be atol + rtol * |x|; by default as fits each element type.
         atol: the same, for the absolute tolerance.
         seconds: the time limit of one run of one model.
@@ -85,6 +90,8 @@ def assert_equivalent(
         first_seed=first_seed,
         trips=trips,
         dims=dims,
+        shapes=shapes,
+        types=types,
         rtol=rtol,
         atol=atol,
         seconds=seconds,

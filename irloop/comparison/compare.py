@@ -17,7 +17,7 @@ from irloop.comparison.matching import converted, input_positions, output_positi
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.report import Comparison, EngineReport, OutputReport, TrialReport
 from irloop.comparison.runs import Run, run_inside
-from irloop.comparison.sizes import dimension_names
+from irloop.comparison.sizes import require_dimensions
 from irloop.comparison.tally import Tally
 from irloop.comparison.trials import tried
 from irloop.engines.catalogue import Engine
@@ -27,7 +27,11 @@ from irloop.execution.session import output_names
 from irloop.formats.detect import detect
 from irloop.formats.onnx import reader as onnx_reader
 from irloop.formats.openvino import reader as ir_reader
+from irloop.graph.clone import clone_model
+from irloop.graph.inference import Inference
+from irloop.graph.input_types import has_input, set_input_shapes, set_input_types
 from irloop.graph.model import Model
+from irloop.graph.types import Shape
 
 __all__ = ["Comparison", "EngineReport", "OutputReport", "TrialReport", "compare", "read_side"]
 
@@ -45,6 +49,8 @@ def compare(
     seeds: Sequence[int] = (0, 1),
     trips: Sequence[int] = TRIPS,
     sizes: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Shape | Sequence[int | None]] | None = None,
+    types: Mapping[str, str] | None = None,
     tolerance: Tolerance | None = None,
     seconds: float = 60.0,
     max_memory: int | None = MEMORY,
@@ -61,6 +67,8 @@ def compare(
         seeds: one set of numbers is made for each.
         trips: what inputs that are trip counts are set to.
         sizes: sizes of dimensions that are not known, by their name ("?": those without one).
+        shapes: shapes of inputs by name, for each model that has such an input.
+        types: element types of inputs whose type is dynamic, likewise.
         tolerance: what counts as equal; by default as fits each element type.
         seconds: the time that one run of one model may take.
         max_memory: the bytes that the process of an engine may hold; None: any number.
@@ -73,9 +81,9 @@ def compare(
     dialects = (_dialect(first), _dialect(second))
     lanes, missing = lanes_of(engines, (engine_a, engine_b), dialects)
     with Lanes(lanes, max_memory) as processes:
-        sides = (_side(first), _side(second))
+        sides = _told((_side(first), _side(second)), shapes or {}, types or {})
         work = _Work(sides, lanes, missing, processes, tolerance or Tolerance(), seconds)
-        _require_known(sizes, sides)
+        require_dimensions(sizes, [side.model for side in sides])
         problems = list(_structure(sides))
         if problems:
             return work.refused(problems)
@@ -97,18 +105,6 @@ def compare(
         return work.compared(trials, own, made=inputs is None)
 
 
-def _require_known(sizes: Mapping[str, int] | None, sides: tuple[Side, Side]) -> None:
-    """Raise for the size of a dimension that no input has."""
-    known = set().union(*(dimension_names(side.model) for side in sides))
-    for name in sizes or {}:
-        if name != "?" and name not in known:
-            raise UsageError(
-                f"no input has a dimension called {name!r}",
-                expected=", ".join([*sorted(known), "? for those without a name"]),
-                found=name,
-            )
-
-
 def read_side(given: Model | Path) -> Model:
     """Return the model itself, or read it from its path.
 
@@ -126,6 +122,41 @@ def _dialect(given: Model | Path) -> str:
 
 def _side(given: Model | Path) -> Side:
     return Side(read_side(given), None if isinstance(given, Model) else os.fspath(given))
+
+
+def _told(
+    sides: tuple[Side, Side],
+    shapes: Mapping[str, Shape | Sequence[int | None]],
+    types: Mapping[str, str],
+) -> tuple[Side, Side]:
+    """The sides with shapes and element types set on copies of the models that have the inputs."""
+    left, right = (side.model for side in sides)
+    for name in (*shapes, *types):
+        if not has_input(left, name) and not has_input(right, name):
+            raise UsageError(f"no input is called {name!r}", expected=_inputs_text(left))
+    first, second = (_told_side(side, shapes, types) for side in sides)
+    return first, second
+
+
+def _inputs_text(model: Model) -> str:
+    return f"one of {', '.join(node.name for node in model.graph.parameters)}"
+
+
+def _told_side(
+    side: Side,
+    shapes: Mapping[str, Shape | Sequence[int | None]],
+    types: Mapping[str, str],
+) -> Side:
+    own_shapes = {name: item for name, item in shapes.items() if has_input(side.model, name)}
+    own_types = {name: item for name, item in types.items() if has_input(side.model, name)}
+    if not own_shapes and not own_types:
+        return side
+    model = clone_model(side.model)
+    set_input_types(model, own_types)
+    set_input_shapes(model, own_shapes)
+    Inference(tolerant=True).run(model.graph)
+    # An engine may not run a file whose element types are unknown, so it gets the model itself.
+    return Side(model, None if own_types else side.file)
 
 
 def _structure(sides: tuple[Side, Side]) -> Iterator[str]:

@@ -152,17 +152,20 @@ class Settler:
         return settled, self._run(settled)
 
 
-def settled(model: Model, *, seed: int) -> Settled:
-    """Find sizes and integers for the inputs of a model; a model with known sizes is not run."""
+def settled(model: Model, *, seed: int, given: Mapping[str, int] | None = None) -> Settled:
+    """Find sizes and integers for the inputs of a model; a model with known sizes is not run.
+
+    `given` maps names of dimensions to sizes ("?": those without a name).
+    """
     if not groups_of(model):
-        return Settled(next(sizes_of([model])))
+        return Settled(next(sizes_of([model], given)))
     try:
         session = Session(model)
     except IrloopError:
         # Only another engine can run it.
-        return Settled(next(sizes_of([model])))
+        return Settled(next(sizes_of([model], given)))
     settler = Settler(
-        model, model, session, seeds=[seed], trips=TRIPS[:1], given=None, seconds=PATIENCE
+        model, model, session, seeds=[seed], trips=TRIPS[:1], given=given, seconds=PATIENCE
     )
     return settler.settle()
 

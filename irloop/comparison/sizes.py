@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from irloop.errors import UsageError
 from irloop.graph.model import Model
 from irloop.graph.types import DynamicDim, OptionalType, SequenceType, TensorType, ValueType
 
@@ -15,12 +16,12 @@ __all__ = [
     "Place",
     "Sizes",
     "Variable",
-    "dimension_names",
     "groups_of",
     "image_axes",
     "key_of",
     "other_sizes",
     "placed",
+    "require_dimensions",
     "single_axes",
     "sizes_of",
 ]
@@ -61,10 +62,26 @@ def key_of(dim: DynamicDim, image: bool) -> DynamicDim | int:
     return IMAGE if image and dim == DynamicDim() else dim
 
 
-def dimension_names(model: Model) -> set[str]:
+def _dimension_names(model: Model) -> set[str]:
     """The names of unknown dimensions of the inputs of a model."""
     keys = (key for key, _ in _unknown(model))
     return {key.symbol for key in keys if isinstance(key, DynamicDim) and key.symbol}
+
+
+def require_dimensions(sizes: Mapping[str, int] | None, models: Sequence[Model]) -> None:
+    """Refuse the size of a dimension that no input of the models has.
+
+    Raises:
+        UsageError: naming the dimension.
+    """
+    known = set().union(*map(_dimension_names, models))
+    for name in sizes or {}:
+        if name != "?" and name not in known:
+            raise UsageError(
+                f"no input has a dimension called {name!r}",
+                expected=", ".join([*sorted(known), "? for those without a name"]),
+                found=name,
+            )
 
 
 def sizes_of(

@@ -10,16 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from irloop.conversion import pipelines, targets
-from irloop.conversion.framework.borders import set_input_shapes, set_input_types
 from irloop.conversion.hazard_notes import hazard_notes
 from irloop.conversion.loops import loop_choice
 from irloop.conversion.standard import to_standard
-from irloop.diagnostics import Diagnostic
-from irloop.errors import UsageError
+from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.errors import UnsupportedError, UsageError
 from irloop.format_options import require_change, require_fitting
 from irloop.graph.clone import clone_graph
+from irloop.graph.input_types import set_input_shapes, set_input_types
 from irloop.graph.model import Model
 from irloop.graph.types import Shape
+from irloop.graph.walk import all_nodes, node_path
+from irloop.passes.common.stateful_to_stateless import ASSIGNS, READS, StatefulToStateless
+from irloop.passes.manager import Manager
 
 __all__ = ["convert_model"]
 
@@ -36,6 +39,7 @@ def convert_model(
     lengths: Mapping[str, int] | None = None,
     compress_to_fp16: bool = False,
     standard: bool = False,
+    stateless: bool = False,
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model; see `irloop.convert` for the arguments, the result and the errors.
 
@@ -52,6 +56,7 @@ def convert_model(
         "target": target is not None,
         "lengths": lengths is not None,
         "standard": standard,
+        "stateless": stateless,
     }
     require_fitting(wanted, given)
     if not translates:
@@ -64,8 +69,10 @@ def convert_model(
     set_input_types(source, types or {})
     if not translates:
         set_input_shapes(source, new_shapes)
-    if loops is not None or (rewrites and not translates):
+    if stateless or loops is not None or (rewrites and not translates):
         source = replace(source, graph=clone_graph(source.graph), opsets=dict(source.opsets))
+    if stateless:
+        _without_variables(source)
     if standard and not translates:
         to_standard(source)
     before = [] if loops is None else loop_choice.loops_of(source)
@@ -89,3 +96,27 @@ def convert_model(
     if translates or reader is not None:
         notes += hazard_notes(result, target)
     return result, notes
+
+
+def _without_variables(model: Model) -> None:
+    """Turn the variables of `model` into inputs and outputs.
+
+    Raises:
+        UnsupportedError: naming every variable that a body reads or sets.
+    """
+    Manager([StatefulToStateless()], name="stateless").run_passes(model)
+    left = [node for node in all_nodes(model.graph) if isinstance(node.op, READS + ASSIGNS)]
+    findings = [
+        Diagnostic(
+            "CNV001",
+            Severity.ERROR,
+            f"{node.op.label} {node_path(node)!r}: a variable used in the body of a loop or branch"
+            " cannot become an input and an output",
+            location=Location(line=node.location.line, path=node_path(node)),
+            fix="unroll the loop first: irloop transform --pass unroll",
+        )
+        for node in left
+    ]
+    if findings:
+        message = f"{len(findings)} operations use variables of a body"
+        raise UnsupportedError(message, diagnostics=findings)

@@ -47,7 +47,6 @@ from irloop.conversion.framework.borders import (
     onnx_input_name,
     onnx_output_name,
     own_producer,
-    set_input_shapes,
 )
 from irloop.conversion.framework.sequence_borders import set_input_lengths
 from irloop.conversion.framework.steps import (
@@ -118,6 +117,7 @@ from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.onnx import ONNX
 from irloop.errors import UnsupportedError, UsageError
 from irloop.formats.onnx.signature import NEWEST
+from irloop.graph.input_types import set_input_shapes
 from irloop.graph.model import Model
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType, Shape

@@ -41,10 +41,7 @@ def test_generators_and_variables_of_openvino() -> None:
         pipelines.to_onnx(Model(b.graph, "openvino", 10))
     found = [(item.location.path, item.fix) for item in caught.value.diagnostics]
     assert [path for path, _ in found] == ["read", "write", "noise"]
-    assert (
-        found[0][1]
-        == "make it an input and an output: irloop transform --pass stateful_to_stateless"
-    )
+    assert found[0][1] == "convert it to an input and an output: irloop convert --stateless"
 
 
 def test_the_coverage_does_not_promise_them() -> None:

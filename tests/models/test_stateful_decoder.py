@@ -7,6 +7,8 @@ is OpenVINO, which runs the stateful model; ONNX Runtime runs the converted one.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,7 @@ import numpy as np
 import onnx
 import pytest
 
-from irloop import convert, read_model, save_model
-from irloop.passes import Manager
-from irloop.passes.common import StatefulToStateless
+from irloop import convert, save_model
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -135,9 +135,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("decoder")
     source, target = folder / "decoder.xml", folder / "decoder.onnx"
     ov.save_model(_Decoder(ov).build(), source, compress_to_fp16=False)
-    model = read_model(source)
-    Manager([StatefulToStateless()], check=True).run_passes(model)
-    save_model(convert(model)[0], target)
+    save_model(convert(source, stateless=True)[0], target)
     return source, target
 
 
@@ -196,3 +194,27 @@ def test_32_tokens_are_those_of_openvino(files: tuple[Path, Path]) -> None:
         # Every third step the two beams change places.
         beams = np.arange(BATCH, dtype=np.int32)[:: -1 if step % 3 == 2 else 1].copy()
     assert done == PROMPT + TOKENS - 1
+
+
+def test_the_command_proves_the_model_without_variables(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "irloop", "convert", str(files[0])]
+    told = subprocess.run(
+        [
+            *command,
+            "-o",
+            str(tmp_path / "m.onnx"),
+            "--stateless",
+            "--check",
+            "--engines",
+            "onnxruntime,openvino",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "logits" in told.stdout
+    assert (tmp_path / "m.onnx").exists()

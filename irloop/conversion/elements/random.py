@@ -38,5 +38,5 @@ no_counterpart(
     ov_state.Assign,
     ov_state.Assign6,
     reason="ONNX has no variables that live from one run to the next",
-    fix="make it an input and an output: irloop transform --pass stateful_to_stateless",
+    fix="convert it to an input and an output: irloop convert --stateless",
 )

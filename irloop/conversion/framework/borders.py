@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from irloop.conversion.forms import openvino_forms as ov_forms
 from irloop.conversion.forms.onnx_forms import ELEMENT_SINCE
@@ -10,11 +10,11 @@ from irloop.conversion.framework import sequence_borders
 from irloop.conversion.framework.translation import Conversion, Converted, Converter
 from irloop.conversion.framework.virtual_values import Growing, Maybe
 from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.errors import UnsupportedError, UsageError
+from irloop.errors import UnsupportedError
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Result
-from irloop.graph.types import UNKNOWN_TYPE, ElementType, Shape, TensorType, ValueType
+from irloop.graph.types import UNKNOWN_TYPE, TensorType, ValueType
 from irloop.graph.walk import all_graphs, node_path
 from irloop.hazards.plugin import taken_over
 
@@ -30,65 +30,10 @@ __all__ = [
     "refuse_unknown_elements",
     "require_known_ranks",
     "require_known_types",
-    "set_input_shapes",
-    "set_input_types",
 ]
 
 #: The suffix that Model Optimizer adds to the name of a Result.
 SINK_SUFFIX = "/sink_port_0"
-
-
-def set_input_shapes(model: Model, shapes: Mapping[str, Shape]) -> None:
-    """Set new shapes for inputs of a model, named by tensor or by layer.
-
-    Raises:
-        UsageError: for a name that no input has, or a shape that contradicts the model.
-    """
-    for name, wanted in shapes.items():
-        value = _input_called(model, name)
-        refined = value.type.shape.refine(wanted) if isinstance(value.type, TensorType) else None
-        if not isinstance(value.type, TensorType) or refined is None:
-            message = f"input {name!r} cannot have that shape"
-            raise UsageError(
-                message,
-                expected=str(value.type),
-                found=str(wanted),
-                fix="the pass set_shape changes fixed dimensions, and what depends on them",
-            )
-        value.type = TensorType(value.type.element, refined)
-
-
-def set_input_types(model: Model, types: Mapping[str, str]) -> None:
-    """Set the element types of inputs whose type is dynamic, named by tensor or by layer.
-
-    Raises:
-        UsageError: for a name that no input has, a type that there is not, or an input that has
-            another type already.
-    """
-    for name, text in types.items():
-        value = _input_called(model, name)
-        try:
-            wanted = ElementType(text)
-        except ValueError:
-            message = f"no element type is called {text!r}"
-            raise UsageError(message, expected="one such as f32, i64, boolean") from None
-        known = value.type.element if isinstance(value.type, TensorType) else None
-        if not isinstance(value.type, TensorType) or known not in (ElementType.DYNAMIC, wanted):
-            raise UsageError(
-                f"input {name!r} has an element type already",
-                expected=str(value.type),
-                found=str(wanted),
-                fix="leave its type out: only dynamic types can be given",
-            )
-        value.type = TensorType(wanted, value.type.shape)
-
-
-def _input_called(model: Model, name: str) -> Value:
-    for node in model.graph.parameters:
-        if name == node.name or name in node.outputs[0].names:
-            return node.outputs[0]
-    known = ", ".join(node.name for node in model.graph.parameters)
-    raise UsageError(f"the model has no input {name!r}", expected=f"one of {known}")
 
 
 def onnx_input_name(node: Node) -> str:

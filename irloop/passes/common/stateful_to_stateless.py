@@ -11,7 +11,7 @@ from irloop.graph.walk import all_nodes
 from irloop.passes.base import ModelPass
 from irloop.passes.session import Session
 
-__all__ = ["StatefulToStateless"]
+__all__ = ["ASSIGNS", "READS", "StatefulToStateless"]
 
 READS = (state.ReadValue, state.ReadValue6)
 ASSIGNS = (state.Assign, state.Assign6)

@@ -1,0 +1,70 @@
+"""Sets shapes and element types of a model's inputs, as the user gives them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from irloop.errors import UsageError
+from irloop.graph.model import Model, Value
+from irloop.graph.types import ElementType, Shape, TensorType
+
+__all__ = ["has_input", "set_input_shapes", "set_input_types"]
+
+
+def set_input_shapes(model: Model, shapes: Mapping[str, Shape | Sequence[int | None]]) -> None:
+    """Refine the shapes of inputs of a model, named by tensor or by layer; None is unknown.
+
+    Raises:
+        UsageError: for a name that no input has, or a shape that contradicts the model.
+    """
+    for name, given in shapes.items():
+        wanted = given if isinstance(given, Shape) else Shape.of(*given)
+        value = _input_called(model, name)
+        refined = value.type.shape.refine(wanted) if isinstance(value.type, TensorType) else None
+        if not isinstance(value.type, TensorType) or refined is None:
+            message = f"input {name!r} cannot have that shape"
+            raise UsageError(
+                message,
+                expected=str(value.type),
+                found=str(wanted),
+                fix="the pass set_shape changes fixed dimensions, and what depends on them",
+            )
+        value.type = TensorType(value.type.element, refined)
+
+
+def set_input_types(model: Model, types: Mapping[str, str]) -> None:
+    """Set the element types of inputs whose type is dynamic, named by tensor or by layer.
+
+    Raises:
+        UsageError: for a name that no input has, a type that there is not, or an input that has
+            another type already.
+    """
+    for name, text in types.items():
+        value = _input_called(model, name)
+        try:
+            wanted = ElementType(text)
+        except ValueError:
+            message = f"no element type is called {text!r}"
+            raise UsageError(message, expected="one such as f32, i64, boolean") from None
+        known = value.type.element if isinstance(value.type, TensorType) else None
+        if not isinstance(value.type, TensorType) or known not in (ElementType.DYNAMIC, wanted):
+            raise UsageError(
+                f"input {name!r} has an element type already",
+                expected=str(value.type),
+                found=str(wanted),
+                fix="leave its type out: only dynamic types can be given",
+            )
+        value.type = TensorType(wanted, value.type.shape)
+
+
+def _input_called(model: Model, name: str) -> Value:
+    for node in model.graph.parameters:
+        if name == node.name or name in node.outputs[0].names:
+            return node.outputs[0]
+    known = ", ".join(node.name for node in model.graph.parameters)
+    raise UsageError(f"the model has no input {name!r}", expected=f"one of {known}")
+
+
+def has_input(model: Model, name: str) -> bool:
+    """True when an input of the model has this name, that of its layer or of its tensor."""
+    return any(name in (node.name, *node.outputs[0].names) for node in model.graph.parameters)
