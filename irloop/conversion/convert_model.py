@@ -76,8 +76,8 @@ def convert_model(
     if standard and not translates:
         to_standard(source)
     before = [] if loops is None else loop_choice.loops_of(source)
-    if loops is not None:
-        loop_choice.rewrite(source, loops)
+    if loops is not None and translates:
+        loop_choice.rewrite(source, loops, is_written=False)
     result = source
     notes: list[Diagnostic] = []
     if translates and wanted == "onnx":

@@ -215,7 +215,7 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
         RequireElementTypes(converter),
         # A Loop or Scan that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),
-        # ONNX Runtime dies where a Scan has to transpose a tensor without elements.
+        # ONNX Runtime crashes if a Scan has to transpose a tensor without elements.
         ScanAlongFront(),
         # ONNX Runtime has no Loop or Scan of 4-bit integers.
         CarryNarrowWires(),
@@ -293,6 +293,8 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         LimitCapturedCounts(),
         # The readers of states after their loop are known now.
         OpenGrowingStates(),
+        # OpenVINO crashes if a loop joins along another axis than 0 after an axis of size 0.
+        ScanAlongFront(),
         # OpenVINO's compilation does not end at sums of f64 constants.
         FoldDoubleSums(),
         # OpenVINO loses dimensions that only a constant of one element brings.

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from irloop.dialects.loops import normal_axis
-from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.loops import from_front
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert, Identity
 from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
 from irloop.dialects.openvino.shape import RESHAPING, Transpose
 from irloop.graph.builder import shape_of
-from irloop.graph.loops import Invariant, ScanInput, ScanOutput
+from irloop.graph.loops import Concatenated, Invariant, ScanInput, ScanOutput
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Parameter
+from irloop.graph.types import Shape
 
 __all__ = [
     "VIEWS",
@@ -26,6 +26,7 @@ __all__ = [
     "may_not_run",
     "number_of",
     "owner_of",
+    "readers_of",
     "same_memory",
     "scanned_across",
     "shape_comes_from",
@@ -84,30 +85,49 @@ def number_of(value: Value | None) -> int | None:
     return int.from_bytes(bytes(tensor.raw()), "little", signed=signed)
 
 
-def may_be_empty(value: Value) -> bool:
-    """True unless it is known that a tensor has elements."""
-    dims = shape_of(value).dims
+def may_be_empty(shape: Shape) -> bool:
+    """True unless it is known that a tensor of this shape has elements."""
+    dims = shape.dims
     return dims is None or not all(isinstance(dim, int) and dim > 0 for dim in dims)
 
 
-def scanned_across(node: Node) -> list[tuple[ScanInput | ScanOutput, int]]:
-    """The ports of a Scan along another axis than 0 whose tensor may have no elements.
+def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
+    """The ports of a loop along another axis than 0 on which an engine divides by zero.
 
-    Each comes with that axis, counted from the front. Tensors of unknown rank are left out.
+    Their axes are counted from the front; tensors of unknown rank are left out.
+    ONNX Runtime fails on slices and joined values of a Scan that may have no elements. OpenVINO
+    fails on joined values of a Loop or TensorIterator with an axis before the joined one that may
+    be empty; its slices have no such fault.
     """
-    if not isinstance(node.op, onnx.Scan):
-        return []
-    body, found = node.body(), list[tuple[ScanInput | ScanOutput, int]]()
-    for port in body.ports.inputs:
-        outer = node.inputs[port.external]
-        if isinstance(port, ScanInput) and outer is not None and may_be_empty(outer):
-            found.append((port, normal_axis(port.axis, shape_of(outer).rank)))
-    for shown in body.ports.outputs:
-        value = body.graph.outputs[shown.result]
-        rank = shape_of(value).rank
-        if isinstance(shown, ScanOutput) and rank is not None and may_be_empty(value):
-            found.append((shown, normal_axis(shown.axis, rank + 1)))
-    return [(port, axis) for port, axis in found if axis > 0]
+    body, found = next(iter(node.bodies), None), list[ScanInput | ScanOutput | Concatenated]()
+    if body is None:
+        return found
+    ends: list[tuple[ScanInput | ScanOutput | Concatenated, Value | None]] = [
+        *[(x, node.inputs[x.external]) for x in body.ports.inputs if isinstance(x, ScanInput)],
+        *[
+            (x, body.graph.outputs[x.result])
+            for x in body.ports.outputs
+            if isinstance(x, ScanOutput | Concatenated)
+        ],
+    ]
+    for port, value in ends:
+        shape = Shape(None) if value is None else shape_of(value)
+        placed = from_front(port, shape.rank)
+        if shape.dims is None or placed.axis <= 0:
+            continue
+        if isinstance(placed, Concatenated):
+            shape = Shape(shape.dims[: placed.axis])
+        if may_be_empty(shape):
+            found.append(placed)
+    return found
+
+
+def readers_of(value: Value) -> list[Node]:
+    """The nodes that read a loop output; Transposes after the loop count as part of it."""
+    found = []
+    for user, _ in value.uses:
+        found += readers_of(user.outputs[0]) if isinstance(user.op, Transpose) else [user]
+    return found
 
 
 def may_not_run(node: Node) -> bool:

@@ -116,6 +116,16 @@ def _choice_of_itself() -> Model:
     return m.done(*loop.done())
 
 
+def _joins_after_an_empty_axis() -> Model:
+    m = IrModel()
+    loop = m.loop(m.input("n", element=I64))
+    state = loop.state(m.input("x", None))
+    double = loop(Add(), state, state)
+    loop.carry(state, double)
+    loop.joined(loop(Unsqueeze(), double, loop.constant([1], I64)), 1)
+    return m.done(*loop.done())
+
+
 CASES = (
     Case(
         "broadcast_of_nothing",
@@ -209,5 +219,16 @@ CASES = (
         "Where the condition is true, the output has the elements of the second input.",
         _choice_of_itself,
         (run([False], [True]), run([True], [True])),
+    ),
+    Case(
+        "openvino_loop_joins_after_an_empty_axis",
+        FEATURE,
+        "OpenVINO Loop-5",
+        "axis is specified for outputs whose values are concatenated over all iterations.",
+        _joins_after_an_empty_axis,
+        (
+            run([3, [1, 2]], [[[2, 4, 8], [4, 8, 16]]]),
+            run([2, empty(0)], [empty(0, 2)]),
+        ),
     ),
 )

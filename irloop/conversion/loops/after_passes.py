@@ -2,9 +2,9 @@
 
 A pass is correct if its result has the same meaning. Its result may still have a form that OpenVINO
 2026.4 computes wrongly or refuses, although it ran the source: a slice without readers, a condition
-that became constant. ONNX Runtime 1.31 crashes on some Scans. The passes here rewrite such loops. A
-loop that had such a form before any pass ran is usually left alone, because the user asked for
-other changes.
+that became constant. Both engines crash on some loops that slice or join along another axis than 0.
+The passes here rewrite such loops. A loop that had such a form before any pass ran is usually left
+alone, because the user asked for other changes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from irloop.conversion.loops.constant_loops import FoldConstantLoops, constant_l
 from irloop.conversion.loops.empty_values import FoldEmptyValues
 from irloop.conversion.loops.scan_axes import ScanAlongFront
 from irloop.conversion.tensors.double_sums import FoldDoubleSums
-from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.comparison import Select
 from irloop.dialects.openvino.shape import ShapeOf3
@@ -31,7 +30,7 @@ from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 from irloop.graph.walk import all_nodes
 from irloop.hazards.catalogue import hazards
-from irloop.hazards.patterns import number_of, scanned_across
+from irloop.hazards.patterns import number_of, readers_of, scanned_across
 from irloop.passes.base import ModelPass, Pass
 from irloop.passes.common.body_barriers import copy_of
 from irloop.passes.common.unroll import Unroll
@@ -54,12 +53,13 @@ def repairs_after(model: Model) -> list[Pass]:
     """
     if model.dialect == "onnx":
         Inference(tolerant=True).run(model.graph)
-        scans = [node for node in all_nodes(model.graph) if isinstance(node.op, onnx.Scan)]
-        return [ScanAlongFront(_names(scans, lambda node: bool(scanned_across(node))))]
+        return [ScanAlongFront(_names(all_nodes(model.graph), _divides_by_zero))]
     loops = [node for node in all_nodes(model.graph) if isinstance(node.op, ov.Loop)]
     iterators = [node for node in all_nodes(model.graph) if isinstance(node.op, ov.TensorIterator)]
+    across = ScanAlongFront(_names([*loops, *iterators], _divides_by_zero))
     if not loops and not iterators:
-        return []
+        # A pass may have written recurrent sequences as loops.
+        return [across]
     inference = Inference(tolerant=True)
     inference.run(model.graph)
     return [
@@ -75,12 +75,17 @@ def repairs_after(model: Model) -> list[Pass]:
         _RunnablePorts(),
         _CopyUnchanged(),
         _CutJoined(_names(loops, _has_static_count)),
+        across,
         _ChooseByLogic(_names(all_nodes(model.graph), _chooses_constants)),
     ]
 
 
 def _has_hazard(node: Node, code: str) -> bool:
     return any(True for _ in hazards()[code]().find(node))
+
+
+def _divides_by_zero(node: Node) -> bool:
+    return isinstance(node.op, ScanAlongFront.loops) and bool(scanned_across(node))
 
 
 def _names(nodes: Iterable[Node], test: Callable[[Node], bool]) -> frozenset[str]:
@@ -247,7 +252,7 @@ class _CutJoined(LoopPass):
 
 
 def _is_cut(value: Value) -> bool:
-    return all(isinstance(user.op, Slice | ShapeOf3) for user, _ in value.uses)
+    return all(isinstance(user.op, Slice | ShapeOf3) for user in readers_of(value))
 
 
 def _cut(forms: Forms, started: Value, leaving: Leaving, value: Value) -> Value:

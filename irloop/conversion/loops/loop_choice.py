@@ -102,20 +102,22 @@ def loops_of(model: Model) -> list[SourceLoop]:
     ]
 
 
-def rewrite(model: Model, loops: Loops) -> None:
-    """Write the loops of `model` in the requested form where possible."""
+def rewrite(model: Model, loops: Loops, *, is_written: bool = True) -> None:
+    """Write the loops of `model` in the requested form where possible.
+
+    Loops that their engine could no longer run are repaired, unless the model is only the source of
+    a translation.
+    """
     if loops not in get_args(Loops):
         raise UsageError(f"loops cannot be {loops!r}", expected=", ".join(get_args(Loops)))
     item = PASSES.get((model.dialect, loops))
     if item is None:
         return
-    # OpenVINO runs what the conversion wrote; loops in another form may need repairs.
-    repairs = repairs_after(model) if model.dialect == "openvino" else []
-    Manager([item()]).run_passes(model)
-    if item is LoopToScan:
+    repairs = repairs_after(model) if is_written and model.dialect == "openvino" else []
+    if is_written and item is LoopToScan:
         # ONNX Runtime crashes if a Scan must transpose a tensor without elements.
         repairs = [ScanAlongFront()]
-    Manager(repairs).run_passes(model)
+    Manager([item(), *repairs]).run_passes(model)
 
 
 def describe(before: list[SourceLoop], result: Model, loops: Loops) -> list[Diagnostic]:

@@ -1,4 +1,4 @@
-"""Rewrites Scans to axis 0 where ONNX Runtime would transpose a tensor without elements."""
+"""Rewrites loops to slice and join along axis 0 where an engine would divide by zero."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import replace
 from functools import partial
 
 from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.shape import Unsqueeze
 from irloop.graph.builder import shape_of
-from irloop.graph.loops import ScanInput, ScanOutput
+from irloop.graph.loops import Concatenated, ScanInput, ScanOutput
 from irloop.graph.model import Node, Value
-from irloop.hazards.patterns import scanned_across
+from irloop.hazards.patterns import number_of, scanned_across
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
@@ -20,49 +22,69 @@ __all__ = ["ScanAlongFront"]
 
 
 class ScanAlongFront(LoopPass):
-    """Adds Transposes before and after a Scan, so that the Scan itself need not transpose.
+    """Adds Transposes before and after a loop, so that the loop itself works along axis 0.
 
     Given::
 
-        y = Scan(x [?,5]):   p: x[axis 1]              -> joined -p, axis 1
+        y = Scan(x [?,5]):            p: x[axis 1]      -> joined -p, axis 1
+        z = TensorIterator(w [5]):    q: w[axis 0]      -> joined r [?,2], axis 1
 
     Result::
 
         t = Transpose(x)
-        j = Scan(t):         p: t[axis 0]              -> joined -p, axis 0
+        j = Scan(t):                  p: t[axis 0]      -> joined -p, axis 0
         y = Transpose(j)
+        k = TensorIterator(w):        q: w[axis 0]      -> joined Transpose(r), axis 0
+        z = Transpose(k)
 
     ONNX Runtime 1.31 transposes inputs and outputs of a Scan along another axis than 0, and crashes
-    (division by zero) if such a tensor has no elements. Its Transpose operation has no such fault.
-    A Scan stays as it is if all dimensions are known and none is 0, or if a rank is unknown, or if
-    its name is in `leave`.
+    (division by zero) if such a tensor has no elements (hazard ORT112). OpenVINO 2026.4 crashes if
+    a Loop or TensorIterator joins values along another axis than 0 and an axis before it is empty
+    (OVN132). The Transpose operations have no such fault. A loop stays as it is if its dimensions
+    exclude that, if a rank is unknown, or if its name is in `leave`.
     """
 
     name = "scan_along_front"
-    dialects = frozenset({"onnx"})
-    loops = (onnx.Scan,)
+    loops = (onnx.Scan, ov.Loop, ov.TensorIterator)
 
     def __init__(self, leave: AbstractSet[str] = frozenset()) -> None:
         self._leave = leave
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        across = dict(scanned_across(node))
+        across = scanned_across(node)
         if node.name in self._leave or not across:
             return
         before = Forms(self.model, rewriter, node, node.name)
+        inside = Forms(self.model, self.session.rewriter(wires.graph), None, node.name)
         after = Forms(self.model, rewriter, node.following, node.name)
         for item in wires.slices:
-            rank = shape_of(item.outer).rank
-            if isinstance(item.port, ScanInput) and item.port in across and rank is not None:
-                item.outer = before.moved(item.outer, across[item.port], 0, rank)
-                item.port = replace(item.port, axis=0)
+            entering, rank = item.port, shape_of(item.outer).rank
+            if isinstance(entering, ScanInput) and entering in across and rank is not None:
+                item.outer = before.moved(item.outer, entering.axis, 0, rank)
+                item.port = replace(entering, axis=0)
         for leaving in wires.outputs:
-            parts, port = shape_of(leaving.value).rank, leaving.port
-            if isinstance(port, ScanOutput) and port in across and parts is not None:
-                leaving.port = replace(port, axis=0)
-                change = partial(_moved_back, after, across[port], parts + 1)
-                wires.change_output(leaving, rewriter, change)
+            port, rank = leaving.port, shape_of(leaving.value).rank
+            if not isinstance(port, ScanOutput | Concatenated) or port not in across:
+                continue
+            assert rank is not None
+            if isinstance(port, Concatenated):
+                leaving.value = _with_part_in_front(inside, leaving.value, port.axis, rank)
+            else:
+                # The axis of a Scan is a new one.
+                rank += 1
+            leaving.port = replace(port, axis=0)
+            wires.change_output(leaving, rewriter, partial(_moved_back, after, port.axis, rank))
         wires.replace(node.op, rewriter)
+
+
+def _with_part_in_front(forms: Forms, value: Value, axis: int, rank: int) -> Value:
+    """The body value with `axis` as axis 0. An axis that an Unsqueeze makes is made there."""
+    node = value.producer
+    if isinstance(node.op, Unsqueeze) and node.inputs[0] is not None:
+        made = number_of(node.inputs[1])
+        if made is not None and made in (axis, axis - rank):
+            return forms.unsqueezed(node.inputs[0], 0)
+    return forms.moved(value, axis, 0, rank)
 
 
 def _moved_back(forms: Forms, axis: int, rank: int, value: Value) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.onnx.control_flow import Scan
 from irloop.graph.loops import ScanInput
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
@@ -36,7 +37,7 @@ class ScanTransposesNothing(
     """
 
     def find(self, node: Node) -> Iterator[str]:
-        for port, axis in scanned_across(node):
-            number = port.external + 1
-            kind = "input" if isinstance(port, ScanInput) else "output"
-            yield f"{kind} {number} of {node.name!r} is scanned along axis {axis} and may be empty"
+        for port in scanned_across(node) if isinstance(node.op, Scan) else ():
+            kind, number = "input" if isinstance(port, ScanInput) else "output", port.external + 1
+            name = f"{kind} {number} of {node.name!r}"
+            yield f"{name} is scanned along axis {port.axis} and may be empty"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.dialects.onnx.reduction import ByAttribute, ByInput
+from irloop.graph.builder import shape_of
 from irloop.graph.model import Node
 from irloop.graph.op import Constant
 from irloop.hazards.hazard import Effect, Hazard
@@ -35,9 +36,10 @@ class ReductionOfNothing(
     """
 
     def find(self, node: Node) -> Iterator[str]:
-        if not isinstance(node.op, ByAttribute | ByInput) or node.inputs[0] is None:
+        data = node.inputs[0] if isinstance(node.op, ByAttribute | ByInput) else None
+        if data is None:
             return
-        if any(axis < 0 for axis in _axes(node)) and may_be_empty(node.inputs[0]):
+        if any(axis < 0 for axis in _axes(node)) and may_be_empty(shape_of(data)):
             yield f"{node.op.type} {node.name!r} counts its axes from the back"
 
 

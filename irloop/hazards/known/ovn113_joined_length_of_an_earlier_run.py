@@ -10,7 +10,7 @@ from irloop.dialects.openvino.slicing import Slice, StridedSlice
 from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.patterns import may_not_run
+from irloop.hazards.patterns import may_not_run, readers_of
 
 __all__ = ["JoinedLengthOfAnEarlierRun"]
 
@@ -47,4 +47,4 @@ class JoinedLengthOfAnEarlierRun(
 def _is_cut(value: Value) -> bool:
     """True when every reader of an output slices it, or reads its shape in order to slice it."""
     cutting = (Slice, StridedSlice, If, ShapeOf, ShapeOf3)
-    return all(isinstance(user.op, cutting) for user, _ in value.uses)
+    return all(isinstance(user.op, cutting) for user in readers_of(value))
